@@ -1,0 +1,56 @@
+// Command dwatch prints what changes in a Kubernetes cluster.
+//
+//	argv -> options -> mapper.Resolve -> targets -> watcher.Run -> emit -> stdout
+//	        (parse)    (names)           (merge)    (events)       (stages)
+//
+//	emit:  talk (marks to stderr) -> keep (--watch-only, --types) -> printer
+//
+// One file a subject: options.go reads the command line, connection.go finds the
+// server, targets.go turns names into targets, watch.go runs them, talk.go says
+// on stderr what goes on, exit.go turns an error into a line and an exit code.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+// streams are what a program talks through: stdout is data, stderr is talk.
+type streams struct {
+	out *os.File
+	err io.Writer
+}
+
+func main() {
+	// A reader that closes the pipe is a way to end, not to die: see reader.go.
+	signal.Ignore(syscall.SIGPIPE)
+	// The first signal ends in good order, a second one by the system's default.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args, streams{os.Stdout, os.Stderr}))
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, argv []string, s streams) int {
+	name := filepath.Base(argv[0])
+	args := argv[1:]
+	if name == completionPlugin {
+		// kubectl asks plugins for completions through a program of this name.
+		args = append([]string{"__complete"}, args...)
+	}
+	cmd := newCommand(name, s)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil || isReaderGone(err) {
+		return exitOK
+	}
+	for _, line := range explain(err) {
+		fmt.Fprintln(s.err, "error: "+line)
+	}
+	return exitCode(err)
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
+)
+
+// options are the flags as typed. parse turns them into a request; nothing
+// below that reads a raw string.
+type options struct {
+	resources     []string
+	namespaces    []string
+	allNamespaces bool
+	selector      string
+	fieldSelector string
+	output        string
+	list          bool
+	watchOnly     bool
+	types         []string
+	color         string
+	managedFields bool
+	quiet         bool
+	verbosity     int
+	connection    connection
+}
+
+func (o *options) addFlags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringArrayVarP(&o.resources, "resource", "r", nil, "What to watch: `RESOURCE`, RESOURCE/NAME or a list of them, separated by commas (repeatable)")
+	f.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to watch in (repeatable, commas); by default that of the kubeconfig context")
+	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Watch in all namespaces, whatever -n says")
+	f.StringVarP(&o.selector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
+	f.StringVar(&o.fieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
+	f.StringVarP(&o.output, "output", "o", "json", "Output `FORMAT`: "+strings.Join(output.Formats, ", "))
+	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
+	f.BoolVar(&o.watchOnly, "watch-only", false, "Leave out the objects that exist at the start")
+	f.StringSliceVar(&o.types, "types", nil, "Print only events of these `TYPES`: added, modified, deleted")
+	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
+	f.StringVar(&o.color, "color", "auto", "Colour JSON: auto (at a terminal, unless NO_COLOR is set), always, never")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "Nothing but errors on stderr")
+	f.IntVarP(&o.verbosity, "v", "v", 0, "Log level of the Kubernetes client on stderr; 6 shows each request")
+	f.BoolP("watch", "w", false, "Without effect: dwatch watches")
+	o.connection.addFlags(f)
+}
+
+// request is a command line that makes sense.
+type request struct {
+	arguments     []mapper.Argument
+	namespaces    []string // as given; empty: the context's
+	allNamespaces bool
+	selector      string
+	fieldSelector string
+	list          bool
+	managedFields bool
+	quiet         bool
+	keep          keep
+	print         output.Options
+}
+
+// parse checks all that can be checked without a server. It touches nothing.
+func (o *options) parse(args []string, terminal terminal) (*request, error) {
+	r := &request{
+		allNamespaces: o.allNamespaces,
+		selector:      o.selector,
+		fieldSelector: o.fieldSelector,
+		list:          o.list,
+		managedFields: o.managedFields,
+		quiet:         o.quiet,
+	}
+	var err error
+	if r.arguments, err = mapper.ParseArguments(o.resources, args); err != nil {
+		return nil, usageError{err}
+	}
+	if r.namespaces, err = parseNamespaces(o.namespaces); err != nil {
+		return nil, usageError{err}
+	}
+	if err := o.checkSelectors(r.arguments); err != nil {
+		return nil, usageError{err}
+	}
+	if r.keep, err = parseKeep(o.watchOnly, o.types); err != nil {
+		return nil, usageError{err}
+	}
+	if o.list && (o.watchOnly || len(o.types) > 0) {
+		return nil, usageError{fmt.Errorf("--list prints what is there: --watch-only and --types do not go with it")}
+	}
+	if r.print, err = o.printing(terminal); err != nil {
+		return nil, usageError{err}
+	}
+	return r, nil
+}
+
+func parseNamespaces(given []string) ([]string, error) {
+	var namespaces []string
+	for _, n := range given {
+		n, err := clientcmd.RemoveNamespacesPrefix(strings.TrimSpace(n))
+		if err != nil {
+			return nil, err
+		}
+		if wrong := validation.IsDNS1123Label(n); len(wrong) > 0 {
+			return nil, fmt.Errorf("invalid namespace %q: %s", n, wrong[0])
+		}
+		if !slices.Contains(namespaces, n) {
+			namespaces = append(namespaces, n)
+		}
+	}
+	return namespaces, nil
+}
+
+func (o *options) checkSelectors(arguments []mapper.Argument) error {
+	if _, err := labels.Parse(o.selector); err != nil {
+		return fmt.Errorf("invalid label selector %q: %w", o.selector, err)
+	}
+	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
+		return fmt.Errorf("invalid field selector %q: %w", o.fieldSelector, err)
+	}
+	named := slices.ContainsFunc(arguments, func(a mapper.Argument) bool { return a.Name != "" })
+	if named && (o.selector != "" || o.fieldSelector != "") {
+		return fmt.Errorf("name cannot be provided when a selector is specified")
+	}
+	return nil
+}
+
+// terminal is what parse has to know of the world.
+type terminal struct {
+	isTerminal bool
+	noColor    bool
+}
+
+func (o *options) printing(t terminal) (output.Options, error) {
+	p := output.Options{Format: o.output, Terminal: t.isTerminal}
+	switch o.color {
+	case "auto":
+		p.Color = t.isTerminal && !t.noColor
+	case "always":
+		p.Color = true
+	case "never":
+	default:
+		return p, fmt.Errorf("invalid --color %q: it takes auto, always or never", o.color)
+	}
+	_, err := output.New(nil, p)
+	return p, err
+}
+
+// keep says which events are printed.
+type keep struct {
+	watchOnly bool
+	types     []watcher.Type // empty: all
+}
+
+func parseKeep(watchOnly bool, types []string) (keep, error) {
+	k := keep{watchOnly: watchOnly}
+	known := []watcher.Type{watcher.Added, watcher.Modified, watcher.Deleted}
+	for _, t := range types {
+		i := slices.Index(known, watcher.Type(strings.ToUpper(strings.TrimSpace(t))))
+		if i < 0 {
+			return k, fmt.Errorf("invalid --types %q: it takes added, modified and deleted", t)
+		}
+		k.types = append(k.types, known[i])
+	}
+	return k, nil
+}
+
+// passes tells whether e is to be printed. Marks pass: who prints decides.
+func (k keep) passes(e watcher.Event) bool {
+	switch {
+	case e.Type.IsMark():
+		return true
+	case k.watchOnly && e.Initial:
+		return false
+	default:
+		return len(k.types) == 0 || slices.Contains(k.types, e.Type)
+	}
+}

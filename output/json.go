@@ -1,0 +1,124 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/tidwall/pretty"
+
+	"dwatch/watcher"
+)
+
+// indent is kubectl's.
+const indent = "    "
+
+// jsonEncoder prints one line an event: the Kubernetes watch event, with
+// further members only where they say something. At a terminal it is indented.
+type jsonEncoder struct {
+	Options
+	line    []byte
+	scratch bytes.Buffer
+}
+
+func newJSON(o Options) encoder { return &jsonEncoder{Options: o} }
+
+func (j *jsonEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
+	raw, err := e.Object.Raw()
+	if err != nil {
+		return dst, err
+	}
+	if !j.Terminal && !j.Color {
+		return append(appendEvent(dst, e, raw), '\n'), nil
+	}
+	j.line = appendEvent(j.line[:0], e, raw)
+	return j.dress(dst, j.line, "")
+}
+
+func appendEvent(dst []byte, e watcher.Event, raw []byte) []byte {
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, e.Type...)
+	dst = append(dst, '"')
+	if e.Initial {
+		dst = append(dst, `,"initial":true`...)
+	}
+	if e.FinalStateUnknown {
+		dst = append(dst, `,"finalStateUnknown":true`...)
+	}
+	dst = append(dst, `,"object":`...)
+	dst = append(dst, raw...)
+	return append(dst, '}')
+}
+
+// dress appends a JSON value as the options want it, and a newline.
+func (j *jsonEncoder) dress(dst, value []byte, prefix string) ([]byte, error) {
+	if j.Terminal {
+		j.scratch.Reset()
+		if err := json.Indent(&j.scratch, value, prefix, indent); err != nil {
+			return dst, err
+		}
+		value = escapeJSON(j.scratch.Bytes())
+	}
+	if j.Color {
+		value = pretty.Color(value, palette)
+	}
+	return append(append(dst, value...), '\n'), nil
+}
+
+// list writes a v1 List, indented wherever it goes, as kubectl does.
+func (j *jsonEncoder) list(w io.Writer, objects []watcher.Object) error {
+	head, tail := "{\n"+indent+`"apiVersion": "v1",`+"\n"+indent+`"items": [`, "],\n"+indent+
+		`"kind": "List",`+"\n"+indent+`"metadata": {`+"\n"+indent+indent+`"resourceVersion": ""`+"\n"+indent+"}\n}\n"
+	if len(objects) > 0 {
+		tail = "\n" + indent + tail
+	}
+	if err := j.write(w, []byte(head)); err != nil {
+		return err
+	}
+	for i, o := range objects {
+		separator := ",\n" + indent + indent
+		if i == 0 {
+			separator = separator[1:]
+		}
+		if err := j.item(w, separator, o); err != nil {
+			return err
+		}
+	}
+	return j.write(w, []byte(tail))
+}
+
+func (j *jsonEncoder) item(w io.Writer, separator string, o watcher.Object) error {
+	raw, err := o.Raw()
+	if err != nil {
+		return err
+	}
+	j.scratch.Reset()
+	j.scratch.WriteString(separator)
+	if err := json.Indent(&j.scratch, raw, indent+indent, indent); err != nil {
+		return err
+	}
+	return j.write(w, j.scratch.Bytes())
+}
+
+// write writes a piece of JSON, escaped and coloured as the options want it.
+func (j *jsonEncoder) write(w io.Writer, piece []byte) error {
+	if j.Terminal {
+		piece = escapeJSON(piece)
+	}
+	if j.Color {
+		piece = pretty.Color(piece, palette)
+	}
+	_, err := w.Write(piece)
+	return err
+}
+
+// palette is jq's: keys blue, strings green, the rest plain or faint.
+var palette = &pretty.Style{
+	Key:    [2]string{"\x1b[34;1m", "\x1b[0m"},
+	String: [2]string{"\x1b[32m", "\x1b[0m"},
+	Escape: [2]string{"\x1b[35m", "\x1b[0m"},
+	Number: [2]string{"\x1b[33m", "\x1b[0m"},
+	True:   [2]string{"\x1b[36m", "\x1b[0m"},
+	False:  [2]string{"\x1b[36m", "\x1b[0m"},
+	Null:   [2]string{"\x1b[90m", "\x1b[0m"},
+}

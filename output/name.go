@@ -1,0 +1,40 @@
+package output
+
+import (
+	"io"
+	"strings"
+
+	"dwatch/watcher"
+)
+
+// nameEncoder prints kind.group/name, as kubectl does, a line an event. Names
+// of some resources may hold control characters: they are escaped, so that a
+// line is always one event.
+type nameEncoder struct{}
+
+func (nameEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
+	return appendName(dst, e.Object), nil
+}
+
+func (nameEncoder) list(w io.Writer, objects []watcher.Object) error {
+	var line []byte
+	for _, o := range objects {
+		line = appendName(line[:0], o)
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func appendName(dst []byte, o watcher.Object) []byte {
+	gvk := o.GroupVersionKind()
+	dst = append(dst, strings.ToLower(gvk.Kind)...)
+	if gvk.Group != "" {
+		dst = append(dst, '.')
+		dst = append(dst, gvk.Group...)
+	}
+	dst = append(dst, '/')
+	dst = append(dst, Line(o.Name())...)
+	return append(dst, '\n')
+}

@@ -1,0 +1,91 @@
+package output
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"dwatch/watcher"
+)
+
+// Options says how to print. The zero value is compact JSON.
+type Options struct {
+	// Format is one of Formats; empty means json.
+	Format string
+	// Terminal: people read this. JSON is indented, and what could steer a
+	// terminal is escaped.
+	Terminal bool
+	// Color colours JSON with ANSI escape sequences.
+	Color bool
+}
+
+// encoder is one format. Both methods append to dst and return it.
+type encoder interface {
+	// event appends one event.
+	event(dst []byte, e watcher.Event) ([]byte, error)
+	// list writes all objects as one document.
+	list(w io.Writer, objects []watcher.Object) error
+}
+
+var encoders = map[string]func(Options) encoder{
+	"json": newJSON,
+	"yaml": func(Options) encoder { return &yamlEncoder{} },
+	"name": func(Options) encoder { return nameEncoder{} },
+}
+
+// Formats are the values that Options.Format takes.
+var Formats = []string{"json", "yaml", "name"}
+
+// Printer writes events or lists in one format. See the package comment.
+type Printer struct {
+	w       *bufio.Writer
+	encoder encoder
+	buffer  []byte
+}
+
+const (
+	bufferSize = 64 << 10
+	// keepBuffer is the largest line buffer that is kept for the next event.
+	keepBuffer = 1 << 20
+)
+
+// New returns a Printer that writes to w.
+func New(w io.Writer, o Options) (*Printer, error) {
+	if o.Format == "" {
+		o.Format = "json"
+	}
+	if !slices.Contains(Formats, o.Format) {
+		return nil, fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s",
+			o.Format, strings.Join(Formats, ", "))
+	}
+	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil
+}
+
+// Print writes one event. Marks are not printed.
+func (p *Printer) Print(e watcher.Event) error {
+	if e.Type.IsMark() {
+		return nil
+	}
+	line, err := p.encoder.event(p.buffer[:0], e)
+	if err != nil {
+		return err
+	}
+	if cap(line) <= keepBuffer {
+		p.buffer = line
+	}
+	_, err = p.w.Write(line)
+	return err
+}
+
+// List writes objects as one document, in their order, and flushes.
+func (p *Printer) List(objects []watcher.Object) error {
+	if err := p.encoder.list(p.w, objects); err != nil {
+		return err
+	}
+	return p.w.Flush()
+}
+
+// Flush hands to the reader what has been printed.
+func (p *Printer) Flush() error { return p.w.Flush() }

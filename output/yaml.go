@@ -1,0 +1,83 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"dwatch/watcher"
+)
+
+// yamlEncoder prints one document an event, with a line of --- between two. The
+// YAML library escapes control characters by itself.
+type yamlEncoder struct{ started bool }
+
+func (y *yamlEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
+	object, err := marshalYAML(e.Object)
+	if err != nil {
+		return dst, err
+	}
+	if y.started {
+		dst = append(dst, "---\n"...)
+	}
+	y.started = true
+	dst = fmt.Appendf(dst, "type: %s\n", e.Type)
+	if e.Initial {
+		dst = append(dst, "initial: true\n"...)
+	}
+	if e.FinalStateUnknown {
+		dst = append(dst, "finalStateUnknown: true\n"...)
+	}
+	dst = append(dst, "object:\n"...)
+	return appendIndented(dst, "  ", object), nil
+}
+
+// list writes a v1 List, as kubectl does.
+func (y *yamlEncoder) list(w io.Writer, objects []watcher.Object) error {
+	items := "items:\n"
+	if len(objects) == 0 {
+		items = "items: []\n"
+	}
+	if _, err := io.WriteString(w, "apiVersion: v1\n"+items); err != nil {
+		return err
+	}
+	var item []byte
+	for _, o := range objects {
+		object, err := marshalYAML(o)
+		if err != nil {
+			return err
+		}
+		item = appendIndented(item[:0], "  ", object)
+		item[0] = '-'
+		if _, err := w.Write(item); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "kind: List\nmetadata:\n  resourceVersion: \"\"\n")
+	return err
+}
+
+func marshalYAML(o watcher.Object) ([]byte, error) {
+	u, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace(), Line(o.Name()), err)
+	}
+	return text, nil
+}
+
+// appendIndented appends text with prefix before each line that is not empty.
+func appendIndented(dst []byte, prefix string, text []byte) []byte {
+	for line := range bytes.Lines(text) {
+		if len(line) > 1 {
+			dst = append(dst, prefix...)
+		}
+		dst = append(dst, line...)
+	}
+	return dst
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
+)
+
+// talk says on stderr, in one line each, what goes on. It is used from one
+// goroutine.
+type talk struct {
+	w      io.Writer // discards with --quiet
+	mapper *mapper.Mapper
+	down   map[watcher.Target]bool
+}
+
+func (t *talk) say(format string, args ...any) {
+	fmt.Fprintln(t.w, output.Line(fmt.Sprintf(format, args...)))
+}
+
+// hear passes e on to next, and says what people have to know about the watch.
+func (t *talk) hear(ctx context.Context, next func(watcher.Event) error) func(watcher.Event) error {
+	return func(e watcher.Event) error {
+		if e.Type.IsMark() {
+			t.mark(ctx, e)
+		}
+		return next(e)
+	}
+}
+
+func (t *talk) mark(ctx context.Context, e watcher.Event) {
+	what := describe(e.Target)
+	switch e.Type {
+	case watcher.Synced:
+		t.up(e.Target)
+		if e.Count == 0 {
+			t.nothingThere(ctx, e.Target)
+		}
+	case watcher.Disconnected:
+		t.lost(e.Target, e.Err)
+	case watcher.Reconnected:
+		t.up(e.Target)
+	case watcher.Gap:
+		t.up(e.Target)
+		t.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
+			what, e.ResourceVersion, orUnknown(e.From))
+	case watcher.Gone:
+		t.say("%s: the server no longer has the resource; waiting for it", what)
+	case watcher.Arrived:
+		t.say("%s: the server has the resource again", what)
+	case watcher.Denied:
+		t.say("%s: denied, and tried again until it is allowed: %s", what, strings.Join(explain(e.Err), "; "))
+	}
+}
+
+// lost and up tell once about an outage, however many targets it hits.
+func (t *talk) lost(target watcher.Target, err error) {
+	if len(t.down) == 0 {
+		t.say("connection lost, trying again: %s", strings.Join(explain(err), "; "))
+	}
+	t.down[target] = true
+}
+
+func (t *talk) up(target watcher.Target) {
+	if !t.down[target] {
+		return
+	}
+	delete(t.down, target)
+	if len(t.down) == 0 {
+		t.say("reconnected")
+	}
+}
+
+func (t *talk) nothingThere(ctx context.Context, target watcher.Target) {
+	if target.Name == "" {
+		t.say("no %s yet", describe(target))
+		return
+	}
+	hint := ""
+	if mappings, err := t.mapper.Resolve(ctx, target.Name); err == nil {
+		hint = fmt.Sprintf(" (%s is also a resource: to watch both, say dwatch %s,%s)",
+			quoted(target.Name), target.Resource().Resource, mappings[0].Resource.Resource)
+	}
+	t.say("%s is not there yet; waiting for it%s", describe(target), hint)
+}
+
+// describe names a target: deployments.apps/web in namespace default.
+func describe(t watcher.Target) string {
+	what := t.Resource().GroupResource().String()
+	if t.Name != "" {
+		what += "/" + t.Name
+	}
+	switch {
+	case !t.Namespaced():
+		return what
+	case t.Namespace == "":
+		return what + " in all namespaces"
+	default:
+		return what + " in namespace " + t.Namespace
+	}
+}
+
+// describeAll says in one line what is watched where.
+func describeAll(targets []watcher.Target) string {
+	var wheres []string
+	whats := map[string][]string{}
+	for _, t := range targets {
+		what, where, _ := strings.Cut(describe(t), " ")
+		if !slices.Contains(wheres, where) {
+			wheres = append(wheres, where)
+		}
+		whats[where] = append(whats[where], what)
+	}
+	var parts []string
+	for i := 0; i < len(wheres); i++ {
+		where := wheres[i]
+		what := strings.Join(whats[where], ", ")
+		// Namespaces in which the same is watched are named together.
+		for j := i + 1; j < len(wheres); j++ {
+			if strings.Join(whats[wheres[j]], ", ") == what && where != "" && wheres[j] != "" {
+				where = strings.Replace(where, "in namespace ", "in namespaces ", 1) + ", " + strings.TrimPrefix(wheres[j], "in namespace ")
+				wheres = slices.Delete(wheres, j, j+1)
+				j--
+			}
+		}
+		parts = append(parts, strings.TrimSpace(what+" "+where))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func quoted(s string) string { return strconv.Quote(s) }
+
+func orUnknown(resourceVersion string) string {
+	if resourceVersion == "" {
+		return "the start"
+	}
+	return resourceVersion
+}

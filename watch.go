@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+	"k8s.io/client-go/rest"
+
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
+)
+
+// dwatch does what the command line asks for, and blocks until that is done or
+// ctx ends.
+func dwatch(ctx context.Context, o *options, args []string, s streams) error {
+	quietClient(s.err, o.verbosity)
+	terminal := terminal{isTerminal: term.IsTerminal(int(s.out.Fd())), noColor: os.Getenv("NO_COLOR") != ""}
+	request, err := o.parse(args, terminal)
+	if err != nil {
+		return err
+	}
+	t := &talk{w: s.err, down: map[watcher.Target]bool{}}
+	warnings := rest.WarningHandler(rest.NewWarningWriter(s.err, rest.WarningWriterOptions{Deduplicate: true}))
+	if request.quiet {
+		t.w, warnings = io.Discard, rest.NoWarnings{}
+	}
+	cluster, err := o.connection.connect(warnings)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilReaderGone(ctx, s.out)
+	defer stop()
+	j := &job{request: request, cluster: cluster, talk: t, out: s.out}
+	return j.run(ctx)
+}
+
+// job is one request at one cluster.
+type job struct {
+	*request
+	*cluster
+	talk *talk
+	out  io.Writer
+}
+
+func (j *job) run(ctx context.Context) error {
+	d, err := j.discovery()
+	if err != nil {
+		return err
+	}
+	j.talk.mapper = mapper.New(d)
+	plan, err := j.plan(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := j.dynamic()
+	if err != nil {
+		return err
+	}
+	printer, err := output.New(j.out, j.print)
+	if err != nil {
+		return err
+	}
+	w := watcher.New(watcher.Options{
+		Client:         client,
+		Resolver:       j.talk.mapper,
+		Targets:        plan.targets,
+		LabelSelector:  j.selector,
+		FieldSelector:  j.fieldSelector,
+		ManagedFields:  j.managedFields,
+		RequestTimeout: j.requestTimeout,
+		Idle:           printer.Flush,
+	})
+	for _, note := range plan.notes {
+		j.talk.say("%s", note)
+	}
+	if j.list {
+		return list(ctx, w, printer)
+	}
+	j.talk.say("watching %s", describeAll(plan.targets))
+	return w.Run(ctx, j.talk.hear(ctx, j.keep.filter(printer.Print)))
+}
+
+func (j *job) plan(ctx context.Context) (*plan, error) {
+	ctx, cancel := j.ask(ctx)
+	defer cancel()
+	p, err := resolve(ctx, j.talk.mapper, j.request, j.namespace)
+	if err != nil {
+		return nil, serverError{j.host, err}
+	}
+	return p, nil
+}
+
+// list prints all, or nothing: half a List would look like a whole one.
+func list(ctx context.Context, w *watcher.Watcher, p *output.Printer) error {
+	objects, err := w.List(ctx)
+	if err != nil {
+		return err
+	}
+	return p.List(objects)
+}
+
+// filter passes on what is to be printed.
+func (k keep) filter(next func(watcher.Event) error) func(watcher.Event) error {
+	return func(e watcher.Event) error {
+		if !k.passes(e) {
+			return nil
+		}
+		return next(e)
+	}
+}

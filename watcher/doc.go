@@ -1,0 +1,33 @@
+// Package watcher turns targets (a resource, a namespace, perhaps a name) into
+// one stream of events, and into lists of what is there.
+//
+//	server -> wire -> informer -> handler -> ledger -> channel -> Run's loop -> emit
+//	             \__________ first sync _______/
+//
+// Each target owns a DynamicSharedInformerFactory with one unstructured
+// informer. Below the informer, the wire decorates dynamic.Interface: it
+// retries with its own backoff, resumes a watch where it broke off, and hands
+// the informer only what the informer has to act on. Above it, the ledger
+// remembers what the reader has been told and makes every event from that.
+//
+// # Contract
+//
+// Order: the events of one object arrive in the order of its changes. Events of
+// different objects of one target keep the order in which the server sent them;
+// between targets there is no order.
+//
+// Once: no (resource, UID, resourceVersion) is told twice in a run. States that
+// followed each other while the connection was down may be merged into the last
+// one; a last state and a deletion are never lost.
+//
+// Blocking: [Watcher.Run] blocks, calls emit from one goroutine, and returns
+// only when all it started has ended. A slow emit holds back the server during
+// the first sync; afterwards events wait in the informer's queue.
+//
+// Ending: when the context ends, what has been received is emitted before Run
+// returns. When emit returns an error, nothing further is emitted and Run
+// returns that error.
+//
+// Starting: a target has started when the server first answered it. Until then
+// an error ends Run; afterwards the target carries on until the context ends.
+package watcher

@@ -1,0 +1,79 @@
+package watcher
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Type says what an event tells. The first three are those of the Kubernetes
+// watch API and carry an Object; the others are marks: they tell about the
+// watch itself.
+type Type string
+
+const (
+	Added    Type = "ADDED"
+	Modified Type = "MODIFIED"
+	Deleted  Type = "DELETED"
+
+	// Synced: all that existed at the start has been told. Count and
+	// ResourceVersion are set.
+	Synced Type = "SYNCED"
+	// Disconnected: the connection is lost; Err says how. Retries go on.
+	Disconnected Type = "DISCONNECTED"
+	// Reconnected: the watch goes on at ResourceVersion, and nothing was missed.
+	Reconnected Type = "RECONNECTED"
+	// Gap: all was listed anew, from From to ResourceVersion. States in between
+	// may be missing, last states and deletions are not.
+	Gap Type = "GAP"
+	// Gone: the server no longer has the resource. It is waited for.
+	Gone Type = "GONE"
+	// Arrived: the server has the resource again.
+	Arrived Type = "ARRIVED"
+	// Denied: the user lacks a right; Err says which. Retries go on.
+	Denied Type = "DENIED"
+)
+
+// IsMark reports whether events of this type tell about the watch and carry no
+// object.
+func (t Type) IsMark() bool { return t != Added && t != Modified && t != Deleted }
+
+// Event is one line of the stream.
+type Event struct {
+	Type   Type
+	Target Target
+
+	// Object is the state after the change; for Deleted the last one. Zero for
+	// a mark.
+	Object Object
+	// Old is the state before a Modified, as far as the store still had it.
+	Old Object
+	// Initial: an Added object existed when the watch began.
+	Initial bool
+	// FinalStateUnknown: a deletion found out after the fact. Object is what is
+	// known of the object: its last known state, at least its identity.
+	FinalStateUnknown bool
+
+	// The fields of marks.
+	Count           int
+	From            string
+	ResourceVersion string
+	Err             error
+}
+
+// Target is one resource in one namespace, with at most one name: field
+// selectors can only be ANDed, and a right limited by resourceNames is only
+// granted for metadata.name=.
+type Target struct {
+	// Mapping is the resource, with its kind and scope.
+	Mapping *meta.RESTMapping
+	// Namespace is empty for all namespaces and for cluster-scoped resources.
+	Namespace string
+	// Name is empty for all objects.
+	Name string
+}
+
+// Resource returns the resource of the target.
+func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
+
+// Namespaced reports whether the objects of the target live in namespaces.
+func (t Target) Namespaced() bool { return t.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }

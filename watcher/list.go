@@ -1,0 +1,95 @@
+package watcher
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// List returns the objects that are there: it starts each target's informer,
+// waits until it has synced, and asks the generic lister. The objects come in
+// the order of the targets, then by namespace and name. A named object that is
+// not there is a NotFound error. List returns either all or an error.
+func (w *Watcher) List(ctx context.Context) ([]Object, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := make([][]Object, len(w.options.Targets))
+	errs := make([]error, len(w.options.Targets))
+	var running sync.WaitGroup
+	for i, t := range w.options.Targets {
+		running.Go(func() {
+			if found[i], errs[i] = w.list(ctx, t); errs[i] != nil && !apierrors.IsNotFound(errs[i]) {
+				cancel()
+			}
+		})
+	}
+	running.Wait()
+	return slices.Concat(found...), joinCauses(errs)
+}
+
+// list returns the objects of one target.
+func (w *Watcher) list(ctx context.Context, t Target) ([]Object, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var objects []Object
+	var err error
+	rt := newTarget(t, &w.options, func(Event) {})
+	rt.synced = func(s *session) {
+		objects, err = s.list()
+		cancel(errEnded)
+	}
+	denied := func(err error) { cancel(err) }
+	if failed := rt.run(ctx, denied); failed != nil {
+		return nil, failed
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
+		return nil, cause
+	}
+	return objects, err
+}
+
+// list reads the session's store through the generic lister.
+func (s *session) list() ([]Object, error) {
+	t := s.target
+	selector, err := labels.Parse(t.options.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("label selector: %w", err)
+	}
+	var items []runtime.Object
+	if lister := s.informer.Lister(); t.Namespace == metav1.NamespaceAll {
+		items, err = lister.List(selector)
+	} else {
+		items, err = lister.ByNamespace(t.Namespace).List(selector)
+	}
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	if len(items) == 0 && t.Name != "" {
+		return nil, apierrors.NewNotFound(t.Resource().GroupResource(), t.Name)
+	}
+	objects := make([]Object, len(items))
+	for i, item := range items {
+		objects[i] = object(item)
+	}
+	slices.SortFunc(objects, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.Namespace(), b.Namespace()), cmp.Compare(a.Name(), b.Name()))
+	})
+	return objects, nil
+}
+
+// joinCauses joins errs without those that only say that another one ended all.
+func joinCauses(errs []error) error {
+	causes := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, context.Canceled) })
+	if joined := errors.Join(causes...); joined != nil {
+		return joined
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,98 @@
+package watcher
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+)
+
+// session is one life of a target's informer. A factory has one namespace and
+// one stop channel, an informer never restarts: so each session has its own.
+type session struct {
+	target   *target
+	wire     *wire
+	factory  dynamicinformer.DynamicSharedInformerFactory
+	informer informers.GenericInformer
+	stop     chan struct{}
+}
+
+// session watches until ctx ends or the wire fails, tells what has been
+// received by then, and returns the cause.
+func (t *target) session(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	s := t.newSession(ctx, fail)
+	handler, err := s.informer.Informer().AddEventHandler(t)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", t.Resource(), err)
+	}
+	s.factory.Start(s.stop)
+	defer s.end()
+	select {
+	case <-handler.HasSyncedChecker().Done():
+		t.settle()
+		if t.synced != nil {
+			t.synced(s)
+		}
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	s.drain()
+	return context.Cause(ctx)
+}
+
+func (t *target) newSession(ctx context.Context, fail context.CancelCauseFunc) *session {
+	t.mu.Lock()
+	t.settled = false
+	t.mu.Unlock()
+	s := &session{
+		target: t,
+		wire:   &wire{Interface: t.options.Client, target: t, ctx: ctx, fail: fail},
+		stop:   make(chan struct{}),
+	}
+	s.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.wire, 0, t.Namespace, t.tweak)
+	s.informer = s.factory.ForResource(t.Resource())
+	return s
+}
+
+// tweak narrows each request to what the target asks for.
+func (t *target) tweak(options *metav1.ListOptions) {
+	options.LabelSelector = t.options.LabelSelector
+	options.FieldSelector = t.fieldSelector()
+	if options.ResourceVersion == "0" {
+		// "0" is answered from the server's cache: as stale as it may be, and
+		// all in one piece. Unset asks for the present state, in pages.
+		options.ResourceVersion = ""
+	}
+}
+
+func (t *target) fieldSelector() string {
+	if t.Name == "" {
+		return t.options.FieldSelector
+	}
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()
+	if t.options.FieldSelector == "" {
+		return name
+	}
+	return t.options.FieldSelector + "," + name
+}
+
+// drain waits until what the informer took off the wire has been observed: on
+// its stop it would drop what its handler has not yet been given. It returns at
+// once if nothing came after the sync.
+func (s *session) drain() {
+	if last, kind, ok := s.wire.lastTaken(); ok {
+		s.target.awaitObserved(last, kind == "DELETED")
+	}
+}
+
+// end stops the informer and waits for all that the session started.
+func (s *session) end() {
+	close(s.stop)
+	s.factory.Shutdown()
+	s.wire.streams.Wait()
+}

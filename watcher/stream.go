@@ -1,0 +1,260 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+var (
+	errNoAnswer   = errors.New("the server does not answer")
+	errShortWatch = errors.New("the server ends the watch at once")
+	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
+	errSilentSync = errors.New("the server does not end its initial events")
+)
+
+// stream is one watch as the informer sees it: it lives on over any number of
+// connections.
+type stream struct {
+	resourceWire
+	options metav1.ListOptions
+	out     chan watch.Event
+	// ctx ends with the session, or when the informer stops the stream.
+	ctx     context.Context
+	cancel  context.CancelFunc
+	stopped chan struct{}
+	stop    sync.Once
+
+	// syncing: the initial events have not ended yet.
+	syncing bool
+	// from is the last resourceVersion seen, where the next connection goes on.
+	from string
+	// received: an event has come over this stream.
+	received bool
+	short    int
+	backoff  *backoff
+}
+
+func newStream(r resourceWire, options metav1.ListOptions) *stream {
+	ctx, cancel := context.WithCancel(r.wire.ctx)
+	return &stream{
+		resourceWire: r,
+		options:      options,
+		ctx:          ctx,
+		cancel:       cancel,
+		out:          make(chan watch.Event),
+		stopped:      make(chan struct{}),
+		syncing:      options.SendInitialEvents != nil && *options.SendInitialEvents,
+		from:         options.ResourceVersion,
+		backoff:      newBackoff(),
+	}
+}
+
+// ResultChan implements watch.Interface.
+func (s *stream) ResultChan() <-chan watch.Event { return s.out }
+
+// Stop implements watch.Interface. It does not wait.
+func (s *stream) Stop() {
+	s.stop.Do(func() {
+		s.cancel()
+		close(s.stopped)
+	})
+}
+
+// run serves the stream until the informer stops it. At the session's end it
+// falls silent but stays open: a closed stream would make the informer ask
+// again.
+func (s *stream) run() {
+	defer close(s.out)
+	defer s.cancel()
+	for s.serve() {
+	}
+	if s.wire.ctx.Err() != nil {
+		<-s.stopped
+	}
+}
+
+// serve is one connection, and the wait before the next. It reports whether
+// there is to be a next.
+func (s *stream) serve() bool {
+	if s.syncing {
+		s.wire.target.beginSync()
+	}
+	err := s.connect(s.ctx)
+	switch {
+	case s.ctx.Err() != nil:
+		return false
+	case err == nil:
+		return true
+	}
+	switch s.wire.target.judge(err, s.phase()) {
+	case abort:
+		s.wire.fail(err)
+		return false
+	case hand:
+		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
+		return false
+	default:
+		s.wire.lost(err)
+		return s.backoff.wait(s.ctx, err) && !(s.syncing && s.received)
+	}
+}
+
+func (s *stream) phase() phase {
+	if s.syncing {
+		return phaseSync
+	}
+	return phaseWatch
+}
+
+// connect watches over one connection, to its end. A connection that the server
+// ended in good order returns nil.
+func (s *stream) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := s.silence(cancel)
+	defer silence.Stop()
+
+	opened := time.Now()
+	s.options.ResourceVersion = s.from
+	conn, err := s.ResourceInterface.Watch(ctx, s.options)
+	if err != nil {
+		return causeOr(ctx, err)
+	}
+	defer conn.Stop()
+	if !s.syncing {
+		s.wire.answered(s.from)
+	}
+	events, err := s.relay(ctx, conn, silence)
+	if err != nil {
+		return causeOr(ctx, err)
+	}
+	return s.judgeEnd(events, time.Since(opened))
+}
+
+// silence ends a connection that says nothing in mid-sync.
+func (s *stream) silence(cancel context.CancelCauseFunc) *time.Timer {
+	t := time.AfterFunc(syncSilence, func() { cancel(errSilentSync) })
+	if !s.syncing {
+		t.Stop()
+	}
+	return t
+}
+
+// relay passes on the events of one connection. It returns their number.
+func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.Timer) (int, error) {
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return n, context.Cause(ctx)
+		case e, open := <-conn.ResultChan():
+			if !open {
+				return n, nil
+			}
+			if s.syncing {
+				silence.Reset(syncSilence)
+			}
+			if err := s.pass(ctx, e, silence); err != nil {
+				return n, err
+			}
+		}
+	}
+}
+
+// pass hands one event to the informer, and in the first sync to the reader.
+func (s *stream) pass(ctx context.Context, e watch.Event, silence *time.Timer) error {
+	if e.Type == watch.Error {
+		return apierrors.FromObject(e.Object)
+	}
+	u, ok := e.Object.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("the server sent %T in a watch", e.Object)
+	}
+	s.noteAnswer()
+	s.wire.target.strip(u)
+	if e.Type != watch.Bookmark {
+		s.wire.target.preview(e)
+	}
+	live := !s.syncing
+	if endsSync(e.Type, u) {
+		s.syncing = false
+		silence.Stop()
+		s.wire.target.endSync(s.wire.position(), u.GetResourceVersion())
+	}
+	if !s.send(ctx, e) {
+		return context.Cause(ctx)
+	}
+	if !s.syncing {
+		s.from = u.GetResourceVersion()
+		s.wire.reached(s.from)
+	}
+	if live && e.Type != watch.Bookmark {
+		s.wire.setLast(e)
+	}
+	return nil
+}
+
+func (s *stream) noteAnswer() {
+	s.received = true
+	s.short = 0
+	s.backoff.reset()
+	if s.syncing {
+		s.wire.answered("")
+	}
+}
+
+func endsSync(t watch.EventType, u *unstructured.Unstructured) bool {
+	return t == watch.Bookmark && u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// judgeEnd tells a watch that ended in good order from one that never worked.
+func (s *stream) judgeEnd(events int, lived time.Duration) error {
+	switch {
+	case s.syncing:
+		return errCutSync
+	case events > 0 || lived >= shortWatch:
+		s.short = 0
+		return nil
+	}
+	s.short++
+	if s.short >= shortWatches {
+		return apierrors.NewResourceExpired(errShortWatch.Error())
+	}
+	return errShortWatch
+}
+
+// send hands e to the informer; false when the stream ends first.
+func (s *stream) send(ctx context.Context, e watch.Event) bool {
+	select {
+	case s.out <- e:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// causeOr prefers the reason why ctx ended to the error that its end caused.
+func causeOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// status is err as the object of an ERROR event.
+func status(err error) *metav1.Status {
+	var api apierrors.APIStatus
+	if errors.As(err, &api) {
+		s := api.Status()
+		return &s
+	}
+	s := apierrors.NewInternalError(err).Status()
+	return &s
+}

@@ -1,0 +1,199 @@
+package watcher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+)
+
+// wire decorates the dynamic client of one session. It sees each request and
+// each event before the informer does, and keeps from it all that can be dealt
+// with here: a lost connection is resumed from the last resourceVersion, with
+// our own backoff, and the informer's watch simply goes on. The informer is
+// handed an error only where it has to act: to list anew, or to list at all
+// where the server streams no initial events.
+//
+// During a target's first sync it shows each object to the target at once; an
+// informer would hand out nothing before the last one has arrived.
+type wire struct {
+	dynamic.Interface
+	target *target
+
+	// ctx ends with the session. It is kept here because client-go's reflector
+	// lists with context.Background().
+	ctx context.Context
+	// fail ends the session with a cause.
+	fail context.CancelCauseFunc
+
+	// streams are the watches that were handed to the informer.
+	streams sync.WaitGroup
+
+	mu sync.Mutex
+	// down is set from the first failure to the next answer.
+	down bool
+	// last is the last event after the sync that the informer took.
+	last watch.Event
+	// at is the last resourceVersion that a watch has reached.
+	at string
+}
+
+func (w *wire) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	all := w.Interface.Resource(r)
+	return anyNamespace{resourceWire{all, w}, all}
+}
+
+// resourceWire is the wire of one resource in one namespace.
+type resourceWire struct {
+	dynamic.ResourceInterface
+	wire *wire
+}
+
+// anyNamespace is what dynamic.Interface hands out: it takes a namespace or
+// stands for all of them.
+type anyNamespace struct {
+	resourceWire
+	client dynamic.NamespaceableResourceInterface
+}
+
+func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
+	return resourceWire{a.client.Namespace(namespace), a.wire}
+}
+
+// Watch returns at once; the stream connects by itself and reports what the
+// informer has to know as an ERROR event. The stream ends when the informer
+// stops it or, in mid-sync, when the connection is lost: a sync can't be
+// resumed. It is not tied to ctx, which ends later than the session's.
+func (r resourceWire) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	s := newStream(r, options)
+	r.wire.streams.Add(1)
+	go func() {
+		defer r.wire.streams.Done()
+		s.run()
+	}()
+	return s, nil
+}
+
+// List asks until it has an answer or the session ends. The error is one that
+// the informer has to act on, or the session's end.
+func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	w := r.wire
+	if options.Continue == "" {
+		w.target.beginSync()
+	}
+	backoff := newBackoff()
+	for {
+		list, err := r.list(options)
+		if err == nil {
+			w.answered("")
+			w.take(list)
+			return list, nil
+		}
+		switch w.target.judge(err, phaseList) {
+		case abort:
+			w.fail(err)
+			return nil, err
+		case hand:
+			return nil, err
+		case retry:
+			w.lost(err)
+			if !backoff.wait(w.ctx, err) {
+				return nil, context.Cause(w.ctx)
+			}
+		}
+	}
+}
+
+func (r resourceWire) list(options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := context.WithTimeoutCause(r.wire.ctx, r.wire.target.listTimeout(), errNoAnswer)
+	defer cancel()
+	list, err := r.ResourceInterface.List(ctx, options)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return list, err
+}
+
+// take prepares the objects of a list, and shows them in the first sync.
+func (w *wire) take(list *unstructured.UnstructuredList) {
+	for i := range list.Items {
+		w.target.strip(&list.Items[i])
+		w.target.preview(watch.Event{Type: watch.Added, Object: &list.Items[i]})
+	}
+	if list.GetContinue() == "" {
+		w.target.endSync(w.position(), list.GetResourceVersion())
+	}
+}
+
+// lost tells, once for each outage, that the connection is down.
+func (w *wire) lost(err error) {
+	if w.ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	first := !w.down
+	w.down = true
+	w.mu.Unlock()
+	if first {
+		w.target.mark(Event{Type: lossType(err), Err: err})
+	}
+}
+
+// answered tells that the server is there (again). resourceVersion is where the
+// watch goes on; empty where a sync comes first, which tells more.
+func (w *wire) answered(resourceVersion string) {
+	w.mu.Lock()
+	again := w.down
+	w.down = false
+	w.mu.Unlock()
+	w.target.setStarted()
+	if again && resourceVersion != "" {
+		w.target.mark(Event{Type: Reconnected, ResourceVersion: resourceVersion})
+	}
+}
+
+func (w *wire) setLast(e watch.Event) {
+	w.mu.Lock()
+	w.last = e
+	w.mu.Unlock()
+}
+
+// reached notes how far the watch has come.
+func (w *wire) reached(resourceVersion string) {
+	w.mu.Lock()
+	w.at = resourceVersion
+	w.mu.Unlock()
+}
+
+func (w *wire) position() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+// lastTaken returns the last event that the informer took outside of a sync.
+func (w *wire) lastTaken() (Object, watch.EventType, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, ok := w.last.Object.(*unstructured.Unstructured)
+	return Object{u}, w.last.Type, ok
+}
+
+// timer durations that the wire waits for, as constants of the API's own scale.
+const (
+	// syncSilence is how long the server may be silent in mid-sync before the
+	// informer is sent to list instead. Proxies and old servers accept the
+	// request for initial events, and never send their end.
+	syncSilence = 10 * time.Second
+	// shortWatch is the life under which a watch that ended without an event
+	// counts as failed: servers have ended watches on too old a resourceVersion
+	// that way (kubernetes/kubernetes#104171).
+	shortWatch = time.Second
+	// shortWatches in a row are taken for an expired resourceVersion.
+	shortWatches = 3
+)
