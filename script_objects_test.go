@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/mapper"
+)
+
+// objects writes to the API server for the scripts.
+type objects struct {
+	namespace string
+	client    dynamic.Interface
+	discovery *discovery.DiscoveryClient
+}
+
+func newObjects(config *rest.Config, namespace string) (*objects, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &objects{namespace, client, d}, nil
+}
+
+// resource finds the client for a resource; each time anew, as CRDs come and go.
+func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic.ResourceInterface, error) {
+	mappings, err := mapper.New(o.discovery).Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	client := o.client.Resource(mappings[0].Resource)
+	if mappings[0].Scope.Name() == meta.RESTScopeNameRoot {
+		return client, nil
+	}
+	if namespace == "" {
+		namespace = o.namespace
+	}
+	return client.Namespace(namespace), nil
+}
+
+// apply applies each document of a YAML file, and waits for CRDs.
+func (o *objects) apply(path string, replace *strings.Replacer) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(replace.Replace(string(text))), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := documents.Decode(u); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := o.applyOne(context.Background(), u); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+func (o *objects) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
+	gvk := u.GroupVersionKind()
+	client, err := o.resource(ctx, fmt.Sprintf("%s.%s.%s", gvk.Kind, gvk.Version, gvk.Group), u.GetNamespace())
+	if err != nil {
+		return err
+	}
+	if _, err := client.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "script", Force: true}); err != nil {
+		return err
+	}
+	if gvk.Kind != "CustomResourceDefinition" {
+		return nil
+	}
+	return o.await(ctx, client, u.GetName(), func(e watch.Event) bool {
+		return isEstablished(e.Object.(*unstructured.Unstructured))
+	})
+}
+
+func isEstablished(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// remove deletes TYPE/NAME and returns when it is gone.
+func (o *objects) remove(arg string) error {
+	ctx := context.Background()
+	resource, name, _ := strings.Cut(arg, "/")
+	client, err := o.resource(ctx, resource, "")
+	if err != nil {
+		return err
+	}
+	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	_, err = client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return o.await(ctx, client, name, func(e watch.Event) bool { return e.Type == watch.Deleted })
+}
+
+// await watches an object until done.
+func (o *objects) await(ctx context.Context, client dynamic.ResourceInterface, name string, done func(watch.Event) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	w, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if done(e) {
+			return nil
+		}
+	}
+	return fmt.Errorf("wait for %s: %w", name, context.Cause(ctx))
+}
+
+func (o *objects) patch(arg, patch string) error {
+	ctx := context.Background()
+	resource, name, _ := strings.Cut(arg, "/")
+	client, err := o.resource(ctx, resource, "")
+	if err != nil {
+		return err
+	}
+	var subresources []string
+	if strings.Contains(patch, `"status"`) && !strings.Contains(patch, `"spec"`) {
+		subresources = []string{"status"}
+	}
+	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	return err
+}
