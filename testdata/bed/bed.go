@@ -8,8 +8,6 @@ package bed
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,17 +16,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 const (
 	startWithin = 2 * time.Minute
 	stopWithin  = 30 * time.Second
-	runWithin   = 10 * time.Minute
 )
 
 // Cluster is a running API server.
@@ -43,27 +36,10 @@ type Cluster struct {
 	ended  chan struct{} // closed when the child has ended and was waited for
 }
 
-// Main is the body of a TestMain: it starts a cluster, stores it in c, runs the
-// tests, stops the cluster and returns the exit code.
-func Main(m *testing.M, c **Cluster) int {
-	cluster, err := Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := cluster.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	*c = cluster
-	return m.Run()
-}
-
 // Start starts a cluster and returns when its API server is ready. Flags are
 // passed on to the program, for example "--controllers", and win over what
-// Start sets itself: data and kubeconfig live in a directory that Stop and Kill
-// remove. The caller must call one of them.
+// Start sets itself. Data and kubeconfig live in a directory that Stop and Kill
+// remove, unless flags say otherwise. The caller must call one of the two.
 func Start(flags ...string) (*Cluster, error) {
 	binary, err := find()
 	if err != nil {
@@ -83,9 +59,11 @@ func Start(flags ...string) (*Cluster, error) {
 func (c *Cluster) start(flags []string) error {
 	c.child = exec.Command(c.binary, append([]string{
 		"--kubeconfig", filepath.Join(c.dir, "kubeconfig"),
-		"--data", filepath.Join(c.dir, "data"),
 		"--stop-on-stdin-close",
 	}, flags...)...)
+	// The child removes its temporary data itself, unless it is killed: then
+	// they go with our directory.
+	c.child.Env = append(os.Environ(), "TMPDIR="+c.dir)
 	if _, err := c.child.StdinPipe(); err != nil { // held open until the child has ended
 		return err
 	}
@@ -133,35 +111,6 @@ func (c *Cluster) await(ready <-chan string) error {
 		<-c.ended
 		return fmt.Errorf("the test cluster was not ready within %v\n%s", startWithin, c.logTail())
 	}
-}
-
-// Config returns the client configuration of a context of the kubeconfig, ""
-// for the current one, without a limit on requests per second.
-func (c *Cluster) Config(context string) (*rest.Config, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: context},
-	).ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	return config, nil
-}
-
-// Run runs a subcommand of the program against this cluster, for example
-// Run("apply", file), and returns what it wrote to stdout. The error of a run
-// that failed holds what it wrote to stderr.
-func (c *Cluster) Run(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), runWithin)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, c.binary, append(args, "--kubeconfig", c.Kubeconfig)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("cluster %s: %w\n%s", strings.Join(args, " "), err, &stderr)
-	}
-	return stdout.String(), nil
 }
 
 // Stop ends the cluster as a person would, with SIGTERM, and returns when it

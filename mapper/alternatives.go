@@ -1,0 +1,40 @@
+package mapper
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// alternatives returns the resources of other groups that answer to name too.
+func (c *catalog) alternatives(ctx context.Context, name string) []resource {
+	if len(c.category(ctx, name)) > 0 {
+		return nil
+	}
+	taken, ok := c.one(ctx, name)
+	if !ok || taken.gv.Group == "" {
+		return nil
+	}
+	typed := schema.ParseGroupResource(name)
+	if typed.Group == taken.gv.Group || typed.Group == taken.gv.Version+"."+taken.gv.Group {
+		return nil
+	}
+	groups := []string{taken.gv.Group}
+	var found []resource
+	for _, r := range c.resources {
+		if slices.Contains(groups, r.gv.Group) || !strings.HasPrefix(r.gv.Group, typed.Group) || !r.answers(typed.Resource) {
+			continue
+		}
+		groups = append(groups, r.gv.Group)
+		found = append(found, r)
+	}
+	return found
+}
+
+// answers tells whether name, without a group, could mean r. Short names alone
+// are taken letter by letter, as client-go takes them.
+func (r resource) answers(name string) bool {
+	return slices.Contains(r.ShortNames, name) || slices.Contains(r.longNames(), strings.ToLower(name))
+}

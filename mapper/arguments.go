@@ -1,0 +1,149 @@
+package mapper
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+)
+
+// Argument is one thing to watch, as typed.
+type Argument struct {
+	// Resource is what Resolve takes; never empty.
+	Resource string
+	// Name is the one object to watch; empty for all of them.
+	Name string
+}
+
+var (
+	errNoResource = errors.New("no resource given: say what to watch, for example: dwatch pods, dwatch deploy/web or dwatch -r crontabs")
+	errMixedForms = errors.New("there is no need to specify a resource type as a separate argument when passing arguments in resource/name form " +
+		"(e.g. 'dwatch pods/web' instead of 'dwatch pods pods/web')")
+)
+
+// ParseArguments reads the values of the resource flag and the positional
+// arguments. A value of the flag is a list, separated by commas, of TYPE and
+// TYPE/NAME. The positional arguments are kubectl's: TYPE[,TYPE...] [NAME...],
+// or nothing but TYPE/NAME. The result has those of the flag first, each in the
+// order given and once.
+func ParseArguments(resources, args []string) ([]Argument, error) {
+	var parsed []Argument
+	for _, list := range resources {
+		items, err := parseList(list)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, items...)
+	}
+	positional, err := parsePositional(args)
+	if err != nil {
+		return nil, err
+	}
+	if parsed = unique(append(parsed, positional...)); len(parsed) == 0 {
+		return nil, errNoResource
+	}
+	return parsed, nil
+}
+
+func parsePositional(args []string) ([]Argument, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if slices.ContainsFunc(args, hasSlash) {
+		return parsePairs(args)
+	}
+	types, err := parseList(args[0])
+	if err != nil {
+		return nil, err
+	}
+	names := args[1:]
+	if len(names) == 0 {
+		return types, nil
+	}
+	var parsed []Argument
+	for _, t := range types {
+		for _, name := range names {
+			if err := checkName(name); err != nil {
+				return nil, err
+			}
+			parsed = append(parsed, Argument{Resource: t.Resource, Name: name})
+		}
+	}
+	return parsed, nil
+}
+
+// parsePairs reads arguments of which at least one is TYPE/NAME, so all must be.
+func parsePairs(args []string) ([]Argument, error) {
+	var parsed []Argument
+	for _, arg := range args {
+		items, err := parseList(arg)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, items...)
+	}
+	if !slices.ContainsFunc(parsed, func(a Argument) bool { return a.Name == "" }) {
+		return parsed, nil
+	}
+	// kubectl's wording would send somebody with kubectl's habits the wrong way.
+	if isVerb(args[0]) {
+		return nil, fmt.Errorf("dwatch has no verbs: leave out %q", args[0])
+	}
+	return nil, errMixedForms
+}
+
+func parseList(list string) ([]Argument, error) {
+	var parsed []Argument
+	for item := range strings.SplitSeq(list, ",") {
+		argument, err := parseItem(item)
+		switch {
+		case err != nil:
+			return nil, err
+		case argument == Argument{} && list == "":
+			return nil, errors.New(`a resource is empty: "" names nothing`)
+		case argument == Argument{}:
+			return nil, fmt.Errorf("an item of the list %q is empty", list)
+		}
+		parsed = append(parsed, argument)
+	}
+	return parsed, nil
+}
+
+// parseItem reads TYPE or TYPE/NAME. The empty item is the zero Argument.
+func parseItem(item string) (Argument, error) {
+	resource, name, pair := strings.Cut(item, "/")
+	switch {
+	case !pair:
+		return Argument{Resource: resource}, nil
+	case hasSlash(name):
+		return Argument{}, fmt.Errorf("%q: arguments in resource/name form may not have more than one slash", item)
+	case resource == "" || name == "":
+		return Argument{}, fmt.Errorf("%q: arguments in resource/name form must have a single resource and name", item)
+	}
+	return Argument{Resource: resource, Name: name}, checkName(name)
+}
+
+// checkName refuses what the server could not have as a name and what would
+// lead to another place in its URLs.
+func checkName(name string) error {
+	if name == "" {
+		return errors.New(`a name is empty: "" names nothing`)
+	}
+	if wrong := path.IsValidPathSegmentName(name); len(wrong) > 0 {
+		return fmt.Errorf("invalid name %q: %s", name, strings.Join(wrong, ", "))
+	}
+	return nil
+}
+
+func hasSlash(s string) bool { return strings.Contains(s, "/") }
+
+func unique(arguments []Argument) []Argument {
+	seen := make(map[Argument]bool, len(arguments))
+	return slices.DeleteFunc(arguments, func(a Argument) bool {
+		again := seen[a]
+		seen[a] = true
+		return again
+	})
+}

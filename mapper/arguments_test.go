@@ -1,0 +1,108 @@
+package mapper
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseArguments(t *testing.T) {
+	tests := []struct {
+		name      string
+		resources []string
+		args      []string
+		want      []Argument
+	}{
+		{name: "type", args: []string{"pods"}, want: []Argument{{"pods", ""}}},
+		{name: "types", args: []string{"pods,deploy"}, want: []Argument{{"pods", ""}, {"deploy", ""}}},
+		{name: "type and names", args: []string{"pods", "a", "b"}, want: []Argument{{"pods", "a"}, {"pods", "b"}}},
+		{
+			name: "types and names", args: []string{"pods,sts", "a", "b"},
+			want: []Argument{{"pods", "a"}, {"pods", "b"}, {"sts", "a"}, {"sts", "b"}},
+		},
+		{name: "pairs", args: []string{"pods/a", "deploy/b"}, want: []Argument{{"pods", "a"}, {"deploy", "b"}}},
+		{name: "pairs in a list", args: []string{"pods/a,deploy/b"}, want: []Argument{{"pods", "a"}, {"deploy", "b"}}},
+		{
+			name: "flags and a type", resources: []string{"pods,deploy/web", "crontabs"}, args: []string{"sts"},
+			want: []Argument{{"pods", ""}, {"deploy", "web"}, {"crontabs", ""}, {"sts", ""}},
+		},
+		{
+			name: "flags and pairs", resources: []string{"pods"}, args: []string{"deploy/web"},
+			want: []Argument{{"pods", ""}, {"deploy", "web"}},
+		},
+		{
+			name: "once", resources: []string{"pods", "pods/a,pods"}, args: []string{"pods", "a", "b", "a"},
+			want: []Argument{{"pods", ""}, {"pods", "a"}, {"pods", "b"}},
+		},
+		{
+			name: "qualified", args: []string{"deployments.v1.apps/web"},
+			want: []Argument{{"deployments.v1.apps", "web"}},
+		},
+		{name: "a name with a colon", args: []string{"clusterroles", "system:node"}, want: []Argument{{"clusterroles", "system:node"}}},
+		{name: "a verb is a type like any other", args: []string{"get", "pods"}, want: []Argument{{"get", "pods"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := ParseArguments(test.resources, test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseArgumentsErrors(t *testing.T) {
+	tests := []struct {
+		resources []string
+		args      []string
+		want      string
+	}{
+		{want: "no resource given"},
+		{args: []string{""}, want: `a resource is empty: "" names nothing`},
+		{resources: []string{""}, want: `a resource is empty: "" names nothing`},
+		{args: []string{"pods,,deploy"}, want: `an item of the list "pods,,deploy" is empty`},
+		{args: []string{"pods,"}, want: `an item of the list "pods," is empty`},
+		{resources: []string{","}, want: `an item of the list "," is empty`},
+		{args: []string{"pods/"}, want: `"pods/": arguments in resource/name form must have a single resource and name`},
+		{args: []string{"/x"}, want: `"/x": arguments in resource/name form must have a single resource and name`},
+		{args: []string{"/"}, want: `"/": arguments in resource/name form must have a single resource and name`},
+		{args: []string{"a/b/c"}, want: `"a/b/c": arguments in resource/name form may not have more than one slash`},
+		{args: []string{"pods", ""}, want: `a name is empty: "" names nothing`},
+		{args: []string{"pods", ".."}, want: `invalid name "..": may not be '..'`},
+		{args: []string{"pods/.."}, want: `invalid name "..": may not be '..'`},
+		{args: []string{"pods", "50%"}, want: `invalid name "50%": may not contain '%'`},
+		{args: []string{"pods", "%\x1b[31m"}, want: `invalid name "%\x1b[31m": may not contain '%'`},
+		{args: []string{"pods", "pods/web"}, want: "there is no need to specify a resource type as a separate argument"},
+		{args: []string{"pods/web", "web"}, want: "there is no need to specify a resource type as a separate argument"},
+		{args: []string{"pods,deploy/web"}, want: "there is no need to specify a resource type as a separate argument"},
+		{args: []string{"get", "pods/web"}, want: `dwatch has no verbs: leave out "get"`},
+	}
+	for _, test := range tests {
+		t.Run(strings.Join(append(test.resources, test.args...), " "), func(t *testing.T) {
+			got, err := ParseArguments(test.resources, test.args)
+			if err == nil {
+				t.Fatalf("no error but %v", got)
+			}
+			if !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("got  %s\nwant %s", err, test.want)
+			}
+			if strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("not one printable line: %q", err)
+			}
+		})
+	}
+}
+
+func TestParseArgumentsKeepsItsInput(t *testing.T) {
+	resources, args := []string{"pods", "pods"}, []string{"pods", "a", "a"}
+	if _, err := ParseArguments(resources, args); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"pods", "pods"}, {"pods", "a", "a"}}, [][]string{resources, args}); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,29 @@
+// Package mapper turns what people type into what the server serves, as kubectl
+// does: short names, plurals, singulars and kinds, alone or followed by
+// .group or .version.group, and categories such as "all".
+//
+// # Contract
+//
+// What can't be watched is not there. A resource counts only if it allows list
+// and watch, so a name never resolves to one that doesn't while another one can
+// be watched.
+//
+// The same name gives the same answer as long as the server serves the same.
+// Where several resources answer to a name, the core group wins, then the first
+// group in the server's own order, and in it the version the server prefers.
+//
+// A Mapper asks the server when it must and not otherwise: two requests for the
+// first name and none for the next ones. A name that is unknown to what was
+// learned before costs one more look at the server, so a definition made
+// meanwhile is found. [Mapper.Reset] makes the next call look again, for a
+// caller who finds that a resource has gone.
+//
+// A group whose server does not answer hides only its own resources. If the name
+// is not found among the others, the error names the groups that said nothing.
+//
+// All methods may be called by several goroutines. Whatever waits ends with its
+// context. No method prints or logs what it returns as an error.
+//
+// [ParseArguments] is apart from all that: a pure function from the command line
+// to resources and names, which does not know what exists.
+package mapper

@@ -1,0 +1,434 @@
+package mapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+func resolve(t testing.TB, m *Mapper, name string) []string {
+	t.Helper()
+	found, err := m.Resolve(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(found)
+}
+
+func wantRequests(t testing.TB, count interface{ Load() int64 }, want int64) {
+	t.Helper()
+	if got := count.Load(); got != want {
+		t.Errorf("%d requests, want %d", got, want)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	define(t,
+		definition{
+			group: "stable.forms.example.com", plural: "crontabs", singular: "crontab", kind: "CronTab",
+			shortNames: []string{"ct"}, categories: []string{"forms"}, versions: []string{"v1", "v2beta1"},
+		},
+		definition{
+			group: "stable.forms.example.com", plural: "zugvoegel", singular: "vogel", kind: "Bird",
+			categories: []string{"forms"}, versions: []string{"v1"},
+		},
+		definition{group: "stable.forms.example.com", plural: "get", singular: "get", kind: "Get", versions: []string{"v1"}})
+	const (
+		deployments = "apps/v1/deployments Deployment"
+		crontabs    = "stable.forms.example.com/v1/crontabs CronTab"
+		birds       = "stable.forms.example.com/v1/zugvoegel Bird"
+		events      = "v1/events Event"
+	)
+	tests := map[string]string{
+		"po": "v1/pods Pod", "pods": "v1/pods Pod", "pod": "v1/pods Pod", "Pod": "v1/pods Pod", "PODS": "v1/pods Pod", "pods.v1.": "v1/pods Pod",
+		"endpoints": "v1/endpoints Endpoints",
+		"deploy":    deployments, "deployments": deployments, "deployment": deployments, "Deployment": deployments,
+		"deployments.apps": deployments, "deployments.v1.apps": deployments, "deploy.apps": deployments, "deploy.v1.apps": deployments,
+		"Deployment.apps": deployments, "Deployment.v1.apps": deployments, "deployments.app": deployments,
+		"storageclass.storage": "storage.k8s.io/v1/storageclasses StorageClass",
+		"hpa.v1.autoscaling":   "autoscaling/v1/horizontalpodautoscalers HorizontalPodAutoscaler",
+		"hpa":                  "autoscaling/v2/horizontalpodautoscalers HorizontalPodAutoscaler",
+		"events":               events, "ev": events, "Event": events,
+		"events.events.k8s.io": "events.k8s.io/v1/events Event",
+		"ct":                   crontabs, "crontabs": crontabs, "crontab": crontabs, "CronTab": crontabs, "cronTABS": crontabs,
+		"crontabs.stable": crontabs, "ct.stable": crontabs, "crontabs.stable.forms.example.com": crontabs,
+		"CronTab.v1.stable.forms.example.com":       crontabs,
+		"crontabs.v2beta1.stable.forms.example.com": "stable.forms.example.com/v2beta1/crontabs CronTab",
+		"ct.v2beta1.stable.forms.example.com":       "stable.forms.example.com/v2beta1/crontabs CronTab",
+		"Bird":                                      birds, "bird": birds, "vogel": birds, "zugvoegel": birds, "Bird.v1.stable.forms.example.com": birds,
+		"get": "stable.forms.example.com/v1/get Get",
+	}
+	m, count := fresh(t)
+	for name, want := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff([]string{want}, resolve(t, m, name)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if others := m.Alternatives(t.Context(), name); len(others) > 0 {
+				t.Errorf("alternatives %v", text(others))
+			}
+		})
+	}
+	if diff := cmp.Diff([]string{crontabs, birds}, resolve(t, m, "forms")); diff != "" {
+		t.Errorf("category: -want +got:\n%s", diff)
+	}
+	wantRequests(t, count, 2)
+}
+
+func TestScope(t *testing.T) {
+	m, _ := fresh(t)
+	for name, want := range map[string]meta.RESTScopeName{"pods": meta.RESTScopeNameNamespace, "nodes": meta.RESTScopeNameRoot} {
+		found, err := m.Resolve(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found[0].Scope.Name(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestCategoryAll(t *testing.T) {
+	m, _ := fresh(t)
+	want := []string{
+		"v1/pods Pod", "v1/replicationcontrollers ReplicationController", "v1/services Service",
+		"apps/v1/daemonsets DaemonSet", "apps/v1/deployments Deployment", "apps/v1/replicasets ReplicaSet",
+		"apps/v1/statefulsets StatefulSet", "autoscaling/v2/horizontalpodautoscalers HorizontalPodAutoscaler",
+		"batch/v1/cronjobs CronJob", "batch/v1/jobs Job",
+	}
+	if diff := cmp.Diff(want, resolve(t, m, "all")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestCategoryWinsOverResource(t *testing.T) {
+	define(t, definition{group: "cat.example.com", plural: "all", singular: "all", kind: "All", versions: []string{"v1"}})
+	m, _ := fresh(t)
+	if found := resolve(t, m, "all"); len(found) < 5 {
+		t.Errorf("found %v", found)
+	}
+	all, err := m.Watchable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(all, func(r Resource) bool { return r.Name == "all.cat.example.com" }) {
+		t.Error("all.cat.example.com is not named so")
+	}
+}
+
+// A name that two groups answer to must not be decided by chance.
+func TestAmbiguous(t *testing.T) {
+	twin := definition{plural: "twins", singular: "twin", kind: "Twin", shortNames: []string{"tw"}, versions: []string{"v1"}}
+	a, b := twin, twin
+	a.group, b.group = "a.twins.example.com", "b.twins.example.com"
+	define(t, b, a)
+	taken, other := []string{"a.twins.example.com/v1/twins Twin"}, []string{"b.twins.example.com/v1/twins Twin"}
+	for range 50 {
+		m, count := fresh(t)
+		for _, name := range []string{"twins", "tw", "Twin", "twins."} {
+			if diff := cmp.Diff(taken, resolve(t, m, name)); diff != "" {
+				t.Fatalf("%s: -want +got:\n%s", name, diff)
+			}
+			if diff := cmp.Diff(other, text(m.Alternatives(t.Context(), name))); diff != "" {
+				t.Fatalf("alternatives of %s: -want +got:\n%s", name, diff)
+			}
+		}
+		for _, name := range []string{"tw.b.twins.example.com", "twins.b.twins.example.com", "Twin.v1.b.twins.example.com", "tw.b"} {
+			if diff := cmp.Diff(other, resolve(t, m, name)); diff != "" {
+				t.Fatalf("%s: -want +got:\n%s", name, diff)
+			}
+			if got := m.Alternatives(t.Context(), name); len(got) > 0 {
+				t.Fatalf("alternatives of %s: %v", name, text(got))
+			}
+		}
+		wantRequests(t, count, 2)
+	}
+}
+
+func TestCoreWinsSilently(t *testing.T) {
+	define(t, definition{group: "a.example.com", plural: "services", singular: "service", kind: "Service", shortNames: []string{"svc"}, versions: []string{"v1"}})
+	m, _ := fresh(t)
+	for _, name := range []string{"services", "service", "svc", "Service", "services.v1."} {
+		if diff := cmp.Diff([]string{"v1/services Service"}, resolve(t, m, name)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		if others := m.Alternatives(t.Context(), name); len(others) > 0 {
+			t.Errorf("%s: alternatives %v", name, text(others))
+		}
+	}
+}
+
+func TestDefinedLater(t *testing.T) {
+	m, count := fresh(t)
+	resolve(t, m, "pods")
+	wantRequests(t, count, 2)
+	define(t, definition{group: "later.example.com", plural: "laters", singular: "later", kind: "Later", versions: []string{"v1"}})
+	resolve(t, m, "laters")
+	wantRequests(t, count, 4)
+	resolve(t, m, "later")
+	wantRequests(t, count, 4)
+}
+
+func TestUnknownCostsOneLook(t *testing.T) {
+	m, count := fresh(t)
+	for i := range int64(3) {
+		if _, err := m.Resolve(t.Context(), "nonesuch"); !isUnknown(err) {
+			t.Fatal(err)
+		}
+		wantRequests(t, count, 2+2*i) // the first look was fresh
+	}
+}
+
+func TestReset(t *testing.T) {
+	gone := schema.GroupResource{Group: "gone.example.com", Resource: "gones"}
+	m, count := fresh(t)
+	t.Run("defined", func(t *testing.T) {
+		define(t, definition{group: gone.Group, plural: gone.Resource, singular: "gone", kind: "Gone", versions: []string{"v1"}})
+		resolve(t, m, "gones")
+	})
+	awaitServed(t, gone, false)
+	resolve(t, m, "gones") // from memory
+	wantRequests(t, count, 2)
+	m.Reset()
+	if _, err := m.Resolve(t.Context(), "gones"); !isUnknown(err) {
+		t.Fatal(err)
+	}
+	wantRequests(t, count, 4)
+}
+
+func TestConcurrent(t *testing.T) {
+	m, count := fresh(t)
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			name := []string{"pods", "deploy", "all", "svc"}[i%4]
+			if _, err := m.Resolve(t.Context(), name); err != nil {
+				t.Error(err)
+			}
+			m.Alternatives(t.Context(), name)
+			if _, err := m.Watchable(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	wantRequests(t, count, 2)
+}
+
+func TestUnwatchable(t *testing.T) {
+	tests := map[string]string{
+		"selfsubjectaccessreviews": `"selfsubjectaccessreviews" (authorization.k8s.io/v1) can't be watched: it allows only create`,
+		"SelfSubjectAccessReview":  `"SelfSubjectAccessReview" (authorization.k8s.io/v1) can't be watched: it allows only create`,
+		"componentstatuses":        `"componentstatuses" (v1) can't be watched: it allows only get and list`,
+		"cs":                       `"cs" (v1) can't be watched: it allows only get and list`,
+		"bindings":                 `"bindings" (v1) can't be watched: it allows only create`,
+	}
+	m, _ := fresh(t)
+	for name, want := range tests {
+		_, err := m.Resolve(t.Context(), name)
+		if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if _, ok := errors.AsType[*UnwatchableError](err); !ok {
+			t.Errorf("%T", err)
+		}
+	}
+}
+
+// A core resource that can't be watched must not hide one that can.
+func TestUnwatchableHidesNothing(t *testing.T) {
+	define(t, definition{group: "hidden.example.com", plural: "bindings", singular: "binding", kind: "Binding", versions: []string{"v1"}})
+	m, _ := fresh(t)
+	for _, name := range []string{"bindings", "binding", "Binding"} {
+		if diff := cmp.Diff([]string{"hidden.example.com/v1/bindings Binding"}, resolve(t, m, name)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	tests := []struct {
+		name string
+		verb bool
+		want string
+	}{
+		{"deploymets", false, `the server doesn't have a resource type "deploymets"; did you mean deployments (apps/v1)?`},
+		{"Deploymets.apps", false, `the server doesn't have a resource type "Deploymets.apps"; did you mean deployments (apps/v1)?`},
+		{"deployments.v1beta1.apps", false, `the server doesn't have a resource type "deployments.v1beta1.apps"; did you mean deployments (apps/v1)?`},
+		{"statefullsets", false, `the server doesn't have a resource type "statefullsets"; did you mean statefulsets (apps/v1)?`},
+		{"qqqqqqqq", false, `the server doesn't have a resource type "qqqqqqqq"`},
+		{"logs", true, `the server doesn't have a resource type "logs"`},
+		{"describe", true, `the server doesn't have a resource type "describe"`},
+		{"pods\x1b[2J", false, `the server doesn't have a resource type "pods\x1b[2J"`},
+		{"podlists", false, `the server doesn't have a resource type "podlists"`},
+	}
+	m, _ := fresh(t)
+	for _, test := range tests {
+		_, err := m.Resolve(t.Context(), test.name)
+		unknown, ok := errors.AsType[*UnknownError](err)
+		if !ok {
+			t.Errorf("%q: %T %v", test.name, err, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if unknown.Verb != test.verb {
+			t.Errorf("%s: verb is %v", test.name, unknown.Verb)
+		}
+	}
+}
+
+// An API server that is registered and not there hides only its own resources.
+func TestBrokenAggregatedAPI(t *testing.T) {
+	create(t, apiServices, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1",
+		"kind":       "APIService",
+		"metadata":   map[string]any{"name": "v1beta1.broken.example.com"},
+		"spec": map[string]any{
+			"group": "broken.example.com", "version": "v1beta1",
+			"groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": "default", "name": "nowhere"},
+		},
+	}})
+	d := client(t, admin(t))
+	broken := schema.GroupVersion{Group: "broken.example.com", Version: "v1beta1"}
+	await(t, "the server to say that a group is stale", func() bool {
+		_, _, failed, err := d.GroupsAndMaybeResourcesWithContext(t.Context())
+		return err == nil && failed[broken] != nil
+	})
+	m, count := fresh(t)
+	if diff := cmp.Diff([]string{"apps/v1/deployments Deployment"}, resolve(t, m, "deploy")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	wantRequests(t, count, 2)
+	if all, err := m.Watchable(t.Context()); err != nil || len(all) == 0 {
+		t.Error(len(all), err)
+	}
+	_, err := m.Resolve(t.Context(), "whatever.broken.example.com")
+	const want = `the server doesn't have a resource type "whatever.broken.example.com"; it could not say what is in broken.example.com/v1beta1`
+	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestServerCannotBeAsked(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	stranger := rest.AnonymousClientConfig(admin(t))
+	stranger.BearerToken = "wrong"
+	tests := map[string]struct {
+		config *rest.Config
+		is     func(error) bool
+	}{
+		"nobody listens": {&rest.Config{Host: closed.Addr().String()}, func(err error) bool {
+			_, ok := errors.AsType[*net.OpError](err)
+			return ok
+		}},
+		"unauthorized": {stranger, apierrors.IsUnauthorized},
+		"forbidden":    {rest.AnonymousClientConfig(admin(t)), apierrors.IsForbidden},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := New(client(t, test.config))
+			_, err := m.Resolve(t.Context(), "pods")
+			if err == nil || !test.is(err) || !strings.HasPrefix(err.Error(), "ask the server what it serves: ") {
+				t.Errorf("%v", err)
+			}
+			if others := m.Alternatives(t.Context(), "pods"); others != nil {
+				t.Error(text(others))
+			}
+		})
+	}
+}
+
+// What Resolve returns is not logged as well, unless somebody asks for more.
+func TestLogsNoErrors(t *testing.T) {
+	m := New(client(t, &rest.Config{Host: "http://127.0.0.1:1"}))
+	for verbosity, want := range map[int]bool{0: false, 2: true} {
+		var logged bool
+		logger := funcr.New(func(_, line string) {
+			logged = logged || strings.Contains(line, "refused")
+		}, funcr.Options{Verbosity: verbosity})
+		if _, err := m.Resolve(klog.NewContext(t.Context(), logger), "pods"); err == nil {
+			t.Fatal("port 1 answers")
+		}
+		if logged != want {
+			t.Errorf("verbosity %d: logged is %v", verbosity, logged)
+		}
+	}
+}
+
+// stalled never answers.
+type stalled struct{ asked chan struct{} }
+
+func (s stalled) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked <- struct{}{}
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestEndsWithContext(t *testing.T) {
+	server := stalled{make(chan struct{}, 10)}
+	m := New(client(t, &rest.Config{Host: "http://127.0.0.1:1", Transport: server}))
+	asking, stopAsking := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := m.Resolve(asking, "pods"); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	<-server.asked
+	// Another caller waits for the same answer, and has less patience.
+	waiting, stopWaiting := context.WithTimeout(t.Context(), time.Millisecond)
+	defer stopWaiting()
+	if _, err := m.Resolve(waiting, "pods"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	stopAsking()
+	group.Wait()
+}
+
+func TestWatchable(t *testing.T) {
+	m, count := fresh(t)
+	all, err := m.Watchable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		want := text([]*meta.RESTMapping{r.Mapping})
+		if diff := cmp.Diff(want, resolve(t, m, r.Name)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", r.Name, diff)
+		}
+	}
+	for _, name := range []string{"pods", "deployments", "events", "events.events.k8s.io", "horizontalpodautoscalers"} {
+		if !slices.ContainsFunc(all, func(r Resource) bool { return r.Name == name }) {
+			t.Errorf("no %s", name)
+		}
+	}
+	wantRequests(t, count, 2)
+}
+
+func isUnknown(err error) bool {
+	_, ok := errors.AsType[*UnknownError](err)
+	return ok
+}
