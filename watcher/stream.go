@@ -123,8 +123,7 @@ func (s *stream) connect(ctx context.Context) error {
 	defer silence.Stop()
 
 	opened := time.Now()
-	s.options.ResourceVersion = s.from
-	conn, err := s.ResourceInterface.Watch(ctx, s.options)
+	conn, err := s.ResourceInterface.Watch(ctx, s.request())
 	if err != nil {
 		return causeOr(ctx, err)
 	}
@@ -137,6 +136,17 @@ func (s *stream) connect(ctx context.Context) error {
 		return causeOr(ctx, err)
 	}
 	return s.judgeEnd(events, time.Since(opened))
+}
+
+// request is what the informer asked for, from where the stream has come to.
+func (s *stream) request() metav1.ListOptions {
+	options := s.options
+	options.ResourceVersion = s.from
+	if !s.syncing {
+		options.SendInitialEvents = nil
+		options.ResourceVersionMatch = ""
+	}
+	return options
 }
 
 // silence ends a connection that says nothing in mid-sync.

@@ -1,0 +1,125 @@
+package watcher
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/testdata/bed"
+)
+
+// faults is a client's transport that misbehaves when it is told to.
+type faults struct {
+	next http.RoundTripper
+
+	mu sync.Mutex
+	// answer, if not nil, may answer in place of the server.
+	answer func(*http.Request) *http.Response
+	// requests are the queries that were sent, in order.
+	requests []string
+	open     map[*faultyBody]bool
+	// lines counts the lines that were read from watches.
+	lines   int
+	changed sync.Cond
+}
+
+func newFaults(t *testing.T, c *bed.Cluster) (*faults, dynamic.Interface) {
+	t.Helper()
+	f := &faults{open: map[*faultyBody]bool{}}
+	f.changed.L = &f.mu
+	config := rest.CopyConfig(config(t, c))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		f.next = next
+		return f
+	})
+	return f, dynamic.NewForConfigOrDie(config)
+}
+
+func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	f.requests = append(f.requests, r.URL.RawQuery)
+	answer := f.answer
+	f.mu.Unlock()
+	if answer != nil {
+		if response := answer(r); response != nil {
+			response.Request = r
+			return response, nil
+		}
+	}
+	response, err := f.next.RoundTrip(r)
+	if err != nil || r.URL.Query().Get("watch") == "" {
+		return response, err
+	}
+	body := &faultyBody{ReadCloser: response.Body, faults: f}
+	f.mu.Lock()
+	f.open[body] = true
+	f.mu.Unlock()
+	response.Body = body
+	return response, nil
+}
+
+func (f *faults) set(answer func(*http.Request) *http.Response) {
+	f.mu.Lock()
+	f.answer = answer
+	f.mu.Unlock()
+}
+
+// cut breaks all connections of watches that are open.
+func (f *faults) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for body := range f.open {
+		body.broken = true
+		body.ReadCloser.Close()
+	}
+}
+
+// awaitLines returns when n lines have been read from watches.
+func (f *faults) awaitLines(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.lines < n {
+		f.changed.Wait()
+	}
+}
+
+type faultyBody struct {
+	io.ReadCloser
+	faults *faults
+	broken bool
+}
+
+func (b *faultyBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.faults.mu.Lock()
+	defer b.faults.mu.Unlock()
+	b.faults.lines += bytes.Count(p[:n], []byte("\n"))
+	b.faults.changed.Broadcast()
+	if err != nil && b.broken {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (b *faultyBody) Close() error {
+	b.faults.mu.Lock()
+	delete(b.faults.open, b)
+	b.faults.mu.Unlock()
+	return b.ReadCloser.Close()
+}
+
+// respond is an answer of the API server that it does not give on demand.
+func respond(code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(bytes.NewBufferString(body)),
+	}
+}
+
+const expired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}`

@@ -1,0 +1,356 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"dwatch/testdata/bed"
+)
+
+func TestRun(t *testing.T) {
+	r := newRoom(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Client: r.client, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	r.create("b")
+	r.update("a", 1)
+	r.delete("a")
+	r.create("a")
+	w.await("ADDED a=0", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	want := []string{"ADDED initial a=0", "SYNCED", "ADDED b=0", "MODIFIED a=1", "DELETED a=1", "ADDED a=0"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+	if leaked := leaks(); leaked != "" {
+		t.Errorf("still running after Run:\n%s", leaked)
+	}
+}
+
+// leaks returns the stacks of goroutines that this package has started.
+func leaks() string {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	var found []string
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		if strings.Contains(stack, "created by dwatch/watcher.") && !strings.Contains(stack, "watchWith") ||
+			strings.Contains(stack, "created by k8s.io/client-go/tools/cache") {
+			found = append(found, stack)
+		}
+	}
+	return strings.Join(found, "\n\n")
+}
+
+// TestWithoutWatchList runs against a server that streams no initial events.
+func TestWithoutWatchList(t *testing.T) {
+	old, err := bed.Start("--apiserver-arg", "feature-gates=WatchList=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Stop()
+	r := newRoom(t, old)
+	for i := range 1200 { // more than one page
+		r.create(fmt.Sprintf("cm-%04d", i))
+	}
+	w := watchWith(t, Options{Client: r.client, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	r.update("cm-0007", 1)
+	w.await("MODIFIED cm-0007=1", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	lines := w.lines()
+	if want := 1202; len(lines) != want || lines[1200] != "SYNCED" {
+		t.Errorf("%d lines, want %d", len(lines), want)
+	}
+	if !slices.IsSorted(lines[:1200]) {
+		t.Error("the initial objects do not come in the server's order")
+	}
+}
+
+// TestOrder: many writers; the states of each object come in order, once each,
+// and the last one comes.
+func TestOrder(t *testing.T) {
+	r := newRoom(t, cluster)
+	w := watchWith(t, Options{Client: r.client, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	const writers, updates = 8, 50
+	var writing sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			name := fmt.Sprintf("cm-%d", i)
+			r.create(name)
+			for n := 1; n <= updates; n++ {
+				r.update(name, n)
+			}
+			r.delete(name)
+		})
+	}
+	writing.Wait()
+	for i := range writers {
+		w.await(fmt.Sprintf("DELETED cm-%d=%d", i, updates), 1)
+	}
+	w.stop()
+	for i := range writers {
+		name := fmt.Sprintf("cm-%d=", i)
+		want := []string{"ADDED " + name + "0"}
+		for n := 1; n <= updates; n++ {
+			want = append(want, fmt.Sprintf("MODIFIED %s%d", name, n))
+		}
+		want = append(want, fmt.Sprintf("DELETED %s%d", name, updates))
+		got := slices.DeleteFunc(w.lines(), func(l string) bool { return !strings.Contains(l, name) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestCut: the connection breaks again and again while the objects change. The
+// watch resumes where it broke off; nothing is listed anew, missed or repeated.
+func TestCut(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, client := newFaults(t, cluster)
+	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	r.create("a")
+	const rounds = 5
+	want := []string{"ADDED a=0"}
+	for n := 1; n <= rounds; n++ {
+		f.cut()
+		r.update("a", n)
+		line := fmt.Sprintf("MODIFIED a=%d", n)
+		w.await(line, 1)
+		want = append(want, line)
+	}
+	w.stop()
+	got := slices.DeleteFunc(w.lines(), func(l string) bool { return !strings.Contains(l, " ") })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, query := range f.requests[1:] {
+		if strings.Contains(query, "sendInitialEvents") || !strings.Contains(query, "watch=true") {
+			t.Errorf("listed anew: %s", query)
+		}
+	}
+}
+
+// TestExpired: the server no longer knows the resourceVersion where the watch
+// broke off. Of what happened in between, each last state and each deletion
+// arrives, and no state twice.
+func TestExpired(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, client := newFaults(t, cluster)
+	for _, name := range []string{"changed", "deleted", "kept", "recreated"} {
+		r.create(name)
+	}
+	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	before := len(w.lines())
+
+	gate := make(chan struct{})
+	var once sync.Once
+	f.set(func(req *http.Request) *http.Response {
+		if req.URL.Query().Get("sendInitialEvents") != "" {
+			return nil
+		}
+		<-gate
+		var response *http.Response
+		once.Do(func() { response = respond(http.StatusGone, expired) })
+		return response
+	})
+	f.cut()
+	r.update("changed", 1)
+	r.update("changed", 2)
+	r.delete("deleted")
+	r.delete("recreated")
+	r.create("recreated")
+	r.update("recreated", 7)
+	r.create("new")
+	close(gate)
+	w.await("GAP", 1)
+	w.await("ADDED recreated=7", 1)
+	w.await("ADDED new=0", 1)
+	w.await("MODIFIED changed=2", 1)
+	w.await("DELETED unknown deleted=0", 1)
+	r.update("kept", 1)
+	w.await("MODIFIED kept=1", 1)
+	w.stop()
+	got := slices.DeleteFunc(w.lines()[before:], func(l string) bool { return !strings.Contains(l, " ") })
+	slices.Sort(got)
+	want := []string{
+		"ADDED new=0", "ADDED recreated=7", "DELETED unknown deleted=0", "DELETED unknown recreated=0",
+		"MODIFIED changed=2", "MODIFIED kept=1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCutInSync: the connection breaks before the initial events are complete.
+// What was told already is not told again, and what has vanished meanwhile is.
+func TestCutInSync(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, client := newFaults(t, cluster)
+	r.create("kept")
+	r.create("vanishing")
+	var once sync.Once
+	f.set(func(req *http.Request) *http.Response {
+		var response *http.Response
+		once.Do(func() {
+			vanishing, err := r.configMaps().Get(req.Context(), "vanishing", metav1.GetOptions{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			raw, _ := vanishing.MarshalJSON()
+			response = respond(http.StatusOK, `{"type":"ADDED","object":`+strings.TrimSpace(string(raw))+"}\n")
+			r.delete("vanishing")
+		})
+		return response
+	})
+	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	w.stop()
+	want := []string{"ADDED initial vanishing=0", "DISCONNECTED", "ADDED initial kept=0", "DELETED unknown vanishing", "SYNCED"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDrain: what was received when the context ends is emitted, however slow
+// emit is.
+func TestDrain(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, client := newFaults(t, cluster)
+	ctx, cancel := context.WithCancel(context.Background())
+	synced := make(chan struct{})
+	var names []string
+	done := make(chan error, 1)
+	go func() {
+		done <- New(Options{Client: client, Targets: []Target{r.target()}}).Run(ctx, func(e Event) error {
+			if e.Type == Synced {
+				close(synced)
+				<-ctx.Done() // a reader that stalls
+			} else if !e.Type.IsMark() {
+				names = append(names, e.Object.Name())
+			}
+			return nil
+		})
+	}()
+	<-synced
+	f.mu.Lock()
+	before := f.lines
+	f.mu.Unlock()
+	const n = queue - 10
+	for i := range n {
+		r.create(fmt.Sprintf("cm-%04d", i))
+	}
+	f.awaitLines(before + n)
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	// The last line may have been read, but not yet decoded.
+	if len(names) < n-1 {
+		t.Errorf("%d of %d objects were emitted", len(names), n)
+	}
+	if !slices.IsSorted(names) {
+		t.Error("out of order")
+	}
+}
+
+// TestEmitError: after an error of emit nothing more is emitted.
+func TestEmitError(t *testing.T) {
+	r := newRoom(t, cluster)
+	for i := range 10 {
+		r.create(fmt.Sprintf("cm-%d", i))
+	}
+	full := errors.New("disk full")
+	calls := 0
+	err := New(Options{Client: r.client, Targets: []Target{r.target()}}).Run(t.Context(), func(Event) error {
+		calls++
+		if calls == 3 {
+			return full
+		}
+		return nil
+	})
+	if !errors.Is(err, full) || calls != 3 {
+		t.Errorf("%d calls, error %v", calls, err)
+	}
+}
+
+// TestIdle: Idle follows each emit behind which no event waits, so that nothing
+// stays in a buffer.
+func TestIdle(t *testing.T) {
+	r := newRoom(t, cluster)
+	r.create("a")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pending, flushed := 0, make(chan int, 100)
+	go New(Options{Client: r.client, Targets: []Target{r.target()}, Idle: func() error {
+		flushed <- pending
+		pending = 0
+		return nil
+	}}).Run(ctx, func(Event) error { pending++; return nil })
+	for got := 0; got < 2; { // ADDED, SYNCED
+		got += <-flushed
+	}
+	r.update("a", 1)
+	if n := <-flushed; n != 1 {
+		t.Errorf("%d events before the flush", n)
+	}
+}
+
+func TestList(t *testing.T) {
+	r := newRoom(t, cluster)
+	for _, name := range []string{"b", "c", "a"} {
+		r.create(name)
+	}
+	label := []byte(`{"metadata":{"labels":{"x":"y"}}}`)
+	if _, err := r.configMaps().Patch(t.Context(), "c", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) Target {
+		return Target{Mapping: configMaps, Namespace: r.namespace, Name: name}
+	}
+	for want, options := range map[string]Options{
+		"a b c":           {Targets: []Target{r.target()}},
+		"c":               {Targets: []Target{r.target()}, LabelSelector: "x=y"},
+		"b":               {Targets: []Target{r.target()}, FieldSelector: "metadata.name=b"},
+		"c a":             {Targets: []Target{named("c"), named("a")}},
+		"x: 2 not found.": {Targets: []Target{named("x"), named("a"), named("y")}},
+	} {
+		options.Client = r.client
+		objects, err := New(options).List(t.Context())
+		var names []string
+		for _, o := range objects {
+			names = append(names, o.Name())
+		}
+		got := strings.Join(names, " ")
+		if err != nil {
+			got = fmt.Sprintf("x: %d not found.", strings.Count(err.Error(), "not found"))
+		}
+		if got != want {
+			t.Errorf("%q, want %q (%v)", got, want, err)
+		}
+	}
+	if leaked := leaks(); leaked != "" {
+		t.Errorf("still running after List:\n%s", leaked)
+	}
+}
+
+var _ dynamic.Interface = (*wire)(nil)
