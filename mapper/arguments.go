@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // Argument is one thing to watch, as typed.
@@ -131,7 +131,7 @@ func checkName(name string) error {
 	if name == "" {
 		return errors.New(`a name is empty: "" names nothing`)
 	}
-	if wrong := path.IsValidPathSegmentName(name); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(name); len(wrong) > 0 {
 		return fmt.Errorf("invalid name %q: %s", name, strings.Join(wrong, ", "))
 	}
 	return nil

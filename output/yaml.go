@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 
 	"dwatch/watcher"
 )
@@ -64,6 +64,8 @@ func marshalYAML(o watcher.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Straight from the content: by way of JSON, as sigs.k8s.io/yaml goes, it
+	// would not take control characters that JSON leaves unescaped.
 	text, err := yaml.Marshal(u.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace(), Line(o.Name()), err)

@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		"internal":     {apierrors.NewInternalError(errors.New("")), abort, abort, abort, retry, retry, retry},
 		"not found":    {apierrors.NewNotFound(pods, ""), abort, abort, abort, abort, abort, abort},
 		"expired":      {apierrors.NewResourceExpired(""), hand, hand, hand, hand, hand, hand},
-		"gone":         {apierrors.NewGone(""), hand, hand, hand, hand, hand, hand},
+		"gone":         {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone, Code: 410}}, hand, hand, hand, hand, hand, hand},
 		"too large":    {tooLarge, hand, hand, hand, hand, hand, hand},
 		"no watchlist": {invalid, hand, abort, abort, hand, retry, retry},
 		"bad selector": {apierrors.NewBadRequest(""), hand, abort, abort, hand, retry, retry},

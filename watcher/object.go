@@ -19,6 +19,9 @@ type Object struct {
 	content *unstructured.Unstructured
 }
 
+// NewObject returns u as an Object. The caller must not change u any more.
+func NewObject(u *unstructured.Unstructured) Object { return Object{u} }
+
 // IsZero reports whether there is no object.
 func (o Object) IsZero() bool { return o.content == nil }
 

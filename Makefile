@@ -1,0 +1,58 @@
+# make help lists the targets. What a target needs is built first; nothing has to
+# be installed but Go, git and make.
+
+GO ?= go
+# The race detector needs a C compiler; go env knows whether there is one.
+RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w -X main.release=$(RELEASE)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PREFIX ?= $(HOME)/.local
+
+CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/dwatch
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/dwatch .
+
+bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first time)
+	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/cluster .
+	@touch bin/cluster
+
+.PHONY: demo
+demo: build bin/cluster ## watch real changes on a real API server
+	@$(GO) run ./testdata/demo
+
+.PHONY: test
+test: bin/cluster ## run all tests, against a real API server
+	$(GO) test $(RACE) ./... ./testdata/bed
+	cd testdata/cluster && $(GO) test ./...
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, go mod tidy
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
+	$(GO) vet ./... ./testdata/...
+	$(GO) run $(STATICCHECK) ./... ./testdata/...
+	$(GO) mod tidy -diff
+	cd testdata/cluster && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
+
+.PHONY: cluster
+cluster: bin/cluster ## start a cluster to play with; ends with Ctrl-C
+	@bin/cluster --controllers --kubeconfig '$(CURDIR)/bin/kubeconfig'
+
+.PHONY: install
+install: build ## install dwatch, also as kubectl plugin, below PREFIX (~/.local)
+	mkdir -p '$(PREFIX)/bin'
+	install -m 755 bin/dwatch '$(PREFIX)/bin/dwatch'
+	ln -sf dwatch '$(PREFIX)/bin/kubectl-dwatch'
+	ln -sf dwatch '$(PREFIX)/bin/kubectl_complete-dwatch'
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,255 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"dwatch/watcher"
+)
+
+func object(t *testing.T, text string) watcher.Object {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return watcher.NewObject(u)
+}
+
+const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"paused":true,"note":"a<b\u009b","none":null}}`
+
+func printed(t *testing.T, o Options, events ...watcher.Event) string {
+	t.Helper()
+	var out bytes.Buffer
+	p, err := New(&out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if err := p.Print(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestPrint(t *testing.T) {
+	o := object(t, web)
+	events := []watcher.Event{
+		{Type: watcher.Added, Object: o, Initial: true},
+		{Type: watcher.Synced, Count: 1},
+		{Type: watcher.Deleted, Object: o, FinalStateUnknown: true},
+	}
+	compact := `"object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},` +
+		`"spec":{"none":null,"note":"a\u003cb` + "\u009b" + `","paused":true,"replicas":3}}}` + "\n"
+	for name, test := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"json": {Options{}, `{"type":"ADDED","initial":true,` + compact + `{"type":"DELETED","finalStateUnknown":true,` + compact},
+		"name": {Options{Format: "name"}, "deployment.apps/web\ndeployment.apps/web\n"},
+		"yaml": {Options{Format: "yaml"}, `type: ADDED
+initial: true
+object:
+  apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: web
+  spec:
+    none: null
+    note: "a<b\x9B"
+    paused: true
+    replicas: 3
+---
+type: DELETED
+finalStateUnknown: true
+object:
+  apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: web
+  spec:
+    none: null
+    note: "a<b\x9B"
+    paused: true
+    replicas: 3
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, printed(t, test.options, events...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPrintAtTerminal(t *testing.T) {
+	got := printed(t, Options{Terminal: true}, watcher.Event{Type: watcher.Added, Object: object(t, web)})
+	want := `{
+    "type": "ADDED",
+    "object": {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "web"
+        },
+        "spec": {
+            "none": null,
+            "note": "a\u003cb\u009b",
+            "paused": true,
+            "replicas": 3
+        }
+    }
+}
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestColor: colour is put around the text and changes none of it.
+func TestColor(t *testing.T) {
+	event := watcher.Event{Type: watcher.Added, Object: object(t, web)}
+	for _, terminal := range []bool{false, true} {
+		plain := printed(t, Options{Terminal: terminal}, event)
+		colored := printed(t, Options{Terminal: terminal, Color: true}, event)
+		for _, want := range []string{"\x1b[34;1m\"replicas\"\x1b[0m", "\x1b[33m3\x1b[0m", "\x1b[36mtrue\x1b[0m", "\x1b[32m\"web\"\x1b[0m", "\x1b[90mnull\x1b[0m"} {
+			if !strings.Contains(colored, want) {
+				t.Errorf("%q is missing in %q", want, colored)
+			}
+		}
+		for _, style := range [][2]string{palette.Key, palette.String, palette.Escape, palette.Number, palette.True, palette.Null} {
+			colored = strings.ReplaceAll(strings.ReplaceAll(colored, style[0], ""), style[1], "")
+		}
+		if diff := cmp.Diff(plain, colored); diff != "" {
+			t.Errorf("terminal %v: %s", terminal, diff)
+		}
+	}
+}
+
+// TestList: the shape does not depend on the number of objects.
+func TestList(t *testing.T) {
+	one := object(t, web)
+	for _, objects := range [][]watcher.Object{nil, {one}, {one, one}} {
+		for _, o := range []Options{{}, {Terminal: true}, {Format: "yaml"}} {
+			var out bytes.Buffer
+			p, err := New(&out, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.List(objects); err != nil {
+				t.Fatal(err)
+			}
+			if o.Format == "" {
+				checkJSONList(t, out.Bytes(), len(objects))
+			} else if want := yamlList(len(objects)); out.String() != want {
+				t.Error(cmp.Diff(want, out.String()))
+			}
+		}
+	}
+}
+
+// checkJSONList: a List as encoding/json would indent it, as kubectl prints it.
+func checkJSONList(t *testing.T, text []byte, n int) {
+	t.Helper()
+	var list struct {
+		APIVersion string            `json:"apiVersion"`
+		Items      []json.RawMessage `json:"items"`
+		Kind       string            `json:"kind"`
+		Metadata   map[string]string `json:"metadata"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if list.Kind != "List" || list.APIVersion != "v1" || list.Items == nil || len(list.Items) != n {
+		t.Errorf("not a List of %d: %s", n, text)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", indent); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(indented.String(), string(text)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func yamlList(n int) string {
+	items := "items: []\n"
+	if n > 0 {
+		items = "items:\n" + strings.Repeat(`- apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: web
+  spec:
+    none: null
+    note: "a<b\x9B"
+    paused: true
+    replicas: 3
+`, n)
+	}
+	return "apiVersion: v1\n" + items + "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+}
+
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain ä 漢":           "plain ä 漢",
+		"a\nb\tc\x1b[31m\x7f": `a\u000ab\u0009c\u001b[31m\u007f`,
+		"csi \u009b31m":       `csi \u009b31m`,
+		"\u202ekcab":          `\u202ekcab`,
+	} {
+		if got := Line(text); got != want {
+			t.Errorf("Line(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestNameIsOneLine: some names may hold anything but a slash.
+func TestNameIsOneLine(t *testing.T) {
+	role := object(t, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a\nrole/b\u001b]0;x"}}`)
+	got := printed(t, Options{Format: "name"}, watcher.Event{Type: watcher.Added, Object: role})
+	if want := "clusterrole.rbac.authorization.k8s.io/a\\u000arole/b\\u001b]0;x\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+type failing struct{ calls int }
+
+var errFull = errors.New("disk full")
+
+func (f *failing) Write(p []byte) (int, error) { f.calls++; return 0, errFull }
+
+// TestWriteError: an error of the writer comes back, at Flush at the latest.
+func TestWriteError(t *testing.T) {
+	w := &failing{}
+	p, err := New(w, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := watcher.Event{Type: watcher.Added, Object: object(t, web)}
+	if err := p.Print(event); err != nil || w.calls > 0 {
+		t.Errorf("%d writes before Flush, error %v", w.calls, err)
+	}
+	if err := p.Flush(); !errors.Is(err, errFull) {
+		t.Errorf("Flush: %v", err)
+	}
+	if err := p.Print(event); !errors.Is(err, errFull) {
+		t.Errorf("Print: %v", err)
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	_, err := New(nil, Options{Format: "xml"})
+	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, name`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
