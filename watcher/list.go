@@ -26,7 +26,9 @@ func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 	var running sync.WaitGroup
 	for i, t := range w.options.Targets {
 		running.Go(func() {
-			if found[i], errs[i] = w.list(ctx, t); errs[i] != nil && !apierrors.IsNotFound(errs[i]) {
+			found[i], errs[i] = w.list(ctx, t)
+			// What one target may not see, or has not, is worth saying of all.
+			if err := errs[i]; err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 				cancel()
 			}
 		})

@@ -151,7 +151,7 @@ func (s *stream) request() metav1.ListOptions {
 
 // silence ends a connection that says nothing in mid-sync.
 func (s *stream) silence(cancel context.CancelCauseFunc) *time.Timer {
-	t := time.AfterFunc(syncSilence, func() { cancel(errSilentSync) })
+	t := time.AfterFunc(s.wire.target.syncSilence(), func() { cancel(errSilentSync) })
 	if !s.syncing {
 		t.Stop()
 	}
@@ -169,7 +169,7 @@ func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.
 				return n, nil
 			}
 			if s.syncing {
-				silence.Reset(syncSilence)
+				silence.Reset(s.wire.target.syncSilence())
 			}
 			if err := s.pass(ctx, e, silence); err != nil {
 				return n, err

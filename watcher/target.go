@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type target struct {
 	// synced, if not nil, is called once, when all that existed at the start has
 	// been told.
 	synced func(*session)
+	// begun, if not nil, is called once, when the server has first answered.
+	begun func()
 
 	mu       sync.Mutex
 	observed sync.Cond // on mu: the ledger has observed something
@@ -242,8 +245,12 @@ func (t *target) mark(e Event) {
 
 func (t *target) setStarted() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	first := !t.started
 	t.started = true
+	t.mu.Unlock()
+	if first && t.begun != nil {
+		t.begun()
+	}
 }
 
 func (t *target) hasStarted() bool {
@@ -262,10 +269,11 @@ func (t *target) strip(u *unstructured.Unstructured) {
 }
 
 func (t *target) listTimeout() time.Duration {
-	if t.options.RequestTimeout > 0 {
-		return t.options.RequestTimeout
-	}
-	return time.Minute
+	return cmp.Or(t.options.RequestTimeout, time.Minute)
+}
+
+func (t *target) syncSilence() time.Duration {
+	return cmp.Or(t.options.SyncSilence, 10*time.Second)
 }
 
 // errEnded is the cause with which a session ends because its work is done.

@@ -1,8 +1,10 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,10 @@ type Options struct {
 	// RequestTimeout bounds each list request; 0 means one minute. It never
 	// applies to a watch.
 	RequestTimeout time.Duration
+	// SyncSilence is how long the server may say nothing while it streams the
+	// initial events, before it is asked for a list instead: proxies and old
+	// servers accept the request, and never end it. 0 means 10 seconds.
+	SyncSilence time.Duration
 	// Idle, if not nil, is called by Run's loop after an emit that no other
 	// event is waiting behind: the time to flush.
 	Idle func() error
@@ -56,10 +62,12 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 
 	start := starting{targets: len(w.options.Targets), fail: cancel}
 	var running sync.WaitGroup
-	for _, t := range w.options.Targets {
+	for i, t := range w.options.Targets {
 		rt := newTarget(t, &w.options, send)
+		rt.begun = func() { start.begin(i) }
 		running.Go(func() {
-			denied := start.denial(rt)
+			var once sync.Once
+			denied := func(err error) { once.Do(func() { start.deny(denial{rt, i, err}) }) }
 			if err := rt.run(ctx, denied); err != nil {
 				cancel(&startError{err})
 			}
@@ -105,30 +113,55 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// starting counts the targets that were denied before they started: one must
-// not stop the others, but when all are there is nothing to watch.
+// starting weighs what is denied before it has started: one target must not
+// stop the others, but when all are denied there is nothing to watch. A denial
+// is told when another target has started, which is when it is not an error.
 type starting struct {
 	targets int
 	fail    context.CancelCauseFunc
 
 	mu     sync.Mutex
-	denied []error
+	begun  bool     // a target has started
+	denied []denial // not told yet
 }
 
-// denial returns what t calls when it is denied; only the first time counts.
-func (s *starting) denial(t *target) func(error) {
-	var once sync.Once
-	return func(err error) {
-		once.Do(func() {
-			s.mu.Lock()
-			s.denied = append(s.denied, err)
-			all := len(s.denied) == s.targets
-			s.mu.Unlock()
-			if all {
-				s.fail(&startError{errors.Join(s.denied...)})
-				return
-			}
-			t.mark(Event{Type: Denied, Err: err})
-		})
+// denial says why the target of this index is denied.
+type denial struct {
+	target *target
+	index  int
+	err    error
+}
+
+// deny notes the first denial of a target.
+func (s *starting) deny(d denial) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = append(s.denied, d)
+	switch {
+	case s.begun:
+		s.tellLocked()
+	case len(s.denied) == s.targets:
+		slices.SortFunc(s.denied, func(a, b denial) int { return cmp.Compare(a.index, b.index) })
+		var errs []error
+		for _, d := range s.denied {
+			errs = append(errs, d.err)
+		}
+		s.fail(&startError{errors.Join(errs...)})
 	}
+}
+
+// begin notes that the target of this index has started.
+func (s *starting) begin(index int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+	s.denied = slices.DeleteFunc(s.denied, func(d denial) bool { return d.index == index })
+	s.tellLocked()
+}
+
+func (s *starting) tellLocked() {
+	for _, d := range s.denied {
+		d.target.mark(Event{Type: Denied, Err: d.err})
+	}
+	s.denied = nil
 }

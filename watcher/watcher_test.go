@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -312,6 +315,70 @@ func TestIdle(t *testing.T) {
 	r.update("a", 1)
 	if n := <-flushed; n != 1 {
 		t.Errorf("%d events before the flush", n)
+	}
+}
+
+// resolverFunc is a Resolver.
+type resolverFunc func() ([]*meta.RESTMapping, error)
+
+func (f resolverFunc) Resolve(context.Context, string) ([]*meta.RESTMapping, error) { return f() }
+
+// TestGone: the server no longer has the resource. Its objects are gone with it,
+// and when it has it again the watch goes on.
+func TestGone(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, client := newFaults(t, cluster)
+	r.create("a")
+	back := make(chan struct{})
+	resolver := resolverFunc(func() ([]*meta.RESTMapping, error) {
+		select {
+		case <-back:
+			return []*meta.RESTMapping{configMaps}, nil
+		default:
+			return nil, fmt.Errorf("resolve: %w", &meta.NoResourceMatchError{})
+		}
+	})
+	w := watchWith(t, Options{Client: client, Resolver: resolver, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
+	f.cut()
+	w.await("GONE", 1)
+	f.set(nil)
+	close(back)
+	w.await("SYNCED", 2)
+	r.update("a", 1)
+	w.await("MODIFIED a=1", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "DELETED unknown a", "GONE", "ARRIVED", "ADDED a=0", "SYNCED", "MODIFIED a=1"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSilentSync: the server takes the request for initial events and never
+// says when they end. It is asked for a list instead.
+func TestSilentSync(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, client := newFaults(t, cluster)
+	r.create("a")
+	silent, hangUp := io.Pipe()
+	defer hangUp.Close()
+	f.set(func(req *http.Request) *http.Response {
+		if req.URL.Query().Get("sendInitialEvents") == "" {
+			return nil
+		}
+		response := respond(http.StatusOK, "")
+		response.Body = silent
+		return response
+	})
+	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}, SyncSilence: 50 * time.Millisecond})
+	w.await("SYNCED", 1)
+	r.update("a", 1)
+	w.await("MODIFIED a=1", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "MODIFIED a=1"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
 	}
 }
 

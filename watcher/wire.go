@@ -184,12 +184,7 @@ func (w *wire) lastTaken() (Object, watch.EventType, bool) {
 	return Object{u}, w.last.Type, ok
 }
 
-// timer durations that the wire waits for, as constants of the API's own scale.
 const (
-	// syncSilence is how long the server may be silent in mid-sync before the
-	// informer is sent to list instead. Proxies and old servers accept the
-	// request for initial events, and never send their end.
-	syncSilence = 10 * time.Second
 	// shortWatch is the life under which a watch that ended without an event
 	// counts as failed: servers have ended watches on too old a resourceVersion
 	// that way (kubernetes/kubernetes#104171).
