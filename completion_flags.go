@@ -1,0 +1,97 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"dwatch/output"
+	"dwatch/watcher"
+)
+
+// completer completes one command line. Its methods that are completion
+// functions ask nobody, but for those of completion_server.go.
+type completer struct{ o *options }
+
+// flags returns how the value of a flag is completed, for all flags of which
+// something is known. Of the others, nothing is offered.
+func (c *completer) flags() map[string]cobra.CompletionFunc {
+	return map[string]cobra.CompletionFunc{
+		"output":                fixed(output.Formats...),
+		"color":                 fixed("auto", "always", "never"),
+		"types":                 fixedList(string(watcher.Added), string(watcher.Modified), string(watcher.Deleted)),
+		"resource":              c.resource,
+		"namespace":             c.namespace,
+		"context":               c.kubeconfig(contexts),
+		"cluster":               c.kubeconfig(clusters),
+		"user":                  c.kubeconfig(users),
+		"kubeconfig":            files,
+		"certificate-authority": files,
+		"client-certificate":    files,
+		"client-key":            files,
+	}
+}
+
+// fixed completes one of words.
+func fixed(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return reply(choose("", typed, nil, words))
+	}
+}
+
+// fixedList completes a list of words, which are written in lower case.
+func fixedList(words ...string) cobra.CompletionFunc {
+	for i, w := range words {
+		words[i] = strings.ToLower(w)
+	}
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return reply(chooseItem(typed, nil, words))
+	}
+}
+
+// files leaves it to the shell.
+func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// kubeconfig completes a name that the kubeconfig has. It reads the files, and
+// does not talk to a server.
+func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		config, err := c.o.connection.loader().RawConfig()
+		if err != nil {
+			return reply(nil)
+		}
+		return reply(choose("", typed, nil, names(&config)))
+	}
+}
+
+func contexts(config *api.Config) []cobra.Completion {
+	var choices []cobra.Completion
+	for name, c := range config.Contexts {
+		namespace := c.Namespace
+		if namespace == "" {
+			namespace = "default"
+		}
+		choices = append(choices, choice(name, "namespace "+namespace+" of "+c.Cluster))
+	}
+	return slices.Sorted(slices.Values(choices))
+}
+
+func clusters(config *api.Config) []cobra.Completion {
+	var choices []cobra.Completion
+	for name, c := range config.Clusters {
+		choices = append(choices, choice(name, hostOf(c.Server)))
+	}
+	return slices.Sorted(slices.Values(choices))
+}
+
+func users(config *api.Config) []cobra.Completion {
+	var choices []cobra.Completion
+	for name := range config.AuthInfos {
+		choices = append(choices, choice(name, ""))
+	}
+	return slices.Sorted(slices.Values(choices))
+}
