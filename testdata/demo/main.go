@@ -1,0 +1,73 @@
+// Command demo shows dwatch at work: it starts a real API server with its
+// controllers, runs bin/dwatch on it, and changes things.
+//
+//	cluster.go: the server and the changes   watch.go: dwatch and its events
+//	steps.go:   what happens, and in what order   show.go: what is printed
+//
+// It is run by make demo, in the root of the repository, and leaves nothing
+// behind.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience bounds each wait. It only decides how soon a failure is seen.
+const patience = time.Minute
+
+func main() {
+	// The first signal ends the demo in good order, a second one at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, newScreen(os.Stdout))
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo: "+strings.Join(strings.Fields(err.Error()), " "))
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s *screen) (err error) {
+	program, err := program()
+	if err != nil {
+		return err
+	}
+	s.say("starting etcd, a Kubernetes API server and its controllers on 127.0.0.1")
+	c, err := startCluster(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+
+	s.say("dwatch runs while things change: a JSON object a line, of which %d characters are shown here", s.width)
+	s.command(strings.Join(append([]string{"dwatch"}, arguments...), " "))
+	w, err := startWatch(ctx, program, c.Kubeconfig, s)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.play(ctx, w, s), w.end()); err != nil {
+		return err
+	}
+	return s.summary(ctx, w.stream.Bytes())
+}
+
+// program is the dwatch to show: $DWATCH, or the one that make builds.
+func program() (string, error) {
+	path := os.Getenv("DWATCH")
+	if path == "" {
+		path = "bin/dwatch"
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("there is no dwatch, run make demo: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// step is a change, and what dwatch has to tell before the next one.
+type step struct {
+	title  string
+	change change      // nil: nothing but wait
+	seen   []condition // each by some event
+}
+
+// condition tells whether an event is what was waited for.
+type condition func(event) bool
+
+var steps = []step{{
+	title: "what is there comes first, marked as initial",
+	seen:  []condition{rolledOut("nginx:1.27", 2), initial("nightly")},
+}, {
+	title:  "a new image is rolled out: nginx:1.28",
+	change: patch(deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:1.28"}]}}}}`),
+	seen:   []condition{rolledOut("nginx:1.28", 2)},
+}, {
+	title:  "it is scaled from 2 to 4",
+	change: patch(deployments, "web", `{"spec":{"replicas":4}}`, "scale"),
+	seen:   []condition{rolledOut("nginx:1.28", 4)},
+}, {
+	title:  "the custom resource gets a label: team=storage",
+	change: patch(cronTabs, "nightly", `{"metadata":{"labels":{"team":"storage"}}}`),
+	seen:   []condition{modified("nightly", "storage", "metadata", "labels", "team")},
+}, {
+	title:  "its controller would write its status: lastResult=Succeeded",
+	change: patch(cronTabs, "nightly", `{"status":{"lastResult":"Succeeded","runs":1}}`, "status"),
+	seen:   []condition{modified("nightly", "Succeeded", "status", "lastResult")},
+}, {
+	title:  "the custom resource is deleted",
+	change: remove(cronTabs, "nightly"),
+	seen:   []condition{deleted("nightly")},
+}, {
+	title:  "the deployment is deleted",
+	change: remove(deployments, "web"),
+	seen:   []condition{deleted("web")},
+}}
+
+// play takes the steps, one after the other.
+func (c *cluster) play(ctx context.Context, w *watch, s *screen) error {
+	for _, step := range steps {
+		s.say("%s", step.title)
+		if err := c.take(ctx, step, w); err != nil {
+			return fmt.Errorf("%s: %w", step.title, err)
+		}
+	}
+	return nil
+}
+
+func (c *cluster) take(ctx context.Context, s step, w *watch) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if s.change != nil {
+		if err := s.change(ctx, c); err != nil {
+			return err
+		}
+	}
+	return w.await(ctx, s.seen)
+}
+
+// rolledOut: all replicas of the deployment are there, with that image.
+func rolledOut(image string, replicas int32) condition {
+	return func(e event) bool {
+		var d appsv1.Deployment
+		if e.Object.GetKind() != "Deployment" ||
+			runtime.DefaultUnstructuredConverter.FromUnstructured(e.Object.Object, &d) != nil {
+			return false
+		}
+		return d.Spec.Template.Spec.Containers[0].Image == image &&
+			d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == replicas &&
+			d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
+	}
+}
+
+func initial(name string) condition {
+	return func(e event) bool { return e.Initial && e.Object.GetName() == name }
+}
+
+// modified: a field of that object has that value.
+func modified(name, value string, path ...string) condition {
+	return func(e event) bool {
+		got, _, _ := unstructured.NestedString(e.Object.Object, path...)
+		return e.Type == "MODIFIED" && e.Object.GetName() == name && got == value
+	}
+}
+
+func deleted(name string) condition {
+	return func(e event) bool { return e.Type == "DELETED" && e.Object.GetName() == name }
+}
