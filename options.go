@@ -30,6 +30,7 @@ type options struct {
 	types         []string
 	color         string
 	managedFields bool
+	old           bool
 	quiet         bool
 	verbosity     int
 	connection    connection
@@ -46,6 +47,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "Leave out the objects that exist at the start")
 	f.StringSliceVar(&o.types, "types", nil, "Print only events of these `TYPES`: added, modified, deleted")
+	f.BoolVar(&o.old, "old", false, "Show with each MODIFIED object, as \"old\", the state before; keeps all content in memory")
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
 	f.StringVar(&o.color, "color", "auto", "Colour JSON: auto (at a terminal, unless NO_COLOR is set), always, never")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "Nothing but errors on stderr")
@@ -63,6 +65,7 @@ type request struct {
 	fieldSelector string
 	list          bool
 	managedFields bool
+	old           bool
 	quiet         bool
 	keep          keep
 	print         output.Options
@@ -76,6 +79,7 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 		fieldSelector: o.fieldSelector,
 		list:          o.list,
 		managedFields: o.managedFields,
+		old:           o.old,
 		quiet:         o.quiet,
 	}
 	var err error
@@ -91,8 +95,8 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 	if r.keep, err = parseKeep(o.watchOnly, o.types); err != nil {
 		return nil, usageError{err}
 	}
-	if o.list && (o.watchOnly || len(o.types) > 0) {
-		return nil, usageError{fmt.Errorf("--list prints what is there: --watch-only and --types do not go with it")}
+	if o.list && (o.watchOnly || o.old || len(o.types) > 0) {
+		return nil, usageError{fmt.Errorf("--list prints what is there: --watch-only, --types and --old do not go with it")}
 	}
 	if r.print, err = o.printing(terminal); err != nil {
 		return nil, usageError{err}

@@ -33,8 +33,8 @@ func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 	}
 	ctx, stop := untilReaderGone(ctx, s.out)
 	defer stop()
-	j := &job{request: request, cluster: cluster, talk: t, out: s.out}
-	return j.run(ctx)
+	j := &job{request: request, cluster: cluster, talk: t, out: stdout{s.out}}
+	return ended(ctx, j.run(ctx), request.list)
 }
 
 // job is one request at one cluster.
@@ -55,24 +55,25 @@ func (j *job) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := j.dynamic()
-	if err != nil {
-		return err
-	}
 	printer, err := output.New(j.out, j.print)
 	if err != nil {
 		return err
 	}
-	w := watcher.New(watcher.Options{
-		Client:         client,
+	w, err := watcher.New(watcher.Options{
+		Config:         j.config,
+		HTTP:           j.http,
 		Resolver:       j.talk.mapper,
 		Targets:        plan.targets,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
 		ManagedFields:  j.managedFields,
+		KeepContent:    j.list || j.old,
 		RequestTimeout: j.requestTimeout,
 		Idle:           printer.Flush,
 	})
+	if err != nil {
+		return err
+	}
 	for _, note := range plan.notes {
 		j.talk.say("%s", note)
 	}

@@ -24,18 +24,14 @@ type jsonEncoder struct {
 func newJSON(o Options) encoder { return &jsonEncoder{Options: o} }
 
 func (j *jsonEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
-	raw, err := e.Object.Raw()
-	if err != nil {
-		return dst, err
-	}
 	if !j.Terminal && !j.Color {
-		return append(appendEvent(dst, e, raw), '\n'), nil
+		return append(appendEvent(dst, e), '\n'), nil
 	}
-	j.line = appendEvent(j.line[:0], e, raw)
+	j.line = appendEvent(j.line[:0], e)
 	return j.dress(dst, j.line, "")
 }
 
-func appendEvent(dst []byte, e watcher.Event, raw []byte) []byte {
+func appendEvent(dst []byte, e watcher.Event) []byte {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, e.Type...)
 	dst = append(dst, '"')
@@ -46,7 +42,11 @@ func appendEvent(dst []byte, e watcher.Event, raw []byte) []byte {
 		dst = append(dst, `,"finalStateUnknown":true`...)
 	}
 	dst = append(dst, `,"object":`...)
-	dst = append(dst, raw...)
+	dst = append(dst, e.Object.Raw()...)
+	if !e.Old.IsZero() {
+		dst = append(dst, `,"old":`...)
+		dst = append(dst, e.Old.Raw()...)
+	}
 	return append(dst, '}')
 }
 
@@ -88,13 +88,9 @@ func (j *jsonEncoder) list(w io.Writer, objects []watcher.Object) error {
 }
 
 func (j *jsonEncoder) item(w io.Writer, separator string, o watcher.Object) error {
-	raw, err := o.Raw()
-	if err != nil {
-		return err
-	}
 	j.scratch.Reset()
 	j.scratch.WriteString(separator)
-	if err := json.Indent(&j.scratch, raw, indent+indent, indent); err != nil {
+	if err := json.Indent(&j.scratch, []byte(o.Raw()), indent+indent, indent); err != nil {
 		return err
 	}
 	return j.write(w, j.scratch.Bytes())

@@ -8,18 +8,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/watcher"
 )
 
 func object(t *testing.T, text string) watcher.Object {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+	o, err := watcher.ParseObject([]byte(text))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return watcher.NewObject(u)
+	return o
 }
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"paused":true,"note":"a<b\u009b","none":null}}`
@@ -49,8 +48,7 @@ func TestPrint(t *testing.T) {
 		{Type: watcher.Synced, Count: 1},
 		{Type: watcher.Deleted, Object: o, FinalStateUnknown: true},
 	}
-	compact := `"object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},` +
-		`"spec":{"none":null,"note":"a\u003cb` + "\u009b" + `","paused":true,"replicas":3}}}` + "\n"
+	compact := `"object":` + web + "}\n"
 	for name, test := range map[string]struct {
 		options Options
 		want    string
@@ -103,10 +101,10 @@ func TestPrintAtTerminal(t *testing.T) {
             "name": "web"
         },
         "spec": {
-            "none": null,
-            "note": "a\u003cb\u009b",
+            "replicas": 3,
             "paused": true,
-            "replicas": 3
+            "note": "a<b\u009b",
+            "none": null
         }
     }
 }

@@ -15,10 +15,6 @@ import (
 type yamlEncoder struct{ started bool }
 
 func (y *yamlEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
-	object, err := marshalYAML(e.Object)
-	if err != nil {
-		return dst, err
-	}
 	if y.started {
 		dst = append(dst, "---\n"...)
 	}
@@ -30,8 +26,19 @@ func (y *yamlEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
 	if e.FinalStateUnknown {
 		dst = append(dst, "finalStateUnknown: true\n"...)
 	}
-	dst = append(dst, "object:\n"...)
-	return appendIndented(dst, "  ", object), nil
+	dst, err := appendMember(dst, "object", e.Object)
+	if err != nil || e.Old.IsZero() {
+		return dst, err
+	}
+	return appendMember(dst, "old", e.Old)
+}
+
+func appendMember(dst []byte, key string, o watcher.Object) ([]byte, error) {
+	text, err := marshalYAML(o)
+	if err != nil {
+		return dst, err
+	}
+	return appendIndented(fmt.Appendf(dst, "%s:\n", key), "  ", text), nil
 }
 
 // list writes a v1 List, as kubectl does.

@@ -30,16 +30,31 @@ var configMaps = &meta.RESTMapping{
 	Scope:            meta.RESTScopeNamespace,
 }
 
+func newWatcher(t *testing.T, options Options) *Watcher {
+	t.Helper()
+	var err error
+	if options.HTTP, err = rest.HTTPClientFor(options.Config); err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // room is a namespace of its own for one test, and a client to write in it.
 type room struct {
 	t         *testing.T
 	namespace string
 	client    dynamic.Interface
+	config    *rest.Config
 }
 
 func newRoom(t *testing.T, c *bed.Cluster) *room {
 	t.Helper()
-	client := dynamic.NewForConfigOrDie(config(t, c))
+	config := config(t, c)
+	client := dynamic.NewForConfigOrDie(config)
 	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	ns.SetGenerateName("watcher-")
@@ -47,7 +62,7 @@ func newRoom(t *testing.T, c *bed.Cluster) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &room{t, ns.GetName(), client}
+	return &room{t, ns.GetName(), client, config}
 }
 
 func config(t *testing.T, c *bed.Cluster) *rest.Config {
@@ -104,7 +119,8 @@ func watchWith(t *testing.T, options Options) *watching {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watching{t: t, cancel: cancel, done: make(chan error, 1), changed: make(chan struct{})}
-	go func() { w.done <- New(options).Run(ctx, w.emit) }()
+	watcher := newWatcher(t, options)
+	go func() { w.done <- watcher.Run(ctx, w.emit) }()
 	t.Cleanup(cancel)
 	return w
 }
@@ -136,7 +152,11 @@ func linesOf(events []Event) []string {
 			words = append(words, "unknown")
 		}
 		if !e.Type.IsMark() {
-			n, _, _ := unstructured.NestedString(e.Object.content.Object, "data", "n")
+			full, err := e.Object.Open()
+			if err != nil {
+				panic(err)
+			}
+			n, _, _ := unstructured.NestedString(full.Object, "data", "n")
 			words = append(words, strings.TrimSuffix(e.Object.Name()+"="+n, "="))
 		}
 		lines = append(lines, strings.Join(words, " "))

@@ -2,7 +2,7 @@
 // one stream of events, and into lists of what is there.
 //
 //	server -> wire -> informer -> handler -> ledger -> channel -> Run's loop -> emit
-//	             \__________ first sync _______/
+//	             \______ while syncing ________/
 //
 // Each target owns a DynamicSharedInformerFactory with one unstructured
 // informer. Below the informer, the wire decorates dynamic.Interface: it
@@ -21,8 +21,12 @@
 // one; a last state and a deletion are never lost.
 //
 // Blocking: [Watcher.Run] blocks, calls emit from one goroutine, and returns
-// only when all it started has ended. A slow emit holds back the server during
-// the first sync; afterwards events wait in the informer's queue.
+// only when all it started has ended. A slow emit holds back the server: what is
+// on the way between the two is bounded to 16 MiB of content for all targets
+// together; see the gate.
+//
+// Memory: of an object that has been emitted only the identity is kept, about a
+// kilobyte, unless [Options.KeepContent] is set or for [Watcher.List].
 //
 // Ending: when the context ends, what has been received is emitted before Run
 // returns. When emit returns an error, nothing further is emitted and Run

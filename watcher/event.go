@@ -45,7 +45,8 @@ type Event struct {
 	// Object is the state after the change; for Deleted the last one. Zero for
 	// a mark.
 	Object Object
-	// Old is the state before a Modified, as far as the store still had it.
+	// Old is the state before a Modified, where Options.KeepContent was set and
+	// the store had it.
 	Old Object
 	// Initial: an Added object existed when the watch began.
 	Initial bool
@@ -58,6 +59,9 @@ type Event struct {
 	From            string
 	ResourceVersion string
 	Err             error
+
+	// held leaves the gate when the event has been emitted.
+	held int64
 }
 
 // Target is one resource in one namespace, with at most one name: field

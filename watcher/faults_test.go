@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"dwatch/testdata/bed"
@@ -28,7 +27,7 @@ type faults struct {
 	changed sync.Cond
 }
 
-func newFaults(t *testing.T, c *bed.Cluster) (*faults, dynamic.Interface) {
+func newFaults(t *testing.T, c *bed.Cluster) (*faults, *rest.Config) {
 	t.Helper()
 	f := &faults{open: map[*faultyBody]bool{}}
 	f.changed.L = &f.mu
@@ -37,7 +36,7 @@ func newFaults(t *testing.T, c *bed.Cluster) (*faults, dynamic.Interface) {
 		f.next = next
 		return f
 	})
-	return f, dynamic.NewForConfigOrDie(config)
+	return f, config
 }
 
 func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {

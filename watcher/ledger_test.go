@@ -23,7 +23,7 @@ func state(text string) Object {
 	u.SetName(parts[0])
 	u.SetUID(types.UID(parts[1]))
 	u.SetResourceVersion(parts[2])
-	return Object{u}
+	return Object{head: u}
 }
 
 func describeEvent(e Event) string {

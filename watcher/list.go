@@ -17,16 +17,19 @@ import (
 // List returns the objects that are there: it starts each target's informer,
 // waits until it has synced, and asks the generic lister. The objects come in
 // the order of the targets, then by namespace and name. A named object that is
-// not there is a NotFound error. List returns either all or an error.
+// not there is a NotFound error. List returns either all or an error. It needs
+// Options.KeepContent.
 func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	r := w.newRun(nil)
+	r.emit = func(e Event) { r.gate.leave(e.held) }
 	found := make([][]Object, len(w.options.Targets))
 	errs := make([]error, len(w.options.Targets))
 	var running sync.WaitGroup
 	for i, t := range w.options.Targets {
 		running.Go(func() {
-			found[i], errs[i] = w.list(ctx, t)
+			found[i], errs[i] = r.list(ctx, t)
 			// What one target may not see, or has not, is worth saying of all.
 			if err := errs[i]; err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 				cancel()
@@ -38,18 +41,18 @@ func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 }
 
 // list returns the objects of one target.
-func (w *Watcher) list(ctx context.Context, t Target) ([]Object, error) {
+func (r *run) list(ctx context.Context, t Target) ([]Object, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var objects []Object
 	var err error
-	rt := newTarget(t, &w.options, func(Event) {})
+	rt := newTarget(t, r)
 	rt.synced = func(s *session) {
 		objects, err = s.list()
 		cancel(errEnded)
 	}
 	denied := func(err error) { cancel(err) }
-	if failed := rt.run(ctx, denied); failed != nil {
+	if failed := rt.live(ctx, denied); failed != nil {
 		return nil, failed
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
@@ -79,7 +82,7 @@ func (s *session) list() ([]Object, error) {
 	}
 	objects := make([]Object, len(items))
 	for i, item := range items {
-		objects[i] = object(item)
+		objects[i] = stored(item)
 	}
 	slices.SortFunc(objects, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.Namespace(), b.Namespace()), cmp.Compare(a.Name(), b.Name()))

@@ -2,12 +2,13 @@ package watcher
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"dwatch/watcher/shallow"
 )
 
 // Object is one state of one Kubernetes object, as the server sent it. How it
@@ -16,42 +17,66 @@ import (
 //
 // The zero Object stands for none; only [Object.IsZero] may be called on it.
 type Object struct {
-	content *unstructured.Unstructured
+	// head is a shallow object. It may have lost its content.
+	head *unstructured.Unstructured
+	// content is the whole object as JSON; empty if only head is known.
+	content string
 }
 
-// NewObject returns u as an Object. The caller must not change u any more.
-func NewObject(u *unstructured.Unstructured) Object { return Object{u} }
+// ParseObject returns the object that is written as JSON.
+func ParseObject(text []byte) (Object, error) {
+	head, err := shallow.New(text)
+	if err != nil {
+		return Object{}, err
+	}
+	return whole(head), nil
+}
+
+// whole is the object whose content is still in head.
+func whole(head *unstructured.Unstructured) Object { return Object{head, shallow.Content(head)} }
+
+// stored is what the informer hands out as obj; zero if that is no object.
+func stored(obj any) Object {
+	if head, ok := obj.(*unstructured.Unstructured); ok {
+		return whole(head)
+	}
+	return Object{}
+}
 
 // IsZero reports whether there is no object.
-func (o Object) IsZero() bool { return o.content == nil }
+func (o Object) IsZero() bool { return o.head == nil }
 
 // Name returns metadata.name.
-func (o Object) Name() string { return o.content.GetName() }
+func (o Object) Name() string { return o.head.GetName() }
 
 // Namespace returns metadata.namespace; empty for a cluster-scoped object.
-func (o Object) Namespace() string { return o.content.GetNamespace() }
+func (o Object) Namespace() string { return o.head.GetNamespace() }
 
 // UID returns metadata.uid, which tells an object from a later one of the same
 // name.
-func (o Object) UID() types.UID { return o.content.GetUID() }
+func (o Object) UID() types.UID { return o.head.GetUID() }
 
 // ResourceVersion returns metadata.resourceVersion.
-func (o Object) ResourceVersion() string { return o.content.GetResourceVersion() }
+func (o Object) ResourceVersion() string { return o.head.GetResourceVersion() }
 
 // GroupVersionKind returns what apiVersion and kind say.
-func (o Object) GroupVersionKind() schema.GroupVersionKind { return o.content.GroupVersionKind() }
+func (o Object) GroupVersionKind() schema.GroupVersionKind { return o.head.GroupVersionKind() }
 
-// Raw returns the whole object as compact JSON, without a newline.
-func (o Object) Raw() ([]byte, error) {
-	raw, err := json.Marshal(o.content.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", o.key(), err)
+// Raw returns the object as one line of JSON: the server's bytes, or where only
+// the identity is known, apiVersion, kind and the metadata that are it.
+func (o Object) Raw() string {
+	if o.content != "" {
+		return o.content
 	}
-	return raw, nil
+	identity, err := json.Marshal(o.head.Object)
+	if err != nil {
+		panic(err) // it holds nothing but strings
+	}
+	return string(identity)
 }
 
-// Open returns the full content, a copy that the caller may change.
-func (o Object) Open() (*unstructured.Unstructured, error) { return o.content.DeepCopy(), nil }
+// Open returns the full content, decoded anew: the caller may change it.
+func (o Object) Open() (*unstructured.Unstructured, error) { return shallow.Open(o.Raw()) }
 
 func (o Object) key() cache.ObjectName {
 	return cache.ObjectName{Namespace: o.Namespace(), Name: o.Name()}
@@ -65,5 +90,5 @@ func identity(gvk schema.GroupVersionKind, key cache.ObjectName, e entry) Object
 	u.SetName(key.Name)
 	u.SetUID(e.uid)
 	u.SetResourceVersion(e.resourceVersion)
-	return Object{u}
+	return Object{head: u}
 }

@@ -48,10 +48,11 @@ func (t *target) session(ctx context.Context) error {
 func (t *target) newSession(ctx context.Context, fail context.CancelCauseFunc) *session {
 	t.mu.Lock()
 	t.settled = false
+	t.cargo = map[cargoKey]cargo{}
 	t.mu.Unlock()
 	s := &session{
 		target: t,
-		wire:   &wire{Interface: t.options.Client, target: t, ctx: ctx, fail: fail},
+		wire:   &wire{Interface: t.client, target: t, ctx: ctx, fail: fail},
 		stop:   make(chan struct{}),
 	}
 	s.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.wire, 0, t.Namespace, t.tweak)
@@ -85,8 +86,8 @@ func (t *target) fieldSelector() string {
 // its stop it would drop what its handler has not yet been given. It returns at
 // once if nothing came after the sync.
 func (s *session) drain() {
-	if last, kind, ok := s.wire.lastTaken(); ok {
-		s.target.awaitObserved(last, kind == "DELETED")
+	if last := s.wire.lastTaken(); !last.object.IsZero() {
+		s.target.awaitObserved(last)
 	}
 }
 

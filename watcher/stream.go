@@ -178,37 +178,68 @@ func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.
 	}
 }
 
-// pass hands one event to the informer, and in the first sync to the reader.
+// pass hands one event to the informer, and in a sync to the reader.
 func (s *stream) pass(ctx context.Context, e watch.Event, silence *time.Timer) error {
 	if e.Type == watch.Error {
 		return apierrors.FromObject(e.Object)
 	}
 	u, ok := e.Object.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("the server sent %T in a watch", e.Object)
+	if !ok || u.GetName() == "" && e.Type != watch.Bookmark {
+		return fmt.Errorf("the server sent something else than an object (%T) in a watch", e.Object)
 	}
 	s.noteAnswer()
-	s.wire.target.strip(u)
-	if e.Type != watch.Bookmark {
-		s.wire.target.preview(e)
+	switch {
+	case e.Type == watch.Bookmark:
+		return s.passBookmark(ctx, e, u, silence)
+	case s.syncing:
+		if err := s.wire.preview(s.wire.unload(u), e.Type); err != nil {
+			return err
+		}
+		return s.send(ctx, e)
+	default:
+		return s.passLive(ctx, e, u)
 	}
-	live := !s.syncing
-	if endsSync(e.Type, u) {
+}
+
+func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured, silence *time.Timer) error {
+	if u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		s.syncing = false
 		silence.Stop()
 		s.wire.target.endSync(s.wire.position(), u.GetResourceVersion())
 	}
-	if !s.send(ctx, e) {
-		return context.Cause(ctx)
+	if err := s.send(ctx, e); err != nil {
+		return err
 	}
 	if !s.syncing {
-		s.from = u.GetResourceVersion()
-		s.wire.reached(s.from)
-	}
-	if live && e.Type != watch.Bookmark {
-		s.wire.setLast(e)
+		s.advance(u.GetResourceVersion())
 	}
 	return nil
+}
+
+// passLive hands over an event that comes after the sync. The handler, to which
+// the informer will hand it, finds the cargo there.
+func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
+	t := s.wire.target
+	o := s.wire.unload(u)
+	held, err := t.gate.enter(ctx, len(o.content))
+	if err != nil {
+		return err
+	}
+	deleted := e.Type == watch.Deleted
+	t.load(o, deleted, held)
+	if err := s.send(ctx, e); err != nil {
+		t.gate.leave(t.takeCargo(o, deleted).held)
+		return err
+	}
+	s.wire.setLast(lastEvent{Object{head: o.head}, deleted})
+	s.advance(o.ResourceVersion())
+	return nil
+}
+
+// advance notes how far the informer has been taken.
+func (s *stream) advance(resourceVersion string) {
+	s.from = resourceVersion
+	s.wire.reached(resourceVersion)
 }
 
 func (s *stream) noteAnswer() {
@@ -218,10 +249,6 @@ func (s *stream) noteAnswer() {
 	if s.syncing {
 		s.wire.answered("")
 	}
-}
-
-func endsSync(t watch.EventType, u *unstructured.Unstructured) bool {
-	return t == watch.Bookmark && u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
 // judgeEnd tells a watch that ended in good order from one that never worked.
@@ -240,13 +267,13 @@ func (s *stream) judgeEnd(events int, lived time.Duration) error {
 	return errShortWatch
 }
 
-// send hands e to the informer; false when the stream ends first.
-func (s *stream) send(ctx context.Context, e watch.Event) bool {
+// send hands e to the informer, unless the stream ends first.
+func (s *stream) send(ctx context.Context, e watch.Event) error {
 	select {
 	case s.out <- e:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return context.Cause(ctx)
 	}
 }
 

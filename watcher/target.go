@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
@@ -19,9 +18,7 @@ import (
 // ends, with one ledger for all of them.
 type target struct {
 	Target
-	options *Options
-	// emit takes an event; it may block.
-	emit func(Event)
+	*run
 	// synced, if not nil, is called once, when all that existed at the start has
 	// been told.
 	synced func(*session)
@@ -33,29 +30,30 @@ type target struct {
 	ledger   ledger
 	// started: the server has answered once.
 	started bool
-	// previewing: the first sync; the wire tells what it sees.
-	previewing bool
+	// first: the first sync is not over.
+	first bool
+	// cargo is on its way to the handler, beside the informer.
+	cargo map[cargoKey]cargo
 	// settled: the sync of the present session is over, and has been told.
 	settled bool
 	// syncedTo is the resourceVersion of the last sync.
 	syncedTo string
 }
 
-func newTarget(t Target, options *Options, emit func(Event)) *target {
+func newTarget(t Target, r *run) *target {
 	rt := &target{
-		Target:     t,
-		options:    options,
-		emit:       emit,
-		ledger:     ledger{gvk: t.Mapping.GroupVersionKind, told: map[cache.ObjectName]entry{}},
-		previewing: true,
+		Target: t,
+		run:    r,
+		ledger: ledger{gvk: t.Mapping.GroupVersionKind, told: map[cache.ObjectName]entry{}},
+		first:  true,
 	}
 	rt.observed.L = &rt.mu
 	return rt
 }
 
-// run watches until ctx ends. It returns an error only if the target could not
-// start. denied is told when a right is missing at the start; run then tries on.
-func (t *target) run(ctx context.Context, denied func(error)) error {
+// live watches until ctx ends. It returns an error only if the target could not
+// start. denied is told when a right is missing at the start; live then tries on.
+func (t *target) live(ctx context.Context, denied func(error)) error {
 	backoff := newBackoff()
 	for {
 		err := t.session(ctx)
@@ -128,11 +126,15 @@ func (t *target) wrap(err error) error {
 var _ cache.ResourceEventHandler = (*target)(nil)
 
 func (t *target) OnAdd(obj any, initial bool) {
-	t.deliver(observation{object: object(obj)}, initial)
+	t.deliver(observation{object: stored(obj)}, initial)
 }
 
 func (t *target) OnUpdate(old, obj any) {
-	t.deliver(observation{object: object(obj), old: object(old)}, false)
+	o := observation{object: stored(obj)}
+	if t.options.KeepContent {
+		o.old = stored(old)
+	}
+	t.deliver(o, false)
 }
 
 func (t *target) OnDelete(obj any) {
@@ -140,12 +142,7 @@ func (t *target) OnDelete(obj any) {
 	if unknown {
 		obj = tombstone.Obj
 	}
-	t.deliver(observation{object: object(obj), deleted: true, unknown: unknown}, false)
-}
-
-func object(obj any) Object {
-	u, _ := obj.(*unstructured.Unstructured)
-	return Object{u}
+	t.deliver(observation{object: stored(obj), deleted: true, unknown: unknown}, false)
 }
 
 // deliver observes what the informer hands out. The first thing that is not
@@ -159,11 +156,23 @@ func (t *target) deliver(o observation, initial bool) {
 	if !initial {
 		t.settleLocked()
 	}
-	t.observeLocked(o)
+	c := t.takeCargoLocked(o.object, o.deleted)
+	if c.content != "" {
+		o.object.content = c.content
+	}
+	t.observeLocked(o, c.held)
 }
 
-func (t *target) observeLocked(o observation) {
-	t.tell(t.ledger.observe(o))
+// observeLocked tells what follows from o. held leaves the gate with the last
+// event, or at once.
+func (t *target) observeLocked(o observation, held int64) {
+	events := t.ledger.observe(o)
+	if len(events) == 0 {
+		t.gate.leave(held)
+	} else {
+		events[len(events)-1].held = held
+	}
+	t.tell(events)
 	t.observed.Broadcast()
 }
 
@@ -174,18 +183,24 @@ func (t *target) tell(events []Event) {
 	}
 }
 
-// preview observes an event of the first sync right off the wire.
-func (t *target) preview(e watch.Event) {
+// previews reports whether the objects of the present sync are told as they come
+// off the wire. After the first sync the informer can tell more: the state
+// before, but only where content is kept.
+func (t *target) previews() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.previewing {
-		return
-	}
+	return t.first || !t.options.KeepContent
+}
+
+// preview observes an object of a sync right off the wire.
+func (t *target) preview(o Object, kind watch.EventType, held int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.observeLocked(observation{
-		object:  object(e.Object),
-		deleted: e.Type == watch.Deleted,
-		initial: e.Type == watch.Added,
-	})
+		object:  o,
+		deleted: kind == watch.Deleted,
+		initial: kind == watch.Added && t.first,
+	}, held)
 }
 
 // beginSync: the server starts to name all that is there. In a session that has
@@ -203,7 +218,7 @@ func (t *target) beginSync() {
 func (t *target) endSync(from, to string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.previewing = false
+	t.first = false
 	t.syncedTo = to
 	if t.settled {
 		t.emit(Event{Type: Gap, Target: t.Target, From: from, ResourceVersion: to})
@@ -226,12 +241,12 @@ func (t *target) settleLocked() {
 	t.emit(Event{Type: Synced, Target: t.Target, Count: len(t.ledger.told), ResourceVersion: t.syncedTo})
 }
 
-// awaitObserved returns when the ledger has observed a state of o at least as
-// late as this one.
-func (t *target) awaitObserved(o Object, deleted bool) {
+// awaitObserved returns when the ledger has observed a state at least as late as
+// that of the last event.
+func (t *target) awaitObserved(last lastEvent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for !t.ledger.knows(o, deleted) {
+	for !t.ledger.knows(last.object, last.deleted) {
 		t.observed.Wait()
 	}
 }
@@ -260,13 +275,6 @@ func (t *target) hasStarted() bool {
 }
 
 func (t *target) judge(err error, p phase) verdict { return judge(err, p, t.hasStarted()) }
-
-// strip removes what is not to be shown, before anybody keeps it.
-func (t *target) strip(u *unstructured.Unstructured) {
-	if !t.options.ManagedFields {
-		unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
-	}
-}
 
 func (t *target) listTimeout() time.Duration {
 	return cmp.Or(t.options.RequestTimeout, time.Minute)

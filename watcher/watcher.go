@@ -1,15 +1,18 @@
 package watcher
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/watcher/shallow"
 )
 
 // Resolver finds a resource again whose name the server did not know any more.
@@ -18,9 +21,12 @@ type Resolver interface {
 	Resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error)
 }
 
-// Options says what to watch. Client, Resolver and Targets must be set.
+// Options says what to watch. Config, HTTP, Resolver and Targets must be set.
 type Options struct {
-	Client   dynamic.Interface
+	// Config and HTTP lead to the server. A timeout of either would cut every
+	// watch: there must be none.
+	Config   *rest.Config
+	HTTP     *http.Client
 	Resolver Resolver
 	// Targets are watched side by side. No two may be the same.
 	Targets []Target
@@ -29,6 +35,9 @@ type Options struct {
 	FieldSelector string
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
+	// KeepContent keeps the content of every object, for Event.Old. Without it
+	// an object costs about a kilobyte once it has been emitted, whatever its size.
+	KeepContent bool
 	// RequestTimeout bounds each list request; 0 means one minute. It never
 	// applies to a watch.
 	RequestTimeout time.Duration
@@ -42,10 +51,32 @@ type Options struct {
 }
 
 // Watcher watches the targets of its options. It keeps no state between runs.
-type Watcher struct{ options Options }
+type Watcher struct {
+	options Options
+	client  dynamic.Interface
+}
 
-// New returns a Watcher; it does nothing yet.
-func New(options Options) *Watcher { return &Watcher{options} }
+// New returns a Watcher; it does not talk to the server.
+func New(options Options) (*Watcher, error) {
+	client, err := shallow.NewClient(options.Config, options.HTTP, options.ManagedFields)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return &Watcher{options, client}, nil
+}
+
+// run is what the targets of one Run or List share.
+type run struct {
+	options *Options
+	client  dynamic.Interface
+	gate    gate
+	// emit takes an event; it may block.
+	emit func(Event)
+}
+
+func (w *Watcher) newRun(emit func(Event)) *run {
+	return &run{&w.options, w.client, newGate(), emit}
+}
 
 // queue is how many events may wait for emit: enough for large writes, too few
 // to matter in memory.
@@ -58,17 +89,16 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 	defer cancel(nil)
 	events := make(chan Event, queue)
 	// The loop below receives until the channel is closed, so a send can't hang.
-	send := func(e Event) { events <- e }
-
+	r := w.newRun(func(e Event) { events <- e })
 	start := starting{targets: len(w.options.Targets), fail: cancel}
 	var running sync.WaitGroup
 	for i, t := range w.options.Targets {
-		rt := newTarget(t, &w.options, send)
+		rt := newTarget(t, r)
 		rt.begun = func() { start.begin(i) }
 		running.Go(func() {
 			var once sync.Once
 			denied := func(err error) { once.Do(func() { start.deny(denial{rt, i, err}) }) }
-			if err := rt.run(ctx, denied); err != nil {
+			if err := rt.live(ctx, denied); err != nil {
 				cancel(&startError{err})
 			}
 		})
@@ -77,7 +107,7 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 		running.Wait()
 		close(events)
 	}()
-	if err := w.pump(events, emit, cancel); err != nil {
+	if err := r.pump(events, emit, cancel); err != nil {
 		return err
 	}
 	var failed *startError
@@ -88,7 +118,7 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 }
 
 // pump emits until events is closed. After an error it only receives.
-func (w *Watcher) pump(events <-chan Event, emit func(Event) error, cancel context.CancelCauseFunc) error {
+func (r *run) pump(events <-chan Event, emit func(Event) error, cancel context.CancelCauseFunc) error {
 	var failed error
 	check := func(err error) {
 		if err != nil && failed == nil {
@@ -97,71 +127,13 @@ func (w *Watcher) pump(events <-chan Event, emit func(Event) error, cancel conte
 		}
 	}
 	for e := range events {
-		if failed != nil {
-			continue
+		if failed == nil {
+			check(emit(e))
 		}
-		check(emit(e))
-		if len(events) == 0 && failed == nil && w.options.Idle != nil {
-			check(w.options.Idle())
+		r.gate.leave(e.held)
+		if len(events) == 0 && failed == nil && r.options.Idle != nil {
+			check(r.options.Idle())
 		}
 	}
 	return failed
-}
-
-// startError ends Run because a target could not start.
-type startError struct{ err error }
-
-func (e *startError) Error() string { return e.err.Error() }
-
-// starting weighs what is denied before it has started: one target must not
-// stop the others, but when all are denied there is nothing to watch. A denial
-// is told when another target has started, which is when it is not an error.
-type starting struct {
-	targets int
-	fail    context.CancelCauseFunc
-
-	mu     sync.Mutex
-	begun  bool     // a target has started
-	denied []denial // not told yet
-}
-
-// denial says why the target of this index is denied.
-type denial struct {
-	target *target
-	index  int
-	err    error
-}
-
-// deny notes the first denial of a target.
-func (s *starting) deny(d denial) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.denied = append(s.denied, d)
-	switch {
-	case s.begun:
-		s.tellLocked()
-	case len(s.denied) == s.targets:
-		slices.SortFunc(s.denied, func(a, b denial) int { return cmp.Compare(a.index, b.index) })
-		var errs []error
-		for _, d := range s.denied {
-			errs = append(errs, d.err)
-		}
-		s.fail(&startError{errors.Join(errs...)})
-	}
-}
-
-// begin notes that the target of this index has started.
-func (s *starting) begin(index int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begun = true
-	s.denied = slices.DeleteFunc(s.denied, func(d denial) bool { return d.index == index })
-	s.tellLocked()
-}
-
-func (s *starting) tellLocked() {
-	for _, d := range s.denied {
-		d.target.mark(Event{Type: Denied, Err: d.err})
-	}
-	s.denied = nil
 }

@@ -25,7 +25,7 @@ import (
 func TestRun(t *testing.T) {
 	r := newRoom(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Client: r.client, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.create("b")
 	r.update("a", 1)
@@ -69,7 +69,7 @@ func TestWithoutWatchList(t *testing.T) {
 	for i := range 1200 { // more than one page
 		r.create(fmt.Sprintf("cm-%04d", i))
 	}
-	w := watchWith(t, Options{Client: r.client, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.update("cm-0007", 1)
 	w.await("MODIFIED cm-0007=1", 1)
@@ -89,7 +89,7 @@ func TestWithoutWatchList(t *testing.T) {
 // and the last one comes.
 func TestOrder(t *testing.T) {
 	r := newRoom(t, cluster)
-	w := watchWith(t, Options{Client: r.client, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	const writers, updates = 8, 50
 	var writing sync.WaitGroup
@@ -126,8 +126,8 @@ func TestOrder(t *testing.T) {
 // watch resumes where it broke off; nothing is listed anew, missed or repeated.
 func TestCut(t *testing.T) {
 	r := newRoom(t, cluster)
-	f, client := newFaults(t, cluster)
-	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}})
+	f, config := newFaults(t, cluster)
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.create("a")
 	const rounds = 5
@@ -155,12 +155,17 @@ func TestCut(t *testing.T) {
 // broke off. Of what happened in between, each last state and each deletion
 // arrives, and no state twice.
 func TestExpired(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { testExpired(t, false) })
+	t.Run("content kept", func(t *testing.T) { testExpired(t, true) })
+}
+
+func testExpired(t *testing.T, keep bool) {
 	r := newRoom(t, cluster)
-	f, client := newFaults(t, cluster)
+	f, config := newFaults(t, cluster)
 	for _, name := range []string{"changed", "deleted", "kept", "recreated"} {
 		r.create(name)
 	}
-	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, KeepContent: keep})
 	w.await("SYNCED", 1)
 	before := len(w.lines())
 
@@ -188,17 +193,42 @@ func TestExpired(t *testing.T) {
 	w.await("ADDED recreated=7", 1)
 	w.await("ADDED new=0", 1)
 	w.await("MODIFIED changed=2", 1)
-	w.await("DELETED unknown deleted=0", 1)
+	lost := ""
+	if keep {
+		lost = "=0" // the last state that the store had
+	}
+	w.await("DELETED unknown deleted"+lost, 1)
 	r.update("kept", 1)
 	w.await("MODIFIED kept=1", 1)
 	w.stop()
 	got := slices.DeleteFunc(w.lines()[before:], func(l string) bool { return !strings.Contains(l, " ") })
 	slices.Sort(got)
 	want := []string{
-		"ADDED new=0", "ADDED recreated=7", "DELETED unknown deleted=0", "DELETED unknown recreated=0",
+		"ADDED new=0", "ADDED recreated=7", "DELETED unknown deleted" + lost, "DELETED unknown recreated" + lost,
 		"MODIFIED changed=2", "MODIFIED kept=1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOld: where content is kept, a modification comes with the state before.
+func TestOld(t *testing.T) {
+	r := newRoom(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, KeepContent: true})
+	w.await("SYNCED", 1)
+	r.update("a", 1)
+	r.update("a", 2)
+	w.await("MODIFIED a=2", 1)
+	w.stop()
+	var got []string
+	for _, e := range w.events {
+		if e.Type == Modified {
+			got = append(got, linesOf([]Event{{Type: Modified, Object: e.Old}})...)
+		}
+	}
+	if diff := cmp.Diff([]string{"MODIFIED a=0", "MODIFIED a=1"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -207,7 +237,7 @@ func TestExpired(t *testing.T) {
 // What was told already is not told again, and what has vanished meanwhile is.
 func TestCutInSync(t *testing.T) {
 	r := newRoom(t, cluster)
-	f, client := newFaults(t, cluster)
+	f, config := newFaults(t, cluster)
 	r.create("kept")
 	r.create("vanishing")
 	var once sync.Once
@@ -225,7 +255,7 @@ func TestCutInSync(t *testing.T) {
 		})
 		return response
 	})
-	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := []string{"ADDED initial vanishing=0", "DISCONNECTED", "ADDED initial kept=0", "DELETED unknown vanishing", "SYNCED"}
@@ -238,13 +268,14 @@ func TestCutInSync(t *testing.T) {
 // emit is.
 func TestDrain(t *testing.T) {
 	r := newRoom(t, cluster)
-	f, client := newFaults(t, cluster)
+	f, config := newFaults(t, cluster)
 	ctx, cancel := context.WithCancel(context.Background())
 	synced := make(chan struct{})
 	var names []string
 	done := make(chan error, 1)
+	watcher := newWatcher(t, Options{Config: config, Targets: []Target{r.target()}})
 	go func() {
-		done <- New(Options{Client: client, Targets: []Target{r.target()}}).Run(ctx, func(e Event) error {
+		done <- watcher.Run(ctx, func(e Event) error {
 			if e.Type == Synced {
 				close(synced)
 				<-ctx.Done() // a reader that stalls
@@ -284,7 +315,7 @@ func TestEmitError(t *testing.T) {
 	}
 	full := errors.New("disk full")
 	calls := 0
-	err := New(Options{Client: r.client, Targets: []Target{r.target()}}).Run(t.Context(), func(Event) error {
+	err := newWatcher(t, Options{Config: r.config, Targets: []Target{r.target()}}).Run(t.Context(), func(Event) error {
 		calls++
 		if calls == 3 {
 			return full
@@ -304,7 +335,7 @@ func TestIdle(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pending, flushed := 0, make(chan int, 100)
-	go New(Options{Client: r.client, Targets: []Target{r.target()}, Idle: func() error {
+	go newWatcher(t, Options{Config: r.config, Targets: []Target{r.target()}, Idle: func() error {
 		flushed <- pending
 		pending = 0
 		return nil
@@ -327,7 +358,7 @@ func (f resolverFunc) Resolve(context.Context, string) ([]*meta.RESTMapping, err
 // and when it has it again the watch goes on.
 func TestGone(t *testing.T) {
 	r := newRoom(t, cluster)
-	f, client := newFaults(t, cluster)
+	f, config := newFaults(t, cluster)
 	r.create("a")
 	back := make(chan struct{})
 	resolver := resolverFunc(func() ([]*meta.RESTMapping, error) {
@@ -338,7 +369,7 @@ func TestGone(t *testing.T) {
 			return nil, fmt.Errorf("resolve: %w", &meta.NoResourceMatchError{})
 		}
 	})
-	w := watchWith(t, Options{Client: client, Resolver: resolver, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
 	f.cut()
@@ -359,7 +390,7 @@ func TestGone(t *testing.T) {
 // says when they end. It is asked for a list instead.
 func TestSilentSync(t *testing.T) {
 	r := newRoom(t, cluster)
-	f, client := newFaults(t, cluster)
+	f, config := newFaults(t, cluster)
 	r.create("a")
 	silent, hangUp := io.Pipe()
 	defer hangUp.Close()
@@ -371,7 +402,7 @@ func TestSilentSync(t *testing.T) {
 		response.Body = silent
 		return response
 	})
-	w := watchWith(t, Options{Client: client, Targets: []Target{r.target()}, SyncSilence: 50 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, SyncSilence: 50 * time.Millisecond})
 	w.await("SYNCED", 1)
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
@@ -401,8 +432,9 @@ func TestList(t *testing.T) {
 		"c a":             {Targets: []Target{named("c"), named("a")}},
 		"x: 2 not found.": {Targets: []Target{named("x"), named("a"), named("y")}},
 	} {
-		options.Client = r.client
-		objects, err := New(options).List(t.Context())
+		options.Config = r.config
+		options.KeepContent = true
+		objects, err := newWatcher(t, options).List(t.Context())
 		var names []string
 		for _, o := range objects {
 			names = append(names, o.Name())

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+
+	"dwatch/watcher/shallow"
 )
 
 // wire decorates the dynamic client of one session. It sees each request and
@@ -19,8 +21,10 @@ import (
 // handed an error only where it has to act: to list anew, or to list at all
 // where the server streams no initial events.
 //
-// During a target's first sync it shows each object to the target at once; an
-// informer would hand out nothing before the last one has arrived.
+// During a sync it shows each object to the target at once; an informer would
+// hand out nothing before the last one has arrived. Where no content is kept the
+// informer gets only the identity of each object, and the content of what comes
+// after the sync goes beside it, as cargo.
 type wire struct {
 	dynamic.Interface
 	target *target
@@ -38,7 +42,7 @@ type wire struct {
 	// down is set from the first failure to the next answer.
 	down bool
 	// last is the last event after the sync that the informer took.
-	last watch.Event
+	last lastEvent
 	// at is the last resourceVersion that a watch has reached.
 	at string
 }
@@ -91,8 +95,7 @@ func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unst
 		list, err := r.list(options)
 		if err == nil {
 			w.answered("")
-			w.take(list)
-			return list, nil
+			return list, w.take(list)
 		}
 		switch w.target.judge(err, phaseList) {
 		case abort:
@@ -119,15 +122,40 @@ func (r resourceWire) list(options metav1.ListOptions) (*unstructured.Unstructur
 	return list, err
 }
 
-// take prepares the objects of a list, and shows them in the first sync.
-func (w *wire) take(list *unstructured.UnstructuredList) {
+// take shows the objects of a list to the target, in a sync.
+func (w *wire) take(list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
-		w.target.strip(&list.Items[i])
-		w.target.preview(watch.Event{Type: watch.Added, Object: &list.Items[i]})
+		o := w.unload(&list.Items[i])
+		if err := w.preview(o, watch.Added); err != nil {
+			return err
+		}
 	}
 	if list.GetContinue() == "" {
 		w.target.endSync(w.position(), list.GetResourceVersion())
 	}
+	return nil
+}
+
+// unload takes the content off u, unless the informer is to keep it.
+func (w *wire) unload(u *unstructured.Unstructured) Object {
+	if w.target.options.KeepContent {
+		return whole(u)
+	}
+	content := shallow.Take(u)
+	return Object{u, content}
+}
+
+// preview shows an object of a sync to the target. It waits for the gate.
+func (w *wire) preview(o Object, kind watch.EventType) error {
+	if !w.target.previews() {
+		return nil
+	}
+	held, err := w.target.gate.enter(w.ctx, len(o.content))
+	if err != nil {
+		return err
+	}
+	w.target.preview(o, kind, held)
+	return nil
 }
 
 // lost tells, once for each outage, that the connection is down.
@@ -157,7 +185,13 @@ func (w *wire) answered(resourceVersion string) {
 	}
 }
 
-func (w *wire) setLast(e watch.Event) {
+// lastEvent tells what has to have been observed when all has.
+type lastEvent struct {
+	object  Object
+	deleted bool
+}
+
+func (w *wire) setLast(e lastEvent) {
 	w.mu.Lock()
 	w.last = e
 	w.mu.Unlock()
@@ -176,12 +210,12 @@ func (w *wire) position() string {
 	return w.at
 }
 
-// lastTaken returns the last event that the informer took outside of a sync.
-func (w *wire) lastTaken() (Object, watch.EventType, bool) {
+// lastTaken returns the last event that the informer took outside of a sync; the
+// zero one if there was none.
+func (w *wire) lastTaken() lastEvent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	u, ok := w.last.Object.(*unstructured.Unstructured)
-	return Object{u}, w.last.Type, ok
+	return w.last
 }
 
 const (

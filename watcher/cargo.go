@@ -1,0 +1,45 @@
+package watcher
+
+import "k8s.io/apimachinery/pkg/types"
+
+// cargo is what goes beside the informer from the wire to the handler: the
+// content that the informer is not to keep, and what the event holds of the
+// gate.
+type cargo struct {
+	content string
+	held    int64
+}
+
+// cargoKey tells one event of a target from all others: a deletion may have the
+// resourceVersion of the state before.
+type cargoKey struct {
+	uid             types.UID
+	resourceVersion string
+	deleted         bool
+}
+
+func cargoOf(o Object, deleted bool) cargoKey { return cargoKey{o.UID(), o.ResourceVersion(), deleted} }
+
+// load sends cargo ahead of an event of o.
+func (t *target) load(o Object, deleted bool, held int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := cargoOf(o, deleted)
+	t.gate.leave(t.cargo[key].held) // of the same event before, if a server repeats one
+	t.cargo[key] = cargo{o.content, held}
+}
+
+// takeCargo returns what was loaded for an event of o; nothing if it is part of
+// a sync.
+func (t *target) takeCargo(o Object, deleted bool) cargo {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.takeCargoLocked(o, deleted)
+}
+
+func (t *target) takeCargoLocked(o Object, deleted bool) cargo {
+	key := cargoOf(o, deleted)
+	c := t.cargo[key]
+	delete(t.cargo, key)
+	return c
+}

@@ -1,0 +1,48 @@
+package shallow
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// contentKey is where a shallow object holds its content. A string can be
+// deep-copied by all that client-go does with an object; bytes could not.
+const contentKey = "\x00content"
+
+// Content returns the whole object as one line of JSON; empty if it has been
+// taken.
+func Content(u *unstructured.Unstructured) string {
+	content, _ := u.Object[contentKey].(string)
+	return content
+}
+
+// Take returns the content and removes it from u, which must not be shared yet.
+// Labels go too: what remains is what tells one state of an object from another.
+func Take(u *unstructured.Unstructured) string {
+	content := Content(u)
+	delete(u.Object, contentKey)
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+		delete(metadata, "labels")
+	}
+	return content
+}
+
+// Open decodes content in full, as the stock dynamic client would have: whole
+// numbers are int64, others float64.
+func Open(content string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(content)); err != nil {
+		return nil, fmt.Errorf("decode an object: %w", err)
+	}
+	return u, nil
+}
+
+// New makes a shallow object of JSON text, with managedFields.
+func New(text []byte) (*unstructured.Unstructured, error) {
+	u, err := scanner{keepManagedFields: true}.object(string(text), typeMeta{})
+	if err == nil && u == nil {
+		err = fmt.Errorf("%.40q is no object of the API", text)
+	}
+	return u, err
+}

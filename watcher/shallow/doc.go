@@ -1,0 +1,30 @@
+// Package shallow is a serializer for the dynamic client that keeps the bytes.
+//
+// A full decode of an object costs ten to fifty times what the bytes cost, in
+// time and in memory, and a watcher hardly ever looks at the content. A shallow
+// object is an *unstructured.Unstructured that holds
+//
+//   - apiVersion and kind,
+//   - of the metadata: name, namespace, uid, resourceVersion and labels, and the
+//     annotations where there is no name, which is how bookmarks come,
+//   - the whole object as a string: the server's bytes, without managedFields
+//     unless they were asked for, under a key that no JSON object of the API has.
+//
+// Factory, informer, store and generic lister stay client-go's own and take it
+// for what it claims to be. Nobody else must: its fields are not the object's.
+// [Content] and [Open] lead to the whole, and a shallow object is never encoded.
+//
+// # Contract
+//
+// Content is one line of JSON: numbers, key order, escapes and everything else
+// as the server sent it. Only if the server indents, white space goes. An object
+// of a typed list, which comes without apiVersion and kind, gets those of the
+// list at its front.
+//
+// Invalid JSON is an error and never content. Whatever is not an object of the
+// API (a Status, an error body, a Table's list) is left to the serializer of
+// the stock dynamic client.
+//
+// All functions are safe for concurrent use. Nothing here changes a shallow
+// object but [Take], which is for the one who has just received it.
+package shallow

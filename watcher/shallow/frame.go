@@ -1,0 +1,111 @@
+package shallow
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	readBuffer = 64 << 10
+	// maxFrame is the largest event that client-go takes.
+	maxFrame = 16 << 20
+	// keepFrame is the largest buffer that is kept for the next event.
+	keepFrame = 1 << 20
+)
+
+var errTooLarge = errors.New("the server sent an event of more than 16 MiB")
+
+// framer cuts a watch into events, each of which is valid JSON. API servers
+// write one line an event, which is found by its end; for one that indents, the
+// values are found by parsing.
+type framer struct {
+	runtime.Framer // the stock one: for writing
+}
+
+func (framer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
+	return &frames{ReadCloser: body, lines: bufio.NewReaderSize(body, readBuffer)}
+}
+
+// frames reads a body one event at a time.
+type frames struct {
+	io.ReadCloser
+	lines *bufio.Reader
+	long  []byte // an event that did not fit into the buffer of lines
+	rest  []byte // of the present event
+	// values is set once the server turned out not to write one line an event.
+	values *json.Decoder
+	window *io.LimitedReader // of what values may read for one event
+}
+
+// Read copies the next event, or the rest of the present one, to p. It returns
+// io.ErrShortBuffer when the event goes on.
+func (f *frames) Read(p []byte) (int, error) {
+	if len(f.rest) == 0 {
+		var err error
+		if f.rest, err = f.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	if len(f.rest) > 0 {
+		return n, io.ErrShortBuffer
+	}
+	return n, nil
+}
+
+// next returns an event; it is valid until the following call.
+func (f *frames) next() ([]byte, error) {
+	for f.values == nil {
+		whole, err := f.nextLine()
+		line := bytes.Trim(whole, " \t\r\n")
+		switch {
+		case len(line) > 0 && valid(alias(line)):
+			return line, nil
+		case err != nil && (err != io.EOF || len(line) == 0):
+			return nil, err
+		case len(line) > 0:
+			f.window = &io.LimitedReader{R: io.MultiReader(bytes.NewReader(bytes.Clone(whole)), f.lines)}
+			f.values = json.NewDecoder(f.window)
+		}
+	}
+	return f.nextValue()
+}
+
+// nextLine reads to the next newline or the end.
+func (f *frames) nextLine() ([]byte, error) {
+	line, err := f.lines.ReadSlice('\n')
+	if err != bufio.ErrBufferFull {
+		return line, err
+	}
+	if cap(f.long) > keepFrame {
+		f.long = nil
+	}
+	f.long = append(f.long[:0], line...)
+	for err == bufio.ErrBufferFull {
+		line, err = f.lines.ReadSlice('\n')
+		if f.long = append(f.long, line...); len(f.long) > maxFrame {
+			return nil, errTooLarge
+		}
+	}
+	return f.long, err
+}
+
+func (f *frames) nextValue() ([]byte, error) {
+	f.window.N = maxFrame
+	var value json.RawMessage
+	err := f.values.Decode(&value)
+	switch {
+	case err != nil && f.window.N == 0:
+		return nil, errTooLarge
+	case err == nil && !utf8.Valid(value):
+		return nil, errInvalid
+	}
+	return value, err
+}

@@ -1,0 +1,265 @@
+package shallow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+	"unique"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// alias is data as a string, without a copy. The string, and all that is cut
+// from it, must not outlive the call that data was handed to.
+func alias(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
+
+var errInvalid = errors.New("the server sent invalid JSON")
+
+// maxDepth is the depth to which the fast check may go: it is recursive, and a
+// server must not be able to make it overflow the stack.
+const maxDepth = 100_000
+
+// valid reports whether text is JSON by RFC 8259, which is UTF-8.
+func valid(text string) bool {
+	if len(text) > maxDepth && strings.Count(text, "{")+strings.Count(text, "[") > maxDepth {
+		return utf8.ValidString(text) && json.Valid([]byte(text))
+	}
+	return utf8.ValidString(text) && gjson.Valid(text)
+}
+
+// scanner makes shallow objects of JSON text. What it returns shares no memory
+// with the text.
+type scanner struct {
+	keepManagedFields bool
+}
+
+// decode returns nil without an error for what the stock serializer has to
+// decode.
+func (s scanner) decode(text string, into runtime.Object) (runtime.Object, error) {
+	switch into := into.(type) {
+	case nil:
+		u, err := s.object(text, typeMeta{})
+		if u == nil || err != nil {
+			return nil, err
+		}
+		return u, nil
+	case *unstructured.UnstructuredList:
+		if ok, err := s.list(text, into); !ok || err != nil {
+			return nil, err
+		}
+		return into, nil
+	default:
+		return nil, nil
+	}
+}
+
+type typeMeta struct{ apiVersion, kind string }
+
+// found is what a scan has come across; its strings are cut from the text.
+type found struct {
+	typeMeta
+	name, namespace, uid, resourceVersion string
+	labels, annotations                   gjson.Result
+	managedFields                         span
+	hasMetadata                           bool
+}
+
+// span is a part of a text; empty if to is 0.
+type span struct{ from, to int }
+
+// object makes a shallow object of text, which must be valid JSON. defaults are
+// for the items of a typed list. It returns nil for what is no object.
+func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructured, error) {
+	text = strings.TrimSpace(text)
+	f := find(text)
+	complete := f.kind != "" || defaults.kind == ""
+	if !complete {
+		f.typeMeta = defaults
+	}
+	switch {
+	case f.kind == "" || !f.hasMetadata:
+		return nil, nil
+	case f.typeMeta == typeMeta{"v1", "Status"}:
+		return nil, nil
+	}
+	if s.keepManagedFields {
+		f.managedFields = span{}
+	}
+	var front string
+	if !complete {
+		front = fmt.Sprintf(`{"apiVersion":%s,"kind":%s,`, quote(f.apiVersion), quote(f.kind))
+	}
+	content, err := cut(text, f.managedFields, front)
+	if err != nil {
+		return nil, err
+	}
+	return f.unstructured(content), nil
+}
+
+func quote(s string) []byte {
+	quoted, _ := json.Marshal(s) // a string always has a JSON form
+	return quoted
+}
+
+// find scans the top level and the metadata of an object.
+func find(text string) found {
+	var f found
+	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "apiVersion":
+			f.apiVersion = value.Str
+		case "kind":
+			f.kind = value.Str
+		case "metadata":
+			f.hasMetadata = true
+			f.findMetadata(text, value)
+		}
+		return true
+	})
+	return f
+}
+
+func (f *found) findMetadata(text string, metadata gjson.Result) {
+	metadata.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "name":
+			f.name = value.Str
+		case "namespace":
+			f.namespace = value.Str
+		case "uid":
+			f.uid = value.Str
+		case "resourceVersion":
+			f.resourceVersion = value.Str
+		case "labels":
+			f.labels = value
+		case "annotations":
+			f.annotations = value
+		case "managedFields":
+			f.managedFields = member(text, key.Index, value.Index+len(value.Raw))
+		}
+		return true
+	})
+}
+
+// member is the span of an object's member with the one comma that goes with it.
+func member(text string, from, to int) span {
+	const space = " \t\r\n"
+	if rest := strings.TrimLeft(text[to:], space); rest[0] == ',' {
+		return span{from, len(text) - len(rest) + 1}
+	}
+	if before := strings.TrimRight(text[:from], space); before[len(before)-1] == ',' {
+		from = len(before) - 1
+	}
+	return span{from, to}
+}
+
+// cut copies text without a part, in one line. front replaces its opening brace.
+func cut(text string, out span, front string) (string, error) {
+	if out.to == 0 {
+		out = span{len(text), len(text)}
+	}
+	if front != "" {
+		text, out = text[1:], span{out.from - 1, out.to - 1}
+	}
+	content := make([]byte, 0, len(front)+len(text)-(out.to-out.from))
+	content = append(content, front...)
+	content = append(content, text[:out.from]...)
+	content = append(content, text[out.to:]...)
+	if bytes.IndexByte(content, '\n') >= 0 || bytes.IndexByte(content, '\r') >= 0 {
+		var line bytes.Buffer
+		if err := json.Compact(&line, content); err != nil {
+			return "", err
+		}
+		content = line.Bytes()
+	}
+	return alias(content), nil
+}
+
+// unstructured makes the shallow object. The strings that a store keeps for long
+// must not keep the content alive: they get memory of their own.
+func (f *found) unstructured(content string) *unstructured.Unstructured {
+	own := strings.Join([]string{f.name, f.uid, f.resourceVersion}, "")
+	uid, rv := len(f.name), len(f.name)+len(f.uid)
+	metadata := map[string]any{
+		"name":            own[:uid],
+		"uid":             own[uid:rv],
+		"resourceVersion": own[rv:],
+	}
+	if f.namespace != "" {
+		metadata["namespace"] = intern(f.namespace)
+	}
+	if f.labels.IsObject() {
+		metadata["labels"] = stringMap(f.labels)
+	}
+	if f.name == "" && f.annotations.IsObject() {
+		metadata["annotations"] = stringMap(f.annotations)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": intern(f.apiVersion),
+		"kind":       intern(f.kind),
+		"metadata":   metadata,
+		contentKey:   content,
+	}}
+}
+
+// intern shares one copy of what nearly all objects have in common.
+func intern(s string) string { return unique.Make(s).Value() }
+
+func stringMap(object gjson.Result) map[string]any {
+	m := map[string]any{}
+	object.ForEach(func(key, value gjson.Result) bool {
+		m[strings.Clone(key.Str)] = strings.Clone(value.String())
+		return true
+	})
+	return m
+}
+
+// list reads a list. It reports false for what is none.
+func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, error) {
+	if !valid(text) {
+		return false, nil // the stock serializer says why
+	}
+	parsed := gjson.Parse(text)
+	kind := parsed.Get("kind").Str // often, but not always, the items' and "List"
+	items := parsed.Get("items")
+	if kind == "" || !items.IsArray() {
+		return false, nil
+	}
+	metadata := map[string]any{}
+	if raw := parsed.Get("metadata").Raw; raw != "" {
+		if err := utiljson.Unmarshal([]byte(raw), &metadata); err != nil { // whole numbers are int64
+			return false, err
+		}
+	}
+	defaults := typeMeta{parsed.Get("apiVersion").Str, strings.TrimSuffix(kind, "List")}
+	into.Object = map[string]any{
+		"apiVersion": strings.Clone(defaults.apiVersion),
+		"kind":       strings.Clone(kind),
+		"metadata":   metadata,
+	}
+	into.Items = nil
+	return true, s.items(items, defaults, into)
+}
+
+func (s scanner) items(items gjson.Result, defaults typeMeta, into *unstructured.UnstructuredList) (err error) {
+	items.ForEach(func(_, item gjson.Result) bool {
+		var u *unstructured.Unstructured
+		if u, err = s.object(item.Raw, defaults); err != nil {
+			return false
+		}
+		if u == nil {
+			err = fmt.Errorf("an item of the %s is no object of the API", into.GetKind())
+			return false
+		}
+		into.Items = append(into.Items, *u)
+		return true
+	})
+	return err
+}

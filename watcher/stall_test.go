@@ -1,0 +1,398 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// fat is the content of the objects here: a few dozen fill the gate.
+	fat = 400 << 10
+	// fits is how many events of that size are let in at a time.
+	fits = gateBytes / (fat + eventBytes)
+	// beside is how many events more may have been read: one that waits for the
+	// gate, one in client-go's hands, one in the reader's.
+	beside = 3
+)
+
+// createFat creates an object that is fat.
+func (r *room) createFat(name string) {
+	r.t.Helper()
+	cm := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"data": map[string]any{"fat": strings.Repeat("x", fat), "n": "0"},
+	}}
+	cm.SetName(name)
+	if _, err := r.configMaps().Create(r.t.Context(), cm, metav1.CreateOptions{}); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// told is an event as a reader sees it that keeps no content.
+type told struct {
+	kind    Type
+	object  string // namespace and name
+	uid     types.UID
+	version string
+	n       int64
+}
+
+// staller is a reader that stalls at an event, until it is woken.
+type staller struct {
+	t       *testing.T
+	at      func(Event) bool
+	err     error // what emit returns when it is woken
+	stalled chan struct{}
+	awake   chan struct{}
+	stall   sync.Once
+	cancel  context.CancelFunc
+	done    chan error
+
+	mu      sync.Mutex
+	told    []told
+	changed sync.Cond
+}
+
+func stallAt(t *testing.T, options Options, at func(Event) bool) *staller {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &staller{t: t, at: at, cancel: cancel, stalled: make(chan struct{}), awake: make(chan struct{}), done: make(chan error, 1)}
+	s.changed.L = &s.mu
+	w := newWatcher(t, options)
+	go func() { s.done <- w.Run(ctx, s.emit) }()
+	t.Cleanup(cancel)
+	return s
+}
+
+func (s *staller) emit(e Event) (err error) {
+	if s.at(e) {
+		s.stall.Do(func() {
+			close(s.stalled)
+			<-s.awake
+			err = s.err
+		})
+	}
+	line := told{kind: e.Type}
+	if !e.Type.IsMark() {
+		line = told{e.Type, e.Object.Namespace() + "/" + e.Object.Name(), e.Object.UID(), e.Object.ResourceVersion(), gjson.Get(e.Object.Raw(), "data.n").Int()}
+	}
+	s.mu.Lock()
+	s.told = append(s.told, line)
+	s.changed.Broadcast()
+	s.mu.Unlock()
+	return err
+}
+
+// await returns when an event has been told of an object.
+func (s *staller) await(kind Type, object string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for from := 0; ; s.changed.Wait() {
+		for ; from < len(s.told); from++ {
+			if e := s.told[from]; e.kind == kind && e.object == object && e.n == n {
+				return
+			}
+		}
+	}
+}
+
+// stop ends the watch and checks that nothing of it is left.
+func (s *staller) stop() {
+	s.t.Helper()
+	s.cancel()
+	if err := <-s.done; !errors.Is(err, s.err) {
+		s.t.Error(err)
+	}
+	if leaked := leaks(); leaked != "" {
+		s.t.Errorf("still running after Run:\n%s", leaked)
+	}
+}
+
+// check finds what was told twice or out of order. Where merged is set, states
+// may be missing in between.
+func (s *staller) check() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := map[string]told{}
+	for _, e := range s.told {
+		if e.kind.IsMark() {
+			continue
+		}
+		before, known := last[e.object]
+		switch {
+		case e.kind == Added && known && before.kind != Deleted,
+			e.kind != Added && (!known || before.kind == Deleted || before.uid != e.uid),
+			e.kind == Modified && e.n <= before.n:
+			s.t.Errorf("%+v after %+v", e, before)
+		}
+		last[e.object] = e
+	}
+}
+
+// measure returns the bytes of the heap that are in use.
+func measure() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what finalizers and pools have let go
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// stalledCost is what a stalled reader may cost: the gate, and beside it what
+// each stream has received, is decoding, or waits with.
+func stalledCost(streams int64) int64 { return gateBytes + streams*(4<<20+beside*3*fat) + 4<<20 }
+
+// TestStall: the reader stalls while objects change. The server is held back,
+// and when the reader wakes it is told all that is final, in order.
+func TestStall(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		targets int
+		keep    bool
+	}{{"plain", 1, false}, {"content kept", 1, true}, {"several targets", 3, false}} {
+		t.Run(test.name, func(t *testing.T) { testStall(t, test.targets, test.keep) })
+	}
+}
+
+func testStall(t *testing.T, targets int, keep bool) {
+	f, config := newFaults(t, cluster)
+	rooms := make([]*room, targets)
+	options := Options{Config: config, KeepContent: keep}
+	for i := range rooms {
+		rooms[i] = newRoom(t, cluster)
+		options.Targets = append(options.Targets, rooms[i].target())
+	}
+	synced := 0
+	s := stallAt(t, options, func(e Event) bool {
+		if e.Type == Synced {
+			synced++
+		}
+		return synced == targets
+	})
+	<-s.stalled
+	idle, before := measure(), f.read()
+	const updates = 2 * fits
+	writeFat(rooms, updates)
+	f.awaitLines(before + fits)
+	cost, read := measure()-idle, f.read()-before
+	t.Logf("%d events written, %d read, %.1f MiB held", updates, read, float64(cost)/(1<<20))
+	if limit := fits + beside*targets; read > limit {
+		t.Errorf("%d events were read, want at most %d", read, limit)
+	}
+	bound := stalledCost(int64(targets))
+	if keep {
+		bound += 8 * fat // of what is stored
+	}
+	if cost > bound {
+		t.Errorf("%d bytes are held, want at most %d", cost, bound)
+	}
+	close(s.awake)
+	for _, r := range rooms {
+		s.awaitFinal(r.namespace, updates/targets)
+	}
+	s.stop()
+	s.check()
+}
+
+// writeFat changes fat objects in all rooms: n writes in total.
+func writeFat(rooms []*room, n int) {
+	var writing sync.WaitGroup
+	for _, r := range rooms {
+		writing.Go(func() { r.writeFat(n / len(rooms)) })
+	}
+	writing.Wait()
+}
+
+// writeFat makes about n events: of an object that changes all the time, of one
+// that is deleted, and of one that is deleted and comes back.
+func (r *room) writeFat(n int) {
+	for _, name := range []string{"changing", "deleted", "recreated"} {
+		r.createFat(name)
+	}
+	for i := 1; i <= n; i++ {
+		r.update("changing", i)
+	}
+	r.delete("deleted")
+	r.update("recreated", 1)
+	r.delete("recreated")
+	r.createFat("recreated")
+	r.update("recreated", 7)
+}
+
+// awaitFinal returns when the last state of each object of writeFat was told.
+func (s *staller) awaitFinal(namespace string, n int) {
+	s.await(Modified, namespace+"/changing", int64(n))
+	s.await(Deleted, namespace+"/deleted", 0)
+	s.awaitLast(namespace+"/recreated", 7)
+}
+
+// awaitLast returns when state n of an object was told, however it came there.
+func (s *staller) awaitLast(object string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for from := 0; ; s.changed.Wait() {
+		for ; from < len(s.told); from++ {
+			if e := s.told[from]; e.object == object && e.n == n {
+				return
+			}
+		}
+	}
+}
+
+// read is how many lines of watches have been read.
+func (f *faults) read() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lines
+}
+
+// TestStallInSync: the reader stalls at the first of the initial objects, which
+// change meanwhile.
+func TestStallInSync(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { testStallInSync(t, false) })
+	t.Run("content kept", func(t *testing.T) { testStallInSync(t, true) })
+}
+
+func testStallInSync(t *testing.T, keep bool) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	const objects = fits + 20
+	for i := range objects {
+		r.createFat(fmt.Sprintf("fat-%02d", i))
+	}
+	idle := measure()
+	s := stallAt(t, Options{Config: config, Targets: []Target{r.target()}, KeepContent: keep}, func(Event) bool { return true })
+	<-s.stalled
+	f.awaitLines(fits)
+	cost, read := measure()-idle, f.read()
+	t.Logf("%d of %d objects read, %.1f MiB held", read, objects, float64(cost)/(1<<20))
+	if limit := fits + beside; read > limit {
+		t.Errorf("%d objects were read, want at most %d", read, limit)
+	}
+	if bound := stalledCost(1); cost > bound {
+		t.Errorf("%d bytes are held, want at most %d", cost, bound)
+	}
+	first, last := "fat-00", fmt.Sprintf("fat-%02d", objects-1)
+	for _, name := range []string{first, last} {
+		r.update(name, 1)
+		r.update(name, 2)
+	}
+	r.delete("fat-01")
+	r.delete(fmt.Sprintf("fat-%02d", objects-2))
+	close(s.awake)
+	for _, name := range []string{first, last} {
+		s.awaitLast(r.namespace+"/"+name, 2)
+	}
+	s.await(Deleted, r.namespace+"/fat-01", 0)
+	s.stop()
+	s.check()
+	if n := s.count(Added); n != objects {
+		t.Errorf("%d objects were added, want %d", n, objects)
+	}
+	if n := s.count(Deleted); n != 2 {
+		t.Errorf("%d objects were deleted, want 2", n)
+	}
+}
+
+func (s *staller) count(kind Type) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.told {
+		if e.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// TestStallEnds: the context ends, or emit returns an error, while the reader
+// stalls and the gate is full. Run returns once emit does; in the first case it
+// tells before what was let in.
+func TestStallEnds(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		for _, sync := range []bool{false, true} {
+			for _, err := range []error{nil, errors.New("broken pipe")} {
+				t.Run(fmt.Sprintf("keep=%t,sync=%t,%v", keep, sync, err), func(t *testing.T) {
+					testStallEnds(t, keep, sync, err)
+				})
+			}
+		}
+	}
+}
+
+func testStallEnds(t *testing.T, keep, sync bool, err error) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	const objects = fits + 5
+	write := func() {
+		for i := range objects {
+			r.createFat(fmt.Sprintf("fat-%02d", i))
+		}
+	}
+	if sync {
+		write()
+	}
+	s := stallAt(t, Options{Config: config, Targets: []Target{r.target()}, KeepContent: keep}, func(e Event) bool {
+		return sync || e.Type == Synced
+	})
+	<-s.stalled
+	if !sync {
+		write()
+	}
+	f.awaitLines(fits + 1)
+	s.err = err
+	if err == nil {
+		s.cancel()
+	}
+	close(s.awake)
+	if got := <-s.done; !errors.Is(got, err) {
+		t.Errorf("error %v, want %v", got, err)
+	}
+	if leaked := leaks(); leaked != "" {
+		t.Errorf("still running after Run:\n%s", leaked)
+	}
+	s.check()
+	n := s.count(Added)
+	if err != nil && n > 1 || err == nil && n < fits-1 {
+		t.Errorf("%d events of %d that were let in", n, fits)
+	}
+}
+
+// TestEndAfterGap: the last event before a gap was of an object that is gone
+// after it. The end of the watch must not wait for that object.
+func TestEndAfterGap(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	r.create("a")
+	w.await("ADDED a=0", 1)
+	back := make(chan struct{})
+	var once sync.Once
+	f.set(func(req *http.Request) (response *http.Response) {
+		if req.URL.Query().Get("sendInitialEvents") == "" {
+			<-back
+			once.Do(func() { response = respond(http.StatusGone, expired) })
+		}
+		return response
+	})
+	f.cut()
+	r.delete("a")
+	close(back)
+	w.await("DELETED unknown a", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+}
