@@ -18,9 +18,10 @@ func quietClient(w io.Writer, level int) {
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	for name, value := range map[string]string{
-		"logtostderr": "false", // otherwise SetOutput is not used
-		"one_output":  "true",
-		"v":           strconv.Itoa(level),
+		"logtostderr":     "false", // otherwise SetOutput is not used
+		"stderrthreshold": "FATAL", // otherwise errors go to stderr all the same
+		"one_output":      "true",
+		"v":               strconv.Itoa(level),
 	} {
 		if err := flags.Set(name, value); err != nil {
 			panic(err) // the names are klog's

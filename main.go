@@ -7,7 +7,8 @@
 //
 // One file a subject: options.go reads the command line, connection.go finds the
 // server, targets.go turns names into targets, watch.go runs them, talk.go says
-// on stderr what goes on, exit.go turns an error into a line and an exit code.
+// on stderr what goes on, exit.go and explain.go turn an error into an exit code
+// and a line.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -37,11 +39,14 @@ func main() {
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, argv []string, s streams) int {
-	name := filepath.Base(argv[0])
+	name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
 	args := argv[1:]
 	if name == completionPlugin {
 		// kubectl asks plugins for completions through a program of this name.
 		args = append([]string{"__complete"}, args...)
+	}
+	if isCompletion(args) {
+		s = silent(s)
 	}
 	cmd := newCommand(name, s)
 	cmd.SetArgs(args)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -48,3 +49,6 @@ func awaitClosed(fd, wake int32) bool {
 		}
 	}
 }
+
+// isBrokenPipe: a write to a pipe whose reader has gone.
+func isBrokenPipe(err error) bool { return errors.Is(err, unix.EPIPE) }

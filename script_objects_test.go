@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,23 +23,42 @@ import (
 	"dwatch/mapper"
 )
 
-// objects writes to the API server for the scripts.
+// objects writes to the API server, in a namespace of its own.
 type objects struct {
+	config    *rest.Config
 	namespace string
 	client    dynamic.Interface
 	discovery *discovery.DiscoveryClient
 }
 
-func newObjects(config *rest.Config, namespace string) (*objects, error) {
-	client, err := dynamic.NewForConfig(config)
+var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+// newObjects makes a namespace; leave deletes it.
+func newObjects() (*objects, error) {
+	config, err := testbed.Config("admin")
 	if err != nil {
 		return nil, err
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
+	o := &objects{config: config}
+	if o.client, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	return &objects{namespace, client, d}, nil
+	if o.discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return nil, err
+	}
+	ns := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": "script-"},
+	}}
+	if ns, err = o.client.Resource(namespaces).Create(context.Background(), ns, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	o.namespace = ns.GetName()
+	return o, nil
+}
+
+// leave does not wait: the API server ends with the test.
+func (o *objects) leave() {
+	_ = o.client.Resource(namespaces).Delete(context.Background(), o.namespace, metav1.DeleteOptions{})
 }
 
 // resource finds the client for a resource; each time anew, as CRDs come and go.
@@ -104,11 +124,15 @@ func isEstablished(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// remove deletes TYPE/NAME and returns when it is gone.
+// remove deletes TYPE/NAME or TYPE/NAMESPACE/NAME and returns when it is gone.
 func (o *objects) remove(arg string) error {
 	ctx := context.Background()
 	resource, name, _ := strings.Cut(arg, "/")
-	client, err := o.resource(ctx, resource, "")
+	namespace := ""
+	if before, after, found := strings.Cut(name, "/"); found {
+		namespace, name = before, after
+	}
+	client, err := o.resource(ctx, resource, namespace)
 	if err != nil {
 		return err
 	}

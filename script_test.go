@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,9 +13,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"dwatch/testdata/bed"
@@ -24,20 +21,24 @@ import (
 
 // The scripts of testdata/script run the built binary against one real API
 // server. Each has a namespace of its own, $NS, which is the default namespace
-// of both contexts of its kubeconfig, admin and limited.
+// of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of
+// the server.
 //
 // Besides testscript's own, they have these commands:
 //
 //	apply FILE...              create or update objects, by server-side apply
-//	delete TYPE/NAME...        delete objects, and wait until they are gone
+//	delete TYPE/NAME...        delete objects (TYPE/NAMESPACE/NAME in another
+//	                           namespace), and wait until they are gone
 //	patch TYPE/NAME JSON       merge a patch into an object
 //	start NAME CMD [ARG...]    start a command in the background
 //	await NAME.out|err REGEXP [N]   wait until its output matches (N times)
-//	stop NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0
+//	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0
 //	end NAME CODE              wait for its end with that exit code
 //	events FILE                print TYPE [initial] KIND NAME for each event
+//	fails CODE CMD [ARG...]    run a command that must end soon with that exit
+//	                           code, nothing on stdout and its errors in one line each
 //
-// After stop and end its output is in the files NAME.out and NAME.err.
+// After quit and end its output is in the files NAME.out and NAME.err.
 
 var (
 	testbed  *bed.Cluster
@@ -91,11 +92,30 @@ func TestScripts(t *testing.T) {
 			"patch":  patch,
 			"start":  start,
 			"await":  await,
-			"stop":   stop,
+			"quit":   quit,
 			"end":    end,
 			"events": events,
+			"fails":  fails,
 		},
 	})
+}
+
+// TestScriptsGoOn: testscript's own "stop" ends a script early as a success, so
+// what is meant to stop a program would hide all that follows.
+func TestScriptsGoOn(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^stop\b`).Match(text) {
+			t.Errorf("%s: stop ends the script, not a program: use quit", script)
+		}
+	}
 }
 
 // bench is what the commands of one script share.
@@ -107,42 +127,24 @@ type bench struct {
 type benchKey struct{}
 
 func setup(env *testscript.Env) error {
-	ctx := context.Background()
-	config, err := testbed.Config("admin")
+	o, err := newObjects()
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	ns, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "script-"},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(env.WorkDir, ".kubeconfig")
-	if err := writeKubeconfig(kubeconfig, ns.Name); err != nil {
-		return err
-	}
-	env.Setenv("NS", ns.Name)
-	env.Setenv("KUBECONFIG", kubeconfig)
-	env.Setenv("PATH", binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
-	objects, err := newObjects(config, ns.Name)
-	if err != nil {
-		return err
-	}
-	b := &bench{objects: objects, programs: map[string]*program{}}
+	b := &bench{objects: o, programs: map[string]*program{}}
 	env.Values[benchKey{}] = b
 	env.Defer(func() {
 		for _, p := range b.programs {
 			p.kill()
 		}
-		// Nobody waits for it: the API server ends with the test.
-		_ = client.CoreV1().Namespaces().Delete(context.Background(), ns.Name, metav1.DeleteOptions{})
+		o.leave()
 	})
-	return nil
+	kubeconfig := filepath.Join(env.WorkDir, ".kubeconfig")
+	env.Setenv("NS", o.namespace)
+	env.Setenv("SERVER", o.config.Host)
+	env.Setenv("KUBECONFIG", kubeconfig)
+	env.Setenv("PATH", binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return writeKubeconfig(kubeconfig, o.namespace)
 }
 
 // writeKubeconfig writes the cluster's kubeconfig with another namespace.
@@ -209,7 +211,10 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+func quit(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: quit NAME [SIGNAL]")
+	}
 	signal := os.Signal(os.Interrupt)
 	if len(args) == 2 {
 		signal = signals[args[1]]

@@ -63,7 +63,7 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 // lost and up tell once about an outage, however many targets it hits.
 func (t *talk) lost(target watcher.Target, err error) {
 	if len(t.down) == 0 {
-		t.say("connection lost, trying again: %s", strings.Join(explain(err), "; "))
+		t.say("connection lost, trying again: %s", explainLoss(err))
 	}
 	t.down[target] = true
 }

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"dwatch/mapper"
+	"dwatch/output"
+)
+
+// longest is how many characters of an error are worth reading: what comes
+// after them is a web page that something else than Kubernetes answered with.
+const longest = 700
+
+// explain says err in one line, or in one line for each of several errors.
+func explain(err error) []string {
+	// Only what errors.Join made: one error may well have two causes.
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines []string
+		for _, one := range several.Unwrap() {
+			lines = append(lines, explain(one)...)
+		}
+		return lines
+	}
+	return []string{inLine(explainOne(err))}
+}
+
+// inLine makes a text fit for one line that can be read.
+func inLine(text string) string {
+	line := []rune(output.Line(strings.Join(strings.Fields(text), " ")))
+	if len(line) > longest {
+		return string(line[:longest]) + "..."
+	}
+	return string(line)
+}
+
+// explainLoss says why a connection that has worked is lost. What explain says
+// to do about it would be out of place: nothing that was typed is wrong.
+func explainLoss(err error) string {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return inLine(fmt.Sprintf("%s: %v", hostOf(failed.URL), failed.Err))
+	}
+	return strings.Join(explain(err), "; ")
+}
+
+// explainOne adds what to do to what happened.
+func explainOne(err error) string {
+	var failed *url.Error
+	var unknown *mapper.UnknownError
+	var unwatchable *mapper.UnwatchableError
+	var asked serverError
+	switch {
+	case errors.As(err, &unknown):
+		if unknown.Verb {
+			return fmt.Sprintf("%v: dwatch has no verbs, leave out %q", unknown, unknown.Name)
+		}
+		return unknown.Error()
+	case errors.As(err, &unwatchable):
+		return unwatchable.Error()
+	case errors.As(err, &failed):
+		host := hostOf(failed.URL)
+		if errors.As(err, &asked) {
+			host = asked.host // not where something else has led to
+		}
+		return explainConnection(host, failed)
+	case apierrors.IsUnauthorized(err):
+		return "You must be logged in to the server (Unauthorized): log in again, or check the user in the kubeconfig or --token"
+	case errors.As(err, &asked):
+		return asked.explain()
+	case apierrors.IsForbidden(err):
+		return explainForbidden(err)
+	default:
+		return err.Error()
+	}
+}
+
+// explainForbidden lets the server speak: it names user, verb, resource and
+// namespace. It asks for one verb after the other, so both are named.
+func explainForbidden(err error) string {
+	var status apierrors.APIStatus
+	errors.As(err, &status)
+	message := status.Status().Message
+	if strings.Contains(message, " cannot list ") || strings.Contains(message, " cannot watch ") {
+		message += "; dwatch needs the verbs list and watch"
+	}
+	return message
+}
+
+// explainConnection explains, in kubectl's words, an error that came before any
+// answer of the server.
+func explainConnection(host string, failed *url.Error) string {
+	if reason, ok := strings.CutPrefix(failed.Err.Error(), "getting credentials: "); ok {
+		// client-go tells three paragraphs about plugins that are not there.
+		reason, _, _ = strings.Cut(reason, "\n")
+		return fmt.Sprintf("no credentials for the server %s: %s; check the plugin of the user in the kubeconfig", host, reason)
+	}
+	var authority x509.UnknownAuthorityError
+	var otherName x509.HostnameError
+	var record tls.RecordHeaderError
+	var lookup *net.DNSError
+	switch {
+	case isRefused(failed):
+		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
+	case errors.As(failed, &authority):
+		return unable(host, failed.Err, "give its authority with --certificate-authority")
+	case errors.As(failed, &otherName):
+		return unable(host, failed.Err, "--tls-server-name says which name to expect")
+	case errors.As(failed, &record), errors.Is(failed, http.ErrSchemeMismatch):
+		return unable(host, errors.New("it does not speak TLS"), "is it an http:// address?")
+	case strings.Contains(failed.Err.Error(), "invalid header field value"):
+		return unable(host, failed.Err, "--token, --as and their like take one line")
+	case failed.Timeout():
+		return unable(host, fmt.Errorf("no answer in time (%w)", failed.Err), "check the address and the network")
+	case errors.As(failed, &lookup):
+		return unable(host, errors.New(lookup.Err), "check the address and the network")
+	default:
+		return unable(host, failed.Err, "check the server's address")
+	}
+}
+
+// isRefused: by the server itself, not by a proxy on the way to it.
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Op != "proxyconnect"
+}
+
+func unable(host string, why error, what string) string {
+	return fmt.Sprintf("Unable to connect to the server %s: %v; %s", host, why, what)
+}
+
+// hostOf is what may be shown of a server's address: it may hold a password.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address[strings.LastIndex(address, "@")+1:]
+}
+
+// serverError is what came of asking the server at host what it serves.
+type serverError struct {
+	host string
+	error
+}
+
+func (e serverError) Unwrap() error { return e.error }
+
+// explain covers what answers at the address of an API server when there is
+// none, or when it does not want to. Discovery keeps nothing of an answer that
+// is an error but its code.
+func (e serverError) explain() string {
+	var status apierrors.APIStatus
+	switch {
+	case errors.Is(e.error, context.DeadlineExceeded):
+		return unable(e.host, errors.New("no answer in time"), "check the address, or wait longer with --request-timeout")
+	case apierrors.IsForbidden(e.error):
+		return fmt.Sprintf("the server %s does not tell this user what it serves (Forbidden): check the user in the kubeconfig, --user or --token", e.host)
+	case !errors.As(e.error, &status):
+		return fmt.Sprintf("%v (%s)", e.error, e.host)
+	}
+	message := status.Status().Message
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			if strings.Contains(cause.Message, "HTTPS") {
+				return unable(e.host, fmt.Errorf("it answers %q", cause.Message), "is it an https:// address?")
+			}
+		}
+	}
+	if code := status.Status().Code; code >= http.StatusInternalServerError || code == http.StatusTooManyRequests {
+		return fmt.Sprintf("the server %s can't answer now: %s; try again later", e.host, message)
+	}
+	return fmt.Sprintf("the server %s does not answer like a Kubernetes API server: %s; check its address", e.host, message)
+}
