@@ -49,7 +49,12 @@ func inLine(text string) string {
 func explainLoss(err error) string {
 	var failed *url.Error
 	if errors.As(err, &failed) {
-		return inLine(fmt.Sprintf("%s: %v", hostOf(failed.URL), failed.Err))
+		reason := failed.Err
+		var op *net.OpError
+		if errors.As(reason, &op) {
+			reason = op.Err // it names the address once more
+		}
+		return inLine(fmt.Sprintf("%s: %v", hostOf(failed.URL), reason))
 	}
 	return strings.Join(explain(err), "; ")
 }

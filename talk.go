@@ -48,7 +48,7 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Reconnected:
 		t.up(e.Target)
 	case watcher.Gap:
-		t.up(e.Target)
+		delete(t.down, e.Target) // which says that it is reconnected
 		t.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
 			what, e.ResourceVersion, orUnknown(e.From))
 	case watcher.Gone:

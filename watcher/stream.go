@@ -128,9 +128,6 @@ func (s *stream) connect(ctx context.Context) error {
 		return causeOr(ctx, err)
 	}
 	defer conn.Stop()
-	if !s.syncing {
-		s.wire.answered(s.from)
-	}
 	events, err := s.relay(ctx, conn, silence)
 	if err != nil {
 		return causeOr(ctx, err)
@@ -159,11 +156,17 @@ func (s *stream) silence(cancel context.CancelCauseFunc) *time.Timer {
 }
 
 // relay passes on the events of one connection. It returns their number.
-func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.Timer) (int, error) {
-	for n := 0; ; n++ {
+func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.Timer) (n int, err error) {
+	lives := time.NewTimer(shortWatch)
+	defer lives.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return n, context.Cause(ctx)
+		case <-lives.C:
+			if !s.syncing {
+				s.answered()
+			}
 		case e, open := <-conn.ResultChan():
 			if !open {
 				return n, nil
@@ -174,6 +177,7 @@ func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.
 			if err := s.pass(ctx, e, silence); err != nil {
 				return n, err
 			}
+			n++
 		}
 	}
 }
@@ -246,8 +250,16 @@ func (s *stream) noteAnswer() {
 	s.received = true
 	s.short = 0
 	s.backoff.reset()
+	s.answered()
+}
+
+// answered: the server serves this stream. That it took the request says
+// nothing yet: that a resourceVersion is too old comes as the first event.
+func (s *stream) answered() {
 	if s.syncing {
 		s.wire.answered("")
+	} else {
+		s.wire.answered(s.from)
 	}
 }
 
