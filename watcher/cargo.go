@@ -41,5 +41,18 @@ func (t *target) takeCargoLocked(o Object, deleted bool) cargo {
 	key := cargoOf(o, deleted)
 	c := t.cargo[key]
 	delete(t.cargo, key)
+	if len(t.cargo) == 0 {
+		t.arrived.Broadcast()
+	}
 	return c
+}
+
+// drain waits until all that the informer took off the wire after the sync has
+// been observed: on its stop it would drop what its handler has not been given.
+func (t *target) drain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.cargo) > 0 {
+		t.arrived.Wait()
+	}
 }

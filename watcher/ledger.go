@@ -100,16 +100,6 @@ func (l *ledger) sweep() []Event {
 	return events
 }
 
-// knows reports whether a state, or the deletion, of an object has been
-// observed: this one or a later one.
-func (l *ledger) knows(o Object, deleted bool) bool {
-	known, told := l.told[o.key()]
-	if deleted {
-		return !told || known.uid != o.UID()
-	}
-	return told && !newer(o.ResourceVersion(), known.resourceVersion)
-}
-
 // newer compares resource versions of one resource (KEP-5504). Where a server
 // makes them of something else than numbers, any other one is newer: the
 // informer delivers in order.

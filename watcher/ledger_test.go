@@ -120,20 +120,3 @@ func TestLedgerSweep(t *testing.T) {
 		t.Errorf("swept twice: %v", again)
 	}
 }
-
-func TestLedgerKnows(t *testing.T) {
-	l := newLedger()
-	l.observe(seen("a/1/5"))
-	for text, want := range map[string]bool{"a/1/4": true, "a/1/5": true, "a/1/6": false, "b/2/1": false} {
-		if got := l.knows(state(text), false); got != want {
-			t.Errorf("knows(%s) = %v", text, got)
-		}
-	}
-	if l.knows(state("a/1/6"), true) {
-		t.Error("knows a deletion that did not happen")
-	}
-	l.observe(deleted("a/1/6"))
-	if !l.knows(state("a/1/6"), true) {
-		t.Error("does not know the deletion")
-	}
-}

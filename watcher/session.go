@@ -41,7 +41,7 @@ func (t *target) session(ctx context.Context) error {
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
-	s.drain()
+	t.drain()
 	return context.Cause(ctx)
 }
 
@@ -80,15 +80,6 @@ func (t *target) fieldSelector() string {
 		return name
 	}
 	return t.options.FieldSelector + "," + name
-}
-
-// drain waits until what the informer took off the wire has been observed: on
-// its stop it would drop what its handler has not yet been given. It returns at
-// once if nothing came after the sync.
-func (s *session) drain() {
-	if last := s.wire.lastTaken(); !last.object.IsZero() {
-		s.target.awaitObserved(last)
-	}
 }
 
 // end stops the informer and waits for all that the session started.

@@ -235,7 +235,6 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 		t.gate.leave(t.takeCargo(o, deleted).held)
 		return err
 	}
-	s.wire.setLast(lastEvent{Object{head: o.head}, deleted})
 	s.advance(o.ResourceVersion())
 	return nil
 }

@@ -25,9 +25,9 @@ type target struct {
 	// begun, if not nil, is called once, when the server has first answered.
 	begun func()
 
-	mu       sync.Mutex
-	observed sync.Cond // on mu: the ledger has observed something
-	ledger   ledger
+	mu      sync.Mutex
+	arrived sync.Cond // on mu: cargo has arrived
+	ledger  ledger
 	// started: the server has answered once.
 	started bool
 	// first: the first sync is not over.
@@ -47,7 +47,7 @@ func newTarget(t Target, r *run) *target {
 		ledger: ledger{gvk: t.Mapping.GroupVersionKind, told: map[cache.ObjectName]entry{}},
 		first:  true,
 	}
-	rt.observed.L = &rt.mu
+	rt.arrived.L = &rt.mu
 	return rt
 }
 
@@ -81,7 +81,7 @@ func (t *target) resolveAgain(ctx context.Context) {
 		mappings, err := t.options.Resolver.Resolve(ctx, t.Mapping.Resource.GroupResource().String())
 		switch {
 		case err == nil && len(mappings) == 1:
-			t.arrived(mappings[0], gone)
+			t.returned(mappings[0], gone)
 			return
 		case meta.IsNoMatchError(err) && !gone:
 			gone = true
@@ -102,7 +102,7 @@ func (t *target) gone() {
 	t.emit(Event{Type: Gone, Target: t.Target})
 }
 
-func (t *target) arrived(m *meta.RESTMapping, wasGone bool) {
+func (t *target) returned(m *meta.RESTMapping, wasGone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.Mapping = m
@@ -173,7 +173,6 @@ func (t *target) observeLocked(o observation, held int64) {
 		events[len(events)-1].held = held
 	}
 	t.tell(events)
-	t.observed.Broadcast()
 }
 
 func (t *target) tell(events []Event) {
@@ -239,16 +238,6 @@ func (t *target) settleLocked() {
 	t.settled = true
 	t.tell(t.ledger.sweep())
 	t.emit(Event{Type: Synced, Target: t.Target, Count: len(t.ledger.told), ResourceVersion: t.syncedTo})
-}
-
-// awaitObserved returns when the ledger has observed a state at least as late as
-// that of the last event.
-func (t *target) awaitObserved(last lastEvent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for !t.ledger.knows(last.object, last.deleted) {
-		t.observed.Wait()
-	}
 }
 
 func (t *target) mark(e Event) {

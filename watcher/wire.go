@@ -41,8 +41,6 @@ type wire struct {
 	mu sync.Mutex
 	// down is set from the first failure to the next answer.
 	down bool
-	// last is the last event after the sync that the informer took.
-	last lastEvent
 	// at is the last resourceVersion that a watch has reached.
 	at string
 }
@@ -185,18 +183,6 @@ func (w *wire) answered(resourceVersion string) {
 	}
 }
 
-// lastEvent tells what has to have been observed when all has.
-type lastEvent struct {
-	object  Object
-	deleted bool
-}
-
-func (w *wire) setLast(e lastEvent) {
-	w.mu.Lock()
-	w.last = e
-	w.mu.Unlock()
-}
-
 // reached notes how far the watch has come.
 func (w *wire) reached(resourceVersion string) {
 	w.mu.Lock()
@@ -208,14 +194,6 @@ func (w *wire) position() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.at
-}
-
-// lastTaken returns the last event that the informer took outside of a sync; the
-// zero one if there was none.
-func (w *wire) lastTaken() lastEvent {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.last
 }
 
 const (
