@@ -1,6 +1,9 @@
 package watcher
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
 
 // cargo is what goes beside the informer from the wire to the handler: the
 // content that the informer is not to keep, and what the event holds of the
@@ -11,14 +14,15 @@ type cargo struct {
 }
 
 // cargoKey tells one event of a target from all others: a deletion may have the
-// resourceVersion of the state before.
+// resourceVersion of the state before, and an aggregated API may know no UIDs.
 type cargoKey struct {
+	name            cache.ObjectName
 	uid             types.UID
 	resourceVersion string
 	deleted         bool
 }
 
-func cargoOf(o Object, deleted bool) cargoKey { return cargoKey{o.UID(), o.ResourceVersion(), deleted} }
+func cargoOf(o Object, deleted bool) cargoKey { return cargoKey{o.key(), o.UID(), o.ResourceVersion(), deleted} }
 
 // load sends cargo ahead of an event of o.
 func (t *target) load(o Object, deleted bool, held int64) {

@@ -16,6 +16,7 @@ import (
 func NewClient(config *rest.Config, client *http.Client, managedFields bool) (*dynamic.DynamicClient, error) {
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion = nil
+	config.AcceptContentTypes = runtime.ContentTypeJSON // and never CBOR
 	config.APIPath = "/not-used-by-the-dynamic-client"
 	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer, managedFields}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
@@ -35,7 +36,7 @@ func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 	var infos []runtime.SerializerInfo
 	for _, info := range n.NegotiatedSerializer.SupportedMediaTypes() {
 		if info.MediaType != runtime.ContentTypeJSON {
-			continue // the content is JSON: nothing else is asked for
+			continue // nothing else is asked for
 		}
 		info.Serializer = objects{Serializer: info.Serializer, scanner: scanner{keepManagedFields: n.managedFields}}
 		info.StreamSerializer = &runtime.StreamSerializerInfo{

@@ -56,7 +56,9 @@ func TestFrames(t *testing.T) {
 		"indented and cut":            {"{\n  \"a\": {\n", nil, io.ErrUnexpectedEOF},
 		"nothing":                     {"", nil, io.EOF},
 		"indented and too large":      {"{\n\"a\":\"" + strings.Repeat("x", maxFrame) + "\"}\n", nil, errTooLarge},
-		"deeper than any stack":       {`{"a":` + strings.Repeat("[", maxFrame/2-10) + strings.Repeat("]", maxFrame/2-10) + "}\n", nil, errDepth},
+		"deeper than any stack":       {deep(maxFrame/2-20_000) + "\n", nil, errDepth},
+		"as deep as may be":           {deep(maxDepth) + "\n", []string{deep(maxDepth)}, io.EOF},
+		"a level deeper":              {deep(maxDepth+1) + "\n", nil, errDepth},
 		"larger than client-go takes": {`{"a":"` + strings.Repeat("x", maxFrame) + "\"}\n", nil, errTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +74,12 @@ func TestFrames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deep is a value of n levels, with a string that seems to close them all.
+func deep(n int) string {
+	hidden := fmt.Sprintf("[%q,", `"`+strings.Repeat("]", min(n, 20_000)))
+	return `{"a":` + hidden + strings.Repeat("[", n-2) + strings.Repeat("]", n-1) + "}"
 }
 
 // Errors of encoding/json, which have no values to compare with.

@@ -22,16 +22,40 @@ func alias(data []byte) string { return unsafe.String(unsafe.SliceData(data), le
 
 var errInvalid = errors.New("the server sent invalid JSON")
 
-// maxDepth is the depth to which the fast check may go: it is recursive, and a
-// server must not be able to make it overflow the stack.
-const maxDepth = 100_000
+// maxDepth is the depth to which encoding/json goes. A check that is recursive
+// must not go on: a server could make it overflow the stack.
+const maxDepth = 10_000
 
 // valid reports whether text is JSON by RFC 8259, which is UTF-8.
 func valid(text string) bool {
-	if len(text) > maxDepth && strings.Count(text, "{")+strings.Count(text, "[") > maxDepth {
-		return utf8.ValidString(text) && json.Valid([]byte(text))
+	return !tooDeep(text) && utf8.ValidString(text) && gjson.Valid(text)
+}
+
+// tooDeep reports whether text is nested deeper than maxDepth. Counting brackets
+// rules it out for nearly every event, in no time.
+func tooDeep(text string) bool {
+	if len(text) <= maxDepth || strings.Count(text, "{")+strings.Count(text, "[") <= maxDepth {
+		return false
 	}
-	return utf8.ValidString(text) && gjson.Valid(text)
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+			if depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return false
 }
 
 // scanner makes shallow objects of JSON text. What it returns shares no memory
@@ -212,10 +236,11 @@ func (f *found) unstructured(content string) *unstructured.Unstructured {
 // intern shares one copy of what nearly all objects have in common.
 func intern(s string) string { return unique.Make(s).Value() }
 
+// stringMap copies an object of strings, into one piece of memory.
 func stringMap(object gjson.Result) map[string]any {
 	m := map[string]any{}
-	object.ForEach(func(key, value gjson.Result) bool {
-		m[strings.Clone(key.Str)] = strings.Clone(value.String())
+	gjson.Parse(strings.Clone(object.Raw)).ForEach(func(key, value gjson.Result) bool {
+		m[key.Str] = value.String()
 		return true
 	})
 	return m

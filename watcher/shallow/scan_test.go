@@ -128,13 +128,17 @@ func TestList(t *testing.T) {
 	if ok, err := (scanner{}).list(text, &list); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if list.GetResourceVersion() != "9" || list.GetContinue() != "c" || list.GetKind() != "PodList" {
+	if n := list.GetRemainingItemCount(); list.GetResourceVersion() != "9" || list.GetContinue() != "c" || list.GetKind() != "PodList" || n == nil || *n != 3 {
 		t.Errorf("%v", list.Object)
 	}
 	got := []string{Content(&list.Items[0]), Content(&list.Items[1])}
 	want := []string{`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, `{"metadata":{"name":"b"},"kind":"Pod","apiVersion":"v1"}`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	named := `{"kind":"FlockCollection","apiVersion":"a/v1","items":[{"kind":"Flock","apiVersion":"a/v1","metadata":{"name":"a"}}],"metadata":{}}`
+	if ok, err := (scanner{}).list(named, &list); !ok || err != nil || list.GetKind() != "FlockCollection" || Content(&list.Items[0]) == "" {
+		t.Errorf("a list with a name of its own: %v, %v, %v", ok, err, list.Object)
 	}
 	for _, other := range []string{`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`, `{"kind":"PodList"}`, `{"kind":"Status","apiVersion":"v1"}`, `nonsense`} {
 		if ok, err := (scanner{}).list(other, &list); ok || err != nil {
