@@ -22,7 +22,9 @@ type cargoKey struct {
 	deleted         bool
 }
 
-func cargoOf(o Object, deleted bool) cargoKey { return cargoKey{o.key(), o.UID(), o.ResourceVersion(), deleted} }
+func cargoOf(o Object, deleted bool) cargoKey {
+	return cargoKey{o.key(), o.UID(), o.ResourceVersion(), deleted}
+}
 
 // load sends cargo ahead of an event of o.
 func (t *target) load(o Object, deleted bool, held int64) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,13 +122,7 @@ func (s *staller) end() {
 		s.t.Errorf("Run ended with %v, want %v", s.ended, s.err)
 	}
 	// What has said that it is done may take a moment to be gone.
-	leaked := leaks()
-	for deadline := time.Now().Add(10 * time.Second); leaked != "" && time.Now().Before(deadline); leaked = leaks() {
-		runtime.Gosched()
-	}
-	if leaked != "" {
-		s.t.Errorf("still running after Run:\n%s", leaked)
-	}
+	checkLeaks(s.t)
 }
 
 // check finds what was told twice or out of order.
