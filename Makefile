@@ -34,6 +34,10 @@ test: bin/cluster ## run all tests, against a real API server
 	$(GO) test $(RACE) ./... ./testdata/bed
 	cd testdata/cluster && $(GO) test ./...
 
+.PHONY: readme
+readme: bin/cluster ## write what dwatch really prints into README.md
+	UPDATE_README=1 $(GO) test -run Readme .
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, go mod tidy
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }

@@ -28,6 +28,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"cluster":               c.kubeconfig(clusters),
 		"user":                  c.kubeconfig(users),
 		"kubeconfig":            files,
+		"cache-dir":             files,
 		"certificate-authority": files,
 		"client-certificate":    files,
 		"client-key":            files,

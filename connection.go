@@ -34,6 +34,7 @@ type connection struct {
 
 func (c *connection) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "Path to the kubeconfig `FILE`")
+	f.String("cache-dir", "", "Without effect: dwatch keeps no cache in a `DIR`")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // ours takes several
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
