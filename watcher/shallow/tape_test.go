@@ -25,6 +25,9 @@ type tape struct {
 type recording struct {
 	response http.Response
 	body     bytes.Buffer
+	// cut: it has been taken off the tape, and is not added to. A watch that was
+	// stopped may still read.
+	cut bool
 }
 
 func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -73,7 +76,9 @@ func (r *recorder) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.tape.mu.Lock()
 	defer r.tape.mu.Unlock()
-	r.recording.body.Write(p[:n])
+	if !r.recording.cut {
+		r.recording.body.Write(p[:n])
+	}
 	return n, err
 }
 
@@ -87,6 +92,7 @@ func (t *tape) only(tb testing.TB) *recording {
 	}
 	for url, recorded := range t.recorded {
 		delete(t.recorded, url)
+		recorded.cut = true
 		return recorded
 	}
 	return nil
