@@ -9,6 +9,8 @@ LDFLAGS := -s -w -X main.release=$(RELEASE)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PREFIX ?= $(HOME)/.local
 
+# ./... does not look into testdata.
+HELPERS := ./testdata/bed ./testdata/bench ./testdata/demo
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
 .DEFAULT_GOAL := help
@@ -31,8 +33,18 @@ demo: build bin/cluster ## watch real changes on a real API server
 
 .PHONY: test
 test: bin/cluster ## run all tests, against a real API server
-	$(GO) test $(RACE) ./... ./testdata/bed
+	$(GO) test $(RACE) ./... $(HELPERS)
 	cd testdata/cluster && $(GO) test ./...
+
+bin/kubectl: testdata/cluster/go.mod
+	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/kubectl k8s.io/kubernetes/cmd/kubectl
+	@touch bin/kubectl
+
+BENCH ?= # flags, such as -n 1000
+
+.PHONY: bench
+bench: build bin/cluster bin/kubectl ## measure dwatch beside kubectl and curl, some minutes
+	@$(GO) run ./testdata/bench $(BENCH)
 
 .PHONY: readme
 readme: bin/cluster ## write what dwatch really prints into README.md
@@ -41,8 +53,8 @@ readme: bin/cluster ## write what dwatch really prints into README.md
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, go mod tidy
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
-	$(GO) vet ./... ./testdata/...
-	$(GO) run $(STATICCHECK) ./... ./testdata/...
+	$(GO) vet ./... $(HELPERS)
+	$(GO) run $(STATICCHECK) ./... $(HELPERS)
 	$(GO) mod tidy -diff
 	cd testdata/cluster && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 

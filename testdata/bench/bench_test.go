@@ -1,0 +1,150 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	o, err := parse([]string{"-n", "1000", "-rounds", "1"})
+	if err != nil || o.pods != 1000 || o.rounds != 1 || o.updates != 5000 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, wrong := range []string{"-n=0", "-rounds=-1", "-updates=1", "-rate=0", "-paced=0", "-starts=0", "extra"} {
+		if _, err := parse([]string{wrong}); err == nil {
+			t.Errorf("%s is no error", wrong)
+		}
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	tests := []struct {
+		values []float64
+		p      float64
+		want   float64
+	}{
+		{[]float64{7}, 99, 7},
+		{[]float64{3, 1, 2}, 50, 2},
+		{[]float64{4, 1, 3, 2}, 50, 2.5},
+		{[]float64{5, 1}, 0, 1},
+		{[]float64{5, 1}, 100, 5},
+		{[]float64{0, 100}, 99, 99},
+	}
+	for _, test := range tests {
+		if got := percentile(test.values, test.p); math.Abs(got-test.want) > 1e-9 {
+			t.Errorf("p%g of %v: %g, want %g", test.p, test.values, got, test.want)
+		}
+	}
+	if got := percentile(nil, 50); !math.IsNaN(got) {
+		t.Errorf("of nothing: %g", got)
+	}
+	values := []float64{2, 1}
+	percentile(values, 50)
+	if !cmp.Equal(values, []float64{2, 1}) {
+		t.Errorf("the values were changed: %v", values)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	tests := []struct{ got, want string }{
+		{seconds(12.34), "12.3 s"},
+		{seconds(0.0234), "23.4 ms"},
+		{seconds(51.9e-6), "51.9 µs"},
+		{seconds(0), "0.00 µs"},
+		{megabytes(2_600_400_000), "2600 MB"},
+		{megabytes(11_200_000), "11.2 MB"},
+		{significant(0.0213, 2), "0.021"},
+		{significant(0.253, 2), "0.25"},
+		{significant(1.05, 3), "1.05"},
+		{significant(123.4, 2), "123"},
+		{count(20000.4), "20,000"},
+		{thousands(999), "999"},
+		{thousands(1234567), "1,234,567"},
+	}
+	for _, test := range tests {
+		if test.got != test.want {
+			t.Errorf("%q, want %q", test.got, test.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	found := results{}
+	for _, value := range []float64{3, 1, 2} {
+		found.add(dwatchName, allOut, value)
+		found.add(kubectlName, allOut, 4*value)
+		found.add(curlName, allOut, value/2)
+	}
+	found.add(dwatchName, churnSeen, 5000)
+	found.add(kubectlName, churnSeen, 5000)
+	found.add(dwatchListName, syncCPU, 1)
+	table := found.table(options{pods: 20000, updates: 5000, rate: 200})
+	var got []string
+	for line := range strings.Lines(table) {
+		if strings.Contains(line, " out ") || strings.Contains(line, "seen") || strings.Contains(line, "curl") {
+			got = append(got, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	want := []string{
+		"| | dwatch | / kubectl | / curl | dwatch --list | / kubectl | / curl | kubectl | curl |",
+		"| first out | | | | | | | | |",
+		"| all 20,000 out | 2.00 s | 0.25 | 2.0 | | | | 8.00 s | 1.00 s |",
+		"| CPU until all are out | | | | 1.00 s | | | | |",
+		"| bytes out | | | | | | | | |",
+		"| seen of 5,000 updates at full speed | 5,000 | | | | | | 5,000 | |",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, table)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	got := markdown([][]string{{"", "dwatch"}, {"CPU", "12 µs"}, {"memory", ""}})
+	want := `|        | dwatch |
+|--------|-------:|
+| CPU    |  12 µs |
+| memory |        |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	got, err := parseStatus("Name:\tdwatch\nVmPeak:\t 9999 kB\nVmHWM:\t    1024 kB\nVmRSS:\t     512 kB\nThreads:\t7\n")
+	if want := (memory{peak: 1 << 20, now: 1 << 19}); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, wrong := range []string{"", "Name:\tzombie\nState:\tZ (zombie)\n", "\nVmHWM:\tmuch\nVmRSS:\t 1 kB\n"} {
+		if _, err := parseStatus(wrong); err == nil {
+			t.Errorf("%q is no error", wrong)
+		}
+	}
+}
+
+func TestWrittenAt(t *testing.T) {
+	line := `{"type":"MODIFIED","object":{"metadata":{"managedFields":[{"f:dwatch.test/written-at":{}}],` +
+		`"annotations":{"dwatch.test/written-at":"1700000000000000001"}}}}`
+	got, err := writtenAt([]byte(line))
+	if err != nil || !got.Equal(time.Unix(1_700_000_000, 1)) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, wrong := range []string{"", `{"f:dwatch.test/written-at":{}}`, `"dwatch.test/written-at":"now"`} {
+		if _, err := writtenAt([]byte(wrong)); err == nil {
+			t.Errorf("%q is no error", wrong)
+		}
+	}
+}
+
+func TestFirstWords(t *testing.T) {
+	if got := firstWords("curl 7.88.1 (x86_64)\nFeatures: ...", 2); got != "curl 7.88.1" {
+		t.Error(got)
+	}
+	if got := firstWords("curl", 2); got != "curl" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,98 @@
+// Command bench measures dwatch beside kubectl and curl on the test bed, and
+// prints one Markdown table: run it from the root of the repository, by make
+// bench or by
+//
+//	go run ./testdata/bench [-n PODS] [-rounds R] ...
+//
+//	fill the cluster -> warm up -> rounds -> medians -> table
+//
+//	a round: every contender in turn, alone: watch all pods until all are out,
+//	         rest, follow updates at full speed, follow updates at a steady rate;
+//	         then every contender in turn, some times: start on one small object
+//
+// Progress goes to stderr. One file a subject: cluster.go fills and changes the
+// cluster, contenders.go says what runs, process.go and lines.go run it and read
+// it, proc.go asks the kernel what it used, watch.go, list.go and start.go
+// measure it, results.go and table.go make the table.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+)
+
+// options are the command line.
+type options struct {
+	pods    int     // how many pods are watched
+	rounds  int     // how often everything is measured
+	updates int     // written at full speed, in each measurement
+	paced   int     // written at the steady rate, in each measurement
+	rate    float64 // the steady rate, in updates per second
+	starts  int     // how often a round starts each contender on one object
+	dwatch  string  // path of the binary
+	kubectl string  // path of the binary
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program.
+func run(ctx context.Context, args []string) error {
+	opts, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("the benchmark reads CPU and memory from Linux's /proc: it does not run on %s", runtime.GOOS)
+	}
+	about, err := describe(opts)
+	if err != nil {
+		return err
+	}
+	found, err := measure(ctx, opts)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes())
+	return err
+}
+
+// parse reads the command line.
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.IntVar(&o.pods, "n", 20000, "watch `N` pods")
+	flags.IntVar(&o.rounds, "rounds", 3, "measure everything `R` times")
+	flags.IntVar(&o.updates, "updates", 5000, "write `M` updates at full speed")
+	flags.IntVar(&o.paced, "paced", 1000, "write `M` updates at a steady rate")
+	flags.Float64Var(&o.rate, "rate", 200, "the steady rate, in updates a `second`")
+	flags.IntVar(&o.starts, "starts", 7, "start on a single object `K` times a round")
+	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
+	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	}
+	// A rate from the first event to the last needs two.
+	if o.pods < 1 || o.rounds < 1 || o.updates < 2 || o.paced < 1 || o.starts < 1 || o.rate <= 0 {
+		return o, errors.New("there must be something to measure: the numbers are positive, and -updates at least 2")
+	}
+	return o, nil
+}

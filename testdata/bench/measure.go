@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"dwatch/testdata/bed"
+)
+
+// bench is one run on one cluster.
+type bench struct {
+	options
+	*field
+	cluster *bed.Cluster
+	found   results
+}
+
+// measure starts a cluster, measures everything on it and ends it.
+func measure(ctx context.Context, opts options) (found results, err error) {
+	dir, err := os.MkdirTemp("", "dwatch-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cluster, err := startCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stopErr := cluster.Stop(); err == nil {
+			err = stopErr
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // rather than what came of it
+		}
+	}()
+	field, err := newField(cluster, opts, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(cluster, opts.pods, dir); err != nil {
+		return nil, err
+	}
+	b := &bench{options: opts, field: field, cluster: cluster, found: results{}}
+	if err := b.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	for round := range opts.rounds {
+		if err := b.round(ctx, round+1); err != nil {
+			return nil, err
+		}
+	}
+	return b.found, nil
+}
+
+// warmUp starts everything once, unmeasured: it fills the contenders' caches of
+// discovery, brings the binaries into memory, and makes the server read all pods.
+func (b *bench) warmUp(ctx context.Context) error {
+	say("warming up")
+	for _, c := range b.contenders {
+		if _, err := b.startOnce(ctx, c); err != nil {
+			return err
+		}
+	}
+	curl := slices.IndexFunc(b.contenders, func(c contender) bool { return c.name == curlName })
+	p, err := start(ctx, b.contenders[curl].watch, b.env)
+	if err != nil {
+		return err
+	}
+	_, err = p.lines.follow(b.pods, syncPatience, nil)
+	return p.end(err)
+}
+
+// round measures all contenders once, in turn: whatever drifts with time, such
+// as the server's memory, then meets them all.
+func (b *bench) round(ctx context.Context, number int) error {
+	for _, c := range b.contenders {
+		say("round %d of %d: %s", number, b.rounds, c.name)
+		job := b.watch
+		if c.watch == nil {
+			job = b.list
+		}
+		if err := job(ctx, c); err != nil {
+			return err
+		}
+	}
+	say("round %d of %d: starts", number, b.rounds)
+	for range b.starts {
+		for _, c := range b.contenders {
+			seconds, err := b.startOnce(ctx, c)
+			if err != nil {
+				return err
+			}
+			b.found.add(c.name, startUp, seconds)
+		}
+	}
+	return nil
+}
+
+// say tells on stderr how far the benchmark is.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

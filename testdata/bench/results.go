@@ -1,0 +1,52 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// metric is something that is measured: a row of the table.
+type metric int
+
+const (
+	firstOut   metric = iota // s
+	allOut                   // s
+	syncCPU                  // s
+	syncPeak                 // bytes
+	settled                  // bytes
+	bytesOut                 // bytes
+	churnSeen                // events
+	churnRate                // events per second
+	churnCPU                 // s per event
+	churnPeak                // bytes
+	latency                  // s
+	latencyP99               // s
+	startUp                  // s
+)
+
+// results has what was measured: one value for each time, by contender.
+type results map[string]map[metric][]float64
+
+func (r results) add(contender string, m metric, value float64) {
+	if r[contender] == nil {
+		r[contender] = map[metric][]float64{}
+	}
+	r[contender][m] = append(r[contender][m], value)
+}
+
+// median returns the median of what was measured of a contender; NaN if nothing
+// was.
+func (r results) median(contender string, m metric) float64 { return percentile(r[contender][m], 50) }
+
+// percentile returns the value that p percent of values do not exceed; between
+// two of them it is in proportion. Without values it is NaN.
+func percentile(values []float64, p float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := p / 100 * float64(len(sorted)-1)
+	below := int(at)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
+}

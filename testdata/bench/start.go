@@ -1,0 +1,14 @@
+package main
+
+import "context"
+
+// startOnce measures the seconds from the start of a contender to its first
+// line about the lonely object.
+func (b *bench) startOnce(ctx context.Context, c contender) (seconds float64, err error) {
+	p, err := start(ctx, c.start, b.env)
+	if err != nil {
+		return 0, err
+	}
+	_, err = p.lines.next(churnPatience)
+	return p.since(p.lines.at), p.end(err)
+}
