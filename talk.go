@@ -19,6 +19,7 @@ type talk struct {
 	w      io.Writer // discards with --quiet
 	mapper *mapper.Mapper
 	down   map[watcher.Target]bool
+	denied map[watcher.Target]bool
 }
 
 func (t *talk) say(format string, args ...any) {
@@ -56,6 +57,7 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Arrived:
 		t.say("%s: the server has the resource again", what)
 	case watcher.Denied:
+		t.denied[e.Target] = true
 		t.say("%s: denied, and tried again until it is allowed: %s", what, strings.Join(explain(e.Err), "; "))
 	}
 }
@@ -69,6 +71,10 @@ func (t *talk) lost(target watcher.Target, err error) {
 }
 
 func (t *talk) up(target watcher.Target) {
+	if t.denied[target] {
+		delete(t.denied, target)
+		t.say("%s: allowed", describe(target))
+	}
 	if !t.down[target] {
 		return
 	}

@@ -22,7 +22,7 @@ func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t := &talk{w: s.err, down: map[watcher.Target]bool{}}
+	t := &talk{w: s.err, down: map[watcher.Target]bool{}, denied: map[watcher.Target]bool{}}
 	warnings := rest.WarningHandler(rest.NewWarningWriter(s.err, rest.WarningWriterOptions{Deduplicate: true}))
 	if request.quiet {
 		t.w, warnings = io.Discard, rest.NoWarnings{}
