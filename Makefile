@@ -33,7 +33,7 @@ demo: build bin/cluster ## watch real changes on a real API server
 
 .PHONY: test
 test: bin/cluster ## run all tests, against a real API server
-	$(GO) test $(RACE) ./... $(HELPERS)
+	$(GO) test $(RACE) -timeout 30m ./... $(HELPERS)
 	cd testdata/cluster && $(GO) test ./...
 
 bin/kubectl: testdata/cluster/go.mod
