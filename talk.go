@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"dwatch/mapper"
 	"dwatch/output"
@@ -18,8 +19,8 @@ import (
 type talk struct {
 	w      io.Writer // discards with --quiet
 	mapper *mapper.Mapper
-	down   map[watcher.Target]bool
-	denied map[watcher.Target]bool
+	// down and denied are targets, as described.
+	down, denied map[string]bool
 }
 
 func (t *talk) say(format string, args ...any) {
@@ -49,7 +50,8 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Reconnected:
 		t.up(e.Target)
 	case watcher.Gap:
-		delete(t.down, e.Target) // which says that it is reconnected
+		delete(t.down, what) // what follows says that it is reconnected
+		t.up(e.Target)
 		t.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
 			what, e.ResourceVersion, orUnknown(e.From))
 	case watcher.Gone:
@@ -57,7 +59,10 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Arrived:
 		t.say("%s: the server has the resource again", what)
 	case watcher.Denied:
-		t.denied[e.Target] = true
+		if t.denied[what] {
+			return
+		}
+		t.denied[what] = true
 		t.say("%s: denied, and tried again until it is allowed: %s", what, strings.Join(explain(e.Err), "; "))
 	}
 }
@@ -67,22 +72,26 @@ func (t *talk) lost(target watcher.Target, err error) {
 	if len(t.down) == 0 {
 		t.say("connection lost, trying again: %s", explainLoss(err))
 	}
-	t.down[target] = true
+	t.down[describe(target)] = true
 }
 
 func (t *talk) up(target watcher.Target) {
-	if t.denied[target] {
-		delete(t.denied, target)
-		t.say("%s: allowed", describe(target))
+	what := describe(target)
+	if t.denied[what] {
+		delete(t.denied, what)
+		t.say("%s: allowed", what)
 	}
-	if !t.down[target] {
+	if !t.down[what] {
 		return
 	}
-	delete(t.down, target)
+	delete(t.down, what)
 	if len(t.down) == 0 {
 		t.say("reconnected")
 	}
 }
+
+// hintTimeout bounds the question whether a name is a resource's.
+const hintTimeout = 2 * time.Second
 
 func (t *talk) nothingThere(ctx context.Context, target watcher.Target) {
 	if target.Name == "" {
@@ -90,6 +99,8 @@ func (t *talk) nothingThere(ctx context.Context, target watcher.Target) {
 		return
 	}
 	hint := ""
+	ctx, cancel := context.WithTimeout(ctx, hintTimeout) // the events wait meanwhile
+	defer cancel()
 	if mappings, err := t.mapper.Resolve(ctx, target.Name); err == nil {
 		hint = fmt.Sprintf(" (%s is also a resource: to watch both, say dwatch %s,%s)",
 			quoted(target.Name), target.Resource().Resource, mappings[0].Resource.Resource)

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 
 	"dwatch/mapper"
@@ -22,7 +23,7 @@ func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t := &talk{w: s.err, down: map[watcher.Target]bool{}, denied: map[watcher.Target]bool{}}
+	t := &talk{w: s.err, down: map[string]bool{}, denied: map[string]bool{}}
 	warnings := rest.WarningHandler(rest.NewWarningWriter(s.err, rest.WarningWriterOptions{Deduplicate: true}))
 	if request.quiet {
 		t.w, warnings = io.Discard, rest.NoWarnings{}
@@ -62,7 +63,7 @@ func (j *job) run(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{
 		Config:         j.config,
 		HTTP:           j.http,
-		Resolver:       j.talk.mapper,
+		Resolver:       afresh{j.talk.mapper, j.cluster},
 		Targets:        plan.targets,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
@@ -111,4 +112,18 @@ func (k keep) filter(next func(watcher.Event) error) func(watcher.Event) error {
 		}
 		return next(e)
 	}
+}
+
+// afresh is the mapper for a resource that the server did not know any more:
+// what the mapper knows is older than that.
+type afresh struct {
+	mapper  *mapper.Mapper
+	cluster *cluster
+}
+
+func (a afresh) Resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error) {
+	ctx, cancel := a.cluster.ask(ctx)
+	defer cancel()
+	a.mapper.Reset()
+	return a.mapper.Resolve(ctx, name)
 }

@@ -21,9 +21,9 @@ type Options struct {
 	Color bool
 }
 
-// encoder is one format. Both methods append to dst and return it.
+// encoder is one format.
 type encoder interface {
-	// event appends one event.
+	// event appends one event to dst and returns it.
 	event(dst []byte, e watcher.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []watcher.Object) error

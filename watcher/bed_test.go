@@ -104,7 +104,7 @@ func (r *room) delete(name string) {
 
 func (r *room) target() Target { return Target{Mapping: configMaps, Namespace: r.namespace} }
 
-// stream is a running watch and what it has emitted.
+// watching is a running watch and what it has emitted.
 type watching struct {
 	t      *testing.T
 	cancel context.CancelFunc

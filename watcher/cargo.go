@@ -58,6 +58,10 @@ func (t *target) takeCargoLocked(o Object, deleted bool) cargo {
 func (t *target) drain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.drainLocked()
+}
+
+func (t *target) drainLocked() {
 	for len(t.cargo) > 0 {
 		t.arrived.Wait()
 	}

@@ -29,12 +29,16 @@ const (
 // judge classifies the failure of a request. Before the first answer of the
 // server to the target nothing is retried, so that a wrong address, user or
 // selector ends dwatch at once.
-func judge(err error, p phase, started bool) verdict {
+//
+// resumed tells that the request went on from a resourceVersion or a continue
+// token: only then can that be too old. To the informer an expiry is a reason to
+// ask again at once, so it must not hear of one that asking again does not mend.
+func judge(err error, p phase, started, resumed bool) verdict {
 	switch {
 	case apierrors.IsNotFound(err):
 		// The resource is not served (any more): the target resolves it anew.
 		return abort
-	case isExpired(err):
+	case isExpired(err) && resumed:
 		return hand
 	case p == phaseSync && isUnsupported(err):
 		// No initial events from this server, or a bad request: the list that

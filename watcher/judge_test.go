@@ -45,10 +45,22 @@ func TestJudge(t *testing.T) {
 				{phaseSync, false, test.sync}, {phaseList, false, test.list}, {phaseWatch, false, test.watch},
 				{phaseSync, true, test.syncRun}, {phaseList, true, test.listRun}, {phaseWatch, true, test.wRun},
 			} {
-				if got := judge(test.err, c.p, c.started); got != c.want {
+				if got := judge(test.err, c.p, c.started, true); got != c.want {
 					t.Errorf("phase %d, started %v: verdict %d, want %d", c.p, c.started, got, c.want)
 				}
 			}
 		})
+	}
+}
+
+// TestJudgeFreshExpiry: a request that goes on from nothing can't be too late.
+func TestJudgeFreshExpiry(t *testing.T) {
+	for _, p := range []phase{phaseSync, phaseList} {
+		if got := judge(apierrors.NewResourceExpired(""), p, false, false); got != abort {
+			t.Errorf("phase %d before the start: verdict %d", p, got)
+		}
+		if got := judge(apierrors.NewResourceExpired(""), p, true, false); got != retry {
+			t.Errorf("phase %d after the start: verdict %d", p, got)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package watcher
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -97,6 +99,7 @@ func (l *ledger) sweep() []Event {
 			events = append(events, l.lost(key, known, Object{}))
 		}
 	}
+	slices.SortFunc(events, func(a, b Event) int { return byName(a.Object, b.Object) })
 	return events
 }
 

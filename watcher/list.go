@@ -17,12 +17,15 @@ import (
 // List returns the objects that are there: it starts each target's informer,
 // waits until it has synced, and asks the generic lister. The objects come in
 // the order of the targets, then by namespace and name. A named object that is
-// not there is a NotFound error. List returns either all or an error. It needs
-// Options.KeepContent.
+// not there is a NotFound error. List returns either all or an error.
+// Options.KeepContent is taken as set.
 func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := w.newRun(nil)
+	options := w.options
+	options.KeepContent = true
+	r.options = &options
 	r.emit = func(e Event) { r.gate.leave(e.held) }
 	found := make([][]Object, len(w.options.Targets))
 	errs := make([]error, len(w.options.Targets))
@@ -84,10 +87,12 @@ func (s *session) list() ([]Object, error) {
 	for i, item := range items {
 		objects[i] = stored(item)
 	}
-	slices.SortFunc(objects, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(a.Namespace(), b.Namespace()), cmp.Compare(a.Name(), b.Name()))
-	})
+	slices.SortFunc(objects, byName)
 	return objects, nil
+}
+
+func byName(a, b Object) int {
+	return cmp.Or(cmp.Compare(a.Namespace(), b.Namespace()), cmp.Compare(a.Name(), b.Name()))
 }
 
 // joinCauses joins errs without those that only say that another one ended all.

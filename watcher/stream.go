@@ -87,14 +87,19 @@ func (s *stream) serve() bool {
 	if s.syncing {
 		s.wire.target.beginSync()
 	}
+	opened := time.Now()
 	err := s.connect(s.ctx)
 	switch {
 	case s.ctx.Err() != nil:
 		return false
+	case err == nil && time.Since(opened) < shortWatch:
+		// It served something, but a server that ends each watch at once must not
+		// be asked as fast as it can answer.
+		return s.backoff.wait(s.ctx, nil)
 	case err == nil:
 		return true
 	}
-	switch s.wire.target.judge(err, s.phase()) {
+	switch s.wire.target.judge(err, s.phase(), s.from != "") {
 	case abort:
 		s.wire.fail(err)
 		return false
@@ -171,11 +176,12 @@ func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.
 			if !open {
 				return n, nil
 			}
+			silence.Stop() // a reader that stalls is no silence of the server
+			if err := s.pass(ctx, e); err != nil {
+				return n, err
+			}
 			if s.syncing {
 				silence.Reset(s.wire.target.syncSilence())
-			}
-			if err := s.pass(ctx, e, silence); err != nil {
-				return n, err
 			}
 			n++
 		}
@@ -183,7 +189,7 @@ func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.
 }
 
 // pass hands one event to the informer, and in a sync to the reader.
-func (s *stream) pass(ctx context.Context, e watch.Event, silence *time.Timer) error {
+func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
 		return apierrors.FromObject(e.Object)
 	}
@@ -194,7 +200,7 @@ func (s *stream) pass(ctx context.Context, e watch.Event, silence *time.Timer) e
 	s.noteAnswer()
 	switch {
 	case e.Type == watch.Bookmark:
-		return s.passBookmark(ctx, e, u, silence)
+		return s.passBookmark(ctx, e, u)
 	case s.syncing:
 		if err := s.wire.preview(s.wire.unload(u), e.Type); err != nil {
 			return err
@@ -205,11 +211,10 @@ func (s *stream) pass(ctx context.Context, e watch.Event, silence *time.Timer) e
 	}
 }
 
-func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured, silence *time.Timer) error {
+func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
 	if u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		s.syncing = false
-		silence.Stop()
-		s.wire.target.endSync(s.wire.position(), u.GetResourceVersion())
+		s.wire.target.endSync(u.GetResourceVersion())
 	}
 	if err := s.send(ctx, e); err != nil {
 		return err
@@ -242,7 +247,7 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 // advance notes how far the informer has been taken.
 func (s *stream) advance(resourceVersion string) {
 	s.from = resourceVersion
-	s.wire.reached(resourceVersion)
+	s.wire.target.reached(resourceVersion)
 }
 
 func (s *stream) noteAnswer() {
@@ -266,7 +271,7 @@ func (s *stream) answered() {
 func (s *stream) judgeEnd(events int, lived time.Duration) error {
 	switch {
 	case s.syncing:
-		return errCutSync
+		return s.wire.cutSync()
 	case events > 0 || lived >= shortWatch:
 		s.short = 0
 		return nil

@@ -28,16 +28,18 @@ type target struct {
 	mu      sync.Mutex
 	arrived sync.Cond // on mu: cargo has arrived
 	ledger  ledger
-	// started: the server has answered once.
-	started bool
+	// started: the server has served it once. answered: or it has said no, which
+	// is an answer, too.
+	started, answered bool
 	// first: the first sync is not over.
 	first bool
 	// cargo is on its way to the handler, beside the informer.
 	cargo map[cargoKey]cargo
 	// settled: the sync of the present session is over, and has been told.
 	settled bool
-	// syncedTo is the resourceVersion of the last sync.
-	syncedTo string
+	// at is the resourceVersion that the informer has been taken to; empty before
+	// the first sync, and when the resource is gone.
+	at string
 }
 
 func newTarget(t Target, r *run) *target {
@@ -61,11 +63,15 @@ func (t *target) live(ctx context.Context, denied func(error)) error {
 		case ctx.Err() != nil:
 			return nil
 		case apierrors.IsForbidden(err):
+			t.setAnswered()
 			denied(t.wrap(err))
-		case !t.hasStarted():
+		case !t.hasAnswer():
 			return t.wrap(err)
 		case apierrors.IsNotFound(err):
 			t.resolveAgain(ctx)
+		}
+		if t.hasSettled() {
+			backoff.reset()
 		}
 		if !backoff.wait(ctx, err) {
 			return nil
@@ -99,6 +105,7 @@ func (t *target) gone() {
 	defer t.mu.Unlock()
 	t.ledger.begin()
 	t.tell(t.ledger.sweep())
+	t.at = ""
 	t.emit(Event{Type: Gone, Target: t.Target})
 }
 
@@ -188,8 +195,10 @@ func (t *target) tell(events []Event) {
 func (t *target) previews() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.first || !t.options.KeepContent
+	return t.previewsLocked()
 }
+
+func (t *target) previewsLocked() bool { return t.first || !t.options.KeepContent }
 
 // preview observes an object of a sync right off the wire.
 func (t *target) preview(o Object, kind watch.EventType, held int64) {
@@ -202,26 +211,38 @@ func (t *target) preview(o Object, kind watch.EventType, held int64) {
 	}, held)
 }
 
-// beginSync: the server starts to name all that is there. In a session that has
-// settled already the informer finds out by itself what is missing.
+// beginSync: the server starts to name all that is there. What the informer was
+// given before is told first, lest it come after what the sync tells. Where the
+// objects of the sync are not shown, a session that has settled already has an
+// informer that finds out by itself what is missing.
 func (t *target) beginSync() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.settled {
+	if t.previewsLocked() || !t.settled {
+		t.drainLocked()
 		t.ledger.begin()
 	}
 }
 
-// endSync: the server has named all that was there at resourceVersion to. from
-// is where the watch had broken off, if there was one.
-func (t *target) endSync(from, to string) {
+// endSync: the server has named all that was there at this resourceVersion.
+func (t *target) endSync(resourceVersion string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.first = false
-	t.syncedTo = to
-	if t.settled {
-		t.emit(Event{Type: Gap, Target: t.Target, From: from, ResourceVersion: to})
+	if t.previewsLocked() {
+		t.tell(t.ledger.sweep())
 	}
+	from := t.at
+	t.first, t.at = false, resourceVersion
+	if from != "" {
+		t.emit(Event{Type: Gap, Target: t.Target, From: from, ResourceVersion: resourceVersion})
+	}
+}
+
+// reached notes how far the informer has been taken.
+func (t *target) reached(resourceVersion string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at = resourceVersion
 }
 
 // settle ends the sync of a session.
@@ -237,7 +258,7 @@ func (t *target) settleLocked() {
 	}
 	t.settled = true
 	t.tell(t.ledger.sweep())
-	t.emit(Event{Type: Synced, Target: t.Target, Count: len(t.ledger.told), ResourceVersion: t.syncedTo})
+	t.emit(Event{Type: Synced, Target: t.Target, Count: len(t.ledger.told), ResourceVersion: t.at})
 }
 
 func (t *target) mark(e Event) {
@@ -257,13 +278,27 @@ func (t *target) setStarted() {
 	}
 }
 
-func (t *target) hasStarted() bool {
+func (t *target) setAnswered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.started
+	t.answered = true
 }
 
-func (t *target) judge(err error, p phase) verdict { return judge(err, p, t.hasStarted()) }
+func (t *target) hasAnswer() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.started || t.answered
+}
+
+func (t *target) hasSettled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.settled
+}
+
+func (t *target) judge(err error, p phase, resumed bool) verdict {
+	return judge(err, p, t.hasAnswer(), resumed)
+}
 
 func (t *target) listTimeout() time.Duration {
 	return cmp.Or(t.options.RequestTimeout, time.Minute)

@@ -41,8 +41,8 @@ type wire struct {
 	mu sync.Mutex
 	// down is set from the first failure to the next answer.
 	down bool
-	// at is the last resourceVersion that a watch has reached.
-	at string
+	// cuts counts the syncs in a row that broke off.
+	cuts int
 }
 
 func (w *wire) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
@@ -88,6 +88,9 @@ func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unst
 	if options.Continue == "" {
 		w.target.beginSync()
 	}
+	if options.Limit == 0 {
+		options.Limit = pageSize // the informer's pager follows, whatever it asked for
+	}
 	backoff := newBackoff()
 	for {
 		list, err := r.list(options)
@@ -95,7 +98,7 @@ func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unst
 			w.answered("")
 			return list, w.take(list)
 		}
-		switch w.target.judge(err, phaseList) {
+		switch w.target.judge(err, phaseList, options.Continue != "" || options.ResourceVersion != "") {
 		case abort:
 			w.fail(err)
 			return nil, err
@@ -129,7 +132,7 @@ func (w *wire) take(list *unstructured.UnstructuredList) error {
 		}
 	}
 	if list.GetContinue() == "" {
-		w.target.endSync(w.position(), list.GetResourceVersion())
+		w.target.endSync(list.GetResourceVersion())
 	}
 	return nil
 }
@@ -183,17 +186,17 @@ func (w *wire) answered(resourceVersion string) {
 	}
 }
 
-// reached notes how far the watch has come.
-func (w *wire) reached(resourceVersion string) {
-	w.mu.Lock()
-	w.at = resourceVersion
-	w.mu.Unlock()
-}
-
-func (w *wire) position() string {
+// cutSync notes that a sync broke off. When that happens again and again, as
+// behind a proxy that ends requests before all has come, it is time to list in
+// pages.
+func (w *wire) cutSync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.at
+	if w.cuts++; w.cuts >= cutSyncs {
+		w.cuts = 0
+		return errSilentSync
+	}
+	return errCutSync
 }
 
 const (
@@ -203,4 +206,8 @@ const (
 	shortWatch = time.Second
 	// shortWatches in a row are taken for an expired resourceVersion.
 	shortWatches = 3
+	// cutSyncs in a row, and the informer is sent to list.
+	cutSyncs = 3
+	// pageSize is client-go's for lists.
+	pageSize = 500
 )

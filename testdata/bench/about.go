@@ -35,13 +35,9 @@ func describe(o options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	load, err := os.ReadFile("/proc/loadavg") // others at work would show in all numbers
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf(`%d cores, %s/%s, load %s at the start; dwatch built with %s, %s; kubectl %s, kube-apiserver %s, %s.
+	return fmt.Sprintf(`%d cores, %s/%s; dwatch built with %s, %s; kubectl %s, kube-apiserver %s, %s.
 %s pods; %s updates at full speed, %s at %g a second; %d starts a round; medians of %d round(s).`,
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, firstWords(string(load), 1), dwatch.GoVersion, megabytes(float64(size.Size())),
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, dwatch.GoVersion, megabytes(float64(size.Size())),
 		versionOf(kubectl, serverModule), versionOf(server, serverModule), firstWords(string(curl), 2),
 		thousands(o.pods), thousands(o.updates), thousands(o.paced), o.rate, o.starts, o.rounds), nil
 }

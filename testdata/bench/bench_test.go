@@ -126,6 +126,18 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
+func TestParseStat(t *testing.T) {
+	got, err := parseStat("cpu  1 2 4 1000 1000 8 16 32 64 128\ncpu0 1 2 4 1000\n")
+	if want := 630 * time.Millisecond; err != nil || got != want {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	for _, wrong := range []string{"", "cpu 1 2 3\n", "intr 1 2 3 4 5 6 7 8 9\n", "cpu 1 2 3 4 5 6 7 x\n"} {
+		if _, err := parseStat(wrong); err == nil {
+			t.Errorf("%q is no error", wrong)
+		}
+	}
+}
+
 func TestWrittenAt(t *testing.T) {
 	line := `{"type":"MODIFIED","object":{"metadata":{"managedFields":[{"f:dwatch.test/written-at":{}}],` +
 		`"annotations":{"dwatch.test/written-at":"1700000000000000001"}}}}`

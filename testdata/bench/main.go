@@ -12,8 +12,8 @@
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go says what runs, process.go and lines.go run it and read
-// it, proc.go asks the kernel what it used, watch.go, list.go and start.go
-// measure it, results.go and table.go make the table.
+// it, proc.go asks the kernel what it used, share.go what all others used;
+// watch.go, list.go and start.go measure, results.go and table.go make the table.
 package main
 
 import (
@@ -64,10 +64,19 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	var others share
+	if err := others.begin(); err != nil {
+		return err
+	}
 	found, err := measure(ctx, opts)
 	if err != nil {
 		return err
 	}
+	percent, err := others.end()
+	if err != nil {
+		return err
+	}
+	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
 	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes())
 	return err
 }

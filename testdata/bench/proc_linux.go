@@ -21,6 +21,20 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
+// ownTime returns the CPU time that this program and all children that it has
+// waited for have used, and their children.
+func ownTime() (time.Duration, error) {
+	var sum time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var usage unix.Rusage
+		if err := unix.Getrusage(who, &usage); err != nil {
+			return 0, fmt.Errorf("CPU time of the benchmark: %w", err)
+		}
+		sum += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	return sum, nil
+}
+
 // enlarge gives a pipe a buffer of size bytes.
 func enlarge(pipe *os.File, size int) error {
 	conn, err := pipe.SyscallConn()

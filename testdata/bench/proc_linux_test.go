@@ -25,6 +25,18 @@ func TestOwnUsage(t *testing.T) {
 	}
 }
 
+func TestShare(t *testing.T) {
+	var s share
+	if err := s.begin(); err != nil {
+		t.Fatal(err)
+	}
+	for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
+	}
+	if percent, err := s.end(); err != nil || percent < 0 {
+		t.Errorf("%g %%, %v", percent, err)
+	}
+}
+
 // TestProcess reads and lists a child that says what dwatch would.
 func TestProcess(t *testing.T) {
 	p, err := start(t.Context(), []string{"printf", `{"type":"ADDED","object":{}}\n`}, nil)

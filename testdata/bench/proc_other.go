@@ -10,4 +10,6 @@ import (
 
 func cpuTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
+func ownTime() (time.Duration, error) { return 0, errors.ErrUnsupported }
+
 func enlarge(*os.File, int) error { return errors.ErrUnsupported }
