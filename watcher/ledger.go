@@ -37,6 +37,9 @@ type observation struct {
 	unknown bool
 	// initial: seen in the first sync.
 	initial bool
+	// listed: seen in a sync, as the present state. Where etcd was restored from
+	// a backup it may be older than what was told.
+	listed bool
 }
 
 // observe returns what has to be told after o: at most two events, in order.
@@ -45,6 +48,7 @@ type observation struct {
 //	newer                           MODIFIED
 //	newer, with another UID         DELETED (what is known of the old one), ADDED
 //	the same or older               nothing
+//	older, but listed as present    as if newer
 //	deletion of what was told       DELETED
 //	deletion of another UID         nothing
 func (l *ledger) observe(o observation) []Event {
@@ -53,7 +57,8 @@ func (l *ledger) observe(o observation) []Event {
 	if o.deleted {
 		return l.observeDeletion(o, known, told)
 	}
-	if told && !newer(o.object.ResourceVersion(), known.resourceVersion) {
+	if told && !newer(o.object.ResourceVersion(), known.resourceVersion) &&
+		(!o.listed || o.object.ResourceVersion() == known.resourceVersion) {
 		known.epoch = l.epoch
 		l.told[key] = known
 		return nil

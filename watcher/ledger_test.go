@@ -63,6 +63,7 @@ func TestLedgerObserve(t *testing.T) {
 		"newer, with the old state":     {[]observation{seen("a/1/5")}, observation{object: state("a/1/6"), old: state("a/1/5")}, []string{"MODIFIED a/1/6 old 5"}},
 		"the same":                      {[]observation{seen("a/1/5")}, seen("a/1/5"), nil},
 		"older":                         {[]observation{seen("a/1/5")}, seen("a/1/4"), nil},
+		"older, but listed":             {[]observation{seen("a/1/5")}, observation{object: state("a/1/4"), listed: true}, []string{"MODIFIED a/1/4"}},
 		"another object":                {[]observation{seen("a/1/5")}, seen("b/2/4"), []string{"ADDED b/2/4"}},
 		"recreated":                     {[]observation{seen("a/1/5")}, seen("a/2/7"), []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},
 		"recreated, old state at hand":  {[]observation{seen("a/1/5")}, observation{object: state("a/2/7"), old: state("a/1/5")}, []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},

@@ -208,6 +208,7 @@ func (t *target) preview(o Object, kind watch.EventType, held int64) {
 		object:  o,
 		deleted: kind == watch.Deleted,
 		initial: kind == watch.Added && t.first,
+		listed:  true,
 	}, held)
 }
 
