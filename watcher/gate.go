@@ -13,7 +13,8 @@ import (
 //
 // It can't deadlock. What has entered does not wait for what has not: the
 // informer hands each event that it was given to the handler exactly once, in
-// order, and the handler waits for nothing but emit. The objects of a sync, all
+// order (client-go's RealFIFO merges nothing), and the handler waits for nothing
+// but emit. The objects of a sync, all
 // of which the informer keeps back until the last one has come, do not enter for
 // the informer's sake; those that are shown to the reader right away enter for
 // that and leave by themselves. A wait ends with the session.
