@@ -22,6 +22,8 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"output":                fixed(output.Formats...),
 		"color":                 fixed("auto", "always", "never"),
 		"types":                 fixedList(string(watcher.Added), string(watcher.Modified), string(watcher.Deleted)),
+		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
+		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,
 		"namespace":             c.namespace,
 		"context":               c.kubeconfig(contexts),

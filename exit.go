@@ -25,6 +25,10 @@ func (e usageError) Unwrap() error { return e.error }
 // like a success, if the exit code did not tell.
 var errInterrupted = errors.New("interrupted before the list was complete: nothing was printed")
 
+// errTimeout is the end that --timeout asks for. It is an error only for what
+// was not done by then.
+var errTimeout = errors.New("--timeout passed before the server had answered: nothing was printed")
+
 // ended is what err means once ctx, the one that signals and the reader of the
 // output end, may have ended. After that any error is only how some request
 // noticed it (a credential plugin, for one, dies of the same Ctrl-C), except
@@ -36,6 +40,8 @@ func ended(ctx context.Context, err error, list bool) error {
 		return err
 	case errors.Is(context.Cause(ctx), errReaderGone):
 		return errReaderGone
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return errTimeout
 	case list:
 		return errInterrupted
 	default:

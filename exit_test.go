@@ -54,6 +54,8 @@ func TestEnded(t *testing.T) {
 	ask()
 	gone, leave := context.WithCancelCause(t.Context())
 	leave(errReaderGone)
+	late, end := context.WithTimeoutCause(t.Context(), 0, errTimeout)
+	defer end()
 	lost := fmt.Errorf("print: %w", writeError{syscall.EIO})
 	plugin := &exec.ExitError{} // it died of the same Ctrl-C
 	for name, test := range map[string]struct {
@@ -73,6 +75,9 @@ func TestEnded(t *testing.T) {
 		"gone while connecting":    {gone, context.Canceled, false, errReaderGone},
 		"gone in a list":           {gone, context.Canceled, true, errReaderGone},
 		"gone, and nothing to say": {gone, nil, false, nil},
+		"timeout":                  {late, nil, false, nil},
+		"timeout while connecting": {late, context.DeadlineExceeded, false, errTimeout},
+		"timeout in a list":        {late, context.DeadlineExceeded, true, errTimeout},
 	} {
 		if got := ended(test.ctx, test.err, test.list); !errors.Is(got, test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

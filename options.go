@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/fields"
@@ -28,6 +30,9 @@ type options struct {
 	list          bool
 	watchOnly     bool
 	types         []string
+	marks         bool
+	heartbeat     time.Duration
+	timeout       time.Duration
 	color         string
 	managedFields bool
 	old           bool
@@ -47,6 +52,9 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "Leave out the objects that exist at the start")
 	f.StringSliceVar(&o.types, "types", nil, "Print only events of these `TYPES`: added, modified, deleted")
+	f.BoolVar(&o.marks, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
+	f.DurationVar(&o.heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
+	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0")
 	f.BoolVar(&o.old, "old", false, "Show with each MODIFIED object, as \"old\", the state before; keeps all content in memory")
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
 	f.StringVar(&o.color, "color", "auto", "Colour JSON: auto (at a terminal, unless NO_COLOR is set), always, never")
@@ -67,6 +75,8 @@ type request struct {
 	managedFields bool
 	old           bool
 	quiet         bool
+	heartbeat     time.Duration // 0: none
+	timeout       time.Duration // 0: none
 	keep          keep
 	print         output.Options
 }
@@ -81,6 +91,8 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 		managedFields: o.managedFields,
 		old:           o.old,
 		quiet:         o.quiet,
+		heartbeat:     o.heartbeat,
+		timeout:       o.timeout,
 	}
 	var err error
 	if r.arguments, err = mapper.ParseArguments(o.resources, args); err != nil {
@@ -92,16 +104,34 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 	if err := o.checkSelectors(r.arguments); err != nil {
 		return nil, usageError{err}
 	}
-	if r.keep, err = parseKeep(o.watchOnly, o.types); err != nil {
+	if r.keep, err = parseKeep(o.watchOnly, o.types, o.marks); err != nil {
 		return nil, usageError{err}
 	}
-	if o.list && (o.watchOnly || o.old || len(o.types) > 0) {
-		return nil, usageError{fmt.Errorf("--list prints what is there: --watch-only, --types and --old do not go with it")}
+	if err := o.checkTogether(); err != nil {
+		return nil, usageError{err}
 	}
 	if r.print, err = o.printing(terminal); err != nil {
 		return nil, usageError{err}
 	}
 	return r, nil
+}
+
+// minHeartbeat keeps heartbeats from being all there is.
+const minHeartbeat = time.Second
+
+// checkTogether finds values and flags that make no sense together.
+func (o *options) checkTogether() error {
+	switch {
+	case o.list && (o.watchOnly || o.old || len(o.types) > 0 || o.marks || o.heartbeat != 0):
+		return errors.New("--list prints what is there: --watch-only, --types, --old, --marks and --heartbeat do not go with it")
+	case o.output == "name" && (o.marks || o.heartbeat != 0):
+		return errors.New("-o name has no words for --marks and --heartbeat: they need -o json or -o yaml")
+	case o.heartbeat != 0 && o.heartbeat < minHeartbeat:
+		return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", o.heartbeat, minHeartbeat)
+	case o.timeout < 0:
+		return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", o.timeout)
+	}
+	return nil
 }
 
 func parseNamespaces(given []string) ([]string, error) {
@@ -160,10 +190,11 @@ func (o *options) printing(t terminal) (output.Options, error) {
 type keep struct {
 	watchOnly bool
 	types     []watcher.Type // empty: all
+	marks     bool
 }
 
-func parseKeep(watchOnly bool, types []string) (keep, error) {
-	k := keep{watchOnly: watchOnly}
+func parseKeep(watchOnly bool, types []string, marks bool) (keep, error) {
+	k := keep{watchOnly: watchOnly, marks: marks}
 	known := []watcher.Type{watcher.Added, watcher.Modified, watcher.Deleted}
 	for _, t := range types {
 		i := slices.Index(known, watcher.Type(strings.ToUpper(strings.TrimSpace(t))))
@@ -175,11 +206,12 @@ func parseKeep(watchOnly bool, types []string) (keep, error) {
 	return k, nil
 }
 
-// passes tells whether e is to be printed. Marks pass: who prints decides.
+// passes tells whether e is to be printed. There are no heartbeats that were not
+// asked for.
 func (k keep) passes(e watcher.Event) bool {
 	switch {
 	case e.Type.IsMark():
-		return true
+		return k.marks || e.Type == watcher.Heartbeat
 	case k.watchOnly && e.Initial:
 		return false
 	default:

@@ -59,6 +59,13 @@ func TestServerThatIsNone(t *testing.T) {
 }
 
 // refuses waits for the end after a start in vain, which must be one error that matches.
+func TestTimeoutBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
+	silent, _ := mute(t)
+	p := startPiped(t, "", "cm", "--server", "http://"+silent, "--timeout", "1s")
+	p.refuses(t, "--timeout passed before the server had answered: nothing was printed")
+}
+
 func (p *piped) refuses(t *testing.T, pattern string) {
 	t.Helper()
 	p.endsWithin(t, soon, exitFailed, "(watching .*\n)?error: "+pattern+"\n")

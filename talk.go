@@ -30,7 +30,7 @@ func (t *talk) say(format string, args ...any) {
 // hear passes e on to next, and says what people have to know about the watch.
 func (t *talk) hear(ctx context.Context, next func(watcher.Event) error) func(watcher.Event) error {
 	return func(e watcher.Event) error {
-		if e.Type.IsMark() {
+		if e.Type.IsMark() && e.Type != watcher.Heartbeat {
 			t.mark(ctx, e)
 		}
 		return next(e)

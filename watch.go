@@ -34,6 +34,11 @@ func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 	}
 	ctx, stop := untilReaderGone(ctx, s.out)
 	defer stop()
+	if request.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
+		defer cancel()
+	}
 	j := &job{request: request, cluster: cluster, talk: t, out: stdout{s.out}}
 	return ended(ctx, j.run(ctx), request.list)
 }
@@ -70,6 +75,7 @@ func (j *job) run(ctx context.Context) error {
 		ManagedFields:  j.managedFields,
 		KeepContent:    j.list || j.old,
 		RequestTimeout: j.requestTimeout,
+		Heartbeat:      j.heartbeat,
 		Idle:           printer.Flush,
 	})
 	if err != nil {

@@ -50,6 +50,14 @@ func appendEvent(dst []byte, e watcher.Event) []byte {
 	return append(dst, '}')
 }
 
+func (j *jsonEncoder) mark(dst []byte, e watcher.Event) ([]byte, error) {
+	line, err := marshalMark(e)
+	if err != nil || !j.Terminal && !j.Color {
+		return append(append(dst, line...), '\n'), err
+	}
+	return j.dress(dst, line, "")
+}
+
 // dress appends a JSON value as the options want it, and a newline.
 func (j *jsonEncoder) dress(dst, value []byte, prefix string) ([]byte, error) {
 	if j.Terminal {

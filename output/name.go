@@ -16,6 +16,9 @@ func (nameEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
 	return appendName(dst, e.Object), nil
 }
 
+// mark prints nothing: a mark has no name.
+func (nameEncoder) mark(dst []byte, _ watcher.Event) ([]byte, error) { return dst, nil }
+
 func (nameEncoder) list(w io.Writer, objects []watcher.Object) error {
 	var line []byte
 	for _, o := range objects {

@@ -45,7 +45,6 @@ func TestPrint(t *testing.T) {
 	o := object(t, web)
 	events := []watcher.Event{
 		{Type: watcher.Added, Object: o, Initial: true},
-		{Type: watcher.Synced, Count: 1},
 		{Type: watcher.Deleted, Object: o, FinalStateUnknown: true},
 	}
 	compact := `"object":` + web + "}\n"

@@ -25,6 +25,8 @@ type Options struct {
 type encoder interface {
 	// event appends one event to dst and returns it.
 	event(dst []byte, e watcher.Event) ([]byte, error)
+	// mark appends what a mark says, or nothing if the format has no words for it.
+	mark(dst []byte, e watcher.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []watcher.Object) error
 }
@@ -63,12 +65,13 @@ func New(w io.Writer, o Options) (*Printer, error) {
 	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil
 }
 
-// Print writes one event. Marks are not printed.
+// Print writes one event.
 func (p *Printer) Print(e watcher.Event) error {
+	encode := p.encoder.event
 	if e.Type.IsMark() {
-		return nil
+		encode = p.encoder.mark
 	}
-	line, err := p.encoder.event(p.buffer[:0], e)
+	line, err := encode(p.buffer[:0], e)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,7 @@ import (
 type yamlEncoder struct{ started bool }
 
 func (y *yamlEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
-	if y.started {
-		dst = append(dst, "---\n"...)
-	}
-	y.started = true
-	dst = fmt.Appendf(dst, "type: %s\n", e.Type)
+	dst = fmt.Appendf(y.begin(dst), "type: %s\n", e.Type)
 	if e.Initial {
 		dst = append(dst, "initial: true\n"...)
 	}
@@ -31,6 +27,32 @@ func (y *yamlEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
 		return dst, err
 	}
 	return appendMember(dst, "old", e.Old)
+}
+
+// begin begins a document.
+func (y *yamlEncoder) begin(dst []byte) []byte {
+	if y.started {
+		dst = append(dst, "---\n"...)
+	}
+	y.started = true
+	return dst
+}
+
+// mark has the members of a mark in the order of its JSON, which is YAML too.
+func (y *yamlEncoder) mark(dst []byte, e watcher.Event) ([]byte, error) {
+	line, err := marshalMark(e)
+	if err != nil {
+		return dst, err
+	}
+	var members yaml.MapSlice
+	if err := yaml.Unmarshal(escapeJSON(line), &members); err != nil {
+		return dst, fmt.Errorf("encode a mark as YAML: %w", err)
+	}
+	text, err := yaml.Marshal(members)
+	if err != nil {
+		return dst, fmt.Errorf("encode a mark as YAML: %w", err)
+	}
+	return append(y.begin(dst), text...), nil
 }
 
 func appendMember(dst []byte, key string, o watcher.Object) ([]byte, error) {

@@ -1,6 +1,8 @@
 package watcher
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -31,6 +33,10 @@ const (
 	Arrived Type = "ARRIVED"
 	// Denied: the user lacks a right; Err says which. Retries go on.
 	Denied Type = "DENIED"
+	// Heartbeat: Run is alive. It is about all targets: Target is zero. Count is
+	// their number, Connected tells whether all of them are, and LastEvent when
+	// an object was last told of.
+	Heartbeat Type = "HEARTBEAT"
 )
 
 // IsMark reports whether events of this type tell about the watch and carry no
@@ -54,11 +60,14 @@ type Event struct {
 	// known of the object: its last known state, at least its identity.
 	FinalStateUnknown bool
 
-	// The fields of marks.
+	// The fields of marks. Time is when it happened, to this side's knowledge.
+	Time            time.Time
 	Count           int
 	From            string
 	ResourceVersion string
 	Err             error
+	Connected       bool
+	LastEvent       time.Time
 
 	// held leaves the gate when the event has been emitted.
 	held int64
@@ -74,6 +83,16 @@ type Target struct {
 	Namespace string
 	// Name is empty for all objects.
 	Name string
+}
+
+// targetKey tells targets apart, whatever version of a resource is watched.
+type targetKey struct {
+	resource        schema.GroupResource
+	namespace, name string
+}
+
+func (t Target) key() targetKey {
+	return targetKey{t.Resource().GroupResource(), t.Namespace, t.Name}
 }
 
 // Resource returns the resource of the target.

@@ -48,7 +48,7 @@ func (t *target) endSync(resourceVersion string) {
 	from := t.at
 	t.first, t.at = false, resourceVersion
 	if from != "" {
-		t.emit(Event{Type: Gap, Target: t.Target, From: from, ResourceVersion: resourceVersion})
+		t.markLocked(Event{Type: Gap, From: from, ResourceVersion: resourceVersion})
 	}
 }
 
@@ -72,5 +72,5 @@ func (t *target) settleLocked() {
 	}
 	t.settled = true
 	t.tell(t.ledger.sweep())
-	t.emit(Event{Type: Synced, Target: t.Target, Count: len(t.ledger.told), ResourceVersion: t.at})
+	t.markLocked(Event{Type: Synced, Count: len(t.ledger.told), ResourceVersion: t.at})
 }

@@ -105,7 +105,7 @@ func (t *target) gone() {
 	t.ledger.begin()
 	t.tell(t.ledger.sweep())
 	t.at = ""
-	t.emit(Event{Type: Gone, Target: t.Target})
+	t.markLocked(Event{Type: Gone})
 }
 
 func (t *target) returned(m *meta.RESTMapping, wasGone bool) {
@@ -114,7 +114,7 @@ func (t *target) returned(m *meta.RESTMapping, wasGone bool) {
 	t.Mapping = m
 	t.ledger.gvk = m.GroupVersionKind
 	if wasGone {
-		t.emit(Event{Type: Arrived, Target: t.Target})
+		t.markLocked(Event{Type: Arrived})
 	}
 }
 
@@ -130,7 +130,11 @@ func (t *target) wrap(err error) error {
 func (t *target) mark(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.Target = t.Target
+	t.markLocked(e)
+}
+
+func (t *target) markLocked(e Event) {
+	e.Target, e.Time = t.Target, time.Now()
 	t.emit(e)
 }
 

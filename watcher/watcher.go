@@ -45,6 +45,9 @@ type Options struct {
 	// initial events, before it is asked for a list instead: proxies and old
 	// servers accept the request, and never end it. 0 means 10 seconds.
 	SyncSilence time.Duration
+	// Heartbeat is how often Run emits a Heartbeat; 0 means never. It is late
+	// while emit blocks.
+	Heartbeat time.Duration
 	// Idle, if not nil, is called by Run's loop after an emit that no other
 	// event is waiting behind: the time to flush.
 	Idle func() error
@@ -107,7 +110,8 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 		running.Wait()
 		close(events)
 	}()
-	if err := r.pump(events, emit, cancel); err != nil {
+	p := pump{run: r, emit: emit, cancel: cancel, pulse: newPulse(w.options.Targets)}
+	if err := p.emitAll(events); err != nil {
 		return err
 	}
 	var failed *startError
@@ -115,25 +119,4 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 		return failed.err
 	}
 	return nil
-}
-
-// pump emits until events is closed. After an error it only receives.
-func (r *run) pump(events <-chan Event, emit func(Event) error, cancel context.CancelCauseFunc) error {
-	var failed error
-	check := func(err error) {
-		if err != nil && failed == nil {
-			failed = err
-			cancel(err)
-		}
-	}
-	for e := range events {
-		if failed == nil {
-			check(emit(e))
-		}
-		r.gate.leave(e.held)
-		if len(events) == 0 && failed == nil && r.options.Idle != nil {
-			check(r.options.Idle())
-		}
-	}
-	return failed
 }
