@@ -32,6 +32,10 @@
 // returns. When emit returns an error, nothing further is emitted and Run
 // returns that error.
 //
+// Trust: no connection is trusted for longer than two minutes or so. A watch is
+// renewed where it stopped, see [Options.WatchLife]; so a right that was taken
+// away, or a connection that died without a sign, does not go unnoticed.
+//
 // Starting: a target has started when the server first answered it. Until then
 // an error ends Run; afterwards the target carries on until the context ends.
 package watcher

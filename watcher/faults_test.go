@@ -22,6 +22,7 @@ type faults struct {
 	// requests are the queries that were sent, in order.
 	requests []string
 	open     map[*faultyBody]bool
+	opened   int // watches that were answered
 	// lines counts the lines that were read from watches.
 	lines   int
 	changed sync.Cond
@@ -42,6 +43,7 @@ func newFaults(t *testing.T, c *bed.Cluster) (*faults, *rest.Config) {
 func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	f.requests = append(f.requests, r.URL.RawQuery)
+	f.changed.Broadcast()
 	answer := f.answer
 	f.mu.Unlock()
 	if answer != nil {
@@ -54,9 +56,11 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || r.URL.Query().Get("watch") == "" {
 		return response, err
 	}
-	body := &faultyBody{ReadCloser: response.Body, faults: f}
+	body := &faultyBody{ReadCloser: response.Body, faults: f, closed: make(chan struct{})}
 	f.mu.Lock()
 	f.open[body] = true
+	f.opened++
+	f.changed.Broadcast()
 	f.mu.Unlock()
 	response.Body = body
 	return response, nil
@@ -78,6 +82,41 @@ func (f *faults) cut() {
 	}
 }
 
+// mute makes all connections of watches that are open fall silent, half-open:
+// nothing more comes, not even their end.
+func (f *faults) mute() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for body := range f.open {
+		body.muted = true
+	}
+}
+
+// count returns how many requests have been sent so far.
+func (f *faults) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.requests)
+}
+
+// awaitRequests returns when n requests have been sent.
+func (f *faults) awaitRequests(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.requests) < n {
+		f.changed.Wait()
+	}
+}
+
+// awaitWatches returns when n watches have been answered.
+func (f *faults) awaitWatches(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.opened < n {
+		f.changed.Wait()
+	}
+}
+
 // awaitLines returns when n lines have been read from watches.
 func (f *faults) awaitLines(n int) {
 	f.mu.Lock()
@@ -91,12 +130,21 @@ type faultyBody struct {
 	io.ReadCloser
 	faults *faults
 	broken bool
+	muted  bool
+	closed chan struct{}
+	close  sync.Once
 }
 
 func (b *faultyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.faults.mu.Lock()
 	defer b.faults.mu.Unlock()
+	if b.muted {
+		b.faults.mu.Unlock()
+		<-b.closed
+		b.faults.mu.Lock()
+		return 0, io.ErrClosedPipe
+	}
 	b.faults.lines += bytes.Count(p[:n], []byte("\n"))
 	b.faults.changed.Broadcast()
 	if err != nil && b.broken {
@@ -109,6 +157,7 @@ func (b *faultyBody) Close() error {
 	b.faults.mu.Lock()
 	delete(b.faults.open, b)
 	b.faults.mu.Unlock()
+	b.close.Do(func() { close(b.closed) })
 	return b.ReadCloser.Close()
 }
 

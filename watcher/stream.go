@@ -13,6 +13,7 @@ import (
 
 var (
 	errNoAnswer   = errors.New("the server does not answer")
+	errStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
 	errSilentSync = errors.New("the server does not end its initial events")
@@ -86,7 +87,7 @@ func (s *stream) serve() bool {
 		s.wire.target.beginSync()
 	}
 	opened := time.Now()
-	err := s.connect(s.ctx)
+	err := newConnection(s).serve(s.ctx)
 	switch {
 	case s.ctx.Err() != nil:
 		return false
@@ -117,75 +118,6 @@ func (s *stream) phase() phase {
 	return phaseWatch
 }
 
-// connect watches over one connection, to its end. A connection that the server
-// ended in good order returns nil.
-func (s *stream) connect(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	silence := s.silence(cancel)
-	defer silence.Stop()
-
-	opened := time.Now()
-	conn, err := s.ResourceInterface.Watch(ctx, s.request())
-	if err != nil {
-		return causeOr(ctx, err)
-	}
-	defer conn.Stop()
-	events, err := s.relay(ctx, conn, silence)
-	if err != nil {
-		return causeOr(ctx, err)
-	}
-	return s.judgeEnd(events, time.Since(opened))
-}
-
-// request is what the informer asked for, from where the stream has come to.
-func (s *stream) request() metav1.ListOptions {
-	options := s.options
-	options.ResourceVersion = s.from
-	if !s.syncing {
-		options.SendInitialEvents = nil
-		options.ResourceVersionMatch = ""
-	}
-	return options
-}
-
-// silence ends a connection that says nothing in mid-sync.
-func (s *stream) silence(cancel context.CancelCauseFunc) *time.Timer {
-	t := time.AfterFunc(s.wire.target.syncSilence(), func() { cancel(errSilentSync) })
-	if !s.syncing {
-		t.Stop()
-	}
-	return t
-}
-
-// relay passes on the events of one connection. It returns their number.
-func (s *stream) relay(ctx context.Context, conn watch.Interface, silence *time.Timer) (n int, err error) {
-	lives := time.NewTimer(shortWatch)
-	defer lives.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return n, context.Cause(ctx)
-		case <-lives.C:
-			if !s.syncing {
-				s.answered()
-			}
-		case e, open := <-conn.ResultChan():
-			if !open {
-				return n, nil
-			}
-			silence.Stop() // a reader that stalls is no silence of the server
-			if err := s.pass(ctx, e); err != nil {
-				return n, err
-			}
-			if s.syncing {
-				silence.Reset(s.wire.target.syncSilence())
-			}
-			n++
-		}
-	}
-}
-
 func (s *stream) noteAnswer() {
 	s.received = true
 	s.short = 0
@@ -201,22 +133,6 @@ func (s *stream) answered() {
 	} else {
 		s.wire.answered(s.from)
 	}
-}
-
-// judgeEnd tells a watch that ended in good order from one that never worked.
-func (s *stream) judgeEnd(events int, lived time.Duration) error {
-	switch {
-	case s.syncing:
-		return s.wire.cutSync()
-	case events > 0 || lived >= shortWatch:
-		s.short = 0
-		return nil
-	}
-	s.short++
-	if s.short >= shortWatches {
-		return apierrors.NewResourceExpired(errShortWatch.Error())
-	}
-	return errShortWatch
 }
 
 // send hands e to the informer, unless the stream ends first.

@@ -174,6 +174,10 @@ func (t *target) listTimeout() time.Duration {
 	return cmp.Or(t.options.RequestTimeout, time.Minute)
 }
 
+func (t *target) watchLife() time.Duration {
+	return cmp.Or(t.options.WatchLife, 90*time.Second)
+}
+
 func (t *target) syncSilence() time.Duration {
 	return cmp.Or(t.options.SyncSilence, 10*time.Second)
 }

@@ -38,13 +38,18 @@ type Options struct {
 	// KeepContent keeps the content of every object, for Event.Old. Without it
 	// an object costs one or two kilobytes once it has been emitted, whatever its size.
 	KeepContent bool
-	// RequestTimeout bounds each list request; 0 means one minute. It never
-	// applies to a watch.
+	// RequestTimeout bounds each list request, and the wait for the answer to a
+	// watch request; 0 means one minute. It never cuts a watch.
 	RequestTimeout time.Duration
 	// SyncSilence is how long the server may say nothing while it streams the
 	// initial events, before it is asked for a list instead: proxies and old
 	// servers accept the request, and never end it. 0 means 10 seconds.
 	SyncSilence time.Duration
+	// WatchLife is how long a watch lives at least before it is renewed, where it
+	// stopped; at most it is half as long again. A right that is taken away, or a
+	// connection that died without a sign, is noticed by then. 0 means 90 seconds;
+	// fractions of a second do not count.
+	WatchLife time.Duration
 	// Heartbeat is how often Run emits a Heartbeat; 0 means never. It is late
 	// while emit blocks.
 	Heartbeat time.Duration

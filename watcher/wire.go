@@ -39,8 +39,9 @@ type wire struct {
 	streams sync.WaitGroup
 
 	mu sync.Mutex
-	// down is set from the first failure to the next answer.
-	down bool
+	// down is how the failure was told that no answer has come after yet; empty
+	// while all is well.
+	down Type
 	// cuts counts the syncs in a row that broke off.
 	cuts int
 }
@@ -159,17 +160,19 @@ func (w *wire) preview(o Object, kind watch.EventType) error {
 	return nil
 }
 
-// lost tells, once for each outage, that the connection is down.
+// lost tells that the connection is down, or denied: once, unless the one turns
+// into the other.
 func (w *wire) lost(err error) {
 	if w.ctx.Err() != nil {
 		return
 	}
+	how := lossType(err)
 	w.mu.Lock()
-	first := !w.down
-	w.down = true
+	told := w.down == how
+	w.down = how
 	w.mu.Unlock()
-	if first {
-		w.target.mark(Event{Type: lossType(err), Err: err})
+	if !told {
+		w.target.mark(Event{Type: how, Err: err})
 	}
 }
 
@@ -177,8 +180,8 @@ func (w *wire) lost(err error) {
 // watch goes on; empty where a sync comes first, which tells more.
 func (w *wire) answered(resourceVersion string) {
 	w.mu.Lock()
-	again := w.down
-	w.down = false
+	again := w.down != ""
+	w.down = ""
 	w.mu.Unlock()
 	w.target.setStarted()
 	if again && resourceVersion != "" {

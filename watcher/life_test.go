@@ -1,0 +1,139 @@
+package watcher
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRenewal: a watch is renewed again and again, and nobody notices.
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, WatchLife: time.Second})
+	w.await("SYNCED", 1)
+	want := []string{"ADDED initial a=0", "SYNCED"}
+	for n := 1; n < 5; n++ {
+		f.awaitWatches(n)
+		r.update("a", n)
+		want = append(want, fmt.Sprintf("MODIFIED a=%d", n))
+		w.await(want[len(want)-1], 1)
+	}
+	w.stop()
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHalfOpen: a connection that died without a sign is found out, and what
+// happened meanwhile is told.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, WatchLife: time.Second})
+	w.await("SYNCED", 1)
+	f.awaitWatches(2) // the server was asked to end this one in time
+	f.mute()
+	r.update("a", 1)
+	w.await("MODIFIED a=1", 1)
+	w.await("RECONNECTED", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "DISCONNECTED", "RECONNECTED", "MODIFIED a=1"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+	for _, e := range w.events {
+		if e.Type == Disconnected && !errors.Is(e.Err, errStalled) {
+			t.Errorf("disconnected by %v", e.Err)
+		}
+	}
+}
+
+// TestNoAnswerToWatch: the request for a watch is taken, and nothing comes.
+func TestNoAnswerToWatch(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, RequestTimeout: time.Second})
+	w.await("SYNCED", 1)
+	f.set(func(req *http.Request) *http.Response {
+		<-req.Context().Done()
+		return respond(http.StatusGatewayTimeout, internal)
+	})
+	f.cut()
+	f.awaitRequests(3)
+	f.set(nil)
+	r.update("a", 1)
+	w.await("MODIFIED a=1", 1)
+	w.stop()
+	if !slices.ContainsFunc(w.events, func(e Event) bool { return e.Type == Disconnected }) {
+		t.Error("the loss was not told")
+	}
+}
+
+// TestDeniedWhileWatching: a right is taken away while the watch is open, which
+// the server lets go on. It is told when the watch is renewed, and when it is
+// given back.
+func TestDeniedWhileWatching(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, WatchLife: time.Second})
+	w.await("SYNCED", 1)
+	f.set(func(*http.Request) *http.Response { return respond(http.StatusForbidden, forbidden) })
+	w.await("DENIED", 1)
+	r.update("a", 1)
+	f.set(nil)
+	w.await("MODIFIED a=1", 1)
+	w.await("RECONNECTED", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "DENIED", "RECONNECTED", "MODIFIED a=1"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPatience: an outage is met with few requests, however long it lasts, and
+// an end in the middle of it comes at once.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	before := f.count()
+	began := time.Now()
+	var times []time.Duration
+	f.set(func(*http.Request) *http.Response {
+		times = append(times, time.Since(began))
+		return respond(http.StatusServiceUnavailable, internal)
+	})
+	f.cut()
+	f.awaitRequests(before + 5)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	// Half a second at first, and each wait longer than the one before, but for
+	// what jitter takes.
+	for i := 1; i < len(times); i++ {
+		least := 400 * time.Millisecond << (i - 1)
+		if waited := times[i] - times[i-1]; waited < least {
+			t.Errorf("request %d came after %v, at least %v were due (%v)", i, waited, least, times)
+		}
+	}
+	if got := strings.Join(w.lines(), " "); got != "SYNCED DISCONNECTED" {
+		t.Error(got)
+	}
+}
