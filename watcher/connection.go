@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -60,7 +61,10 @@ func (c *connection) serve(ctx context.Context) error {
 	}
 	defer conn.Stop()
 	noAnswer.Stop()
-	if err := c.relay(ctx, conn); err != nil {
+	switch err := c.relay(ctx, conn); {
+	case err == errPoked:
+		return nil
+	case err != nil:
 		return causeOr(ctx, err)
 	}
 	return c.judgeEnd(time.Since(c.opened))
@@ -98,6 +102,10 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			if !c.syncing {
 				return c.renew()
 			}
+		case <-c.wire.target.poked:
+			if !c.syncing {
+				return errPoked
+			}
 		case e, open := <-conn.ResultChan():
 			if !open {
 				return nil
@@ -130,6 +138,9 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 // bookmarks come each minute where nothing happens
 // (kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks).
 const bookmarks = 75 * time.Second
+
+// errPoked ends a watch so that the server has to answer anew.
+var errPoked = errors.New("poked")
 
 // renew ends a watch that has lived long enough: only at the next one does a
 // right that was taken away show, or a connection that is dead. A watch that has

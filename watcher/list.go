@@ -25,6 +25,7 @@ func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 	r := w.newRun(nil)
 	options := w.options
 	options.KeepContent = true
+	options.Follow = false
 	r.options = &options
 	r.emit = func(e Event) { r.gate.leave(e.held) }
 	found := make([][]Object, len(w.options.Targets))
@@ -54,8 +55,8 @@ func (r *run) list(ctx context.Context, t Target) ([]Object, error) {
 		objects, err = s.list()
 		cancel(errEnded)
 	}
-	denied := func(err error) { cancel(err) }
-	if failed := rt.live(ctx, denied); failed != nil {
+	rt.refused = cancel
+	if failed := rt.live(ctx); failed != nil {
 		return nil, failed
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {

@@ -112,7 +112,7 @@ func TestPassing404(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() ([]*meta.RESTMapping, error) { return []*meta.RESTMapping{configMaps}, nil })
+	resolver := resolverFunc(func() (Found, error) { return Found{Targets: []Target{r.target()}}, nil })
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})
 	w.await("SYNCED", 1)
 	var once sync.Once

@@ -13,37 +13,37 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// starting weighs what is denied before it has started: one target must not
-// stop the others, but when all are denied there is nothing to watch. A denial
-// is told when another target has started, which is when it is not an error.
+// starting weighs what is refused before it has started: one target must not stop
+// the others, but when all are refused there is nothing to watch. A refusal is
+// told when another target has started, which is when it is not an error.
 type starting struct {
 	targets int
 	fail    context.CancelCauseFunc
 
-	mu     sync.Mutex
-	begun  bool     // a target has started
-	denied []denial // not told yet
+	mu      sync.Mutex
+	begun   bool      // a target has started
+	refused []refusal // not told yet
 }
 
-// denial says why the target of this index is denied.
-type denial struct {
+// refusal says why the target of this index is refused.
+type refusal struct {
 	target *target
 	index  int
 	err    error
 }
 
-// deny notes the first denial of a target.
-func (s *starting) deny(d denial) {
+// refuse notes the refusal of a target.
+func (s *starting) refuse(d refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.denied = append(s.denied, d)
+	s.refused = append(s.refused, d)
 	switch {
 	case s.begun:
 		s.tellLocked()
-	case len(s.denied) == s.targets:
-		slices.SortFunc(s.denied, func(a, b denial) int { return cmp.Compare(a.index, b.index) })
+	case len(s.refused) == s.targets:
+		slices.SortFunc(s.refused, func(a, b refusal) int { return cmp.Compare(a.index, b.index) })
 		var errs []error
-		for _, d := range s.denied {
+		for _, d := range s.refused {
 			errs = append(errs, d.err)
 		}
 		s.fail(&startError{errors.Join(errs...)})
@@ -55,13 +55,13 @@ func (s *starting) begin(index int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun = true
-	s.denied = slices.DeleteFunc(s.denied, func(d denial) bool { return d.index == index })
+	s.refused = slices.DeleteFunc(s.refused, func(d refusal) bool { return d.index == index })
 	s.tellLocked()
 }
 
 func (s *starting) tellLocked() {
-	for _, d := range s.denied {
-		d.target.mark(Event{Type: Denied, Err: d.err})
+	for _, d := range s.refused {
+		d.target.mark(Event{Type: lossType(d.err), Err: d.err})
 	}
-	s.denied = nil
+	s.refused = nil
 }

@@ -20,7 +20,7 @@ func (t *target) preview(o Object, kind watch.EventType, held int64) {
 	t.observeLocked(observation{
 		object:  o,
 		deleted: kind == watch.Deleted,
-		initial: kind == watch.Added && t.first,
+		initial: kind == watch.Added && t.first && !t.joined,
 		listed:  true,
 	}, held)
 }

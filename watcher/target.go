@@ -2,14 +2,11 @@ package watcher
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -18,6 +15,13 @@ import (
 type target struct {
 	Target
 	*run
+	id targetKey
+	// joined: the server did not have it when Run began.
+	joined bool
+	// poked holds one: the server is to be asked whether it has the resource.
+	poked chan struct{}
+	// refused, if not nil, is called once, when the server's first answer is no.
+	refused func(error)
 	// synced, if not nil, is called once, when all that existed at the start has
 	// been told.
 	synced func(*session)
@@ -30,6 +34,9 @@ type target struct {
 	// started: the server has served it once. answered: or it has said no, which
 	// is an answer, too.
 	started, answered bool
+	// down is how the failure was told that no answer has come after yet; empty
+	// while all is well.
+	down Type
 	// first: the first sync is not over.
 	first bool
 	// cargo is on its way to the handler, beside the informer.
@@ -45,77 +52,13 @@ func newTarget(t Target, r *run) *target {
 	rt := &target{
 		Target: t,
 		run:    r,
+		id:     t.key(),
+		poked:  make(chan struct{}, 1),
 		ledger: ledger{gvk: t.Mapping.GroupVersionKind, told: map[cache.ObjectName]entry{}},
 		first:  true,
 	}
 	rt.arrived.L = &rt.mu
 	return rt
-}
-
-// live watches until ctx ends. It returns an error only if the target could not
-// start. denied is told when a right is missing at the start; live then tries on.
-func (t *target) live(ctx context.Context, denied func(error)) error {
-	backoff := newBackoff()
-	for {
-		err := t.session(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case apierrors.IsForbidden(err):
-			t.setAnswered()
-			denied(t.wrap(err))
-		case !t.hasAnswer():
-			return t.wrap(err)
-		case apierrors.IsNotFound(err):
-			t.resolveAgain(ctx)
-		}
-		if t.hasSettled() {
-			backoff.reset()
-		}
-		if !backoff.wait(ctx, err) {
-			return nil
-		}
-	}
-}
-
-// resolveAgain waits until the server has the resource, after a 404 that may
-// mean that it has it no more, or in another version, or not yet again.
-func (t *target) resolveAgain(ctx context.Context) {
-	backoff := newBackoff()
-	for gone := false; ; {
-		mappings, err := t.options.Resolver.Resolve(ctx, t.Mapping.Resource.GroupResource().String())
-		switch {
-		case err == nil && len(mappings) == 1:
-			t.returned(mappings[0], gone)
-			return
-		case meta.IsNoMatchError(err) && !gone:
-			gone = true
-			t.gone()
-		}
-		if !backoff.wait(ctx, err) {
-			return
-		}
-	}
-}
-
-// gone tells that the resource, and with it all its objects, is gone.
-func (t *target) gone() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ledger.begin()
-	t.tell(t.ledger.sweep())
-	t.at = ""
-	t.markLocked(Event{Type: Gone})
-}
-
-func (t *target) returned(m *meta.RESTMapping, wasGone bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.Mapping = m
-	t.ledger.gvk = m.GroupVersionKind
-	if wasGone {
-		t.markLocked(Event{Type: Arrived})
-	}
 }
 
 // wrap says what was being done when err came.
@@ -138,6 +81,29 @@ func (t *target) markLocked(e Event) {
 	t.emit(e)
 }
 
+// lost tells that the connection is down, or denied: once, unless the one turns
+// into the other.
+func (t *target) lost(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if how := lossType(err); t.down != how {
+		t.down = how
+		t.markLocked(Event{Type: how, Err: err})
+	}
+}
+
+// found tells that the server is there again, and has missed nothing since
+// resourceVersion; nothing if that is empty.
+func (t *target) found(resourceVersion string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	again := t.down != ""
+	t.down = ""
+	if again && resourceVersion != "" {
+		t.markLocked(Event{Type: Reconnected, ResourceVersion: resourceVersion})
+	}
+}
+
 func (t *target) setStarted() {
 	t.mu.Lock()
 	first := !t.started
@@ -146,12 +112,6 @@ func (t *target) setStarted() {
 	if first && t.begun != nil {
 		t.begun()
 	}
-}
-
-func (t *target) setAnswered() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.answered = true
 }
 
 func (t *target) hasAnswer() bool {

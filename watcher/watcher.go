@@ -5,21 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"dwatch/watcher/shallow"
 )
-
-// Resolver finds a resource again whose name the server did not know any more.
-// The error satisfies meta.IsNoMatchError while the server has no such resource.
-type Resolver interface {
-	Resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error)
-}
 
 // Options says what to watch. Config, HTTP, Resolver and Targets must be set.
 type Options struct {
@@ -30,6 +22,10 @@ type Options struct {
 	Resolver Resolver
 	// Targets are watched side by side. No two may be the same.
 	Targets []Target
+	// Follow makes Run watch what the server serves: each target that Resolver
+	// finds joins within seconds. Without it that begins when the server no longer
+	// has one of the targets.
+	Follow bool
 	// LabelSelector and FieldSelector narrow each target; empty means all.
 	LabelSelector string
 	FieldSelector string
@@ -62,6 +58,7 @@ type Options struct {
 type Watcher struct {
 	options Options
 	client  dynamic.Interface
+	scouts  dynamic.Interface
 }
 
 // New returns a Watcher; it does not talk to the server.
@@ -70,20 +67,26 @@ func New(options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Watcher{options, client}, nil
+	scouts, err := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), false)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return &Watcher{options, client, scouts}, nil
 }
 
 // run is what the targets of one Run or List share.
 type run struct {
 	options *Options
 	client  dynamic.Interface
-	gate    gate
+	// scouts reads metadata only.
+	scouts dynamic.Interface
+	gate   gate
 	// emit takes an event; it may block.
 	emit func(Event)
 }
 
 func (w *Watcher) newRun(emit func(Event)) *run {
-	return &run{&w.options, w.client, newGate(), emit}
+	return &run{&w.options, w.client, w.scouts, newGate(), emit}
 }
 
 // queue is how many events may wait for emit: enough for large writes, too few
@@ -98,21 +101,10 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 	events := make(chan Event, queue)
 	// The loop below receives until the channel is closed, so a send can't hang.
 	r := w.newRun(func(e Event) { events <- e })
-	start := starting{targets: len(w.options.Targets), fail: cancel}
-	var running sync.WaitGroup
-	for i, t := range w.options.Targets {
-		rt := newTarget(t, r)
-		rt.begun = func() { start.begin(i) }
-		running.Go(func() {
-			var once sync.Once
-			denied := func(err error) { once.Do(func() { start.deny(denial{rt, i, err}) }) }
-			if err := rt.live(ctx, denied); err != nil {
-				cancel(&startError{err})
-			}
-		})
-	}
+	roster := newRoster(ctx, r, cancel)
+	roster.begin()
 	go func() {
-		running.Wait()
+		roster.running.Wait()
 		close(events)
 	}()
 	p := pump{run: r, emit: emit, cancel: cancel, pulse: newPulse(w.options.Targets)}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -361,9 +360,9 @@ func TestIdle(t *testing.T) {
 }
 
 // resolverFunc is a Resolver.
-type resolverFunc func() ([]*meta.RESTMapping, error)
+type resolverFunc func() (Found, error)
 
-func (f resolverFunc) Resolve(context.Context, string) ([]*meta.RESTMapping, error) { return f() }
+func (f resolverFunc) Resolve(context.Context) (Found, error) { return f() }
 
 // TestGone: the server no longer has the resource. Its objects are gone with it,
 // and when it has it again the watch goes on.
@@ -372,12 +371,12 @@ func TestGone(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	back := make(chan struct{})
-	resolver := resolverFunc(func() ([]*meta.RESTMapping, error) {
+	resolver := resolverFunc(func() (Found, error) {
 		select {
 		case <-back:
-			return []*meta.RESTMapping{configMaps}, nil
+			return Found{Targets: []Target{r.target()}}, nil
 		default:
-			return nil, fmt.Errorf("resolve: %w", &meta.NoResourceMatchError{})
+			return Found{}, nil
 		}
 	})
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})

@@ -39,9 +39,6 @@ type wire struct {
 	streams sync.WaitGroup
 
 	mu sync.Mutex
-	// down is how the failure was told that no answer has come after yet; empty
-	// while all is well.
-	down Type
 	// cuts counts the syncs in a row that broke off.
 	cuts int
 }
@@ -166,27 +163,14 @@ func (w *wire) lost(err error) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	how := lossType(err)
-	w.mu.Lock()
-	told := w.down == how
-	w.down = how
-	w.mu.Unlock()
-	if !told {
-		w.target.mark(Event{Type: how, Err: err})
-	}
+	w.target.lost(err)
 }
 
 // answered tells that the server is there (again). resourceVersion is where the
 // watch goes on; empty where a sync comes first, which tells more.
 func (w *wire) answered(resourceVersion string) {
-	w.mu.Lock()
-	again := w.down != ""
-	w.down = ""
-	w.mu.Unlock()
 	w.target.setStarted()
-	if again && resourceVersion != "" {
-		w.target.mark(Event{Type: Reconnected, ResourceVersion: resourceVersion})
-	}
+	w.target.found(resourceVersion)
 }
 
 // cutSync notes that a sync broke off. When that happens again and again, as

@@ -1,0 +1,136 @@
+package watcher
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// What the server serves changes with two resources. Of their objects only the
+// metadata is asked for.
+var (
+	definitions = &meta.RESTMapping{
+		Resource:         schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		GroupVersionKind: schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"},
+		Scope:            meta.RESTScopeRoot,
+	}
+	apiServices = &meta.RESTMapping{
+		Resource:         schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+		GroupVersionKind: schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"},
+		Scope:            meta.RESTScopeRoot,
+	}
+)
+
+const (
+	// lookEvery is how often the server is asked what it serves while all changes
+	// of that can be watched: an aggregated API server may change by itself.
+	lookEvery = 5 * time.Minute
+	// pollEvery is how often it is asked where they can't.
+	pollEvery = 30 * time.Second
+)
+
+// lookAfter are the waits between the looks that follow a change: a definition is
+// served, and named by discovery, some time after it is written.
+var lookAfter = []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
+	800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond}
+
+// follower decides when a roster looks.
+type follower struct {
+	// changed and up hold one each: an object has changed, a watch works (again).
+	changed, up chan struct{}
+	// deaf counts the scouts that hear nothing.
+	deaf atomic.Int32
+	// step is the next wait of lookAfter.
+	step int
+	due  time.Time
+}
+
+// followServer looks whenever the server may serve something else, until the
+// roster's context ends.
+func (r *roster) followServer() {
+	f := &follower{changed: make(chan struct{}, 1), up: make(chan struct{}, 1), step: len(lookAfter)}
+	f.rest()
+	for _, mapping := range []*meta.RESTMapping{definitions, apiServices} {
+		r.running.Go(func() { r.scout(mapping, f) })
+	}
+	timer := time.NewTimer(time.Until(f.due))
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-f.changed:
+			f.step = 0
+			f.hurry()
+		case <-f.up:
+			f.hurry()
+		case <-timer.C:
+			r.look()
+			f.rest()
+		}
+		timer.Reset(time.Until(f.due))
+	}
+}
+
+// hurry makes the next look come soon, but not as fast as changes can come.
+func (f *follower) hurry() {
+	if soon := time.Now().Add(lookAfter[0]); soon.Before(f.due) {
+		f.due = soon
+	}
+}
+
+// rest plans the look after this one.
+func (f *follower) rest() {
+	wait := lookEvery
+	if f.deaf.Load() > 0 {
+		wait = pollEvery
+	}
+	if f.step < len(lookAfter) {
+		wait = lookAfter[f.step]
+		f.step++
+	}
+	f.due = time.Now().Add(wait)
+}
+
+// scout watches a resource for the sake of f, with the means that all targets
+// have.
+func (r *roster) scout(mapping *meta.RESTMapping, f *follower) {
+	options := Options{RequestTimeout: r.options.RequestTimeout, SyncSilence: r.options.SyncSilence, WatchLife: r.options.WatchLife}
+	quiet := &run{options: &options, client: r.scouts, gate: newGate()}
+	var deaf atomic.Bool
+	quiet.emit = func(e Event) {
+		quiet.gate.leave(e.held)
+		f.note(e, &deaf)
+	}
+	t := newTarget(Target{Mapping: mapping}, quiet)
+	t.answered = true // so that it tries on for ever
+	_ = t.live(r.ctx) // which is an error of the start only
+}
+
+func (f *follower) note(e Event, deaf *atomic.Bool) {
+	switch {
+	case e.Initial:
+	case !e.Type.IsMark():
+		signal(f.changed)
+	case e.Type == Synced, e.Type == Reconnected, e.Type == Gap:
+		if deaf.CompareAndSwap(true, false) {
+			f.deaf.Add(-1)
+		}
+		signal(f.up)
+	default:
+		if deaf.CompareAndSwap(false, true) {
+			f.deaf.Add(1)
+			signal(f.up)
+		}
+	}
+}
+
+// signal leaves a sign in c, which holds one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
