@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"dwatch/mapper"
 	"dwatch/output"
@@ -90,18 +89,14 @@ func (t *talk) up(target watcher.Target) {
 	}
 }
 
-// hintTimeout bounds the question whether a name is a resource's.
-const hintTimeout = 2 * time.Second
-
 func (t *talk) nothingThere(ctx context.Context, target watcher.Target) {
 	if target.Name == "" {
 		t.say("no %s yet", describe(target))
 		return
 	}
 	hint := ""
-	ctx, cancel := context.WithTimeout(ctx, hintTimeout) // the events wait meanwhile
-	defer cancel()
-	if mappings, err := t.mapper.Resolve(ctx, target.Name); err == nil {
+	// The events wait meanwhile, so the server is not asked.
+	if mappings := t.mapper.Recall(ctx, target.Name); len(mappings) > 0 {
 		hint = fmt.Sprintf(" (%s is also a resource: to watch both, say dwatch %s,%s)",
 			quoted(target.Name), target.Resource().Resource, mappings[0].Resource.Resource)
 	}

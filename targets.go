@@ -27,6 +27,11 @@ func resolve(ctx context.Context, m *mapper.Mapper, r *request, contextNamespace
 	case len(namespaces) == 0:
 		namespaces = []string{contextNamespace}
 	}
+	names := make([]string, len(r.arguments))
+	for i, a := range r.arguments {
+		names[i] = a.Resource
+	}
+	m.Prepare(names)
 	p := &plan{}
 	for _, a := range r.arguments {
 		mappings, err := m.Resolve(ctx, a.Resource)

@@ -13,7 +13,11 @@
 // group in the server's own order, and in it the version the server prefers.
 //
 // A Mapper asks the server when it must and not otherwise: two requests for the
-// first name and none for the next ones. A name that is unknown to what was
+// first name and none for the next ones. A fully qualified name, such as
+// deployments.v1.apps or pods.v1., takes one small request while nothing else is
+// known. It does not take none: that a name says resource, version and group
+// does not say kind and scope, and to guess the scope is to ask at a wrong URL.
+// A name that is unknown to what was
 // learned before costs one more look at the server, so a definition made
 // meanwhile is found. [Mapper.Reset] makes the next call look again, for a
 // caller who finds that a resource has gone.

@@ -8,26 +8,34 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 )
 
 // Mapper resolves names against one server.
 type Mapper struct {
-	server discovery.CachedDiscoveryInterfaceWithContext
+	server discovery.DiscoveryInterfaceWithContext
+	cache  discovery.CachedDiscoveryInterfaceWithContext // of server, for client-go's mapper
 	// turn holds one token: who has it may talk to the server. A channel
 	// instead of a mutex, so that waiting for it can end with a context.
 	turn   chan struct{}
 	latest atomic.Pointer[snapshot]  // nil: nothing learned yet
 	since  atomic.Pointer[time.Time] // what was learned before does not count
+	// versions is what was learned of single versions. It is for who has the turn.
+	versions map[schema.GroupVersion]*snapshot
+	// whole: to learn all at once takes fewer requests than single versions.
+	whole atomic.Bool
 }
 
 // New returns a Mapper for the server behind d. It makes no request. The
 // cheapest discovery is that of a *discovery.DiscoveryClient.
 func New(d discovery.DiscoveryInterfaceWithContext) *Mapper {
 	m := &Mapper{
-		server: memory.NewMemCacheClientWithContext(d),
-		turn:   make(chan struct{}, 1),
+		server:   d,
+		cache:    memory.NewMemCacheClientWithContext(d),
+		turn:     make(chan struct{}, 1),
+		versions: make(map[schema.GroupVersion]*snapshot),
 	}
 	m.since.Store(new(time.Time))
 	return m
@@ -39,6 +47,9 @@ func New(d discovery.DiscoveryInterfaceWithContext) *Mapper {
 // The error is an *UnknownError, an *UnwatchableError, or it wraps why the
 // server could not be asked.
 func (m *Mapper) Resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error) {
+	if found, err := m.direct(ctx, name); len(found) > 0 || err != nil {
+		return mappings(found), err
+	}
 	called := time.Now()
 	known, err := m.known(ctx)
 	if err != nil {
@@ -55,6 +66,15 @@ func (m *Mapper) Resolve(ctx context.Context, name string) ([]*meta.RESTMapping,
 		return nil, known.explain(ctx, name)
 	}
 	return mappings(found), nil
+}
+
+// Recall returns what name names as far as has been learned. It makes no request.
+func (m *Mapper) Recall(ctx context.Context, name string) []*meta.RESTMapping {
+	known := m.latest.Load()
+	if known == nil {
+		return nil
+	}
+	return mappings(known.watchable.find(ctx, name))
 }
 
 // Alternatives returns the resources of other groups that answer to name and
@@ -97,22 +117,33 @@ func (m *Mapper) known(ctx context.Context) (*snapshot, error) {
 // learn returns what the server said at since or later. Callers who wait for
 // the same thing share one look at the server.
 func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) {
-	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	done, err := m.takeTurn(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	if known := m.latest.Load(); known.isOf(since) {
 		return known, nil
 	}
-	known, err := ask(ctx, m.server)
+	known, err := ask(ctx, m.cache)
 	if err != nil {
-		return nil, fmt.Errorf("ask the server what it serves: %w", err)
+		return nil, notAsked(err)
 	}
 	m.latest.Store(known)
 	return known, nil
 }
+
+// takeTurn waits until nobody else talks to the server; done ends the turn.
+func (m *Mapper) takeTurn(ctx context.Context) (done func(), err error) {
+	select {
+	case m.turn <- struct{}{}:
+		return func() { <-m.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func notAsked(err error) error { return fmt.Errorf("ask the server what it serves: %w", err) }
 
 // ask asks the server what it serves, whatever was known before.
 func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithContext) (*snapshot, error) {

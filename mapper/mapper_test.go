@@ -350,9 +350,11 @@ func TestServerCannotBeAsked(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := New(client(t, test.config))
-			_, err := m.Resolve(t.Context(), "pods")
-			if err == nil || !test.is(err) || !strings.HasPrefix(err.Error(), "ask the server what it serves: ") {
-				t.Errorf("%v", err)
+			for _, name := range []string{"pods", "deployments.v1.apps"} {
+				_, err := m.Resolve(t.Context(), name)
+				if err == nil || !test.is(err) || !strings.HasPrefix(err.Error(), "ask the server what it serves: ") {
+					t.Errorf("%s: %v", name, err)
+				}
 			}
 			if others := m.Alternatives(t.Context(), "pods"); others != nil {
 				t.Error(text(others))
