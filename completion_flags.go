@@ -25,6 +25,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
 		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,
+		"exclude":               c.resource,
 		"namespace":             c.namespace,
 		"context":               c.kubeconfig(contexts),
 		"cluster":               c.kubeconfig(clusters),

@@ -29,7 +29,7 @@ func (s server) names(ctx context.Context, types, given []mapper.Argument, typed
 		return nil
 	}
 	r := &request{arguments: types, namespaces: namespaces, allNamespaces: s.o.allNamespaces}
-	plan, err := resolve(ctx, s.mapper, r, s.namespace)
+	plan, err := newPlanner(r, s.cluster, s.mapper).plan(ctx, false)
 	if err != nil {
 		return nil
 	}

@@ -22,11 +22,13 @@ import (
 // below that reads a raw string.
 type options struct {
 	resources     []string
+	exclude       []string
 	namespaces    []string
 	allNamespaces bool
 	selector      string
 	fieldSelector string
 	output        string
+	wait          bool
 	list          bool
 	watchOnly     bool
 	types         []string
@@ -43,13 +45,15 @@ type options struct {
 
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringArrayVarP(&o.resources, "resource", "r", nil, "What to watch: `RESOURCE`, RESOURCE/NAME or a list of them, separated by commas (repeatable)")
+	f.StringArrayVarP(&o.resources, "resource", "r", nil, "What to watch: `RESOURCE`, RESOURCE/NAME or a list of them, separated by commas (repeatable); '*' is all that can be watched")
+	f.StringSliceVar(&o.exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
 	f.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to watch in (repeatable, commas); by default that of the kubeconfig context")
 	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Watch in all namespaces, whatever -n says")
 	f.StringVarP(&o.selector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
 	f.StringVar(&o.fieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
 	f.StringVarP(&o.output, "output", "o", "json", "Output `FORMAT`: "+strings.Join(output.Formats, ", "))
 	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
+	f.BoolVar(&o.wait, "wait", false, "Wait for a resource that the server does not have yet")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "Leave out the objects that exist at the start")
 	f.StringSliceVar(&o.types, "types", nil, "Print only events of these `TYPES`: added, modified, deleted")
 	f.BoolVar(&o.marks, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
@@ -67,6 +71,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 // request is a command line that makes sense.
 type request struct {
 	arguments     []mapper.Argument
+	exclude       []string
+	wait          bool
 	namespaces    []string // as given; empty: the context's
 	allNamespaces bool
 	selector      string
@@ -84,6 +90,8 @@ type request struct {
 // parse checks all that can be checked without a server. It touches nothing.
 func (o *options) parse(args []string, terminal terminal) (*request, error) {
 	r := &request{
+		exclude:       o.exclude,
+		wait:          o.wait,
 		allNamespaces: o.allNamespaces,
 		selector:      o.selector,
 		fieldSelector: o.fieldSelector,
@@ -122,8 +130,10 @@ const minHeartbeat = time.Second
 // checkTogether finds values and flags that make no sense together.
 func (o *options) checkTogether() error {
 	switch {
-	case o.list && (o.watchOnly || o.old || len(o.types) > 0 || o.marks || o.heartbeat != 0):
-		return errors.New("--list prints what is there: --watch-only, --types, --old, --marks and --heartbeat do not go with it")
+	case o.list && (o.watchOnly || o.old || len(o.types) > 0 || o.marks || o.heartbeat != 0 || o.wait):
+		return errors.New("--list prints what is there: --watch-only, --types, --old, --marks, --heartbeat and --wait do not go with it")
+	case slices.ContainsFunc(o.exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }):
+		return fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(o.exclude, ","))
 	case o.output == "name" && (o.marks || o.heartbeat != 0):
 		return errors.New("-o name has no words for --marks and --heartbeat: they need -o json or -o yaml")
 	case o.heartbeat != 0 && o.heartbeat < minHeartbeat:

@@ -269,5 +269,5 @@ func events(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // patience bounds each wait of a script. It only decides how soon a failure is
-// seen.
-const patience = time.Minute
+// seen. The API server may take a minute to delete a definition.
+const patience = 2 * time.Minute

@@ -20,6 +20,19 @@ type talk struct {
 	mapper *mapper.Mapper
 	// down and denied are targets, as described.
 	down, denied map[string]bool
+	// many: there is too much to watch to say of each what it has.
+	many bool
+}
+
+// few is how many targets are told of one by one.
+const few = 10
+
+// begin says what is watched.
+func (t *talk) begin(targets []watcher.Target) {
+	t.many = len(targets) > few
+	if len(targets) > 0 {
+		t.say("watching %s", describeAll(targets))
+	}
 }
 
 func (t *talk) say(format string, args ...any) {
@@ -56,7 +69,7 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Gone:
 		t.say("%s: the server no longer has the resource; waiting for it", what)
 	case watcher.Arrived:
-		t.say("%s: the server has the resource again", what)
+		t.say("%s: the server has the resource; watching it", what)
 	case watcher.Denied:
 		if t.denied[what] {
 			return
@@ -90,7 +103,10 @@ func (t *talk) up(target watcher.Target) {
 }
 
 func (t *talk) nothingThere(ctx context.Context, target watcher.Target) {
-	if target.Name == "" {
+	switch {
+	case t.many:
+		return
+	case target.Name == "":
 		t.say("no %s yet", describe(target))
 		return
 	}
@@ -133,10 +149,10 @@ func describeAll(targets []watcher.Target) string {
 	var parts []string
 	for i := 0; i < len(wheres); i++ {
 		where := wheres[i]
-		what := strings.Join(whats[where], ", ")
+		what := summarise(whats[where], where)
 		// Namespaces in which the same is watched are named together.
 		for j := i + 1; j < len(wheres); j++ {
-			if strings.Join(whats[wheres[j]], ", ") == what && where != "" && wheres[j] != "" {
+			if slices.Equal(whats[wheres[j]], whats[wheres[i]]) && where != "" && wheres[j] != "" {
 				where = strings.Replace(where, "in namespace ", "in namespaces ", 1) + ", " + strings.TrimPrefix(wheres[j], "in namespace ")
 				wheres = slices.Delete(wheres, j, j+1)
 				j--
@@ -145,6 +161,18 @@ func describeAll(targets []watcher.Target) string {
 		parts = append(parts, strings.TrimSpace(what+" "+where))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// summarise names what is watched, or counts it.
+func summarise(whats []string, where string) string {
+	switch {
+	case len(whats) <= few:
+		return strings.Join(whats, ", ")
+	case where == "":
+		return fmt.Sprintf("%d cluster-scoped resources", len(whats))
+	default:
+		return fmt.Sprintf("%d resources", len(whats))
+	}
 }
 
 func quoted(s string) string { return strconv.Quote(s) }

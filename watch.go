@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"golang.org/x/term"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 
 	"dwatch/mapper"
@@ -57,7 +56,8 @@ func (j *job) run(ctx context.Context) error {
 		return err
 	}
 	j.talk.mapper = mapper.New(d)
-	plan, err := j.plan(ctx)
+	planner := newPlanner(j.request, j.cluster, j.talk.mapper)
+	plan, err := planner.first(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,9 @@ func (j *job) run(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{
 		Config:         j.config,
 		HTTP:           j.http,
-		Resolver:       afresh{j.talk.mapper, j.cluster},
+		Resolver:       planner,
 		Targets:        plan.targets,
+		Follow:         plan.live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
 		ManagedFields:  j.managedFields,
@@ -87,18 +88,8 @@ func (j *job) run(ctx context.Context) error {
 	if j.list {
 		return list(ctx, w, printer)
 	}
-	j.talk.say("watching %s", describeAll(plan.targets))
+	j.talk.begin(plan.targets)
 	return w.Run(ctx, j.talk.hear(ctx, j.keep.filter(printer.Print)))
-}
-
-func (j *job) plan(ctx context.Context) (*plan, error) {
-	ctx, cancel := j.ask(ctx)
-	defer cancel()
-	p, err := resolve(ctx, j.talk.mapper, j.request, j.namespace)
-	if err != nil {
-		return nil, serverError{j.host, err}
-	}
-	return p, nil
 }
 
 // list prints all, or nothing: half a List would look like a whole one.
@@ -118,18 +109,4 @@ func (k keep) filter(next func(watcher.Event) error) func(watcher.Event) error {
 		}
 		return next(e)
 	}
-}
-
-// afresh is the mapper for a resource that the server did not know any more:
-// what the mapper knows is older than that.
-type afresh struct {
-	mapper  *mapper.Mapper
-	cluster *cluster
-}
-
-func (a afresh) Resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error) {
-	ctx, cancel := a.cluster.ask(ctx)
-	defer cancel()
-	a.mapper.Reset()
-	return a.mapper.Resolve(ctx, name)
 }

@@ -51,6 +51,9 @@ func newCatalog(v view) *catalog {
 // find returns what name names: what is in a category of that name, else one
 // resource, else nothing.
 func (c *catalog) find(ctx context.Context, name string) []resource {
+	if name == Everything {
+		return c.everything()
+	}
 	if members := c.category(ctx, name); len(members) > 0 {
 		return members
 	}

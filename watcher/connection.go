@@ -102,10 +102,8 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			if !c.syncing {
 				return c.renew()
 			}
-		case <-c.wire.target.poked:
-			if !c.syncing {
-				return errPoked
-			}
+		case <-c.poked():
+			return errPoked
 		case e, open := <-conn.ResultChan():
 			if !open {
 				return nil
@@ -115,6 +113,14 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			}
 		}
 	}
+}
+
+// poked returns what ends a live watch. In a sync it has to wait.
+func (c *connection) poked() <-chan struct{} {
+	if c.syncing {
+		return nil
+	}
+	return c.wire.target.poked
 }
 
 // take passes on one event.

@@ -36,6 +36,12 @@
 // renewed where it stopped, see [Options.WatchLife]; so a right that was taken
 // away, or a connection that died without a sign, does not go unnoticed.
 //
-// Starting: a target has started when the server first answered it. Until then
-// an error ends Run; afterwards the target carries on until the context ends.
+// Starting: a target has started when the server first answered it. When the
+// answer to all of them is no, or there is none, Run ends with the error;
+// otherwise each carries on until the context ends, and none stops the others.
+//
+// Following: a target whose resource the server no longer has leaves, with the
+// deletion of all its objects and a Gone. When the server has the resource again,
+// or with [Options.Follow] another one that is asked for, a target joins with an
+// Arrived: within two seconds where definitions and API services may be watched.
 package watcher

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -23,13 +24,9 @@ var (
 	}
 )
 
-const (
-	// lookEvery is how often the server is asked what it serves while all changes
-	// of that can be watched: an aggregated API server may change by itself.
-	lookEvery = 5 * time.Minute
-	// pollEvery is how often it is asked where they can't.
-	pollEvery = 30 * time.Second
-)
+// lookEvery is how often the server is asked what it serves while all changes of
+// that can be watched: an aggregated API server may change by itself.
+const lookEvery = 5 * time.Minute
 
 // lookAfter are the waits between the looks that follow a change: a definition is
 // served, and named by discovery, some time after it is written.
@@ -40,18 +37,25 @@ var lookAfter = []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 
 type follower struct {
 	// changed and up hold one each: an object has changed, a watch works (again).
 	changed, up chan struct{}
-	// deaf counts the scouts that hear nothing.
+	// deaf counts the scouts that hear nothing: until that ends, poll is how often
+	// to look.
 	deaf atomic.Int32
+	poll time.Duration
 	// step is the next wait of lookAfter.
 	step int
 	due  time.Time
 }
 
+func newFollower(poll time.Duration) *follower {
+	f := &follower{changed: make(chan struct{}, 1), up: make(chan struct{}, 1), poll: poll, step: len(lookAfter)}
+	f.rest()
+	return f
+}
+
 // followServer looks whenever the server may serve something else, until the
 // roster's context ends.
 func (r *roster) followServer() {
-	f := &follower{changed: make(chan struct{}, 1), up: make(chan struct{}, 1), step: len(lookAfter)}
-	f.rest()
+	f := newFollower(cmp.Or(r.options.Poll, 30*time.Second))
 	for _, mapping := range []*meta.RESTMapping{definitions, apiServices} {
 		r.running.Go(func() { r.scout(mapping, f) })
 	}
@@ -85,7 +89,7 @@ func (f *follower) hurry() {
 func (f *follower) rest() {
 	wait := lookEvery
 	if f.deaf.Load() > 0 {
-		wait = pollEvery
+		wait = f.poll
 	}
 	if f.step < len(lookAfter) {
 		wait = lookAfter[f.step]

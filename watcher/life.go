@@ -48,8 +48,10 @@ func (t *target) lookAgain(ctx context.Context) (now Target, there bool) {
 	for {
 		found, err := t.resolver().Resolve(ctx)
 		if err == nil {
-			now, there = found.find(t.id)
-			return now, there || !found.lacks(t.id)
+			if now, there = found.find(t.id); !there {
+				return t.Target, !found.lacks(t.id)
+			}
+			return now, true
 		}
 		if !backoff.wait(ctx, err) {
 			return Target{}, false

@@ -46,6 +46,9 @@ type Options struct {
 	// connection that died without a sign, is noticed by then. 0 means 90 seconds;
 	// fractions of a second do not count.
 	WatchLife time.Duration
+	// Poll is how often the server is asked what it serves, to follow that, where
+	// the changes can't be watched. 0 means 30 seconds.
+	Poll time.Duration
 	// Heartbeat is how often Run emits a Heartbeat; 0 means never. It is late
 	// while emit blocks.
 	Heartbeat time.Duration

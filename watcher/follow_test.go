@@ -1,0 +1,160 @@
+package watcher
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// define creates a definition of widgets in a group of its own, and deletes it
+// at the end.
+func (r *room) define(group string) *meta.RESTMapping {
+	r.t.Helper()
+	text := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.GROUP"},
+		"spec":{"group":"GROUP","scope":"Namespaced","names":{"plural":"widgets","kind":"Widget"},
+		"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(strings.ReplaceAll(text, "GROUP", group))); err != nil {
+		r.t.Fatal(err)
+	}
+	crds := r.client.Resource(definitions.Resource)
+	if _, err := crds.Create(r.t.Context(), u, metav1.CreateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { crds.Delete(context.Background(), u.GetName(), metav1.DeleteOptions{}) })
+	return &meta.RESTMapping{
+		Resource:         schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"},
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"},
+		Scope:            meta.RESTScopeNamespace,
+	}
+}
+
+// TestFollow: a definition comes, and what it defines joins.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	var widgets atomic.Pointer[meta.RESTMapping]
+	resolver := resolverFunc(func() (Found, error) {
+		found := Found{Targets: []Target{r.target()}}
+		if w := widgets.Load(); w != nil {
+			found.Targets = append(found.Targets, Target{Mapping: w, Namespace: r.namespace})
+		}
+		return found, nil
+	})
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Targets: []Target{r.target()}, Follow: true})
+	w.await("SYNCED", 1)
+	widgets.Store(r.define("follow.example.com"))
+	w.await("ARRIVED", 1)
+	w.await("SYNCED", 2)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFollowByPolling: the user may not watch definitions. The server is asked
+// again and again, and what comes then is not taken for what was there.
+func TestFollowByPolling(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	f.set(func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "customresourcedefinitions") {
+			return respond(http.StatusForbidden, forbidden)
+		}
+		return nil
+	})
+	var looks atomic.Int32
+	resolver := resolverFunc(func() (found Found, err error) {
+		if looks.Add(1) > 3 {
+			found.Targets = []Target{r.target()}
+		}
+		return found, nil
+	})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Poll: 50 * time.Millisecond})
+	w.await("SYNCED", 1)
+	w.stop()
+	want := []string{"ARRIVED", "ADDED a=0", "SYNCED"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNotNamed: the server does not name a resource that it serves, as one of
+// several API servers may for a while. It is asked, and the watch goes on.
+func TestNotNamed(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	resolver := resolverFunc(func() (Found, error) { return Found{}, nil })
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}, Follow: true})
+	w.await("SYNCED", 1)
+	f.awaitWatches(3 + 1) // the target's, both scouts', and the target's again
+	r.update("a", 1)
+	w.await("MODIFIED a=1", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "MODIFIED a=1"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestUnsure: the server of a group does not answer discovery, and the watch of
+// one of its resources meets a 404. That does not mean that it is gone.
+func TestUnsure(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	resolver := resolverFunc(func() (Found, error) {
+		return Found{Unsure: []schema.GroupVersion{{Version: "v1"}}}, nil
+	})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	f.set(func(*http.Request) *http.Response {
+		f.set(nil)
+		return respond(http.StatusNotFound, notFound)
+	})
+	f.cut()
+	w.await("SYNCED", 2)
+	w.stop()
+	for _, line := range w.lines() {
+		if line == "GONE" || strings.HasPrefix(line, "DELETED") {
+			t.Error(line)
+		}
+	}
+}
+
+// TestBrokenAtStart: one resource is broken from the start. The others are
+// watched, and it is when it works.
+func TestBrokenAtStart(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	f.set(func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "secrets") {
+			return respond(http.StatusInternalServerError, internal)
+		}
+		return nil
+	})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
+	w.await("SYNCED", 1)
+	w.await("DISCONNECTED", 1)
+	f.set(nil)
+	w.await("SYNCED", 2)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+}
