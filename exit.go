@@ -23,7 +23,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // errInterrupted: half a List would look like a whole one, and no List at all
 // like a success, if the exit code did not tell.
-var errInterrupted = errors.New("interrupted before the list was complete: nothing was printed")
+var errInterrupted = errors.New("interrupted before the output was complete: nothing was printed")
 
 // errTimeout is the end that --timeout asks for. It is an error only for what
 // was not done by then.

@@ -84,22 +84,12 @@ func explainOne(err error) string {
 	case errors.As(err, &asked):
 		return asked.explain()
 	case apierrors.IsForbidden(err):
-		return explainForbidden(err)
+		detailed := deniedError{error: err}
+		errors.As(err, &detailed)
+		return detailed.message()
 	default:
 		return err.Error()
 	}
-}
-
-// explainForbidden lets the server speak: it names user, verb, resource and
-// namespace. It asks for one verb after the other, so both are named.
-func explainForbidden(err error) string {
-	var status apierrors.APIStatus
-	errors.As(err, &status)
-	message := status.Status().Message
-	if strings.Contains(message, " cannot list ") || strings.Contains(message, " cannot watch ") {
-		message += "; dwatch needs the verbs list and watch"
-	}
-	return message
 }
 
 // explainConnection explains, in kubectl's words, an error that came before any

@@ -30,6 +30,7 @@ type options struct {
 	output        string
 	wait          bool
 	list          bool
+	printRBAC     bool
 	watchOnly     bool
 	types         []string
 	marks         bool
@@ -41,10 +42,13 @@ type options struct {
 	quiet         bool
 	verbosity     int
 	connection    connection
+
+	given func(flag string) bool
 }
 
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
+	o.given = f.Changed
 	f.StringArrayVarP(&o.resources, "resource", "r", nil, "What to watch: `RESOURCE`, RESOURCE/NAME or a list of them, separated by commas (repeatable); '*' is all that can be watched")
 	f.StringSliceVar(&o.exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
 	f.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to watch in (repeatable, commas); by default that of the kubeconfig context")
@@ -54,6 +58,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "json", "Output `FORMAT`: "+strings.Join(output.Formats, ", "))
 	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
 	f.BoolVar(&o.wait, "wait", false, "Wait for a resource that the server does not have yet")
+	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest roles that allow this, with bindings for the present user or that of --as, and end")
 	f.BoolVar(&o.watchOnly, "watch-only", false, "Leave out the objects that exist at the start")
 	f.StringSliceVar(&o.types, "types", nil, "Print only events of these `TYPES`: added, modified, deleted")
 	f.BoolVar(&o.marks, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
@@ -83,6 +88,7 @@ type request struct {
 	quiet         bool
 	heartbeat     time.Duration // 0: none
 	timeout       time.Duration // 0: none
+	rbac          rbac
 	keep          keep
 	print         output.Options
 }
@@ -119,6 +125,9 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 		return nil, usageError{err}
 	}
 	if r.print, err = o.printing(terminal); err != nil {
+		return nil, usageError{err}
+	}
+	if r.rbac, err = o.printingRBAC(); err != nil {
 		return nil, usageError{err}
 	}
 	return r, nil
@@ -194,6 +203,23 @@ func (o *options) printing(t terminal) (output.Options, error) {
 	}
 	_, err := output.New(nil, p)
 	return p, err
+}
+
+// rbac says whether roles are printed, and how.
+type rbac struct {
+	print  bool
+	format string // json or yaml
+}
+
+func (o *options) printingRBAC() (rbac, error) {
+	r := rbac{print: o.printRBAC, format: "yaml"}
+	if r.print && o.given("output") {
+		r.format = o.output
+	}
+	if r.format != "yaml" && r.format != "json" {
+		return r, fmt.Errorf("--print-rbac prints yaml or json, not %s", r.format)
+	}
+	return r, nil
 }
 
 // keep says which events are printed.

@@ -202,7 +202,7 @@ func TestSignalBeforeAnAnswer(t *testing.T) {
 
 // No List is not a List: a script must see that in the exit code.
 func TestSignalInList(t *testing.T) {
-	interrupted := "error: interrupted before the list was complete: nothing was printed\n"
+	interrupted := "error: interrupted before the output was complete: nothing was printed\n"
 	t.Run("discovery", func(t *testing.T) {
 		server, reached := mute(t)
 		p := startPiped(t, "", "cm", "--list", "--server", "http://"+server)

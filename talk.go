@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"dwatch/mapper"
 	"dwatch/output"
@@ -14,12 +15,15 @@ import (
 )
 
 // talk says on stderr, in one line each, what goes on. It is used from one
-// goroutine.
+// goroutine; its asides only say.
 type talk struct {
-	w      io.Writer // discards with --quiet
+	mu     sync.Mutex // for w
+	w      io.Writer  // discards with --quiet
 	mapper *mapper.Mapper
-	// down and denied are targets, as described.
-	down, denied map[string]bool
+	rights *rights // nil if nobody listens; only asides ask it
+	asides asides
+	// down, denied and checked are targets, as described.
+	down, denied, checked map[string]bool
 	// many: there is too much to watch to say of each what it has.
 	many bool
 }
@@ -36,6 +40,8 @@ func (t *talk) begin(targets []watcher.Target) {
 }
 
 func (t *talk) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	fmt.Fprintln(t.w, output.Line(fmt.Sprintf(format, args...)))
 }
 
@@ -53,17 +59,18 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	what := describe(e.Target)
 	switch e.Type {
 	case watcher.Synced:
-		t.up(e.Target)
+		t.up(ctx, e.Target)
 		if e.Count == 0 {
 			t.nothingThere(ctx, e.Target)
 		}
+		t.checkList(ctx, e.Target)
 	case watcher.Disconnected:
 		t.lost(e.Target, e.Err)
 	case watcher.Reconnected:
-		t.up(e.Target)
+		t.up(ctx, e.Target)
 	case watcher.Gap:
 		delete(t.down, what) // what follows says that it is reconnected
-		t.up(e.Target)
+		t.up(ctx, e.Target)
 		t.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
 			what, e.ResourceVersion, orUnknown(e.From))
 	case watcher.Gone:
@@ -71,11 +78,7 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Arrived:
 		t.say("%s: the server has the resource; watching it", what)
 	case watcher.Denied:
-		if t.denied[what] {
-			return
-		}
-		t.denied[what] = true
-		t.say("%s: denied, and tried again until it is allowed: %s", what, strings.Join(explain(e.Err), "; "))
+		t.deny(ctx, e.Target, e.Err)
 	}
 }
 
@@ -87,12 +90,9 @@ func (t *talk) lost(target watcher.Target, err error) {
 	t.down[describe(target)] = true
 }
 
-func (t *talk) up(target watcher.Target) {
+func (t *talk) up(ctx context.Context, target watcher.Target) {
 	what := describe(target)
-	if t.denied[what] {
-		delete(t.denied, what)
-		t.say("%s: allowed", what)
-	}
+	t.allow(ctx, what)
 	if !t.down[what] {
 		return
 	}

@@ -22,7 +22,7 @@ func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t := &talk{w: s.err, down: map[string]bool{}, denied: map[string]bool{}}
+	t := &talk{w: s.err, down: map[string]bool{}, denied: map[string]bool{}, checked: map[string]bool{}}
 	warnings := rest.WarningHandler(rest.NewWarningWriter(s.err, rest.WarningWriterOptions{Deduplicate: true}))
 	if request.quiet {
 		t.w, warnings = io.Discard, rest.NoWarnings{}
@@ -39,28 +39,49 @@ func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 		defer cancel()
 	}
 	j := &job{request: request, cluster: cluster, talk: t, out: stdout{s.out}}
-	return ended(ctx, j.run(ctx), request.list)
+	return ended(ctx, j.run(ctx), request.list || request.rbac.print)
 }
 
 // job is one request at one cluster.
 type job struct {
 	*request
 	*cluster
-	talk *talk
-	out  io.Writer
+	talk   *talk
+	out    io.Writer
+	rights *rights
+	as     string // of --as, where nothing is done as that user
 }
 
-func (j *job) run(ctx context.Context) error {
+func (j *job) run(ctx context.Context) (err error) {
+	if j.rbac.print {
+		if j.cluster, j.as, err = j.asOneself(); err != nil {
+			return err
+		}
+	}
 	d, err := j.discovery()
 	if err != nil {
 		return err
 	}
 	j.talk.mapper = mapper.New(d)
-	planner := newPlanner(j.request, j.cluster, j.talk.mapper)
-	plan, err := planner.first(ctx)
+	resolver := newPlanner(j.request, j.cluster, j.talk.mapper)
+	plan, err := resolver.first(ctx)
 	if err != nil {
 		return err
 	}
+	for _, note := range plan.notes {
+		j.talk.say("%s", note)
+	}
+	if j.rights, err = newRights(j.cluster, j.request); err != nil {
+		return err
+	}
+	if j.rbac.print {
+		return j.printRBAC(ctx, plan)
+	}
+	return j.rights.detailAll(ctx, j.watch(ctx, plan, resolver))
+}
+
+// watch watches the targets of a plan, or lists them.
+func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) error {
 	printer, err := output.New(j.out, j.print)
 	if err != nil {
 		return err
@@ -68,7 +89,7 @@ func (j *job) run(ctx context.Context) error {
 	w, err := watcher.New(watcher.Options{
 		Config:         j.config,
 		HTTP:           j.http,
-		Resolver:       planner,
+		Resolver:       resolver,
 		Targets:        plan.targets,
 		Follow:         plan.live,
 		LabelSelector:  j.selector,
@@ -82,12 +103,14 @@ func (j *job) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range plan.notes {
-		j.talk.say("%s", note)
-	}
 	if j.list {
 		return list(ctx, w, printer)
 	}
+	j.rights.several = len(plan.targets) > 1
+	if !j.quiet {
+		j.talk.rights = j.rights
+	}
+	defer j.talk.asides.wait()
 	j.talk.begin(plan.targets)
 	return w.Run(ctx, j.talk.hear(ctx, j.keep.filter(printer.Print)))
 }

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -94,6 +95,22 @@ type targetKey struct {
 func (t Target) key() targetKey {
 	return targetKey{t.Resource().GroupResource(), t.Namespace, t.Name}
 }
+
+// TargetError says which target could not be watched.
+type TargetError struct {
+	Target Target
+	Err    error
+}
+
+func (e *TargetError) Error() string {
+	where := ""
+	if e.Target.Namespace != "" {
+		where = " in namespace " + e.Target.Namespace
+	}
+	return fmt.Sprintf("watch %s%s: %v", e.Target.Resource().GroupResource(), where, e.Err)
+}
+
+func (e *TargetError) Unwrap() error { return e.Err }
 
 // Resource returns the resource of the target.
 func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }

@@ -3,7 +3,6 @@ package watcher
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -62,13 +61,7 @@ func newTarget(t Target, r *run) *target {
 }
 
 // wrap says what was being done when err came.
-func (t *target) wrap(err error) error {
-	where := ""
-	if t.Namespace != "" {
-		where = " in namespace " + t.Namespace
-	}
-	return fmt.Errorf("watch %s%s: %w", t.Resource().GroupResource(), where, err)
-}
+func (t *target) wrap(err error) error { return &TargetError{t.Target, err} }
 
 func (t *target) mark(e Event) {
 	t.mu.Lock()

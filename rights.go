@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// rights asks the server what the user may do. Not every server answers that:
+// then nothing is known, and nothing is said. It is used from one goroutine.
+type rights struct {
+	access  authorization.SelfSubjectAccessReviewInterface
+	self    authentication.SelfSubjectReviewInterface
+	objects metadata.Interface
+	request *request
+	// home is the namespace of the kubeconfig context.
+	home string
+	// several: a wildcard is worth asking for first.
+	several bool
+
+	// silent: the server does not answer such questions.
+	silent bool
+	// lists has, by namespace, whether the user may list everything there.
+	lists map[string]bool
+	// namespaces are those there may be a right in, complete if there are no
+	// others; nil before they are needed. guesses is how many have been asked about.
+	namespaces []string
+	complete   bool
+	guesses    int
+}
+
+// newRights does not talk to the server.
+func newRights(c *cluster, r *request) (*rights, error) {
+	// That the server knows less of these questions is nothing to people.
+	config := rest.CopyConfig(c.config)
+	config.WarningHandler = rest.NoWarnings{}
+	access, err := authorization.NewForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	self, err := authentication.NewForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	objects, err := metadata.NewForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return &rights{
+		access:  access.SelfSubjectAccessReviews(),
+		self:    self.SelfSubjectReviews(),
+		objects: objects,
+		request: r,
+		home:    c.namespace,
+		lists:   map[string]bool{},
+	}, nil
+}
+
+// may reports whether the user may do verb as n says. It may be called by
+// several goroutines.
+func (r *rights) may(ctx context.Context, n need, verb string) (bool, error) {
+	attributes := &authorizationv1.ResourceAttributes{
+		Verb:      verb,
+		Group:     n.resource.Group,
+		Version:   n.resource.Version,
+		Resource:  n.resource.Resource,
+		Namespace: n.namespace,
+		Name:      n.name,
+	}
+	if n.fieldSelector != "" {
+		attributes.FieldSelector = &authorizationv1.FieldSelectorAttributes{RawSelector: n.fieldSelector}
+	}
+	if n.labelSelector != "" {
+		attributes.LabelSelector = &authorizationv1.LabelSelectorAttributes{RawSelector: n.labelSelector}
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+	}
+	review, err := r.access.Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, n.resource.GroupResource(), err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// lacks reports whether the server says that the user may not do verb. Once it
+// has not answered, it is not asked again.
+func (r *rights) lacks(ctx context.Context, n need, verb string) bool {
+	if r.silent {
+		return false
+	}
+	allowed, err := r.may(ctx, n, verb)
+	r.silent = err != nil
+	return err == nil && !allowed
+}
+
+// lacksList is lacks for the verb list. Where there are many targets, one
+// question is enough for those who may do everything.
+func (r *rights) lacksList(ctx context.Context, n need) bool {
+	if r.several && !r.silent {
+		all, asked := r.lists[n.namespace]
+		if !asked {
+			everything := need{namespace: n.namespace}
+			everything.resource.Group, everything.resource.Version, everything.resource.Resource = "*", "*", "*"
+			all = !r.lacks(ctx, everything, "list")
+			r.lists[n.namespace] = all
+		}
+		if all {
+			return false
+		}
+	}
+	return r.lacks(ctx, n, "list")
+}
+
+// user returns what the server calls the user.
+func (r *rights) user(ctx context.Context) (string, error) {
+	review, err := r.self.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask the server for the user's name: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
