@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 		{serverError{"b", &mapper.UnknownError{Name: "get", Verb: true}}, `the server doesn't have a resource type "get": dwatch has no verbs, leave out "get"`},
 		{serverError{"b", &mapper.UnknownError{Name: "podz"}}, `the server doesn't have a resource type "podz"`},
 		{fmt.Errorf("watch pods: %w", apierrors.NewUnauthorized("no")), "You must be logged in to the server (Unauthorized): log in again, or check the user in the kubeconfig or --token"},
-		{fmt.Errorf("watch pods: %w", apierrors.NewForbidden(podResource, "", denied)), `pods is forbidden: User "u" cannot watch resource "pods" in API group "" in the namespace "n"; dwatch needs the verbs list and watch`},
+		{fmt.Errorf("watch pods: %w", apierrors.NewForbidden(podResource, "", denied)), `pods is forbidden: User "u" cannot watch resource "pods" in API group "" in the namespace "n"; dwatch needs the verbs list and watch, --print-rbac prints a role with them`},
 		{fmt.Errorf("watch pods: %w", apierrors.NewForbidden(podResource, "", errors.New("quota"))), "pods is forbidden: quota"},
 		{writeError{syscall.ENOSPC}, "write to stdout: no space left on device"},
 	} {

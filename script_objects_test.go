@@ -77,7 +77,8 @@ func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic
 	return client.Namespace(namespace), nil
 }
 
-// apply applies each document of a YAML file, and waits for CRDs.
+// apply applies each document of a YAML file, and waits until CRDs and bindings
+// are in force.
 func (o *objects) apply(path string, replace *strings.Replacer) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -106,12 +107,16 @@ func (o *objects) applyOne(ctx context.Context, u *unstructured.Unstructured) er
 	if _, err := client.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "script", Force: true}); err != nil {
 		return err
 	}
-	if gvk.Kind != "CustomResourceDefinition" {
+	switch gvk.Kind {
+	case "CustomResourceDefinition":
+		return o.await(ctx, client, u.GetName(), func(e watch.Event) bool {
+			return isEstablished(e.Object.(*unstructured.Unstructured))
+		})
+	case "RoleBinding", "ClusterRoleBinding":
+		return o.awaitBinding(ctx, u)
+	default:
 		return nil
 	}
-	return o.await(ctx, client, u.GetName(), func(e watch.Event) bool {
-		return isEstablished(e.Object.(*unstructured.Unstructured))
-	})
 }
 
 func isEstablished(crd *unstructured.Unstructured) bool {
