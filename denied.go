@@ -20,7 +20,8 @@ const (
 	// detailTimeout bounds the questions about one error, or about all that end
 	// dwatch.
 	detailTimeout = 2 * time.Second
-	// maxGuesses is how many namespaces are asked about in a run.
+	// maxGuesses is how many namespaces are asked about in a run; then only that
+	// of the context, for each denial.
 	maxGuesses = 96
 	// guessers is how many of them at a time.
 	guessers = 8
@@ -143,7 +144,7 @@ func (r *rights) candidates(ctx context.Context) (names []string, all bool) {
 		r.namespaces, r.complete = r.listNamespaces(ctx)
 	}
 	names, all = r.namespaces, r.complete
-	if left := maxGuesses - r.guesses; len(names) > left {
+	if left := max(1, maxGuesses-r.guesses); len(names) > left {
 		names, all = names[:left], false
 	}
 	r.guesses += len(names)
@@ -189,7 +190,9 @@ func (r *rights) among(ctx context.Context, n need, namespaces []string) []strin
 			return err
 		})
 	}
-	r.silent = group.Wait() != nil
+	if err := group.Wait(); err != nil {
+		r.silent = !errors.Is(err, context.Canceled)
+	}
 	var found []string
 	for i, namespace := range namespaces {
 		if allowed[i] {

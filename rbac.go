@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -30,11 +32,13 @@ func (j *job) askUser(ctx context.Context) (string, error) {
 	ctx, cancel := j.ask(ctx)
 	defer cancel()
 	name, err := j.rights.user(ctx)
-	if err == nil && name == "" {
-		err = fmt.Errorf("ask the server for the user's name: it has none")
-	}
-	if err != nil {
-		return "", fmt.Errorf("%w; say who is to get the rights with --as USER, or --as %sNAMESPACE:NAME", err, serviceAccountPrefix)
+	var failed *url.Error
+	switch {
+	case errors.As(err, &failed):
+		return "", serverError{j.host, err}
+	case err != nil:
+		// Who the user is depends on nothing that was typed, nor does the exit code.
+		return "", fmt.Errorf("the server does not say who you are (%v): say who is to get the rights with --as USER, or --as %sNAMESPACE:NAME", err, serviceAccountPrefix)
 	}
 	return name, nil
 }

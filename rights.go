@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
@@ -41,6 +43,7 @@ func newRights(c *cluster, r *request) (*rights, error) {
 	// That the server knows less of these questions is nothing to people.
 	config := rest.CopyConfig(c.config)
 	config.WarningHandler = rest.NoWarnings{}
+	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
 	access, err := authorization.NewForConfigAndClient(config, c.http)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -97,7 +100,7 @@ func (r *rights) lacks(ctx context.Context, n need, verb string) bool {
 		return false
 	}
 	allowed, err := r.may(ctx, n, verb)
-	r.silent = err != nil
+	r.silent = err != nil && !errors.Is(err, context.Canceled)
 	return err == nil && !allowed
 }
 
@@ -123,7 +126,10 @@ func (r *rights) lacksList(ctx context.Context, n need) bool {
 func (r *rights) user(ctx context.Context) (string, error) {
 	review, err := r.self.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("ask the server for the user's name: %w", err)
+		return "", err
+	}
+	if review.Status.UserInfo.Username == "" {
+		return "", errors.New("there is no name in its answer")
 	}
 	return review.Status.UserInfo.Username, nil
 }

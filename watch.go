@@ -110,7 +110,9 @@ func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) 
 	if !j.quiet {
 		j.talk.rights = j.rights
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer j.talk.asides.wait()
+	defer cancel() // nobody waits for an answer any more
 	j.talk.begin(plan.targets)
 	return w.Run(ctx, j.talk.hear(ctx, j.keep.filter(printer.Print)))
 }
