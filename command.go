@@ -27,7 +27,10 @@ const examples = `  # What changes among the deployments of a namespace, one JSO
   %[1]s pods -l app=web --watch-only --types added,deleted
 
   # What is there, as one List, and end
-  %[1]s cm,secrets -n kube-system --list -o yaml`
+  %[1]s cm,secrets -n kube-system --list -o yaml
+
+  # The role with which a service account may watch deployments
+  %[1]s deploy -n web --print-rbac --as system:serviceaccount:ops:watcher | kubectl apply -f -`
 
 const long = `Watch any resource of a Kubernetes cluster and print each change.
 

@@ -20,13 +20,13 @@ const (
 	// detailTimeout bounds the questions about one error, or about all that end
 	// dwatch.
 	detailTimeout = 2 * time.Second
-	// maxGuesses is how many namespaces are asked about in a run; then only that
-	// of the context, for each denial.
+	// maxGuesses is how many namespaces are asked about in a run; then only likely
+	// ones, for each denial.
 	maxGuesses = 96
 	// guessers is how many of them at a time.
 	guessers = 8
 	// maxNamed is how many namespaces a line can name.
-	maxNamed = 12
+	maxNamed = 8
 )
 
 // deniedError is a denial, with what the server says when it is asked.
@@ -126,15 +126,11 @@ func (r *rights) narrower(ctx context.Context, n need) string {
 	}
 	more := ""
 	if len(allowed) > maxNamed {
-		allowed, more = allowed[:maxNamed], " and others"
+		allowed, more = allowed[:maxNamed], ", and in other namespaces"
 	} else if !all {
-		more = ", and perhaps in others"
+		more = ", and perhaps in other namespaces"
 	}
-	names := strings.Join(allowed, ",")
-	if len(allowed) == 1 {
-		return fmt.Sprintf("it is allowed in namespace %s%s: use -n %s instead of -A", names, more, names)
-	}
-	return fmt.Sprintf("it is allowed in namespaces %s%s: use -n %s instead of -A", strings.Join(allowed, ", "), more, names)
+	return fmt.Sprintf("it is allowed with -n %s instead of -A%s", strings.Join(allowed, ","), more)
 }
 
 // candidates are the namespaces to ask about, likely ones first; all tells that
@@ -142,9 +138,10 @@ func (r *rights) narrower(ctx context.Context, n need) string {
 func (r *rights) candidates(ctx context.Context) (names []string, all bool) {
 	if r.namespaces == nil {
 		r.namespaces, r.complete = r.listNamespaces(ctx)
+		r.likely = 1
 	}
 	names, all = r.namespaces, r.complete
-	if left := max(1, maxGuesses-r.guesses); len(names) > left {
+	if left := max(r.likely, maxGuesses-r.guesses); len(names) > left {
 		names, all = names[:left], false
 	}
 	r.guesses += len(names)
@@ -193,11 +190,24 @@ func (r *rights) among(ctx context.Context, n need, namespaces []string) []strin
 	if err := group.Wait(); err != nil {
 		r.silent = !errors.Is(err, context.Canceled)
 	}
-	var found []string
+	var found, others []string
 	for i, namespace := range namespaces {
 		if allowed[i] {
 			found = append(found, namespace)
+		} else {
+			others = append(others, namespace)
 		}
 	}
+	r.expect(found, others)
 	return slices.Sorted(slices.Values(found))
+}
+
+// expect puts first what was found for one resource: what is allowed of the next
+// one is probably allowed there, too.
+func (r *rights) expect(found, others []string) {
+	if len(found) == 0 {
+		return
+	}
+	r.likely = min(len(found), maxNamed)
+	r.namespaces = slices.Concat(found, others, r.namespaces[len(found)+len(others):])
 }

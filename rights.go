@@ -31,9 +31,11 @@ type rights struct {
 	silent bool
 	// lists has, by namespace, whether the user may list everything there.
 	lists map[string]bool
-	// namespaces are those there may be a right in, complete if there are no
-	// others; nil before they are needed. guesses is how many have been asked about.
+	// namespaces are those there may be a right in, the likely ones first, complete
+	// if there are no others; nil before they are needed. guesses is how many have
+	// been asked about.
 	namespaces []string
+	likely     int
 	complete   bool
 	guesses    int
 }

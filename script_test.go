@@ -26,7 +26,8 @@ import (
 //
 // Besides testscript's own, they have these commands:
 //
-//	apply FILE...              create or update objects, by server-side apply
+//	apply FILE...              create or update objects, by server-side apply, and
+//	                           wait until CRDs and bindings are in force
 //	delete TYPE/NAME...        delete objects (TYPE/NAMESPACE/NAME in another
 //	                           namespace), and wait until they are gone
 //	patch TYPE/NAME JSON       merge a patch into an object
