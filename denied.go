@@ -3,31 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"dwatch/watcher"
 )
 
-const (
-	// detailTimeout bounds the questions about one error, or about all that end
-	// dwatch.
-	detailTimeout = 2 * time.Second
-	// maxGuesses is how many namespaces are asked about in a run; then only likely
-	// ones, for each denial.
-	maxGuesses = 96
-	// guessers is how many of them at a time.
-	guessers = 8
-	// maxNamed is how many namespaces a line can name.
-	maxNamed = 8
-)
+// detailTimeout bounds the questions about one error, or about all that end
+// dwatch.
+const detailTimeout = 2 * time.Second
 
 // deniedError is a denial, with what the server says when it is asked.
 type deniedError struct {
@@ -111,103 +97,4 @@ func (r *rights) detail(ctx context.Context, target watcher.Target, denial error
 		detailed.hint = r.narrower(ctx, n)
 	}
 	return detailed
-}
-
-// narrower says which namespaces to ask for instead of all.
-func (r *rights) narrower(ctx context.Context, n need) string {
-	candidates, all := r.candidates(ctx)
-	allowed := r.among(ctx, n, candidates)
-	all = all && ctx.Err() == nil && !r.silent
-	switch {
-	case len(allowed) == 0 && all:
-		return "no namespace allows it either"
-	case len(allowed) == 0:
-		return "-n NAMESPACE takes the right in that namespace only"
-	}
-	more := ""
-	if len(allowed) > maxNamed {
-		allowed, more = allowed[:maxNamed], ", and in other namespaces"
-	} else if !all {
-		more = ", and perhaps in other namespaces"
-	}
-	return fmt.Sprintf("it is allowed with -n %s instead of -A%s", strings.Join(allowed, ","), more)
-}
-
-// candidates are the namespaces to ask about, likely ones first; all tells that
-// there are no others.
-func (r *rights) candidates(ctx context.Context) (names []string, all bool) {
-	if r.namespaces == nil {
-		r.namespaces, r.complete = r.listNamespaces(ctx)
-		r.likely = 1
-	}
-	names, all = r.namespaces, r.complete
-	if left := max(r.likely, maxGuesses-r.guesses); len(names) > left {
-		names, all = names[:left], false
-	}
-	r.guesses += len(names)
-	return names, all
-}
-
-// listNamespaces returns as many namespaces as may be asked about: that of the
-// context, those that -A has overruled, and what the user may see of the others.
-func (r *rights) listNamespaces(ctx context.Context) (names []string, all bool) {
-	names = append(names, r.home)
-	for _, n := range r.request.namespaces {
-		if n != r.home {
-			names = append(names, n)
-		}
-	}
-	list, err := r.objects.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).
-		List(ctx, metav1.ListOptions{Limit: maxGuesses})
-	if err != nil {
-		return names, false
-	}
-	for _, n := range list.Items {
-		if !slices.Contains(names, n.Name) {
-			names = append(names, n.Name)
-		}
-	}
-	return names, list.GetContinue() == ""
-}
-
-// among returns the namespaces in which n is allowed, as far as the server
-// answers in time.
-func (r *rights) among(ctx context.Context, n need, namespaces []string) []string {
-	if r.silent {
-		return nil
-	}
-	allowed := make([]bool, len(namespaces))
-	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(guessers)
-	for i, namespace := range namespaces {
-		n.namespace = namespace
-		here := n
-		group.Go(func() (err error) {
-			allowed[i], err = r.may(asking, here, "watch")
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		r.silent = !errors.Is(err, context.Canceled)
-	}
-	var found, others []string
-	for i, namespace := range namespaces {
-		if allowed[i] {
-			found = append(found, namespace)
-		} else {
-			others = append(others, namespace)
-		}
-	}
-	r.expect(found, others)
-	return slices.Sorted(slices.Values(found))
-}
-
-// expect puts first what was found for one resource: what is allowed of the next
-// one is probably allowed there, too.
-func (r *rights) expect(found, others []string) {
-	if len(found) == 0 {
-		return
-	}
-	r.likely = min(len(found), maxNamed)
-	r.namespaces = slices.Concat(found, others, r.namespaces[len(found)+len(others):])
 }

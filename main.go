@@ -10,8 +10,8 @@
 // server, targets.go turns names into targets, watch.go runs them, talk.go says
 // on stderr what goes on, exit.go and explain.go turn an error into an exit code
 // and a line. need.go knows which rights a run takes: rights.go asks the server
-// for them, denied.go says what is missing, rbac.go prints the roles that grant
-// them.
+// for them, denied.go says what is missing and narrower.go which flag helps,
+// rbac.go prints the roles that grant them.
 package main
 
 import (
