@@ -24,8 +24,8 @@ type need struct {
 	labelSelector string
 }
 
-// needs are the rights that a run takes. What dwatch watches for itself, beside
-// its targets, belongs here too.
+// needs are the rights that a run takes. To watch definitions and API services,
+// which tell when a resource comes, is none of them: without it dwatch polls.
 func (p *plan) needs(r *request) []need {
 	var needs []need
 	for _, t := range p.targets {
