@@ -1,6 +1,7 @@
 package shallow
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -22,10 +23,14 @@ func (e events) Decode(data []byte, defaults *schema.GroupVersionKind, into runt
 	if !ok {
 		return e.Serializer.Decode(data, defaults, into)
 	}
+	if kind, object, ok := split(data); ok {
+		event.Type, event.Object.Raw = kind, object
+		return event, defaults, nil
+	}
 	gjson.Parse(alias(data)).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "type":
-			event.Type = eventType(value.Str)
+			event.Type = strings.Clone(value.Str)
 		case "object":
 			event.Object.Raw = data[value.Index : value.Index+len(value.Raw)]
 		}
@@ -34,12 +39,30 @@ func (e events) Decode(data []byte, defaults *schema.GroupVersionKind, into runt
 	return event, defaults, nil
 }
 
-// eventType is text without its own memory for the types there are.
-func eventType(text string) string {
+// split takes an event apart in the form in which API servers write it,
+// {"type":"ADDED","object":{...}}. It looks only at the two ends: there may be
+// more in object than one value, unless the framer has seen to that.
+func split(frame []byte) (kind string, object []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(frame, []byte(`{"type":"`))
+	if !ok {
+		return "", nil, false
+	}
+	name, rest, _ := bytes.Cut(rest, []byte(`"`))
+	rest, ok = bytes.CutPrefix(rest, []byte(`,"object":`))
+	object, closed := bytes.CutSuffix(rest, []byte("}"))
+	if kind = eventType(name); kind == "" || !ok || !closed {
+		return "", nil, false
+	}
+	return kind, object, true
+}
+
+// eventType is name without memory of its own; empty for a type that there
+// isn't.
+func eventType(name []byte) string {
 	for _, known := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error} {
-		if text == string(known) {
+		if string(name) == string(known) {
 			return string(known)
 		}
 	}
-	return strings.Clone(text)
+	return ""
 }

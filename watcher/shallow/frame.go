@@ -60,14 +60,19 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns an event; it is valid until the following call.
+// next returns an event; it is valid until the following call. What split takes
+// apart without looking inside has been looked into: its object is one value. An
+// event of that form with something else inside begins with a space instead.
 func (f *frames) next() ([]byte, error) {
 	for f.values == nil {
 		whole, err := f.nextLine()
 		line := bytes.Trim(whole, " \t\r\n")
+		_, object, plain := split(line)
 		switch {
-		case len(line) > 0 && valid(alias(line)):
+		case plain && valid(alias(object)):
 			return line, nil
+		case len(line) > 0 && valid(alias(line)):
+			return apart(line, plain), nil
 		case err != nil && (err != io.EOF || len(line) == 0):
 			return nil, err
 		case len(line) > 0:
@@ -75,7 +80,17 @@ func (f *frames) next() ([]byte, error) {
 			f.values = json.NewDecoder(f.window)
 		}
 	}
-	return f.nextValue()
+	value, err := f.nextValue()
+	_, object, plain := split(value)
+	return apart(value, plain && !valid(alias(object))), err
+}
+
+// apart keeps split from taking an event that is not what it seems.
+func apart(event []byte, odd bool) []byte {
+	if odd {
+		return append([]byte(" "), event...)
+	}
+	return event
 }
 
 // nextLine reads to the next newline or the end.

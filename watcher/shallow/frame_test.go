@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // readAll reads frames with a buffer of size bytes.
@@ -76,6 +77,43 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// An event that only looks like those of API servers is decoded for what it is.
+func TestOddEvents(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"type":"ADDED","object":{"a":1}}`:                        `ADDED {"a":1}`,
+		` {"type":"ADDED","object":{"a":1}} `:                      `ADDED {"a":1}`,
+		`{"type":"ADDED","object":{"a":1},"b":{}}`:                 `ADDED {"a":1}`,
+		`{"type":"ADDED","object":{"a":1},"type":"DELETED"}`:       `DELETED {"a":1}`,
+		`{"type":"ADDED","object":null}`:                           `ADDED null`,
+		`{"type":"ADDED", "object":{"a":1}}`:                       `ADDED {"a":1}`,
+		`{"object":{"a":1},"type":"ADDED"}`:                        `ADDED {"a":1}`,
+		`{"type":"NOVEL","object":{"a":1}}`:                        `NOVEL {"a":1}`,
+		`{"type":"\u0041DDED","object":{"a":1}}`:                   `ADDED {"a":1}`,
+		`{"type":"a\",\"object\":{","object":{"a":1}}`:             `a","object":{ {"a":1}`,
+		`{"type":"ADDED"}`:                                         `ADDED `,
+		"{}{\"type\":\"ADDED\",\"object\":{\"a\":1},\"b\":{}}":     ` `,
+		"{\n}{\"type\":\"ADDED\",\"object\":{\"a\":1},\"b\":{}}\n": ` `,
+	} {
+		frames, err := readAll(strings.NewReader(body), 4096)
+		if err != io.EOF {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		for i, frame := range frames {
+			if i > 0 {
+				want = `ADDED {"a":1}`
+			}
+			var event metav1.WatchEvent
+			if _, _, err := (events{}).Decode([]byte(frame), nil, &event); err != nil {
+				t.Fatal(err)
+			}
+			if got := event.Type + " " + string(event.Object.Raw); got != want {
+				t.Errorf("%s is read as %s, want %s", body, got, want)
+			}
+		}
+	}
+}
+
 // deep is a value of n levels, with a string that seems to close them all.
 func deep(n int) string {
 	hidden := fmt.Sprintf("[%q,", `"`+strings.Repeat("]", min(n, 20_000)))
@@ -108,6 +146,12 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, chunk uint8, size uint16) {
 		want, wantErr := values(text)
 		got, err := readAll(chunks{bytes.NewReader(text), int(chunk) + 1}, int(size)+1)
+		for i, frame := range got {
+			if _, object, ok := split([]byte(frame)); ok && !json.Valid(object) {
+				t.Fatalf("taken apart to %q: %q", object, frame)
+			}
+			got[i] = strings.TrimPrefix(frame, " ")
+		}
 		if !utf8.Valid(text) {
 			for i := range got {
 				if !utf8.ValidString(got[i]) || i >= len(want) || got[i] != want[i] {

@@ -132,7 +132,8 @@ func quote(s string) []byte {
 	return quoted
 }
 
-// find scans the top level and the metadata of an object.
+// find scans the top level of an object, no further than it must, and the
+// metadata.
 func find(text string) found {
 	var f found
 	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
@@ -145,7 +146,7 @@ func find(text string) found {
 			f.hasMetadata = true
 			f.findMetadata(text, value)
 		}
-		return true
+		return f.apiVersion == "" || f.kind == "" || !f.hasMetadata
 	})
 	return f
 }
