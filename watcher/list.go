@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -68,15 +67,13 @@ func (r *run) list(ctx context.Context, t Target) ([]Object, error) {
 // list reads the session's store through the generic lister.
 func (s *session) list() ([]Object, error) {
 	t := s.target
-	selector, err := labels.Parse(t.options.LabelSelector)
-	if err != nil {
-		return nil, fmt.Errorf("label selector: %w", err)
-	}
 	var items []runtime.Object
+	var err error
+	// The server has selected by the labels, of which the store knows nothing.
 	if lister := s.informer.Lister(); t.Namespace == metav1.NamespaceAll {
-		items, err = lister.List(selector)
+		items, err = lister.List(labels.Everything())
 	} else {
-		items, err = lister.ByNamespace(t.Namespace).List(selector)
+		items, err = lister.ByNamespace(t.Namespace).List(labels.Everything())
 	}
 	if err != nil {
 		return nil, t.wrap(err)

@@ -3,6 +3,7 @@ package watcher
 import (
 	"encoding/json"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,10 +18,17 @@ import (
 //
 // The zero Object stands for none; only [Object.IsZero] may be called on it.
 type Object struct {
-	// head is a shallow object. It may have lost its content.
-	head *unstructured.Unstructured
+	// head has the identity. It is a shallow object, which may have lost its
+	// content, or what slim makes of one.
+	head head
 	// content is the whole object as JSON; empty if only head is known.
 	content string
+}
+
+// head is what is always known of an object.
+type head interface {
+	metav1.Object
+	GroupVersionKind() schema.GroupVersionKind
 }
 
 // ParseObject returns the object that is written as JSON.
@@ -37,10 +45,14 @@ func whole(head *unstructured.Unstructured) Object { return Object{head, shallow
 
 // stored is what the informer hands out as obj; zero if that is no object.
 func stored(obj any) Object {
-	if head, ok := obj.(*unstructured.Unstructured); ok {
-		return whole(head)
+	switch obj := obj.(type) {
+	case *unstructured.Unstructured:
+		return whole(obj)
+	case *metav1.PartialObjectMetadata:
+		return Object{head: obj}
+	default:
+		return Object{}
 	}
-	return Object{}
 }
 
 // IsZero reports whether there is no object.
@@ -68,7 +80,13 @@ func (o Object) Raw() string {
 	if o.content != "" {
 		return o.content
 	}
-	identity, err := json.Marshal(o.head.Object)
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(o.GroupVersionKind())
+	u.SetNamespace(o.Namespace())
+	u.SetName(o.Name())
+	u.SetUID(o.UID())
+	u.SetResourceVersion(o.ResourceVersion())
+	identity, err := json.Marshal(u.Object)
 	if err != nil {
 		panic(err) // it holds nothing but strings
 	}
@@ -84,11 +102,11 @@ func (o Object) key() cache.ObjectName {
 
 // identity is the object of which nothing but its identity is known.
 func identity(gvk schema.GroupVersionKind, key cache.ObjectName, e entry) Object {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(gvk)
-	u.SetNamespace(key.Namespace)
-	u.SetName(key.Name)
-	u.SetUID(e.uid)
-	u.SetResourceVersion(e.resourceVersion)
-	return Object{head: u}
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(gvk)
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
+	o.SetUID(e.uid)
+	o.SetResourceVersion(e.resourceVersion)
+	return Object{head: o}
 }

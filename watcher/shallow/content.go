@@ -18,13 +18,10 @@ func Content(u *unstructured.Unstructured) string {
 }
 
 // Take returns the content and removes it from u, which must not be shared yet.
-// Labels go too: what remains is what tells one state of an object from another.
+// What remains is what tells one state of an object from another.
 func Take(u *unstructured.Unstructured) string {
 	content := Content(u)
 	delete(u.Object, contentKey)
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
-		delete(metadata, "labels")
-	}
 	return content
 }
 

@@ -5,7 +5,7 @@
 // object is an *unstructured.Unstructured that holds
 //
 //   - apiVersion and kind,
-//   - of the metadata: name, namespace, uid, resourceVersion and labels, and the
+//   - of the metadata: name, namespace, uid and resourceVersion, and the
 //     annotations where there is no name, which is how bookmarks come,
 //   - the whole object as a string: the server's bytes, without managedFields
 //     unless they were asked for, under a key that no JSON object of the API has.

@@ -90,7 +90,7 @@ type typeMeta struct{ apiVersion, kind string }
 type found struct {
 	typeMeta
 	name, namespace, uid, resourceVersion string
-	labels, annotations                   gjson.Result
+	annotations                           gjson.Result
 	managedFields                         span
 	hasMetadata                           bool
 }
@@ -162,8 +162,6 @@ func (f *found) findMetadata(text string, metadata gjson.Result) {
 			f.uid = value.Str
 		case "resourceVersion":
 			f.resourceVersion = value.Str
-		case "labels":
-			f.labels = value
 		case "annotations":
 			f.annotations = value
 		case "managedFields":
@@ -219,9 +217,6 @@ func (f *found) unstructured(content string) *unstructured.Unstructured {
 	}
 	if f.namespace != "" {
 		metadata["namespace"] = intern(f.namespace)
-	}
-	if f.labels.IsObject() {
-		metadata["labels"] = stringMap(f.labels)
 	}
 	if f.name == "" && f.annotations.IsObject() {
 		metadata["annotations"] = stringMap(f.annotations)
