@@ -32,6 +32,7 @@ type streams struct {
 }
 
 func main() {
+	tuneStart()
 	// A reader that closes the pipe is a way to end, not to die: see reader.go.
 	signal.Ignore(syscall.SIGPIPE)
 	// The first signal ends in good order, a second one by the system's default.

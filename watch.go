@@ -103,7 +103,9 @@ func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) 
 	if err != nil {
 		return err
 	}
+	tuneRun(len(plan.targets))
 	if j.list {
+		tuneLong()
 		return list(ctx, w, printer)
 	}
 	j.rights.several = len(plan.targets) > 1
@@ -114,7 +116,7 @@ func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) 
 	defer j.talk.asides.wait()
 	defer cancel() // nobody waits for an answer any more
 	j.talk.begin(plan.targets)
-	return w.Run(ctx, j.talk.hear(ctx, j.keep.filter(printer.Print)))
+	return w.Run(ctx, tuned(j.talk.hear(ctx, j.keep.filter(printer.Print))))
 }
 
 // list prints all, or nothing: half a List would look like a whole one.

@@ -25,8 +25,8 @@
 // on the way between the two is bounded to 16 MiB of content for all targets
 // together; see the gate.
 //
-// Memory: of an object that has been emitted only the identity is kept, one or two
-// kilobytes, unless [Options.KeepContent] is set or for [Watcher.List].
+// Memory: of an object that has been emitted only the identity is kept, about a
+// kilobyte, unless [Options.KeepContent] is set or for [Watcher.List].
 //
 // Ending: when the context ends, what has been received is emitted before Run
 // returns. When emit returns an error, nothing further is emitted and Run

@@ -32,7 +32,7 @@ type Options struct {
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
 	// KeepContent keeps the content of every object, for Event.Old. Without it
-	// an object costs one or two kilobytes once it has been emitted, whatever its size.
+	// an object costs about a kilobyte once it has been emitted, whatever its size.
 	KeepContent bool
 	// RequestTimeout bounds each list request, and the wait for the answer to a
 	// watch request; 0 means one minute. It never cuts a watch.
