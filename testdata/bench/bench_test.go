@@ -14,7 +14,7 @@ func TestParse(t *testing.T) {
 	if err != nil || o.pods != 1000 || o.rounds != 1 || o.updates != 5000 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, wrong := range []string{"-n=0", "-rounds=-1", "-updates=1", "-rate=0", "-paced=0", "-starts=0", "extra"} {
+	for _, wrong := range []string{"-n=1", "-rounds=-1", "-without=curl", "-updates=1", "-rate=0", "-paced=0", "-starts=0", "extra"} {
 		if _, err := parse([]string{wrong}); err == nil {
 			t.Errorf("%s is no error", wrong)
 		}
@@ -99,6 +99,25 @@ func TestTable(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, table)
+	}
+}
+
+// Whoever is left out has no column.
+func TestTableWithout(t *testing.T) {
+	found := results{}
+	found.add(dwatchName, allOut, 2)
+	found.add(curlName, allOut, 1)
+	head, _, _ := strings.Cut(found.table(options{pods: 100000}), "\n")
+	if got := strings.Join(strings.Fields(head), " "); got != "| | dwatch | / curl | curl |" {
+		t.Error(got)
+	}
+}
+
+func TestLightPods(t *testing.T) {
+	for pods, want := range map[int]int{2: 1, 20: 2, 1000: 100, 100000: 100} {
+		if got := lightPods(pods); got != want {
+			t.Errorf("%d of %d, want %d", got, pods, want)
+		}
 	}
 }
 

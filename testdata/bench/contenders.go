@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"dwatch/testdata/bed"
 )
@@ -73,6 +74,7 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 		watch: curl(pods),
 		start: curl("/api/v1/namespaces/" + lonely + "/configmaps"),
 	})
+	f.contenders = slices.DeleteFunc(f.contenders, func(c contender) bool { return c.name == opts.without })
 	return f, nil
 }
 

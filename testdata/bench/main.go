@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 )
 
@@ -37,6 +38,7 @@ type options struct {
 	starts  int     // how often a round starts each contender on one object
 	dwatch  string  // path of the binary
 	kubectl string  // path of the binary
+	without string  // the contender to leave out
 }
 
 func main() {
@@ -93,6 +95,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.starts, "starts", 7, "start on a single object `K` times a round")
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
+	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -100,8 +103,12 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
 	// A rate from the first event to the last needs two.
-	if o.pods < 1 || o.rounds < 1 || o.updates < 2 || o.paced < 1 || o.starts < 1 || o.rate <= 0 {
-		return o, errors.New("there must be something to measure: the numbers are positive, and -updates at least 2")
+	// The pods are of two kinds.
+	if o.pods < 2 || o.rounds < 1 || o.updates < 2 || o.paced < 1 || o.starts < 1 || o.rate <= 0 {
+		return o, errors.New("there must be something to measure: the numbers are positive, -n and -updates at least 2")
+	}
+	if !slices.Contains([]string{"", dwatchOldName, dwatchListName, kubectlName}, o.without) {
+		return o, fmt.Errorf("-without %q: it can be %s, %q or %q", o.without, kubectlName, dwatchOldName, dwatchListName)
 	}
 	return o, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -38,31 +39,35 @@ func rows(o options) []row {
 // table returns the medians as a Markdown table: a column for each contender,
 // and beside it, where it is no reference itself, its ratios to both references.
 func (r results) table(o options) string {
-	subjects := r.subjects()
+	subjects := r.measured(dwatchName, dwatchOldName, dwatchListName)
+	references := r.measured(kubectlName, curlName)
 	header := []string{""}
 	for _, name := range subjects {
-		header = append(header, name, "/ "+kubectlName, "/ "+curlName)
+		header = append(header, name)
+		for _, reference := range references {
+			header = append(header, "/ "+reference)
+		}
 	}
-	lines := [][]string{append(header, kubectlName, curlName)}
+	lines := [][]string{append(header, references...)}
 	for _, row := range rows(o) {
 		line := []string{row.name}
 		for _, name := range subjects {
-			line = append(line, r.cell(row, name), r.ratio(row, name, kubectlName), r.ratio(row, name, curlName))
+			line = append(line, r.cell(row, name))
+			for _, reference := range references {
+				line = append(line, r.ratio(row, name, reference))
+			}
 		}
-		lines = append(lines, append(line, r.cell(row, kubectlName), r.cell(row, curlName)))
+		for _, reference := range references {
+			line = append(line, r.cell(row, reference))
+		}
+		lines = append(lines, line)
 	}
 	return markdown(lines)
 }
 
-// subjects returns the contenders that are no references, in their usual order.
-func (r results) subjects() []string {
-	var names []string
-	for _, name := range []string{dwatchName, dwatchOldName, dwatchListName} {
-		if r[name] != nil {
-			names = append(names, name)
-		}
-	}
-	return names
+// measured returns those of the contenders that took part.
+func (r results) measured(names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return r[name] == nil })
 }
 
 func (r results) cell(row row, name string) string {

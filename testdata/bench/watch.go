@@ -101,14 +101,14 @@ func (w *watcher) finally() error {
 	return nil
 }
 
-// fullSpeed measures a burst of updates.
+// fullSpeed measures a burst of updates of large pods.
 func (w *watcher) fullSpeed() error {
 	before, err := cpuTime(w.pid())
 	if err != nil {
 		return err
 	}
 	var first time.Time
-	got, err := w.churn(w.updates, 0, func([]byte) {
+	got, err := w.churn(heavy, w.updates, 0, func([]byte) {
 		if first.IsZero() {
 			first = w.lines.at
 		}
@@ -129,11 +129,11 @@ func (w *watcher) fullSpeed() error {
 	return nil
 }
 
-// steady measures how late updates are when there is no hurry.
+// steady measures how late updates of small pods are when there is no hurry.
 func (w *watcher) steady() error {
 	var delays []float64
 	var wrong error
-	got, err := w.churn(w.paced, w.rate, func(line []byte) {
+	got, err := w.churn(light, w.paced, w.rate, func(line []byte) {
 		written, err := writtenAt(line)
 		wrong = errors.Join(wrong, err)
 		delays = append(delays, w.lines.at.Sub(written).Seconds())
@@ -152,10 +152,10 @@ func (w *watcher) steady() error {
 	return nil
 }
 
-// churn writes updates and reads until all are seen, or none comes any more. It
+// churn writes updates to a namespace and reads until all are seen, or none comes any more. It
 // returns how many were.
-func (w *watcher) churn(updates int, rate float64, see func(line []byte)) (int, error) {
-	done := churn(w.cluster, updates, rate)
+func (w *watcher) churn(namespace string, updates int, rate float64, see func(line []byte)) (int, error) {
+	done := churn(w.cluster, namespace, updates, rate)
 	got, err := w.lines.follow(updates, churnPatience, see)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		say("%s: %d of %d updates seen", w.name, got, updates)

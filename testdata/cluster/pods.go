@@ -17,8 +17,10 @@ import (
 )
 
 const podsUsage = `cluster pods creates N running pods of about 9 KB of JSON each: pod-00001 and so
-on, with a status written by a second field manager. Pods that exist already
-stay as they are. They are deleted at once, without a kubelet.
+on, with a status written by a second field manager. With --light they are of
+less than 2 KB and have no status, so that the server writes them several times as
+fast. Pods that exist already stay as they are. They are deleted at once, without
+a kubelet.
 
 Usage:
   cluster pods N [flags]
@@ -31,6 +33,7 @@ type podsOptions struct {
 	clientFlags
 	count  int
 	spread int // over how many namespaces; 0 for the one in clientFlags
+	light  bool
 }
 
 // podsCommand creates pods and reports how long it took.
@@ -52,6 +55,9 @@ func podsCommand(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	start := time.Now()
 	err = inParallel(ctx, opts.count, func(ctx context.Context, i int) error {
+		if opts.light {
+			return createLightPod(ctx, client, lightPod(opts.namespaceOf(i), i+1))
+		}
 		return createPod(ctx, client, bulkPod(opts.namespaceOf(i), i+1))
 	})
 	if err != nil {
@@ -67,6 +73,7 @@ func parsePodsOptions(args []string, stdout io.Writer) (podsOptions, error) {
 	flags := pflag.NewFlagSet("cluster pods", pflag.ContinueOnError)
 	opts.addTo(flags, "namespace `NS` of the pods, made if needed (default \"default\")")
 	flags.IntVar(&opts.spread, "namespaces", 0, "spread the pods over `K` namespaces load-01 and so on instead")
+	flags.BoolVar(&opts.light, "light", false, "make them small")
 	if err := parseFlags(flags, podsUsage, args, stdout); err != nil {
 		return opts, err
 	}
@@ -140,6 +147,15 @@ func createPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod
 	created.Status = runningStatus(created)
 	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: "kubelet"}); err != nil {
 		return fmt.Errorf("cannot write the status of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// createLightPod creates a pod that nobody says anything about.
+func createLightPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
+	_, err := client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cannot create pod %s: %w", pod.Name, err)
 	}
 	return nil
 }

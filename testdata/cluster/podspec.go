@@ -50,6 +50,23 @@ func bulkPod(namespace string, number int) *corev1.Pod {
 	}
 }
 
+// lightPod returns a pod with the given number that is as small as pods can be.
+func lightPod(namespace string, number int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      fmt.Sprintf("pod-%05d", number),
+			Namespace: namespace,
+			Labels:    map[string]string{bulkLabel: "true"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:                      fmt.Sprintf("bulk-node-%03d", number%100),
+			TerminationGracePeriodSeconds: new(int64(0)),
+			AutomountServiceAccountToken:  new(false),
+			Containers:                    []corev1.Container{{Name: "server", Image: "registry.example.com/shop/server:2.14.3"}},
+		},
+	}
+}
+
 // bulkContainer returns a container with some environment variables.
 func bulkContainer(name string, variables int) corev1.Container {
 	container := corev1.Container{
