@@ -20,6 +20,9 @@
 // followed each other while the connection was down may be merged into the last
 // one; a last state and a deletion are never lost.
 //
+// Carrying on: where [Options.Past] says what earlier runs told, only what is
+// different from that is told, as after a gap.
+//
 // Blocking: [Watcher.Run] blocks, calls emit from one goroutine, and returns
 // only when all it started has ended. A slow emit holds back the server: what is
 // on the way between the two is bounded to 16 MiB of content for all targets

@@ -55,7 +55,8 @@ type Event struct {
 	// Old is the state before a Modified, where Options.KeepContent was set and
 	// the store had it.
 	Old Object
-	// Initial: an Added object existed when the watch began.
+	// Initial: an Added object existed when the watch began. It is not set where
+	// the watch carries on from an earlier run: see Options.Past.
 	Initial bool
 	// FinalStateUnknown: a deletion found out after the fact. Object is what is
 	// known of the object: its last known state, at least its identity.

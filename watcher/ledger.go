@@ -35,7 +35,7 @@ type observation struct {
 	deleted bool
 	// unknown: a deletion that was found out after the fact.
 	unknown bool
-	// initial: seen in the first sync.
+	// initial: seen in the first sync of all.
 	initial bool
 	// listed: seen in a sync, as the present state. Where etcd was restored from
 	// a backup it may be older than what was told.

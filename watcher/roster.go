@@ -64,17 +64,26 @@ func newRoster(ctx context.Context, r *run, fail context.CancelCauseFunc) *roste
 	}
 }
 
-// begin starts the targets that there are at the start.
-func (r *roster) begin() {
+// begin starts the targets that there are at the start. After an error it has
+// started none.
+func (r *roster) begin() error {
+	targets := make([]*target, len(r.options.Targets))
 	for i, t := range r.options.Targets {
 		rt := newTarget(t, r.run)
+		if err := rt.carryOn(r.options.Past); err != nil {
+			return err
+		}
 		rt.begun = func() { r.starting.begin(i) }
 		rt.refused = func(err error) { r.starting.refuse(refusal{rt, i, err}) }
-		r.launch(rt)
+		targets[i] = rt
+	}
+	for _, t := range targets {
+		r.launch(t)
 	}
 	if r.options.Follow {
 		r.startFollowing()
 	}
+	return nil
 }
 
 // join starts a target that the server did not have before.

@@ -20,7 +20,7 @@ func (t *target) preview(o Object, kind watch.EventType, held int64) {
 	t.observeLocked(observation{
 		object:  o,
 		deleted: kind == watch.Deleted,
-		initial: kind == watch.Added && t.first && !t.joined,
+		initial: kind == watch.Added && t.first && !t.joined && !t.carriedOn,
 		listed:  true,
 	}, held)
 }

@@ -38,6 +38,8 @@ type target struct {
 	down Type
 	// first: the first sync is not over.
 	first bool
+	// carriedOn: an earlier run has told all that existed at its start.
+	carriedOn bool
 	// cargo is on its way to the handler, beside the informer.
 	cargo map[cargoKey]cargo
 	// settled: the sync of the present session is over, and has been told.

@@ -52,6 +52,9 @@ type Options struct {
 	// Heartbeat is how often Run emits a Heartbeat; 0 means never. It is late
 	// while emit blocks.
 	Heartbeat time.Duration
+	// Past, if not nil, is asked once for each of Targets, before it is watched,
+	// what its reader has been told. Run then emits only what is different from that.
+	Past Past
 	// Idle, if not nil, is called by Run's loop after an emit that no other
 	// event is waiting behind: the time to flush.
 	Idle func() error
@@ -105,7 +108,9 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 	// The loop below receives until the channel is closed, so a send can't hang.
 	r := w.newRun(func(e Event) { events <- e })
 	roster := newRoster(ctx, r, cancel)
-	roster.begin()
+	if err := roster.begin(); err != nil {
+		return err
+	}
 	go func() {
 		roster.running.Wait()
 		close(events)

@@ -1,0 +1,230 @@
+package watcher
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// past is what events have told, as a Past.
+func past(complete bool, events ...Event) Past {
+	told := map[cache.ObjectName]Told{}
+	for _, e := range events {
+		switch o := e.Object; {
+		case e.Type.IsMark():
+		case e.Type == Deleted:
+			delete(told, o.key())
+		default:
+			told[o.key()] = Told{o.Namespace(), o.Name(), o.UID(), o.ResourceVersion()}
+		}
+	}
+	return func(_ Target, take func(Told)) (bool, error) {
+		for _, o := range told {
+			take(o)
+		}
+		return complete, nil
+	}
+}
+
+// firstRun makes four ConfigMaps, tells of them, and then changes all but one.
+func firstRun(t *testing.T) (*room, []Event) {
+	t.Helper()
+	r := newRoom(t, cluster)
+	for _, name := range []string{"changed", "deleted", "recreated", "same"} {
+		r.create(name)
+	}
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.update("changed", 1)
+	r.delete("deleted")
+	r.delete("recreated")
+	r.create("recreated")
+	r.create("new")
+	return r, w.events
+}
+
+// sinceFirstRun is what has happened since firstRun, as a later sync finds it.
+var sinceFirstRun = []string{
+	"MODIFIED changed=1",
+	"ADDED new=0",
+	"DELETED unknown recreated", "ADDED recreated=0",
+	"DELETED unknown deleted",
+	"SYNCED",
+}
+
+// TestPast: only what is different from what an earlier run told is told.
+func TestPast(t *testing.T) {
+	r, before := firstRun(t)
+	for _, keep := range []bool{false, true} {
+		w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(true, before...), KeepContent: keep})
+		w.await("SYNCED", 1)
+		w.stop()
+		if diff := cmp.Diff(sinceFirstRun, w.lines()); diff != "" {
+			t.Errorf("keep content %t: %s", keep, diff)
+		}
+		for _, e := range w.events {
+			checkIdentity(t, e, before)
+		}
+	}
+}
+
+// checkIdentity: a deletion found out later says which object it was.
+func checkIdentity(t *testing.T, e Event, before []Event) {
+	t.Helper()
+	if e.Type != Deleted {
+		return
+	}
+	for _, b := range before {
+		if b.Object.IsZero() || b.Object.Name() != e.Object.Name() {
+			continue
+		}
+		o := e.Object
+		if o.UID() != b.Object.UID() || o.ResourceVersion() != b.Object.ResourceVersion() ||
+			o.Namespace() != b.Object.Namespace() || o.GroupVersionKind() != b.Object.GroupVersionKind() {
+			t.Errorf("%s", o.Raw())
+		}
+		return
+	}
+	t.Errorf("never told: %s", e.Object.Raw())
+}
+
+// TestPastOfLists: the same from a server that streams no initial events.
+func TestPastOfLists(t *testing.T) {
+	r, before := firstRun(t)
+	f, config := newFaults(t, cluster)
+	f.set(func(req *http.Request) *http.Response {
+		if req.URL.Query().Get("sendInitialEvents") == "" {
+			return nil
+		}
+		return respond(http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Invalid","code":422}`)
+	})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, Past: past(true, before...)})
+	w.await("SYNCED", 1)
+	w.stop()
+	if diff := cmp.Diff(sinceFirstRun, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPastIncomplete: an earlier run ended before all that existed at its start
+// was told. The rest still is what existed at the start.
+func TestPastIncomplete(t *testing.T) {
+	r, before := firstRun(t)
+	var some []Event
+	for _, e := range before {
+		if !e.Type.IsMark() && e.Object.Name() == "changed" {
+			some = append(some, e)
+		}
+	}
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(false, some...)})
+	w.await("SYNCED", 1)
+	w.stop()
+	want := []string{"MODIFIED changed=1", "ADDED initial new=0", "ADDED initial recreated=0", "ADDED initial same=0", "SYNCED"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPastCutInSync: while the first sync is not complete, what it has not named
+// yet is not told as deleted.
+func TestPastCutInSync(t *testing.T) {
+	r, before := firstRun(t)
+	f, config := newFaults(t, cluster)
+	var once sync.Once
+	f.set(func(req *http.Request) *http.Response {
+		var response *http.Response
+		once.Do(func() {
+			changed, err := r.configMaps().Get(req.Context(), "changed", metav1.GetOptions{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			raw, _ := changed.MarshalJSON()
+			response = respond(http.StatusOK, `{"type":"ADDED","object":`+strings.TrimSpace(string(raw))+"}\n")
+		})
+		return response
+	})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, Past: past(true, before...)})
+	w.await("SYNCED", 1)
+	w.stop()
+	want := append([]string{"MODIFIED changed=1", "DISCONNECTED"}, sinceFirstRun[1:]...)
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPastOfAnotherHistory: etcd was restored from a backup meanwhile. What is
+// listed as present is told, though it is older.
+func TestPastOfAnotherHistory(t *testing.T) {
+	r, before := firstRun(t)
+	for i, e := range before {
+		if e.Type.IsMark() || e.Object.Name() != "same" {
+			continue
+		}
+		told := entry{uid: e.Object.UID(), resourceVersion: "9" + e.Object.ResourceVersion()}
+		before[i].Object = identity(e.Object.GroupVersionKind(), e.Object.key(), told)
+	}
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(true, before...)})
+	w.await("MODIFIED same=0", 1)
+	w.stop()
+}
+
+// TestPastDenied: a right that is missing at the start says nothing about the
+// objects.
+func TestPastDenied(t *testing.T) {
+	r, before := firstRun(t)
+	f, config := newFaults(t, cluster)
+	f.set(func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "configmaps") {
+			return respond(http.StatusForbidden, forbidden)
+		}
+		return nil
+	})
+	ofConfigMaps := past(true, before...)
+	w := watchWith(t, Options{
+		Config:  config,
+		Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
+		Past: func(target Target, take func(Told)) (bool, error) {
+			if target.Mapping == secrets {
+				return false, nil
+			}
+			return ofConfigMaps(target, take)
+		},
+	})
+	w.await("DENIED", 1)
+	w.await("SYNCED", 1)
+	f.set(nil)
+	w.await("SYNCED", 2)
+	w.stop()
+	lines := w.lines()
+	if diff := cmp.Diff(sinceFirstRun, lines[len(lines)-len(sinceFirstRun):]); diff != "" {
+		t.Error(diff)
+	}
+	if len(lines) != len(sinceFirstRun)+2 {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestPastError: what is not known must not be taken for nothing.
+func TestPastError(t *testing.T) {
+	r := newRoom(t, cluster)
+	unreadable := errors.New("unreadable")
+	w := newWatcher(t, Options{
+		Config: r.config, Targets: []Target{r.target()},
+		Past: func(Target, func(Told)) (bool, error) { return false, unreadable },
+	})
+	err := w.Run(t.Context(), func(Event) error { return fmt.Errorf("it tells something") })
+	if !errors.Is(err, unreadable) {
+		t.Error(err)
+	}
+}
