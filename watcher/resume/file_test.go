@@ -1,0 +1,284 @@
+package resume
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+)
+
+// refused opens the file, which must fail with one line that matches.
+func refused(t *testing.T, path string, h Header, pattern string) {
+	t.Helper()
+	f, err := Open(path, h)
+	if err == nil {
+		f.Close()
+		t.Fatalf("it opens, want %s", pattern)
+	}
+	pattern = "^state file " + regexp.QuoteMeta(path) + ": " + pattern + "$"
+	if !regexp.MustCompile(pattern).MatchString(err.Error()) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q, want %s", err, pattern)
+	}
+}
+
+func TestOpenForSomethingElse(t *testing.T) {
+	unknown := func(server string) Header { return Header{Server: server, Arguments: "pods"} }
+	known := func(server, cluster string) Header { return Header{server, cluster, "pods"} }
+	for name, test := range map[string]struct {
+		made, now Header
+		want      string // empty: it opens
+	}{
+		"the same":                           {known("a:1", "1"), known("a:1", "1"), ""},
+		"the cluster moved":                  {known("a:1", "1"), known("b:1", "1"), ""},
+		"another cluster there":              {known("a:1", "1"), known("a:1", "2"), `it was made for another cluster \(at a:1\) than the one at a:1: take another one, or delete it to begin anew`},
+		"another cluster":                    {known("a:1", "1"), known("b:1", "2"), `it was made for another cluster \(at a:1\) than the one at b:1: .*`},
+		"unknown, the same address":          {unknown("a:1"), unknown("a:1"), ""},
+		"unknown, another address":           {unknown("a:1"), unknown("b:1"), `it was made for the server a:1, not for b:1 \(.*kube-system\): .*`},
+		"no right any more":                  {known("a:1", "1"), unknown("a:1"), ""},
+		"no right any more, another address": {known("a:1", "1"), unknown("b:1"), `it was made for the server a:1, not for b:1 .*`},
+		"other arguments": {known("a:1", "1"), Header{"a:1", "1", "nodes"},
+			`it was made for pods, not for nodes: take another one, or delete it to begin anew`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			f, err := Open(path, test.made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			if test.want != "" {
+				refused(t, path, test.now, test.want)
+				return
+			}
+			if f, err = Open(path, test.now); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		})
+	}
+}
+
+// Where a run could not see which cluster it is, an earlier one has not forgotten.
+func TestClusterIsRemembered(t *testing.T) {
+	path := newPath(t)
+	for _, h := range []Header{{"a:1", "1", "pods"}, {"a:1", "", "pods"}, {"b:1", "1", "pods"}, {"b:1", "", "pods"}} {
+		f, err := Open(path, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	refused(t, path, Header{"b:1", "2", "pods"}, `it was made for another cluster \(at b:1\) .*`)
+}
+
+func TestLock(t *testing.T) {
+	path := newPath(t)
+	f := openMine(t, path)
+	refused(t, path, mine, "another dwatch is using it: end that one, or take another file")
+	f.Close()
+	openMine(t, path).Close()
+}
+
+// Of many that make the file at once, one has it.
+func TestLockNewFile(t *testing.T) {
+	path := newPath(t)
+	var group sync.WaitGroup
+	files := make(chan *File, 10)
+	for range cap(files) {
+		group.Go(func() {
+			if f, err := Open(path, mine); err == nil {
+				files <- f
+			}
+		})
+	}
+	group.Wait()
+	if len(files) != 1 {
+		t.Errorf("%d of %d have the file", len(files), cap(files))
+	}
+	close(files)
+	for f := range files {
+		f.Close()
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left over: %s", left)
+	}
+}
+
+func TestNewFile(t *testing.T) {
+	path := newPath(t)
+	f := openMine(t, path)
+	defer f.Close()
+	if !f.Fresh() {
+		t.Error("it is not fresh")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %o", info.Mode())
+	}
+}
+
+// An empty file, as mktemp makes one, is as good as none.
+func TestEmptyFile(t *testing.T) {
+	path := newPath(t)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, path, pods, "ADDED web/1/5")
+	if got, _ := toldAt(t, path, pods); !cmp.Equal(got, []string{"web/1/5"}) {
+		t.Error(got)
+	}
+}
+
+// change opens the database behind a File.
+func changeStore(t *testing.T, path string, change func(*bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Update(change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNoStateFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	foreign := "it is not a state file of dwatch: take another one"
+	refused(t, write("short", "hello"), mine, foreign)
+	refused(t, write("text", strings.Repeat("hello\n", 10000)), mine, foreign)
+	refused(t, write("zeros", strings.Repeat("\x00", 65536)), mine, foreign)
+	refused(t, dir, mine, "it is not a regular file: take another one")
+	refused(t, os.DevNull, mine, "it is not a regular file: take another one")
+	refused(t, filepath.Join(dir, "none", "state"), mine, "no such file or directory")
+	refused(t, filepath.Join(dir, "text", "state"), mine, "not a directory")
+
+	other := filepath.Join(dir, "other")
+	changeStore(t, other, func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("somebody's"))
+		return err
+	})
+	refused(t, other, mine, foreign)
+
+	newer := filepath.Join(dir, "newer")
+	tell(t, newer, pods, "ADDED web/1/5")
+	changeStore(t, newer, func(tx *bolt.Tx) error { return tx.Bucket(headerBucket).Put(formatKey, []byte("2")) })
+	refused(t, newer, mine, "it was written by a newer dwatch, in format 2, and this one knows 1: use that dwatch, or another file")
+}
+
+// fill writes a file with so many objects that it has many pages, of all kinds.
+func fill(t testing.TB, path string) []string {
+	t.Helper()
+	var events, want []string
+	for i := range 2000 {
+		events = append(events, fmt.Sprintf("ADDED pod-%04d/a0000000-0000-0000-0000-00000000%04d/%d", i, i, i))
+		want = append(want, strings.TrimPrefix(events[i], "ADDED "))
+	}
+	f := openMine(t, path)
+	defer f.Close()
+	for len(events) > 0 { // in several commits, which leave free pages
+		r := f.Record(deaf.next, deaf.flush, unexpected(t))
+		for _, e := range events[:100] {
+			if err := r.Emit(event(t, pods, e)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Flush()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		events = events[100:]
+	}
+	return want
+}
+
+// whole reports whether the file at path is refused as damaged, or else has all
+// that it should have.
+func whole(t *testing.T, path string, want []string) (damaged bool) {
+	t.Helper()
+	f, err := Open(path, mine)
+	if err != nil {
+		if !regexp.MustCompile(`: it is (damaged \(.*\): delete it to begin anew|not a state file of dwatch: .*)$`).MatchString(err.Error()) {
+			t.Error(err)
+		}
+		return true
+	}
+	defer f.Close()
+	if got, _ := told(t, f, pods); !cmp.Equal(got, want) {
+		t.Errorf("%d objects, want %d", len(got), len(want))
+	}
+	return false
+}
+
+func TestTruncated(t *testing.T) {
+	path := newPath(t)
+	want := fill(t, path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusals := 0
+	for n := len(text) - 1; n > 0; n -= 1000 {
+		cut := newPath(t)
+		if err := os.WriteFile(cut, text[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if whole(t, cut, want) {
+			refusals++
+		}
+	}
+	if refusals < len(text)/2000 {
+		t.Errorf("only %d of %d are refused", refusals, len(text)/1000)
+	}
+}
+
+// A page that is zeroed, or is another one, or whose bytes are turned around.
+func TestDamagedPages(t *testing.T) {
+	path := newPath(t)
+	want := fill(t, path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	refusals := 0
+	for at := 0; at+page <= len(text); at += page {
+		for name, damage := range map[string][]byte{
+			"zeros": make([]byte, page),
+			"ones":  bytes.Repeat([]byte{255}, page),
+			"other": text[len(text)-at-page : len(text)-at],
+			"shift": append([]byte{1, 2, 3}, text[at:at+page-3]...),
+		} {
+			damaged := bytes.Clone(text)
+			copy(damaged[at:], damage)
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if whole(t, path, want) {
+				refusals++
+			}
+			os.Remove(path)
+		}
+	}
+	if refusals == 0 {
+		t.Error("none is refused")
+	}
+}

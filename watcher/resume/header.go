@@ -1,0 +1,92 @@
+package resume
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Header says what a file is for. What it recorded holds only there.
+type Header struct {
+	// Server is the address of the API server.
+	Server string `json:"server"`
+	// Cluster tells the cluster from others, wherever its server is; empty if
+	// that is not known.
+	Cluster string `json:"cluster,omitempty"`
+	// Arguments are what is watched, for people to read: all that decides which
+	// objects are told. The same is always written in the same way.
+	Arguments string `json:"arguments"`
+}
+
+// format is the version of what is in the file.
+const format = 1
+
+var (
+	headerBucket  = []byte("dwatch")
+	targetsBucket = []byte("targets")
+	formatKey     = []byte("format")
+	headerKey     = []byte("header")
+)
+
+var errForeign = errors.New("it is not a state file of dwatch: take another one")
+
+// readHeader returns nil where nothing has been written yet.
+func readHeader(tx *bolt.Tx) (*Header, error) {
+	b := tx.Bucket(headerBucket)
+	if b == nil {
+		if name, _ := tx.Cursor().First(); name != nil {
+			return nil, errForeign
+		}
+		return nil, nil
+	}
+	version, err := strconv.Atoi(string(b.Get(formatKey)))
+	switch {
+	case err != nil:
+		return nil, errForeign
+	case version > format:
+		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, format)
+	}
+	h := &Header{}
+	if err := json.Unmarshal(b.Get(headerKey), h); err != nil {
+		return nil, damaged(err)
+	}
+	return h, nil
+}
+
+func (h Header) write(tx *bolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists(headerBucket)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.Put(formatKey, []byte(strconv.Itoa(format))), b.Put(headerKey, text))
+}
+
+// check tells whether a file that was made for h can be used for now. The
+// address of a cluster may change, where it is known to be the same one.
+func (h Header) check(now Header) error {
+	known := h.Cluster != "" && now.Cluster != ""
+	switch {
+	case known && h.Cluster != now.Cluster:
+		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to begin anew", h.Server, now.Server)
+	case !known && h.Server != now.Server:
+		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to begin anew", h.Server, now.Server)
+	case h.Arguments != now.Arguments:
+		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to begin anew", h.Arguments, now.Arguments)
+	}
+	return nil
+}
+
+// merge keeps the identity of the cluster where it can't be told now.
+func (h Header) merge(now Header) Header {
+	if now.Cluster == "" {
+		now.Cluster = h.Cluster
+	}
+	return now
+}

@@ -1,0 +1,133 @@
+package resume
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher"
+)
+
+// identity tells a target from others. A resource stays what it is when its
+// version changes.
+type identity struct {
+	resource        schema.GroupResource
+	namespace, name string
+}
+
+func identify(t watcher.Target) identity {
+	return identity{t.Resource().GroupResource(), t.Namespace, t.Name}
+}
+
+// key is the name of the target's bucket.
+func (i identity) key() []byte {
+	return fmt.Appendf(nil, "%s %s %s", i.resource, i.namespace, i.name)
+}
+
+// about is what is written about a target itself.
+type about struct {
+	Group      string `json:"group,omitempty"`
+	Version    string `json:"version"`
+	Resource   string `json:"resource"`
+	Kind       string `json:"kind"`
+	Namespaced bool   `json:"namespaced,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+	// Synced: all that existed at the start has been told.
+	Synced bool `json:"synced,omitempty"`
+}
+
+func describe(t watcher.Target) about {
+	r := t.Resource()
+	return about{
+		Group: r.Group, Version: r.Version, Resource: r.Resource,
+		Kind: t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(),
+		Namespace: t.Namespace, Name: t.Name,
+	}
+}
+
+func (a about) target() watcher.Target {
+	version := schema.GroupVersion{Group: a.Group, Version: a.Version}
+	scope := meta.RESTScope(meta.RESTScopeRoot)
+	if a.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	mapping := &meta.RESTMapping{Resource: version.WithResource(a.Resource), GroupVersionKind: version.WithKind(a.Kind), Scope: scope}
+	return watcher.Target{Mapping: mapping, Namespace: a.Namespace, Name: a.Name}
+}
+
+// saved is one target in the file.
+type saved struct {
+	key   []byte
+	about about
+}
+
+var (
+	aboutKey      = []byte("about")
+	objectsBucket = []byte("objects")
+)
+
+// readSaved returns the targets in the file. It has a look at each object.
+func readSaved(tx *bolt.Tx) (map[identity]*saved, error) {
+	found := map[identity]*saved{}
+	targets := tx.Bucket(targetsBucket)
+	if targets == nil {
+		return found, nil
+	}
+	err := targets.ForEachBucket(func(key []byte) error {
+		s := &saved{key: bytes.Clone(key)}
+		b := targets.Bucket(key)
+		if err := json.Unmarshal(b.Get(aboutKey), &s.about); err != nil {
+			return damaged(err)
+		}
+		found[identify(s.about.target())] = s
+		return s.read(tx, func(watcher.Told) {})
+	})
+	return found, err
+}
+
+// read hands out what was told about the target.
+func (s *saved) read(tx *bolt.Tx, take func(watcher.Told)) error {
+	objects := tx.Bucket(targetsBucket).Bucket(s.key).Bucket(objectsBucket)
+	if objects == nil {
+		return nil
+	}
+	return objects.ForEach(func(key, value []byte) error {
+		told, err := decode(key, value)
+		if err != nil {
+			return err
+		}
+		take(told)
+		return nil
+	})
+}
+
+// Past is a watcher.Past: what the file has about a target.
+func (f *File) Past(t watcher.Target, take func(watcher.Told)) (complete bool, err error) {
+	s := f.saved[identify(t)]
+	if s == nil {
+		return false, nil
+	}
+	return s.about.Synced, f.db.View(func(tx *bolt.Tx) error { return s.read(tx, take) })
+}
+
+// Orphans returns the targets in the file that are not among present, in no
+// order: what was told about them is not told on. Their mappings are those of
+// the last run.
+func (f *File) Orphans(present []watcher.Target) []watcher.Target {
+	here := map[identity]bool{}
+	for _, t := range present {
+		here[identify(t)] = true
+	}
+	var orphans []watcher.Target
+	for i, s := range f.saved {
+		if !here[i] {
+			orphans = append(orphans, s.about.target())
+		}
+	}
+	return orphans
+}
