@@ -30,6 +30,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"context":               c.kubeconfig(contexts),
 		"cluster":               c.kubeconfig(clusters),
 		"user":                  c.kubeconfig(users),
+		"state":                 files,
 		"kubeconfig":            files,
 		"cache-dir":             files,
 		"certificate-authority": files,

@@ -32,11 +32,12 @@ var errTimeout = errors.New("--timeout passed before the server had answered: no
 // ended is what err means once ctx, the one that signals and the reader of the
 // output end, may have ended. After that any error is only how some request
 // noticed it (a credential plugin, for one, dies of the same Ctrl-C), except
-// one of the output itself: that loses what was received.
+// one of the output itself or of the state: that loses what was received.
 func ended(ctx context.Context, err error, list bool) error {
 	var lost writeError
+	var forgotten stateError
 	switch {
-	case ctx.Err() == nil, err == nil, errors.As(err, &lost):
+	case ctx.Err() == nil, err == nil, errors.As(err, &lost), errors.As(err, &forgotten):
 		return err
 	case errors.Is(context.Cause(ctx), errReaderGone):
 		return errReaderGone

@@ -3,15 +3,15 @@
 //	argv -> options -> mapper.Resolve -> targets -> watcher.Run -> emit -> stdout
 //	        (parse)    (names)           (merge)    (events)       (stages)
 //
-//	emit:  talk (marks to stderr) -> keep (--watch-only, --types) -> printer
+//	emit:  talk (marks to stderr) -> state (--state) -> keep (--watch-only, --types, --marks) -> printer
 //	         \_ asides (what takes a question to the server first)
 //
 // One file a subject: options.go reads the command line, connection.go finds the
-// server, targets.go turns names into targets, watch.go runs them, talk.go says
-// on stderr what goes on, exit.go and explain.go turn an error into an exit code
-// and a line. need.go knows which rights a run takes: rights.go asks the server
-// for them, denied.go says what is missing and narrower.go which flag helps,
-// rbac.go prints the roles that grant them.
+// server, targets.go turns names into targets, watch.go runs them, state.go keeps
+// what has been told, talk.go says on stderr what goes on, exit.go and explain.go
+// turn an error into an exit code and a line. need.go knows which rights a run
+// takes: rights.go asks the server for them, denied.go says what is missing and
+// narrower.go which flag helps, rbac.go prints the roles that grant them.
 package main
 
 import (

@@ -39,6 +39,7 @@ type options struct {
 	color         string
 	managedFields bool
 	old           bool
+	state         string
 	quiet         bool
 	verbosity     int
 	connection    connection
@@ -65,6 +66,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
 	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0")
 	f.BoolVar(&o.old, "old", false, "Show with each MODIFIED object, as \"old\", the state before; keeps all content in memory")
+	f.StringVar(&o.state, "state", "", "Carry on from `FILE`: keep in it what was printed, and after a restart print only what is different")
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
 	f.StringVar(&o.color, "color", "auto", "Colour JSON: auto (at a terminal, unless NO_COLOR is set), always, never")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "Nothing but errors on stderr")
@@ -85,6 +87,7 @@ type request struct {
 	list          bool
 	managedFields bool
 	old           bool
+	state         string // a file; empty: none
 	quiet         bool
 	heartbeat     time.Duration // 0: none
 	timeout       time.Duration // 0: none
@@ -104,6 +107,7 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 		list:          o.list,
 		managedFields: o.managedFields,
 		old:           o.old,
+		state:         o.state,
 		quiet:         o.quiet,
 		heartbeat:     o.heartbeat,
 		timeout:       o.timeout,
@@ -138,9 +142,12 @@ const minHeartbeat = time.Second
 
 // checkTogether finds values and flags that make no sense together.
 func (o *options) checkTogether() error {
+	for _, name := range []string{"watch-only", "types", "old", "marks", "heartbeat", "wait", "state"} {
+		if o.list && o.given(name) {
+			return fmt.Errorf("--list prints what is there, and ends: it does not go with --%s", name)
+		}
+	}
 	switch {
-	case o.list && (o.watchOnly || o.old || len(o.types) > 0 || o.marks || o.heartbeat != 0 || o.wait):
-		return errors.New("--list prints what is there: --watch-only, --types, --old, --marks, --heartbeat and --wait do not go with it")
 	case slices.ContainsFunc(o.exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }):
 		return fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(o.exclude, ","))
 	case o.output == "name" && (o.marks || o.heartbeat != 0):

@@ -41,7 +41,7 @@ func TestReadmeExamples(t *testing.T) {
 				}
 			}
 			stage.clear(t)
-			play := &play{stage: stage, T: t}
+			play := &play{stage: stage, T: t, dir: t.TempDir()}
 			updateReadme(t, e.text, play.run(e))
 		})
 	}
@@ -51,6 +51,7 @@ func TestReadmeExamples(t *testing.T) {
 type play struct {
 	*stage
 	*testing.T
+	dir    string         // where its commands run
 	script []string       // what is left of it
 	synced map[string]int // how many watches had synced before
 	cmd    *exec.Cmd
@@ -87,7 +88,7 @@ func (p *play) start(command string) {
 	master, terminal := openTerminal(p.T)
 	defer terminal.Close()
 	p.cmd = exec.Command("sh", "-c", command)
-	p.cmd.Dir = p.TempDir()
+	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1",
 		"PATH="+binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal

@@ -31,9 +31,12 @@ import (
 //	delete TYPE/NAME...        delete objects (TYPE/NAMESPACE/NAME in another
 //	                           namespace), and wait until they are gone
 //	patch TYPE/NAME JSON       merge a patch into an object
+//	nudge TYPE/NAME NAME.out REGEXP   change an object again and again until the
+//	                           output of a program matches
 //	start NAME CMD [ARG...]    start a command in the background
 //	await NAME.out|err REGEXP [N]   wait until its output matches (N times)
-//	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0
+//	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0, if not
+//	                           killed by SIGKILL
 //	end NAME CODE              wait for its end with that exit code
 //	events FILE                print TYPE [initial] KIND NAME for each event
 //	fails CODE CMD [ARG...]    run a command that must end soon with that exit
@@ -91,6 +94,7 @@ func TestScripts(t *testing.T) {
 			"apply":  apply,
 			"delete": remove,
 			"patch":  patch,
+			"nudge":  nudge,
 			"start":  start,
 			"await":  await,
 			"quit":   quit,
@@ -181,6 +185,22 @@ func patch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(of(ts).objects.patch(args[0], args[1]))
 }
 
+func nudge(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: nudge TYPE/NAME NAME.out REGEXP")
+	}
+	p := of(ts).programs[strings.TrimSuffix(args[1], ".out")]
+	pattern, err := regexp.Compile("(?m)" + args[2])
+	ts.Check(err)
+	deadline := time.Now().Add(patience)
+	for i := 0; !pattern.MatchString(p.stdout.String()); i++ {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s does not match %s", args[1], args[2])
+		}
+		ts.Check(of(ts).objects.patch(args[0], fmt.Sprintf(`{"metadata":{"annotations":{"nudge":"%d"}}}`, i)))
+	}
+}
+
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: start NAME CMD [ARG...]")
@@ -222,7 +242,11 @@ func quit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	p := of(ts).programs[args[0]]
 	ts.Check(p.cmd.Process.Signal(signal))
-	finish(ts, args[0], 0)
+	code := 0
+	if signal == os.Kill {
+		code = -1
+	}
+	finish(ts, args[0], code)
 }
 
 func end(ts *testscript.TestScript, neg bool, args []string) {

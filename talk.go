@@ -31,11 +31,11 @@ type talk struct {
 // few is how many targets are told of one by one.
 const few = 10
 
-// begin says what is watched.
-func (t *talk) begin(targets []watcher.Target) {
+// begin says what is watched, and a note on it.
+func (t *talk) begin(targets []watcher.Target, note string) {
 	t.many = len(targets) > few
 	if len(targets) > 0 {
-		t.say("watching %s", describeAll(targets))
+		t.say("watching %s%s", describeAll(targets), note)
 	}
 }
 

@@ -18,7 +18,9 @@ import (
 // plan is what is to be watched, and what is to be said about it.
 type plan struct {
 	targets []watcher.Target
-	notes   []string
+	// asked are the arguments, each always written in the same way.
+	asked []string
+	notes []string
 	// live: what the arguments name may come and go.
 	live bool
 }
@@ -86,11 +88,13 @@ func (p *planner) plan(ctx context.Context, patient bool) (*plan, error) {
 		var unknown *mapper.UnknownError
 		switch {
 		case patient && errors.As(err, &unknown):
+			result.asked = append(result.asked, p.asked(ctx, a, nil))
 			result.note("the server doesn't have a resource type " + quoted(a.Resource) + " yet; waiting for it")
 			continue
 		case err != nil:
 			return nil, err
 		}
+		result.asked = append(result.asked, p.asked(ctx, a, mappings))
 		result.live = result.live || p.mapper.IsSet(ctx, a.Resource)
 		result.noteAlternatives(a.Resource, mappings, p.mapper.Alternatives(ctx, a.Resource))
 		for _, mapping := range mappings {
@@ -162,13 +166,35 @@ func (p *planner) where(name string, mapping *meta.RESTMapping) []string {
 			return nil // everything in the namespace is meant
 		}
 		return []string{""}
-	case p.allNamespaces:
-		return []string{""}
-	case len(p.namespaces) == 0:
-		return []string{p.namespace}
 	default:
-		return p.namespaces
+		return p.everywhere(p.namespace)
 	}
+}
+
+// everywhere returns the namespaces that are asked for: one that is empty for all
+// of them. ours is the context's.
+func (r *request) everywhere(ours string) []string {
+	switch {
+	case r.allNamespaces:
+		return []string{""}
+	case len(r.namespaces) == 0:
+		return []string{ours}
+	default:
+		return r.namespaces
+	}
+}
+
+// asked writes a the same for all names of one resource. What a category stands
+// for may change, and with --wait what a name stands for may not be known.
+func (p *planner) asked(ctx context.Context, a mapper.Argument, mappings []*meta.RESTMapping) string {
+	what := strings.ToLower(a.Resource)
+	if len(mappings) == 1 && !p.wait && !p.mapper.IsSet(ctx, a.Resource) {
+		what = mappings[0].Resource.GroupResource().String()
+	}
+	if a.Name != "" {
+		what += "/" + a.Name
+	}
+	return what
 }
 
 func (p *plan) add(mapping *meta.RESTMapping, namespaces []string, name string) {

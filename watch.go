@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/term"
 	"k8s.io/client-go/rest"
@@ -77,20 +78,26 @@ func (j *job) run(ctx context.Context) (err error) {
 	if j.rbac.print {
 		return j.printRBAC(ctx, plan)
 	}
-	return j.rights.detailAll(ctx, j.watch(ctx, plan, resolver))
+	return j.rights.detailAll(ctx, j.follow(ctx, plan, resolver))
 }
 
-// watch watches the targets of a plan, or lists them.
-func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) error {
-	printer, err := output.New(j.out, j.print)
+// follow lists or watches what is planned.
+func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver) (err error) {
+	ctx, state, err := j.openState(ctx, plan)
 	if err != nil {
 		return err
 	}
+	defer func() { err = state.end(err) }()
+	printer, err := output.New(state, j.print)
+	if err != nil {
+		return err
+	}
+	emit, flush := state.stage(j.keep.filter(printer.Print), printer.Flush)
 	w, err := watcher.New(watcher.Options{
 		Config:         j.config,
 		HTTP:           j.http,
 		Resolver:       resolver,
-		Targets:        plan.targets,
+		Targets:        slices.Concat(plan.targets, state.orphans),
 		Follow:         plan.live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
@@ -98,7 +105,8 @@ func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) 
 		KeepContent:    j.list || j.old,
 		RequestTimeout: j.requestTimeout,
 		Heartbeat:      j.heartbeat,
-		Idle:           printer.Flush,
+		Past:           state.past,
+		Idle:           flush,
 	})
 	if err != nil {
 		return err
@@ -108,6 +116,11 @@ func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) 
 		tuneLong()
 		return list(ctx, w, printer)
 	}
+	return j.watch(ctx, w, plan, state.note, emit)
+}
+
+// watch watches, with what there is to say about it.
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note string, emit func(watcher.Event) error) error {
 	j.rights.several = len(plan.targets) > 1
 	if !j.quiet {
 		j.talk.rights = j.rights
@@ -115,8 +128,8 @@ func (j *job) watch(ctx context.Context, plan *plan, resolver watcher.Resolver) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer j.talk.asides.wait()
 	defer cancel() // nobody waits for an answer any more
-	j.talk.begin(plan.targets)
-	return w.Run(ctx, tuned(j.talk.hear(ctx, j.keep.filter(printer.Print))))
+	j.talk.begin(plan.targets, note)
+	return w.Run(ctx, tuned(j.talk.hear(ctx, emit)))
 }
 
 // list prints all, or nothing: half a List would look like a whole one.

@@ -24,6 +24,8 @@ type entry struct {
 	uid             types.UID
 	resourceVersion string
 	epoch           uint32
+	// unsure: it was about to be told when an earlier run was ended.
+	unsure bool
 }
 
 // observation is one sight of one object.
@@ -44,7 +46,7 @@ type observation struct {
 
 // observe returns what has to be told after o: at most two events, in order.
 //
-//	unknown object                  ADDED
+//	unknown object, or unsure       ADDED
 //	newer                           MODIFIED
 //	newer, with another UID         DELETED (what is known of the old one), ADDED
 //	the same or older               nothing
@@ -57,13 +59,16 @@ func (l *ledger) observe(o observation) []Event {
 	if o.deleted {
 		return l.observeDeletion(o, known, told)
 	}
+	if known.unsure && known.uid == o.object.UID() {
+		told = false
+	}
 	if told && !newer(o.object.ResourceVersion(), known.resourceVersion) &&
 		(!o.listed || o.object.ResourceVersion() == known.resourceVersion) {
 		known.epoch = l.epoch
 		l.told[key] = known
 		return nil
 	}
-	l.told[key] = entry{o.object.UID(), o.object.ResourceVersion(), l.epoch}
+	l.told[key] = entry{uid: o.object.UID(), resourceVersion: o.object.ResourceVersion(), epoch: l.epoch}
 	added := Event{Type: Added, Object: o.object, Initial: o.initial}
 	switch {
 	case !told:

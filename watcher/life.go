@@ -93,6 +93,7 @@ func (t *target) poke() { signal(t.poked) }
 func (t *target) gone() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tellOwedLocked()
 	t.ledger.begin()
 	t.tell(t.ledger.sweep())
 	t.markLocked(Event{Type: Gone})

@@ -13,6 +13,10 @@ type Told struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
+	// Unsure: that run was ended while it told that the object had been added, and
+	// the reader may have got that or not. Of several with one name, each comes
+	// after those that it took the place of; their deletion is as unsure.
+	Unsure bool
 }
 
 // Past knows what earlier runs told their reader about a target. It hands each
@@ -28,11 +32,20 @@ func (t *target) carryOn(past Past) error {
 	}
 	complete, err := past(t.Target, func(o Told) {
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
-		t.ledger.told[key] = entry{uid: o.UID, resourceVersion: o.ResourceVersion}
+		if known, told := t.ledger.told[key]; told {
+			t.owed = append(t.owed, t.ledger.lost(key, known, Object{}))
+		}
+		t.ledger.told[key] = entry{uid: o.UID, resourceVersion: o.ResourceVersion, unsure: o.Unsure}
 	})
 	if err != nil {
 		return fmt.Errorf("read what was told about %s: %w", t.Resource().GroupResource(), err)
 	}
 	t.carriedOn = complete
 	return nil
+}
+
+// tellOwedLocked tells the deletions that an earlier run may not have told.
+func (t *target) tellOwedLocked() {
+	t.tell(t.owed)
+	t.owed = nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -22,7 +23,7 @@ func past(complete bool, events ...Event) Past {
 		case e.Type == Deleted:
 			delete(told, o.key())
 		default:
-			told[o.key()] = Told{o.Namespace(), o.Name(), o.UID(), o.ResourceVersion()}
+			told[o.key()] = Told{Namespace: o.Namespace(), Name: o.Name(), UID: o.UID(), ResourceVersion: o.ResourceVersion()}
 		}
 	}
 	return func(_ Target, take func(Told)) (bool, error) {
@@ -226,5 +227,63 @@ func TestPastError(t *testing.T) {
 	err := w.Run(t.Context(), func(Event) error { return fmt.Errorf("it tells something") })
 	if !errors.Is(err, unreadable) {
 		t.Error(err)
+	}
+}
+
+// TestPastUnsure: an earlier run was killed while it told what it had found. What
+// the reader may not have got is told again, deletions first.
+func TestPastUnsure(t *testing.T) {
+	r := newRoom(t, cluster)
+	r.create("added")
+	r.create("recreated")
+	r.create("other")
+	there := map[string]Object{}
+	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	w.stop()
+	for _, e := range w.events {
+		if !e.Type.IsMark() {
+			there[e.Object.Name()] = e.Object
+		}
+	}
+	said := func(name string, unsure bool, uid types.UID) Told {
+		told := Told{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
+		if o := there[name]; uid == "" {
+			told.UID, told.ResourceVersion = o.UID(), o.ResourceVersion()
+		}
+		return told
+	}
+	w = watchWith(t, Options{
+		Config: r.config, Targets: []Target{r.target()},
+		Past: func(_ Target, take func(Told)) (bool, error) {
+			for _, o := range []Told{
+				said("added", true, ""),
+				said("other", true, "before"),
+				said("recreated", true, "before"), said("recreated", true, ""),
+				said("vanished", true, "one"),
+				said("vanished-twice", true, "one"), said("vanished-twice", true, "two"),
+			} {
+				take(o)
+			}
+			return true, nil
+		},
+	})
+	w.await("SYNCED", 1)
+	w.stop()
+	want := []string{
+		"DELETED unknown recreated before", "DELETED unknown vanished-twice one",
+		"ADDED added", "DELETED unknown other before", "ADDED other", "ADDED recreated",
+		"DELETED unknown vanished one", "DELETED unknown vanished-twice two", "SYNCED",
+	}
+	var got []string
+	for i, line := range w.lines() {
+		line, _, _ = strings.Cut(line, "=")
+		if e := w.events[i]; e.Type == Deleted {
+			line += " " + string(e.Object.UID())
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

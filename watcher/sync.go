@@ -17,6 +17,7 @@ func (t *target) previewsLocked() bool { return t.first || !t.options.KeepConten
 func (t *target) preview(o Object, kind watch.EventType, held int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tellOwedLocked()
 	t.observeLocked(observation{
 		object:  o,
 		deleted: kind == watch.Deleted,
@@ -42,6 +43,7 @@ func (t *target) beginSync() {
 func (t *target) endSync(resourceVersion string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tellOwedLocked()
 	if t.previewsLocked() {
 		t.tell(t.ledger.sweep())
 	}

@@ -40,6 +40,8 @@ type target struct {
 	first bool
 	// carriedOn: an earlier run has told all that existed at its start.
 	carriedOn bool
+	// owed are deletions to be told before anything else.
+	owed []Event
 	// cargo is on its way to the handler, beside the informer.
 	cargo map[cargoKey]cargo
 	// settled: the sync of the present session is over, and has been told.

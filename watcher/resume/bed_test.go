@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -61,38 +62,80 @@ func openMine(t testing.TB, path string) *File {
 
 func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "state") }
 
-// deaf is a reader that takes everything.
-var deaf = struct {
-	next  func(watcher.Event) error
-	flush func() error
-}{func(watcher.Event) error { return nil }, func() error { return nil }}
-
-func unexpected(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
-
 // tell opens the file at path, records events of a target, and closes it.
 func tell(t testing.TB, path string, target watcher.Target, events ...string) {
 	t.Helper()
 	f := openMine(t, path)
-	r := f.Record(deaf.next, deaf.flush, unexpected(t))
-	for _, text := range events {
-		if err := r.Emit(event(t, target, text)); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(r.Close(), f.Close()); err != nil {
+	r := newReader(t, f)
+	r.tell(target, events...)
+	if err := errors.Join(r.recorder.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// told returns what the file has about a target, as NAME/UID/RESOURCEVERSION.
+// reader prints to a Recorder, and is what it writes to.
+type reader struct {
+	t           testing.TB
+	recorder    *Recorder
+	emit        func(watcher.Event) error
+	flush       func() error
+	got, failed chan string
+	// refuse, if not nil, is the error of the next write.
+	refuse atomic.Pointer[error]
+	// onWrite, if not nil, is called first at each write.
+	onWrite func()
+}
+
+func newReader(t testing.TB, f *File) *reader {
+	r := &reader{t: t, got: make(chan string, 1000), failed: make(chan string, 1)}
+	r.recorder = f.Record(r, func(err error) { r.failed <- err.Error() })
+	r.emit, r.flush = r.recorder.Stage(r.print, func() error { return nil })
+	return r
+}
+
+func (r *reader) Write(text []byte) (int, error) {
+	if r.onWrite != nil {
+		r.onWrite()
+	}
+	if err := r.refuse.Load(); err != nil {
+		return 0, *err
+	}
+	r.got <- string(text)
+	return len(text), nil
+}
+
+func (r *reader) print(e watcher.Event) error {
+	if e.Type.IsMark() {
+		return nil
+	}
+	_, err := fmt.Fprintf(r.recorder, "%s %s\n", e.Type, e.Object.Name())
+	return err
+}
+
+// tell emits and flushes events, one by one.
+func (r *reader) tell(target watcher.Target, events ...string) {
+	r.t.Helper()
+	for _, text := range events {
+		if err := r.emit(event(r.t, target, text)); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := r.flush(); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// told returns what the file has about a target, as NAME/UID/RESOURCEVERSION,
+// with a question mark where that is unsure.
 func told(t testing.TB, f *File, target watcher.Target) (objects []string, complete bool) {
 	t.Helper()
 	found := map[string]bool{}
 	complete, err := f.Past(target, func(o watcher.Told) {
-		found[fmt.Sprintf("%s/%s/%s", o.Name, o.UID, o.ResourceVersion)] = true
+		text := fmt.Sprintf("%s/%s/%s", o.Name, o.UID, o.ResourceVersion)
+		if o.Unsure {
+			text += "?"
+		}
+		found[text] = true
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,23 +2,33 @@
 // run of dwatch carries on from there: it is the ledger of package watcher, in a
 // file.
 //
-//	file -> watcher.Options.Past          what earlier runs told
-//	emit -> Recorder -> next, flush       what this one tells
-//	           \-> writer -> file         about once a second
+//	file -> watcher.Options.Past                     what earlier runs told
+//	emit -> Recorder -> next -> Recorder.Write       what this one tells
+//	            \_______ batches _______/
+//	                        |
+//	                      writer -> file, output     each after the other
 //
 // # Contract
 //
-// At least once: what is recorded has left the process before. A process that is
-// killed at any instant leaves a file that lacks at most what was told in the
-// last moments, about a second; that is told again. What was hidden by next
-// counts as told.
+// At least once: of a process that is killed at any instant, each line that it
+// had to tell is told by it or by the next one. The file is behind the output,
+// never ahead, by a second of time at most: those lines are told again. Only that
+// an object is about to be told as ADDED is in the file before; so its deletion
+// will be told, whatever comes between. It may then be told of an object whose
+// ADDED the reader never got.
+//
+// What is hidden by next counts as told.
 //
 // Content: of each object its namespace, name, UID and resourceVersion, about
 // 100 bytes; never what it holds.
 //
 // Locking: one process at a time has the file.
 //
-// Blocking: the stream does not wait for the disk, unless the disk falls some
-// thousand objects behind. An error of the disk ends the run: nothing goes on
-// unrecorded.
+// Blocking: the stream waits only when the disk or the reader falls some thousand
+// events, or a megabyte of text, behind. What is printed waits for the disk where
+// it tells of a new object: all that has gathered meanwhile, for one commit. An
+// error of the disk ends the run: nothing goes on unrecorded.
+//
+// Durability: what is recorded is synced to the disk, and the file stays sound
+// when the machine loses power. Whether the output does is its own affair.
 package resume

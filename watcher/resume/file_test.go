@@ -194,14 +194,14 @@ func fill(t testing.TB, path string) []string {
 	f := openMine(t, path)
 	defer f.Close()
 	for len(events) > 0 { // in several commits, which leave free pages
-		r := f.Record(deaf.next, deaf.flush, unexpected(t))
+		r := newReader(t, f)
 		for _, e := range events[:100] {
-			if err := r.Emit(event(t, pods, e)); err != nil {
+			if err := r.emit(event(t, pods, e)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.Flush()
-		if err := r.Close(); err != nil {
+		r.flush()
+		if err := r.recorder.Close(); err != nil {
 			t.Fatal(err)
 		}
 		events = events[100:]

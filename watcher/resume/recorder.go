@@ -1,60 +1,66 @@
 package resume
 
 import (
+	"io"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher"
 )
 
-// maxUnflushed is how many events are emitted before a stream that never pauses
-// is flushed.
-const maxUnflushed = 1024
-
-// Recorder is a stage of the stream: it records what has been told once that has
-// left the process. Emit and Flush are called from one goroutine.
+// Recorder is a stage of the stream: it knows what has been told. It is also
+// what the printer writes to, and hands the text on when the file is ready for
+// it. Its methods are called from one goroutine.
 type Recorder struct {
-	next      func(watcher.Event) error
-	flush     func() error
-	saved     map[identity]*saved
-	unflushed []change
-	writer    *writer
+	saved  map[identity]*saved
+	writer *writer
+	// What has come since the last flush.
+	text    []byte
+	changes []change
 }
 
-// Record returns a stage that hands each event to next. flush writes out what
-// next has kept back; when it returns, the events before are told. failed is
-// called, once and from another goroutine, when the file can't be written.
-func (f *File) Record(next func(watcher.Event) error, flush func() error, failed func(error)) *Recorder {
-	return &Recorder{next: next, flush: flush, saved: f.saved, writer: startWriter(f, failed)}
+// Record returns a Recorder that writes to out from a goroutine of its own.
+// failed is called from there, once, when out or the file can't be written.
+func (f *File) Record(out io.Writer, failed func(error)) *Recorder {
+	return &Recorder{saved: f.saved, writer: startWriter(f, out, failed)}
 }
 
-// Emit hands e on. It may flush.
-func (r *Recorder) Emit(e watcher.Event) error {
-	if err := r.next(e); err != nil {
+// Write takes a text. It goes out at the next flush.
+func (r *Recorder) Write(text []byte) (int, error) {
+	r.text = append(r.text, text...)
+	return len(text), nil
+}
+
+// Stage puts the Recorder around a stage: next prints an event, in the end to
+// Write, and flush hands to Write what next has kept back. The returned flush
+// waits only where the disk or the reader is far behind. An error of out or of
+// the file comes with one of the later calls.
+func (r *Recorder) Stage(next func(watcher.Event) error, flush func() error) (func(watcher.Event) error, func() error) {
+	all := func() error {
+		if err := flush(); err != nil {
+			return err
+		}
+		err := r.writer.put(r.text, r.changes)
+		r.text = r.text[:0]
+		clear(r.changes)
+		r.changes = r.changes[:0]
 		return err
 	}
-	r.note(e)
-	if len(r.unflushed) < maxUnflushed {
-		return nil
+	emit := func(e watcher.Event) error {
+		if err := next(e); err != nil {
+			return err
+		}
+		r.note(e)
+		if len(r.changes) < flushChanges && len(r.text) < flushText {
+			return nil
+		}
+		return all() // a stream that never pauses
 	}
-	return r.Flush()
+	return emit, all
 }
 
-// Flush writes out what has been emitted, and has it recorded. It waits for the
-// disk only if that is far behind. After an error nothing more is recorded.
-func (r *Recorder) Flush() error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	if len(r.unflushed) == 0 {
-		return r.writer.failure()
-	}
-	err := r.writer.put(r.unflushed)
-	clear(r.unflushed)
-	r.unflushed = r.unflushed[:0]
-	return err
-}
-
-// Close returns when all that was flushed is on disk, or the error why it is not.
+// Close returns when all that was flushed has been written and recorded, or the
+// error why it has not.
 func (r *Recorder) Close() error { return r.writer.close() }
 
 // note adds what e tells to what is to be recorded.
@@ -62,19 +68,15 @@ func (r *Recorder) note(e watcher.Event) {
 	switch {
 	case e.Type == watcher.Synced:
 		r.target(e.Target, true)
-	case e.Type.IsMark():
-	case e.Type == watcher.Deleted:
-		r.add(change{target: r.target(e.Target, false), key: encodeKey(e.Object.Namespace(), e.Object.Name())})
-	default:
-		r.add(change{
+	case !e.Type.IsMark():
+		r.changes = append(r.changes, change{
 			target: r.target(e.Target, false),
+			kind:   e.Type,
 			key:    encodeKey(e.Object.Namespace(), e.Object.Name()),
-			value:  encodeValue(e.Object.UID(), e.Object.ResourceVersion()),
+			state:  newState(e.Object.UID(), e.Object.ResourceVersion()),
 		})
 	}
 }
-
-func (r *Recorder) add(c change) { r.unflushed = append(r.unflushed, c) }
 
 // target returns the target in the file, and has written what is new about it.
 func (r *Recorder) target(t watcher.Target, synced bool) *saved {
@@ -90,7 +92,7 @@ func (r *Recorder) target(t watcher.Target, synced bool) *saved {
 	now := describe(t)
 	now.Synced = synced || s.about.Synced
 	s.about = now
-	r.add(change{target: s, about: &now})
+	r.changes = append(r.changes, change{target: s, about: &now})
 	return s
 }
 

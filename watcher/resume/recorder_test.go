@@ -3,7 +3,8 @@ package resume
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,123 +73,189 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// Nothing is recorded before it has left the process.
-func TestOnlyWhatLeft(t *testing.T) {
-	no := errors.New("no")
-	for name, run := range map[string]func(t *testing.T, f *File) *Recorder{
-		"not flushed": func(t *testing.T, f *File) *Recorder {
-			r := f.Record(deaf.next, deaf.flush, unexpected(t))
-			r.Emit(event(t, pods, "ADDED a/1/1"))
-			return r
-		},
-		"not printed": func(t *testing.T, f *File) *Recorder {
-			r := f.Record(func(watcher.Event) error { return no }, deaf.flush, unexpected(t))
-			if err := r.Emit(event(t, pods, "ADDED a/1/1")); !errors.Is(err, no) {
-				t.Error(err)
-			}
-			r.Flush()
-			return r
-		},
-		"flushed in vain": func(t *testing.T, f *File) *Recorder {
-			r := f.Record(deaf.next, func() error { return no }, unexpected(t))
-			r.Emit(event(t, pods, "ADDED a/1/1"))
-			if err := r.Flush(); !errors.Is(err, no) {
-				t.Error(err)
-			}
-			return r
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := newPath(t)
-			f := openMine(t, path)
-			if err := errors.Join(run(t, f).Close(), f.Close()); err != nil {
-				t.Fatal(err)
-			}
-			if got, _ := toldAt(t, path, pods); len(got) > 0 {
-				t.Errorf("recorded: %s", got)
-			}
-		})
-	}
-}
-
-// A stream that never pauses is flushed all the same, and what is recorded has
-// always been flushed before.
-func TestBusyStream(t *testing.T) {
+// The file knows of an ADDED before it leaves the process, and what has been told
+// only after that. What it has is looked at where the process might be killed.
+func TestOrder(t *testing.T) {
 	path := newPath(t)
+	tell(t, path, pods, "ADDED changed/1/1", "ADDED deleted/2/2", "ADDED recreated/3/3", "SYNCED")
 	f := openMine(t, path)
-	printed, flushed := 0, 0
-	next := func(watcher.Event) error { printed++; return nil }
-	flush := func() error { flushed = printed; return nil }
-	r := f.Record(next, flush, unexpected(t))
-	for i := range 3*maxUnflushed + 1 {
-		if err := r.Emit(event(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
+	r := newReader(t, f)
+	now := func() []string {
+		got, _ := told(t, f, pods)
+		return got
+	}
+	before := now()
+	var atWrite [][]string
+	r.onWrite = func() { atWrite = append(atWrite, now()) }
+	for _, text := range []string{"MODIFIED changed/1/4", "DELETED deleted/2/5", "DELETED recreated/3/6", "ADDED recreated/7/7", "ADDED new/8/8"} {
+		if err := r.emit(event(t, pods, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if printed-flushed >= maxUnflushed {
-		t.Errorf("%d flushed of %d", flushed, printed)
+	if diff := cmp.Diff(before, now()); diff != "" {
+		t.Errorf("not flushed: %s", diff)
 	}
-	if err := errors.Join(r.Close(), f.Close()); err != nil {
+	if err := r.flush(); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := toldAt(t, path, pods); len(got) != flushed {
-		t.Errorf("%d recorded, %d flushed", len(got), flushed)
+	text := <-r.got
+	if want := "MODIFIED changed\nDELETED deleted\nDELETED recreated\nADDED recreated\nADDED new\n"; text != want {
+		t.Errorf("%q", text)
+	}
+	r.tell(pods, "ADDED next/9/9")
+	if err := r.recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"changed/1/1", "deleted/2/2", "new/8/8?", "recreated/3/3?", "recreated/7/7?"}; !cmp.Equal(atWrite[0], want) {
+		t.Errorf("at the first write: %s", atWrite[0])
+	}
+	if want := []string{"changed/1/4", "new/8/8", "next/9/9?", "recreated/7/7"}; !cmp.Equal(atWrite[1], want) {
+		t.Errorf("at the second write: %s", atWrite[1])
+	}
+	if want := []string{"changed/1/4", "new/8/8", "next/9/9", "recreated/7/7"}; !cmp.Equal(now(), want) {
+		t.Errorf("after all: %s", now())
+	}
+	f.Close()
+}
+
+// What is refused by the reader is not recorded as told.
+func TestRefused(t *testing.T) {
+	path := newPath(t)
+	tell(t, path, pods, "ADDED changed/1/1", "ADDED deleted/2/2", "ADDED recreated/3/3", "SYNCED")
+	f := openMine(t, path)
+	r := newReader(t, f)
+	r.tell(pods, "MODIFIED changed/1/4")
+	<-r.got
+	no := errors.New("no")
+	r.refuse.Store(&no)
+	for _, text := range []string{"MODIFIED changed/1/5", "DELETED deleted/2/6", "DELETED recreated/3/7", "ADDED recreated/8/8", "ADDED new/9/9"} {
+		if err := r.emit(event(t, pods, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.flush(); err != nil {
+		t.Fatal(err)
+	}
+	<-r.failed
+	if err := r.flush(); !errors.Is(err, no) {
+		t.Error(err)
+	}
+	if err := r.recorder.Close(); !errors.Is(err, no) {
+		t.Error(err)
+	}
+	f.Close()
+	got, _ := toldAt(t, path, pods)
+	if want := []string{"changed/1/4", "deleted/2/2", "new/9/9?", "recreated/3/3?", "recreated/8/8?"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", got)
+	}
+	// The next run tells the deletion first: then it is sure, and the rest is not.
+	tell(t, path, pods, "DELETED recreated/3/7")
+	got, _ = toldAt(t, path, pods)
+	if want := []string{"changed/1/4", "deleted/2/2", "new/9/9?", "recreated/8/8?"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", got)
+	}
+	tell(t, path, pods, "ADDED recreated/8/8", "DELETED new/9/9")
+	got, _ = toldAt(t, path, pods)
+	if want := []string{"changed/1/4", "deleted/2/2", "recreated/8/8"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", got)
 	}
 }
 
-// What the disk refuses ends the run.
-func TestWriteFails(t *testing.T) {
-	f := openMine(t, newPath(t))
-	failed := make(chan error, 1)
-	r := f.Record(deaf.next, deaf.flush, func(err error) { failed <- err })
-	f.db.Close()
-	r.Emit(event(t, pods, "ADDED a/1/1"))
-	if err := r.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	err := <-failed
-	if err == nil || !slices.Contains([]error{r.Flush()}, err) || r.Close() != err {
-		t.Error(err, r.Flush(), r.Close())
-	}
-}
-
-// While the disk is busy the stream goes on, up to a bound, and then waits.
-func TestSlowDisk(t *testing.T) {
+// What can't be printed is not recorded.
+func TestNotPrinted(t *testing.T) {
 	path := newPath(t)
 	f := openMine(t, path)
-	r := f.Record(deaf.next, deaf.flush, unexpected(t))
+	no := errors.New("no")
+	recorder := f.Record(io.Discard, func(error) {})
+	emit, flush := recorder.Stage(func(watcher.Event) error { return no }, func() error { return nil })
+	if err := emit(event(t, pods, "ADDED a/1/1")); !errors.Is(err, no) {
+		t.Error(err)
+	}
+	if err := errors.Join(flush(), recorder.Close(), f.Close()); err != nil {
+		t.Error(err)
+	}
+	if got, _ := toldAt(t, path, pods); len(got) > 0 {
+		t.Errorf("recorded: %s", got)
+	}
+}
+
+// A stream that never pauses is flushed all the same.
+func TestBusyStream(t *testing.T) {
+	f := openMine(t, newPath(t))
+	r := newReader(t, f)
+	for i := range 3*flushChanges + 1 {
+		if err := r.emit(event(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(r.recorder.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	close(r.got)
+	lines := 0
+	for text := range r.got {
+		lines += strings.Count(text, "\n")
+	}
+	if lines <= 2*flushChanges {
+		t.Errorf("%d lines written", lines)
+	}
+}
+
+// What the disk refuses ends the run, and is not written to the reader.
+func TestWriteFails(t *testing.T) {
+	f := openMine(t, newPath(t))
+	r := newReader(t, f)
+	f.db.Close()
+	r.tell(pods, "ADDED a/1/1")
+	err := <-r.failed
+	if !strings.HasPrefix(err, "write state file ") {
+		t.Error(err)
+	}
+	if flushed, closed := r.flush(), r.recorder.Close(); flushed == nil || closed == nil || flushed.Error() != err || closed.Error() != err {
+		t.Error(err, flushed, closed)
+	}
+	if len(r.got) > 0 {
+		t.Errorf("written: %s", <-r.got)
+	}
+}
+
+// While disk or reader are busy the stream goes on, up to a bound, and then waits.
+func TestBound(t *testing.T) {
+	path := newPath(t)
+	f := openMine(t, path)
+	r := newReader(t, f)
 	busy, err := f.db.Begin(true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const all = 2*maxWaiting + writeSoon
+	const all = 4 * maxChanges
 	emitted := make(chan int, all)
 	done := make(chan error)
 	go func() {
 		for i := range all {
-			if err := r.Emit(event(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
+			if err := r.emit(event(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
 				done <- err
 				return
 			}
 			emitted <- i
 		}
-		done <- r.Flush()
+		done <- r.flush()
 	}()
-	for range maxWaiting {
+	for range maxChanges {
 		<-emitted
 	}
-	r.writer.mu.Lock()
-	if n := len(r.writer.waiting); n > maxWaiting+maxUnflushed {
+	r.recorder.writer.mu.Lock()
+	if n := len(r.recorder.writer.waiting.changes); n > maxChanges+flushChanges {
 		t.Errorf("%d wait", n)
 	}
-	r.writer.mu.Unlock()
+	r.recorder.writer.mu.Unlock()
 	select {
 	case <-done:
 		t.Error("it does not wait for the disk")
 	default:
 	}
 	busy.Rollback()
-	if err := errors.Join(<-done, r.Close(), f.Close()); err != nil {
+	if err := errors.Join(<-done, r.recorder.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := toldAt(t, path, pods); len(got) != all {

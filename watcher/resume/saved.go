@@ -64,6 +64,9 @@ func (a about) target() watcher.Target {
 type saved struct {
 	key   []byte
 	about about
+	// any: something was told about it that is not deleted, as of the opening of
+	// the file.
+	any bool
 }
 
 var (
@@ -85,7 +88,7 @@ func readSaved(tx *bolt.Tx) (map[identity]*saved, error) {
 			return damaged(err)
 		}
 		found[identify(s.about.target())] = s
-		return s.read(tx, func(watcher.Told) {})
+		return s.read(tx, func(watcher.Told) { s.any = true })
 	})
 	return found, err
 }
@@ -97,11 +100,12 @@ func (s *saved) read(tx *bolt.Tx, take func(watcher.Told)) error {
 		return nil
 	}
 	return objects.ForEach(func(key, value []byte) error {
-		told, err := decode(key, value)
-		if err != nil {
-			return err
+		namespace, name, isKey := decodeKey(key)
+		e, isEntry := decodeEntry(value)
+		if !isKey || !isEntry {
+			return damaged(fmt.Sprintf("at %q", key))
 		}
-		take(told)
+		e.tells(namespace, name, take)
 		return nil
 	})
 }
@@ -115,9 +119,9 @@ func (f *File) Past(t watcher.Target, take func(watcher.Told)) (complete bool, e
 	return s.about.Synced, f.db.View(func(tx *bolt.Tx) error { return s.read(tx, take) })
 }
 
-// Orphans returns the targets in the file that are not among present, in no
-// order: what was told about them is not told on. Their mappings are those of
-// the last run.
+// Orphans returns the targets of which the file has objects and that are not
+// among present, in no order: what was told about them is not told on. Their
+// mappings are those of the last run.
 func (f *File) Orphans(present []watcher.Target) []watcher.Target {
 	here := map[identity]bool{}
 	for _, t := range present {
@@ -125,7 +129,7 @@ func (f *File) Orphans(present []watcher.Target) []watcher.Target {
 	}
 	var orphans []watcher.Target
 	for i, s := range f.saved {
-		if !here[i] {
+		if s.any && !here[i] {
 			orphans = append(orphans, s.about.target())
 		}
 	}

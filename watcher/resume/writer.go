@@ -1,53 +1,68 @@
 package resume
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 const (
-	// writeInterval is how long a change may wait for others: each commit costs
-	// two syncs of the disk, whatever its size.
-	writeInterval = time.Second
-	// writeSoon is how many changes wait for no more.
-	writeSoon = 8 << 10
-	// maxWaiting is how many changes may wait while the disk is busy.
-	maxWaiting = 32 << 10
+	// commitInterval is the time between commits of what has been told: each
+	// costs two syncs of the disk, whatever its size.
+	commitInterval = time.Second
+	// commitSoon is how many changes do not wait for that.
+	commitSoon = 8 << 10
+	// A stream is flushed after so many changes, or bytes of text, at the latest.
+	flushChanges = 1024
+	flushText    = 256 << 10
+	// So much may wait for the writer.
+	maxChanges = 8 << 10
+	maxText    = 1 << 20
 )
 
-// change is one step of what the file holds.
-type change struct {
-	target *saved
-	about  *about // of the target itself; else of an object:
-	key    []byte
-	value  []byte // nil: it is deleted
-}
-
-// writer commits changes from a goroutine of its own.
+// writer writes text and file, each after the other, from a goroutine of its own:
+//
+//  1. the file: these objects are about to be told as ADDED
+//  2. the text
+//  3. the file: all that is told, together with the next first step, or soon
+//
+// Without the first step, the deletion of an object would be lost that was told
+// just before the process was killed, and is no more when the next one starts:
+// nothing would know of it. Where there is no ADDED in the text, it is left out.
 type writer struct {
 	file    *File
+	out     io.Writer
 	failed  func(error)
 	closing chan struct{}
 	ended   chan struct{}
-	// Signals, of which one may be pending: there is something to write, there is
-	// much to write, there is room again.
-	some, much, room chan struct{}
+	// Signals, of which one may be pending: there is something to write, and there
+	// is room again.
+	some, room chan struct{}
 
 	mu      sync.Mutex
-	waiting []change
+	waiting batch
 	err     error
+
+	// told has been written out, and is not in the file yet.
+	told      []change
+	committed time.Time
+	// spare is the batch before, whose memory is used again.
+	spare batch
 }
 
-func startWriter(f *File, failed func(error)) *writer {
+// batch is text, and what it tells.
+type batch struct {
+	text    []byte
+	changes []change
+}
+
+func startWriter(f *File, out io.Writer, failed func(error)) *writer {
 	w := &writer{
-		file: f, failed: failed,
+		file: f, out: out, failed: failed,
 		closing: make(chan struct{}), ended: make(chan struct{}),
-		some: make(chan struct{}, 1), much: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		some: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	go w.run()
 	return w
@@ -60,131 +75,117 @@ func signal(c chan struct{}) {
 	}
 }
 
-// put has changes written, in order. It waits while too many others do.
-func (w *writer) put(changes []change) error {
-	for {
-		w.mu.Lock()
-		if w.err != nil || len(w.waiting) < maxWaiting {
-			break
-		}
+// put has text written, and changes after it. It keeps neither. It waits while
+// too much else does.
+func (w *writer) put(text []byte, changes []change) error {
+	w.mu.Lock()
+	for w.err == nil && (len(w.waiting.changes) >= maxChanges || len(w.waiting.text) >= maxText) {
 		w.mu.Unlock()
 		select {
 		case <-w.room:
 		case <-w.ended:
 		}
+		w.mu.Lock()
 	}
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return w.err
 	}
-	w.waiting = append(w.waiting, changes...)
-	signal(w.some)
-	if len(w.waiting) >= writeSoon {
-		signal(w.much)
+	if len(text) > 0 || len(changes) > 0 {
+		w.waiting.text = append(w.waiting.text, text...)
+		w.waiting.changes = append(w.waiting.changes, changes...)
+		signal(w.some)
 	}
 	return nil
 }
 
+func (w *writer) take() batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := w.waiting
+	w.waiting = batch{w.spare.text[:0], w.spare.changes[:0]}
+	w.spare = b
+	signal(w.room)
+	return b
+}
+
 func (w *writer) run() {
 	defer close(w.ended)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
 	for closing := false; !closing; {
 		select {
 		case <-w.some:
-		case <-w.closing:
-		}
-		timer.Reset(writeInterval)
-		select {
-		case <-timer.C:
-		case <-w.much:
+		case <-due.C:
 		case <-w.closing:
 			closing = true
 		}
-		if err := w.write(); err != nil {
-			w.failed(err)
+		err := w.tell(w.take())
+		if err == nil && (closing || len(w.told) >= commitSoon || time.Since(w.committed) >= commitInterval) {
+			err = w.commit(nil)
+		}
+		if err != nil {
+			w.fail(err)
 			return
+		}
+		if len(w.told) > 0 {
+			due.Reset(commitInterval - time.Since(w.committed))
 		}
 	}
 }
 
-// write commits what is waiting.
-func (w *writer) write() error {
-	w.mu.Lock()
-	changes := w.waiting
-	w.waiting = nil
-	w.mu.Unlock()
-	signal(w.room)
-	if len(changes) == 0 {
-		return nil
+// tell writes b out, once the file knows of what is new in it.
+func (w *writer) tell(b batch) error {
+	var added []change
+	for _, c := range b.changes {
+		if c.isAdded() {
+			added = append(added, c)
+		}
 	}
-	err := w.file.commit(changes)
-	if err == nil {
-		return nil
+	if len(added) > 0 {
+		if err := w.commit(added); err != nil {
+			return err
+		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.err = fmt.Errorf("write state file %s: %w", w.file.path, err)
-	return w.err
+	if len(b.text) > 0 {
+		if _, err := w.out.Write(b.text); err != nil {
+			return err
+		}
+	}
+	w.told = append(w.told, b.changes...)
+	return nil
 }
 
-func (w *writer) failure() error {
+// commit writes to the file what has been told, and what is about to be.
+func (w *writer) commit(announced []change) error {
+	told := w.told
+	w.told, w.committed = nil, time.Now()
+	if len(told) == 0 && len(announced) == 0 {
+		return nil
+	}
+	if err := w.file.commit(told, announced); err != nil {
+		return fmt.Errorf("write state file %s: %w", w.file.path, err)
+	}
+	return nil
+}
+
+// fail ends the writer. What has been told is still recorded, where that is
+// possible.
+func (w *writer) fail(err error) {
+	if failed := w.commit(nil); failed != nil {
+		err = errors.Join(err, failed)
+	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
+	w.err = err
+	w.mu.Unlock()
+	w.failed(err)
 }
 
 // close writes what is left.
 func (w *writer) close() error {
 	close(w.closing)
 	<-w.ended
-	return w.failure()
-}
-
-// commit writes changes all together or not at all, and syncs them to the disk.
-func (f *File) commit(changes []change) error {
-	return f.db.Update(func(tx *bolt.Tx) error {
-		targets, err := tx.CreateBucketIfNotExists(targetsBucket)
-		if err != nil {
-			return err
-		}
-		objects := map[*saved]*bolt.Bucket{}
-		for _, c := range changes {
-			if c.about != nil {
-				err = c.target.write(targets, c.about)
-			} else {
-				err = c.apply(targets, objects)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (s *saved) write(targets *bolt.Bucket, a *about) error {
-	text, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	b, err := targets.CreateBucketIfNotExists(s.key)
-	if err != nil {
-		return err
-	}
-	_, err = b.CreateBucketIfNotExists(objectsBucket)
-	return errors.Join(err, b.Put(aboutKey, text))
-}
-
-func (c change) apply(targets *bolt.Bucket, objects map[*saved]*bolt.Bucket) error {
-	b := objects[c.target]
-	if b == nil {
-		b = targets.Bucket(c.target.key).Bucket(objectsBucket)
-		b.FillPercent = 0.9 // they come in the order of their keys, at first
-		objects[c.target] = b
-	}
-	if c.value == nil {
-		return b.Delete(c.key)
-	}
-	return b.Put(c.key, c.value)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }

@@ -1,0 +1,105 @@
+package resume
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"dwatch/watcher"
+)
+
+// change is one step of what the file holds.
+type change struct {
+	target *saved
+	about  *about // of the target itself; else of an object:
+	kind   watcher.Type
+	key    []byte
+	state  state
+}
+
+func (c change) isAdded() bool { return c.about == nil && c.kind == watcher.Added }
+
+// commit writes all changes or none, and syncs them to the disk: those that told
+// brings have been told; announced are about to be.
+func (f *File) commit(told, announced []change) error {
+	return f.db.Update(func(tx *bolt.Tx) error {
+		targets, err := tx.CreateBucketIfNotExists(targetsBucket)
+		if err != nil {
+			return err
+		}
+		p := pages{targets, map[*saved]*bolt.Bucket{}}
+		for _, c := range told {
+			if err := p.apply(c, c.told); err != nil {
+				return err
+			}
+		}
+		for _, c := range announced {
+			if err := p.apply(c, c.announced); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// told is what becomes of e when the change has been told.
+func (c change) told(e entry) entry {
+	if c.kind == watcher.Deleted {
+		return e.delete(c.state.uid())
+	}
+	return entry{states: []state{c.state}}
+}
+
+func (c change) announced(e entry) entry { return e.announce(c.state) }
+
+// pages are the targets in one transaction.
+type pages struct {
+	targets *bolt.Bucket
+	objects map[*saved]*bolt.Bucket
+}
+
+func (p pages) apply(c change, become func(entry) entry) error {
+	if c.about != nil {
+		return p.write(c.target, c.about)
+	}
+	b, err := p.objectsOf(c.target)
+	if err != nil {
+		return err
+	}
+	e, ok := decodeEntry(b.Get(c.key))
+	if !ok {
+		return damaged(fmt.Sprintf("at %q", c.key))
+	}
+	if e = become(e); len(e.states) == 0 {
+		return b.Delete(c.key)
+	}
+	return b.Put(c.key, e.encode())
+}
+
+func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
+	if b := p.objects[s]; b != nil {
+		return b, nil
+	}
+	target, err := p.targets.CreateBucketIfNotExists(s.key)
+	if err != nil {
+		return nil, err
+	}
+	b, err := target.CreateBucketIfNotExists(objectsBucket)
+	if err != nil {
+		return nil, err
+	}
+	b.FillPercent = 0.9 // they come in the order of their keys, at first
+	p.objects[s] = b
+	return b, nil
+}
+
+func (p pages) write(s *saved, a *about) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	b, err := p.targets.CreateBucketIfNotExists(s.key)
+	return errors.Join(err, b.Put(aboutKey, text))
+}
