@@ -34,6 +34,10 @@ type connection struct {
 
 func (c *connection) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "Path to the kubeconfig `FILE`")
+	// What discovery says is not kept on disk. It would save one round trip, and
+	// could be wrong without a 404 to show it: when a name has come to mean another
+	// resource, another version is preferred, a category has one member more, or a
+	// resource that was cluster-scoped lives in namespaces now.
 	f.String("cache-dir", "", "Without effect: dwatch keeps no cache in a `DIR`")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // ours takes several

@@ -12,8 +12,8 @@
 // Where several resources answer to a name, the core group wins, then the first
 // group in the server's own order, and in it the version the server prefers.
 //
-// A Mapper asks the server when it must and not otherwise: two requests for the
-// first name and none for the next ones. A fully qualified name, such as
+// A Mapper asks the server when it must and not otherwise: two requests, at the
+// same time, for the first name and none for the next ones. A fully qualified name, such as
 // deployments.v1.apps or pods.v1., takes one small request while nothing else is
 // known. It does not take none: that a name says resource, version and group
 // does not say kind and scope, and to guess the scope is to ask at a wrong URL.

@@ -28,12 +28,11 @@ type Mapper struct {
 	whole atomic.Bool
 }
 
-// New returns a Mapper for the server behind d. It makes no request. The
-// cheapest discovery is that of a *discovery.DiscoveryClient.
-func New(d discovery.DiscoveryInterfaceWithContext) *Mapper {
+// New returns a Mapper for the server behind d. It makes no request.
+func New(d *discovery.DiscoveryClient) *Mapper {
 	m := &Mapper{
 		server:   d,
-		cache:    memory.NewMemCacheClientWithContext(d),
+		cache:    memory.NewMemCacheClientWithContext(documents{d}),
 		turn:     make(chan struct{}, 1),
 		versions: make(map[schema.GroupVersion]*snapshot),
 	}
