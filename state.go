@@ -156,7 +156,7 @@ func (j *job) told(p *plan) string {
 	}
 	// Both have been parsed before.
 	if selector, err := labels.Parse(j.selector); err == nil && !selector.Empty() {
-		text += ", with labels " + selector.String()
+		text += ", with labels " + strings.ReplaceAll(selector.String(), "==", "=")
 	}
 	if selector, err := fields.ParseSelector(j.fieldSelector); err == nil && !selector.Empty() {
 		text += ", with fields " + selector.String()

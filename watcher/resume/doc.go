@@ -19,8 +19,8 @@
 //
 // What is hidden by next counts as told.
 //
-// Content: of each object its namespace, name, UID and resourceVersion, about
-// 100 bytes; never what it holds.
+// Content: of each object its namespace, name, UID and resourceVersion, less than
+// 200 bytes; never what it holds.
 //
 // Locking: one process at a time has the file.
 //
