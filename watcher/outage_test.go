@@ -93,17 +93,9 @@ func TestCutRelist(t *testing.T) {
 
 // addedThenGone is the event that tells of an object, which it then deletes.
 func (r *room) addedThenGone(name string) string {
-	u, err := r.configMaps().Get(r.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.t.Error(err)
-		return ""
-	}
-	raw, err := u.MarshalJSON()
-	if err != nil {
-		r.t.Error(err)
-	}
+	event := r.added(name)
 	r.delete(name)
-	return `{"type":"ADDED","object":` + strings.TrimSpace(string(raw)) + "}\n"
+	return event
 }
 
 // TestPassing404: the server did not know the resource for a moment. What

@@ -95,11 +95,6 @@ func slim(obj any) (any, error) {
 func (t *target) tweak(options *metav1.ListOptions) {
 	options.LabelSelector = t.options.LabelSelector
 	options.FieldSelector = t.fieldSelector()
-	if options.ResourceVersion == "0" {
-		// "0" is answered from the server's cache: as stale as it may be, and
-		// all in one piece. Unset asks for the present state, in pages.
-		options.ResourceVersion = ""
-	}
 }
 
 func (t *target) fieldSelector() string {

@@ -43,6 +43,10 @@ type stream struct {
 
 func newStream(r resourceWire, options metav1.ListOptions) *stream {
 	ctx, cancel := context.WithCancel(r.wire.ctx)
+	syncing := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if syncing {
+		options.ResourceVersion = "" // the present state, as for lists
+	}
 	return &stream{
 		resourceWire: r,
 		options:      options,
@@ -50,7 +54,7 @@ func newStream(r resourceWire, options metav1.ListOptions) *stream {
 		cancel:       cancel,
 		out:          make(chan watch.Event),
 		stopped:      make(chan struct{}),
-		syncing:      options.SendInitialEvents != nil && *options.SendInitialEvents,
+		syncing:      syncing,
 		from:         options.ResourceVersion,
 		backoff:      newBackoff(),
 	}

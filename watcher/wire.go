@@ -38,6 +38,11 @@ type wire struct {
 	// streams are the watches that were handed to the informer.
 	streams sync.WaitGroup
 
+	// whole: the pages of a list expired, and the informer's pager asks for all of
+	// it next. It takes what it gets then for all, and follows no continue token.
+	// Only List looks at it, of which there is one at a time.
+	whole bool
+
 	mu sync.Mutex
 	// cuts counts the syncs in a row that broke off.
 	cuts int
@@ -81,14 +86,21 @@ func (r resourceWire) Watch(_ context.Context, options metav1.ListOptions) (watc
 
 // List asks until it has an answer or the session ends. The error is one that
 // the informer has to act on, or the session's end.
+//
+// It asks for the present state, whatever the informer asks for. "0" would be
+// answered from the server's cache, as stale as it may be, and the last
+// resourceVersion that the informer saw with the state at just that version, if
+// in pages; the reader may have been told newer ones.
 func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	w := r.wire
 	if options.Continue == "" {
 		w.target.beginSync()
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
-	if options.Limit == 0 {
+	if options.Limit == 0 && !w.whole {
 		options.Limit = pageSize // the informer's pager follows, whatever it asked for
 	}
+	w.whole = false
 	backoff := newBackoff()
 	for {
 		list, err := r.list(options)
@@ -96,11 +108,12 @@ func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unst
 			w.answered("")
 			return list, w.take(list)
 		}
-		switch w.target.judge(err, phaseList, options.Continue != "" || options.ResourceVersion != "") {
+		switch w.target.judge(err, phaseList, options.Continue != "") {
 		case abort:
 			w.fail(err)
 			return nil, err
 		case hand:
+			w.whole = isExpired(err)
 			return nil, err
 		case retry:
 			w.lost(err)

@@ -1,0 +1,91 @@
+package watcher
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const unprocessable = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is forbidden","reason":"Invalid","code":422}`
+
+// TestPageExpires: the server lists in pages, and forgets between the first and
+// the second. What is on the second is neither missed nor taken for deleted.
+func TestPageExpires(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	r.create("b")
+	f.set(func(req *http.Request) *http.Response {
+		query := req.URL.Query()
+		switch {
+		case query.Get("sendInitialEvents") != "":
+			return respond(http.StatusUnprocessableEntity, unprocessable)
+		case query.Get("continue") != "":
+			return respond(http.StatusGone, expired)
+		case query.Get("limit") != "":
+			query.Set("limit", "1")
+			req.URL.RawQuery = query.Encode()
+		}
+		return nil
+	})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	r.update("b", 1)
+	w.await("MODIFIED b=1", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "ADDED initial b=0", "SYNCED", "MODIFIED b=1"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestListedAsOfNow: syncs that break off tell newer states than the informer
+// has seen. The list that follows is of the present, not of what the informer
+// saw last.
+func TestListedAsOfNow(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	var lost atomic.Bool
+	f.set(func(req *http.Request) *http.Response {
+		switch {
+		case req.URL.Query().Get("sendInitialEvents") != "":
+			return respond(http.StatusOK, r.added("a"))
+		case lost.CompareAndSwap(false, true):
+			r.update("a", 1)
+			return respond(http.StatusGone, expired)
+		}
+		return nil
+	})
+	f.cut()
+	w.await("GAP", 1)
+	r.update("a", 2)
+	w.await("MODIFIED a=2", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "MODIFIED a=1", "GAP", "MODIFIED a=2"}
+	got := slices.DeleteFunc(w.lines(), func(line string) bool { return line == "DISCONNECTED" })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// added is the event that tells of an object as it is.
+func (r *room) added(name string) string {
+	u, err := r.configMaps().Get(r.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.t.Error(err)
+		return ""
+	}
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		r.t.Error(err)
+	}
+	return `{"type":"ADDED","object":` + strings.TrimSpace(string(raw)) + "}\n"
+}
