@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/demo
+HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
 .DEFAULT_GOAL := help
@@ -45,6 +45,13 @@ BENCH ?= # flags, such as -n 1000
 .PHONY: bench
 bench: build bin/cluster bin/kubectl ## measure dwatch beside kubectl and curl, some minutes
 	@$(GO) run ./testdata/bench $(BENCH)
+
+CHAOS ?= # flags, such as -for 10m -seed 1 -state
+
+.PHONY: chaos
+chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-for 10m'
+	$(GO) build $(RACE) -o bin/dwatch-chaos .
+	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
 .PHONY: readme
 readme: bin/cluster ## write what dwatch really prints into README.md

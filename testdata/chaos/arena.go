@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+const (
+	// recoverWithin is how long after a fault dwatch may be silent, though there
+	// are changes: its longest wait between two tries is half a minute.
+	recoverWithin = 90 * time.Second
+	// finalWithin is how long after the last write its line may take.
+	finalWithin = 90 * time.Second
+)
+
+// arenaOptions say what meets in an arena.
+type arenaOptions struct {
+	// label is the arena's own, in labels and names.
+	label  string
+	server *server
+	binary string
+	seed   uint64
+	// pace is the mean wait of each writer between two changes.
+	pace time.Duration
+	// state: dwatch keeps its state in a file.
+	state bool
+}
+
+// arena is where writers, faults and dwatch meet: namespaces of its own, and a
+// proxy of its own.
+type arena struct {
+	arenaOptions
+	dir        string
+	namespaces []string
+	client     dynamic.Interface
+	proxy      *proxy
+	rng        *rand.Rand
+	watchers   []*dwatch
+
+	writers []*writer
+	writing sync.WaitGroup
+	pause   context.CancelFunc // of the writers
+
+	figures figures
+}
+
+func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
+	a := &arena{
+		arenaOptions: o,
+		namespaces:   []string{o.label + "-a", o.label + "-b"},
+		rng:          rand.New(rand.NewPCG(o.seed, 0)),
+		pause:        func() {},
+		figures:      newFigures(o.seed),
+	}
+	var err error
+	if a.client, err = dynamic.NewForConfig(o.server.config); err != nil {
+		return nil, err
+	}
+	if a.dir, err = os.MkdirTemp("", "dwatch-chaos-"); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(a.setUp(ctx), a.startWriters(ctx)); err != nil {
+		return nil, errors.Join(err, a.tearDown())
+	}
+	return a, nil
+}
+
+func (a *arena) setUp(ctx context.Context) error {
+	namespaces := a.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	for _, name := range a.namespaces {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		u.SetName(name)
+		if _, err := namespaces.Create(ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	tokens := credentials{path: filepath.Join(a.dir, "token.json")}
+	if err := tokens.renew(); err != nil {
+		return err
+	}
+	var err error
+	if a.proxy, err = startProxy(a.server.config, tokens); err != nil {
+		return err
+	}
+	path, err := kubeconfig(a.dir, a.proxy)
+	if err != nil {
+		return err
+	}
+	var all []string
+	for _, r := range resources {
+		all = append(all, r.GroupResource().String())
+	}
+	what := []string{"--kubeconfig", path, "-r", strings.Join(all, ",")}
+	return errors.Join(
+		// One speaks HTTP/2, which notices a dead connection by itself, soon.
+		a.watch("plain", append(what, "-n", strings.Join(a.namespaces, ",")),
+			"HTTP2_READ_IDLE_TIMEOUT_SECONDS=3", "HTTP2_PING_TIMEOUT_SECONDS=2"),
+		a.watch("selecting", append(what, "-A", "-l", a.selector()), "DISABLE_HTTP2=1"),
+	)
+}
+
+func (a *arena) selector() string { return "in=yes,chaos=" + a.label }
+
+func (a *arena) watch(name string, args []string, env ...string) error {
+	if a.state {
+		args = append(args, "--state", filepath.Join(a.dir, name+".state"))
+	}
+	d := &dwatch{
+		name: name, binary: a.binary, args: args, env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
+		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"),
+	}
+	a.watchers = append(a.watchers, d)
+	return d.start()
+}
+
+// startWriters starts them once each dwatch watches everything.
+func (a *arena) startWriters(ctx context.Context) error {
+	for _, r := range resources {
+		for _, namespace := range a.namespaces {
+			a.writers = append(a.writers, &writer{
+				client:    a.client.Resource(r.GroupVersionResource).Namespace(namespace),
+				resource:  r,
+				namespace: namespace,
+				label:     a.label,
+				rng:       rand.New(rand.NewPCG(a.seed, uint64(len(a.writers)+1))),
+				pace:      a.pace,
+				known:     map[string]acknowledged{},
+			})
+		}
+	}
+	if err := a.awaitSentinels(ctx); err != nil {
+		return err
+	}
+	writing, pause := context.WithCancel(ctx)
+	a.pause = pause
+	for _, w := range a.writers {
+		a.writing.Go(func() { w.run(writing) })
+	}
+	return nil
+}
+
+// inject brings a fault about, and waits until each dwatch prints what happens
+// after it in every resource and namespace.
+func (a *arena) inject(ctx context.Context, f fault, window time.Duration) error {
+	i := &injection{ctx: ctx, proxy: a.proxy, rng: a.fork(), window: window, server: a.server}
+	if err := f.inject(i); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	a.figures.injected(f.name)
+	return nil
+}
+
+// recovered waits until each dwatch prints again, and notes how long that took.
+func (a *arena) recovered(name string) {
+	over := time.Now()
+	for _, d := range a.watchers {
+		latest := over
+		back := func() bool {
+			for _, w := range a.writers {
+				at := d.last[place{kind: w.kind, namespace: w.namespace}]
+				if !at.After(over) {
+					return false
+				}
+			}
+			return true
+		}
+		if d.await(recoverWithin, back) {
+			latest = time.Now()
+		} else {
+			d.note(lost, "nothing of some resource within %v after %s", recoverWithin, name)
+		}
+		a.figures.silent(name, latest.Sub(over))
+	}
+}
+
+// finish stops the writers, and compares the truth with what was printed.
+func (a *arena) finish(ctx context.Context) error {
+	a.pause()
+	a.writing.Wait()
+	if err := a.awaitSentinels(ctx); err != nil {
+		return err
+	}
+	all, err := readTruth(ctx, a.client, a.namespaces, "")
+	if err != nil {
+		return err
+	}
+	selected, err := readTruth(ctx, a.client, a.namespaces, a.selector())
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, w := range a.writers {
+		errs = append(errs, w.check(all))
+		a.figures.written += w.written
+	}
+	for _, d := range a.watchers {
+		t := all
+		if d.selects {
+			t = selected
+		}
+		d.await(finalWithin, func() bool { return len(d.compareLocked(t)) == 0 })
+	}
+	// What comes too much would come before another last write.
+	errs = append(errs, a.awaitSentinels(ctx))
+	for _, d := range a.watchers {
+		errs = append(errs, d.stop(), a.judge(ctx, d))
+	}
+	return errors.Join(errs...)
+}
+
+// judge compares the truth with the record for good.
+func (a *arena) judge(ctx context.Context, d *dwatch) error {
+	selector := ""
+	if d.selects {
+		selector = a.selector()
+	}
+	t, err := readTruth(ctx, a.client, a.namespaces, selector)
+	if err != nil {
+		return err
+	}
+	d.record.mu.Lock()
+	defer d.record.mu.Unlock()
+	d.wrong = append(d.wrong, d.compareLocked(t)...)
+	a.figures.add(d)
+	return nil
+}
+
+// awaitSentinels writes a last object for each writer and waits until each dwatch
+// has printed it.
+func (a *arena) awaitSentinels(ctx context.Context) error {
+	for _, w := range a.writers {
+		version, err := w.sentinel(ctx)
+		if err != nil {
+			return err
+		}
+		at := place{w.kind, w.namespace, sentinel}
+		for _, d := range a.watchers {
+			printed := func() bool {
+				h := d.objects[d.living[at]]
+				return h != nil && compare(h.version, version) >= 0
+			}
+			if !d.await(finalWithin, printed) {
+				d.note(lost, "%v was not printed at %s within %v", at, version, finalWithin)
+			}
+		}
+	}
+	return nil
+}
+
+const sentinel = "sentinel"
+
+// sentinel writes an object that the writer does not touch otherwise. It returns
+// the resourceVersion.
+func (w *writer) sentinel(ctx context.Context) (string, error) {
+	u := w.object(sentinel)
+	u.SetLabels(map[string]string{"chaos": w.label, "in": "yes"})
+	u, err := w.client.Apply(ctx, sentinel, u, metav1.ApplyOptions{FieldManager: "chaos", Force: true})
+	if err != nil {
+		return "", fmt.Errorf("write the last %s: %w", w.kind, err)
+	}
+	return u.GetResourceVersion(), nil
+}
+
+func (a *arena) tearDown() error {
+	a.pause()
+	a.writing.Wait()
+	var errs []error
+	for _, d := range a.watchers {
+		errs = append(errs, d.stop())
+	}
+	if a.proxy != nil {
+		a.proxy.stop()
+	}
+	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
+}

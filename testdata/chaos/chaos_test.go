@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	binary string  // dwatch
+	shared *server // one that is never killed
+)
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	flag.Parse()
+	flag.Set("test.parallel", "6") // the tests wait most of the time
+	dir, err := os.MkdirTemp("", "dwatch-chaos-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "dwatch")
+	args := []string{"build", "-o", binary}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, "dwatch")...).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	if shared, err = startServer(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer shared.stop()
+	return m.Run()
+}
+
+// TestFaults injects each fault of the proxy, twice.
+func TestFaults(t *testing.T) {
+	for n, f := range proxyFaults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			a := arenaFor(t, arenaOptions{server: shared, seed: uint64(n)})
+			a.injectAll(t, 2*time.Second, f, f)
+			verdict(t, a)
+		})
+	}
+}
+
+// TestServer injects faults at servers of special kinds.
+func TestServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags  []string
+		faults []fault
+	}{
+		// What is resumed after the server was killed is gone from its cache.
+		"killed": {nil, []fault{faultOf("server-killed"), faultOf("server-killed")}},
+		// Without its cache the server asks etcd, which forgets within seconds.
+		"compacting": {
+			[]string{"--apiserver-arg", "watch-cache=false", "--apiserver-arg", "etcd-compaction-interval=1s"},
+			[]fault{faultOf("refuse"), faultOf("small-pages"), faultOf("refuse")},
+		},
+		"without WatchList": {
+			[]string{"--apiserver-arg", "feature-gates=WatchList=false"},
+			[]fault{faultOf("cut"), faultOf("gone-event"), faultOf("gone-page"), faultOf("server-killed")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := startServer(test.flags...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			a := arenaFor(t, arenaOptions{server: s, seed: 1})
+			a.injectAll(t, 3*time.Second, test.faults...)
+			verdict(t, a)
+		})
+	}
+}
+
+// TestMix is a short run of what make chaos does, with a seed of its own.
+func TestMix(t *testing.T) {
+	t.Parallel()
+	s, err := startServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	a := arenaFor(t, arenaOptions{server: s, seed: 1})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := a.mix(ctx, 2*time.Second); err != nil {
+		t.Error(err)
+	}
+	verdict(t, a)
+}
+
+func faultOf(name string) fault {
+	for _, f := range slices.Concat(proxyFaults, serverFaults) {
+		if f.name == name {
+			return f
+		}
+	}
+	panic(name)
+}
+
+// injectAll injects one fault after the other; dwatch recovers from each.
+func (a *arena) injectAll(t *testing.T, window time.Duration, faults ...fault) {
+	t.Helper()
+	for _, f := range faults {
+		if err := a.inject(t.Context(), f, window); err != nil {
+			t.Fatal(err)
+		}
+		a.recovered(f.name)
+	}
+}
+
+func arenaFor(t *testing.T, o arenaOptions) *arena {
+	t.Helper()
+	o.label = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	o.binary = binary
+	o.pace = 100 * time.Millisecond
+	a, err := newArena(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.tearDown(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// verdict ends the run and reports what went wrong.
+func verdict(t *testing.T, a *arena) {
+	t.Helper()
+	if err := a.finish(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var what string
+	a.figures.peak, what, a.figures.requests = a.proxy.counter.peak()
+	if a.figures.peak > 8 {
+		t.Errorf("%d requests in a second for %s", a.figures.peak, what)
+	}
+	t.Logf("%s", a.figures.String())
+	for _, wrong := range a.figures.wrong[:min(len(a.figures.wrong), 20)] {
+		t.Error(wrong)
+	}
+	if t.Failed() {
+		for _, d := range a.watchers {
+			t.Logf("%s:\n%s", d.name, d.lastWords())
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// dwatch is the program under test, run as a child.
+type dwatch struct {
+	name   string
+	binary string
+	args   []string
+	env    []string
+	// said is the file with all that it wrote to stderr.
+	said string
+	*record
+
+	mu      sync.Mutex
+	child   *exec.Cmd
+	ended   chan struct{} // closed when the child has ended and was waited for
+	err     error         // of the child, once ended is closed
+	stopped bool          // it was told to end
+	runs    int
+}
+
+// endWithin is how long the end after a signal may take.
+const endWithin = 10 * time.Second
+
+// start starts the program, or starts it again.
+func (d *dwatch) start() error {
+	stderr, err := os.OpenFile(d.said, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer stderr.Close() // the child has its own descriptor
+	child := exec.Command(d.binary, d.args...)
+	child.Env = append(os.Environ(), d.env...)
+	child.Stderr = stderr
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := child.Start(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.child, d.ended = child, make(chan struct{})
+	d.runs++
+	go d.follow(stdout, d.ended)
+	return nil
+}
+
+// follow takes each line, to the end of the child.
+func (d *dwatch) follow(stdout io.Reader, ended chan struct{}) {
+	lines := bufio.NewReaderSize(stdout, 1<<20)
+	for {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			break // half a line is none: it was killed
+		}
+		d.take(text)
+	}
+	err := d.child.Wait()
+	d.mu.Lock()
+	d.err = err
+	stopped := d.stopped
+	d.mu.Unlock()
+	if !stopped {
+		d.note(lost, "dwatch ended by itself: %v", err)
+	}
+	close(ended)
+}
+
+// stop ends the program as a person would. It must end well.
+func (d *dwatch) stop() error { return d.end(syscall.SIGINT) }
+
+// kill ends it as a crash would. What it printed in the last moments may be
+// repeated by the next run.
+func (d *dwatch) kill(moments time.Duration) {
+	since := time.Now().Add(-moments)
+	d.end(syscall.SIGKILL)
+	d.killed(since)
+	d.mu.Lock()
+	d.stopped = false
+	d.mu.Unlock()
+}
+
+func (d *dwatch) end(signal syscall.Signal) error {
+	d.mu.Lock()
+	d.stopped = true
+	child, ended := d.child, d.ended
+	d.mu.Unlock()
+	if child == nil {
+		return nil
+	}
+	child.Process.Signal(signal)
+	select {
+	case <-ended:
+	case <-time.After(endWithin):
+		child.Process.Signal(syscall.SIGQUIT) // it says what its goroutines do
+		<-ended
+		return fmt.Errorf("%s does not end", d.name)
+	}
+	if d.err != nil && signal != syscall.SIGKILL {
+		return fmt.Errorf("%s ended with %w", d.name, d.err)
+	}
+	return nil
+}
+
+// lastWords are the last lines of stderr.
+func (d *dwatch) lastWords() string {
+	text, err := os.ReadFile(d.said)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-16<<10):])
+}
+
+// kubeconfig writes a kubeconfig that leads through the proxy, with a credential
+// plugin that reads the present token.
+func kubeconfig(dir string, p *proxy) (string, error) {
+	ca, path := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "kubeconfig")
+	return path, errors.Join(os.WriteFile(ca, p.ca, 0o600), os.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: chaos
+contexts: [{name: chaos, context: {cluster: chaos, user: chaos}}]
+clusters: [{name: chaos, cluster: {server: %q, certificate-authority: %q}}]
+users:
+- name: chaos
+  user:
+    exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [%q], interactiveMode: Never}
+`, p.url(), ca, p.tokens.path), 0o600))
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"strings"
+)
+
+// cutNow breaks the connection.
+func cutNow() editor {
+	return func(*body, []byte) ([]byte, error) { return nil, errCut }
+}
+
+// endNow ends a watch in good order, as the server does after its timeout.
+func endNow() editor {
+	return func(*body, []byte) ([]byte, error) { return nil, io.EOF }
+}
+
+// cutInEvent breaks the connection in the middle of the next event.
+func cutInEvent() editor {
+	return onNext(func(frame []byte) ([]byte, error) { return frame[:len(frame)/2], errCut })
+}
+
+// sayGone ends a watch with 410.
+func sayGone() editor {
+	return func(*body, []byte) ([]byte, error) { return []byte(goneEvent), io.EOF }
+}
+
+// truncate sends half of the next event as if it were all of it.
+func truncate() editor {
+	return once(func(frame []byte) []byte { return append(frame[:len(frame)/2:len(frame)/2], '\n') })
+}
+
+// garble sends something else than the next event.
+func garble(rng *rand.Rand) func() editor {
+	garbage := []string{
+		"<html>\n", "null\n", "{}\n", "[]\n", "\"text\"\n", "\x00\xff\xfe\n", "{\n",
+		`{"type":"ADDED"}` + "\n",
+		`{"type":"ADDED","object":null}` + "\n",
+		`{"type":"ADDED","object":{}}` + "\n",
+		`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1"}}` + "\n",
+		`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}` + "\n",
+		`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}` + "\n",
+		`{"type":"UNHEARD-OF","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}}` + "\n",
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","code":500}` + "\n",
+	}
+	chosen := garbage[rng.IntN(len(garbage))]
+	return func() editor { return once(func([]byte) []byte { return []byte(chosen) }) }
+}
+
+// oversize makes the next event larger than what any client takes.
+func oversize() editor {
+	return once(func(frame []byte) []byte {
+		const at = `"object":{`
+		return bytes.Replace(frame, []byte(at), []byte(at+`"fat":"`+strings.Repeat("x", 17<<20)+`",`), 1)
+	})
+}
+
+// repeat sends every event twice.
+func repeat() editor {
+	return func(_ *body, frame []byte) ([]byte, error) { return bytes.Repeat(frame, 2), nil }
+}
+
+// withhold leaves out the bookmark that ends the initial events.
+func withhold() editor {
+	return func(_ *body, frame []byte) ([]byte, error) {
+		if bytes.Contains(frame, []byte("k8s.io/initial-events-end")) {
+			return nil, nil
+		}
+		return frame, nil
+	}
+}
+
+// endAfter ends a watch in good order after n events; cutAfter breaks it.
+func endAfter(n int) func() editor { return stopAfter(n, io.EOF) }
+func cutAfter(n int) func() editor { return stopAfter(n, errCut) }
+
+func stopAfter(n int, err error) func() editor {
+	return func() editor {
+		seen := 0
+		return func(_ *body, frame []byte) ([]byte, error) {
+			if frame != nil {
+				seen++
+			}
+			if seen >= n {
+				return frame, err
+			}
+			return frame, nil
+		}
+	}
+}
+
+// halve cuts a list in the middle.
+func halve() editor {
+	return onNext(func(frame []byte) ([]byte, error) { return frame[:len(frame)/2], errCut })
+}
+
+// hold keeps everything back until over is closed, and then lets it go.
+func hold(over <-chan struct{}) func() editor {
+	return func() editor {
+		return func(b *body, frame []byte) ([]byte, error) {
+			select {
+			case <-over:
+				return frame, nil
+			case <-b.ctx.Done():
+				return nil, errCut
+			}
+		}
+	}
+}
+
+// stall sends nothing until over is closed, and then breaks the connection.
+func stall(over <-chan struct{}) func() editor {
+	return func() editor {
+		return func(b *body, frame []byte) ([]byte, error) {
+			select {
+			case <-over:
+			case <-b.ctx.Done():
+			}
+			return nil, errCut
+		}
+	}
+}
+
+// onNext acts on the next frame.
+func onNext(do func([]byte) ([]byte, error)) editor {
+	return func(_ *body, frame []byte) ([]byte, error) {
+		if frame == nil {
+			return nil, nil
+		}
+		return do(frame)
+	}
+}
+
+// once changes the next frame, and none after it.
+func once(change func([]byte) []byte) editor {
+	done := false
+	return onNext(func(frame []byte) ([]byte, error) {
+		if done {
+			return frame, nil
+		}
+		done = true
+		return change(frame), nil
+	})
+}

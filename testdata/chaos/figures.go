@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// figures are what a run comes to.
+type figures struct {
+	seed    uint64
+	faults  map[string]int
+	silence map[string]time.Duration // the longest after each kind of fault
+	written int
+	printed int
+	// repeated are lines that a run of dwatch printed again after a kill.
+	repeated int
+	kills    int
+	wrong    []string
+	count    map[fail]int
+	requests int
+	peak     int
+}
+
+func newFigures(seed uint64) figures {
+	return figures{seed: seed, faults: map[string]int{}, silence: map[string]time.Duration{}, count: map[fail]int{}}
+}
+
+func (f *figures) injected(name string) { f.faults[name]++ }
+
+func (f *figures) silent(name string, d time.Duration) { f.silence[name] = max(f.silence[name], d) }
+
+// add takes what a dwatch printed. The record must be locked.
+func (f *figures) add(d *dwatch) {
+	f.printed += d.lines
+	f.repeated += d.repeated
+	f.kills += d.runs - 1
+	for _, p := range d.wrong {
+		f.count[p.fail]++
+		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s: %s", d.name, p.fail, p.text))
+	}
+}
+
+func (f *figures) String() string {
+	var text strings.Builder
+	row := func(name string, value any) { fmt.Fprintf(&text, "%-32s %v\n", name, value) }
+	total, longest := 0, time.Duration(0)
+	for _, name := range slices.Sorted(maps.Keys(f.faults)) {
+		row("  "+name, fmt.Sprintf("%d times, silent for %.1f s at most", f.faults[name], f.silence[name].Seconds()))
+		total += f.faults[name]
+		longest = max(longest, f.silence[name])
+	}
+	row("faults injected", total)
+	row("kills of dwatch", f.kills)
+	row("events written", f.written)
+	row("lines printed", f.printed)
+	row("lost", f.count[lost])
+	row("duplicated", f.count[duplicated])
+	row("out of order", f.count[disordered])
+	row("repeated after a kill", f.repeated)
+	row("longest silence after recovery", fmt.Sprintf("%.1f s", longest.Seconds()))
+	row("requests", fmt.Sprintf("%d, for one resource at most %d in a second", f.requests, f.peak))
+	row("seed", f.seed)
+	return text.String()
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// listener takes the connections to the proxy, and ill-treats them.
+type listener struct {
+	address string
+
+	mu      sync.Mutex
+	inner   net.Listener
+	closed  bool
+	conns   map[*conn]bool
+	changed sync.Cond // inner or closed
+}
+
+func listen() (*listener, error) {
+	inner, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &listener{address: inner.Addr().String(), inner: inner, conns: map[*conn]bool{}}
+	l.changed.L = &l.mu
+	return l, nil
+}
+
+// Accept implements net.Listener. It outlives the times when connections are
+// refused.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		inner := l.current()
+		if inner == nil {
+			return nil, net.ErrClosed
+		}
+		accepted, err := inner.Accept()
+		if err != nil {
+			continue // closed: the next one, if any, is waited for
+		}
+		c := &conn{TCPConn: accepted.(*net.TCPConn), listener: l, thawed: closedChan}
+		l.mu.Lock()
+		l.conns[c] = true
+		l.mu.Unlock()
+		return c, nil
+	}
+}
+
+// current waits for a listener that is open; nil if there will be none.
+func (l *listener) current() net.Listener {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.inner == nil && !l.closed {
+		l.changed.Wait()
+	}
+	return l.inner
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.refuse()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.changed.Broadcast()
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *listener) Addr() net.Addr {
+	address, _ := net.ResolveTCPAddr("tcp4", l.address) // it was one before
+	return address
+}
+
+// refuse lets the system refuse connections, until readmit.
+func (l *listener) refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inner != nil {
+		l.inner.Close()
+		l.inner = nil
+	}
+}
+
+// readmit takes connections again, at the same address.
+func (l *listener) readmit(ctx context.Context) error {
+	for {
+		inner, err := net.Listen("tcp4", l.address)
+		if err == nil {
+			l.mu.Lock()
+			l.inner = inner
+			l.changed.Broadcast()
+			l.mu.Unlock()
+			return nil
+		}
+		select { // a client that dials may hold the port for a moment
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// reset answers what comes over the present connections with RST.
+func (l *listener) reset() {
+	for _, c := range l.open() {
+		c.SetLinger(0)
+		c.Close()
+	}
+}
+
+// freeze keeps the present connections open and passes nothing in either
+// direction, until the returned function resets them.
+func (l *listener) freeze() (thaw func()) {
+	frozen := l.open()
+	thawed := make(chan struct{})
+	for _, c := range frozen {
+		c.freeze(thawed)
+	}
+	return func() {
+		for _, c := range frozen {
+			c.SetLinger(0)
+			c.Close()
+		}
+		close(thawed)
+	}
+}
+
+func (l *listener) open() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var open []*conn
+	for c := range l.conns {
+		open = append(open, c)
+	}
+	return open
+}
+
+// conn is a connection to the proxy.
+type conn struct {
+	*net.TCPConn
+	listener *listener
+
+	mu     sync.Mutex
+	thawed <-chan struct{} // closed unless frozen
+}
+
+var closedChan = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func (c *conn) freeze(thawed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.thawed = thawed
+}
+
+func (c *conn) awaitThaw() {
+	c.mu.Lock()
+	thawed := c.thawed
+	c.mu.Unlock()
+	<-thawed
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	c.awaitThaw()
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	c.awaitThaw()
+	return c.TCPConn.Write(p)
+}
+
+func (c *conn) Close() error {
+	c.listener.mu.Lock()
+	delete(c.listener.conns, c)
+	c.listener.mu.Unlock()
+	return c.TCPConn.Close()
+}

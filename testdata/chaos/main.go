@@ -1,0 +1,138 @@
+// Command chaos proves that dwatch loses nothing: run it from the root of the
+// repository, by make chaos or by
+//
+//	go run ./testdata/chaos [-for 1m] [-seed N] [-dwatch PATH] [-state]
+//
+//	writers --------------> API server ----------------------> truth
+//	                           |                                 |
+//	                         proxy <-- faults              compared at the end
+//	                           |                                 |
+//	                         dwatch ----> lines --------------> record
+//
+// Writers create, change, relabel and delete objects of several resources in
+// several namespaces, on a real API server. Two dwatch watch them through a proxy
+// that misbehaves, one with a label selector; now and then the server is killed.
+// At the end the writers stop, the faults too, and what etcd holds is compared
+// with what was printed: the last line of each object is its last state, and of
+// each that is gone, DELETED. Each line is checked as it comes, for what was
+// printed before or out of order.
+//
+// What is random comes from the seed: the changes of each writer, the faults and
+// their order. How they meet does not repeat, so a failure may take several runs
+// to come back.
+//
+// One file a subject: arena.go is the place where all meet, mix.go the order of
+// the faults, faults.go their list; proxy.go, listener.go, body.go, editors.go and
+// answers.go bring them about, server.go those of the server; writer.go writes,
+// dwatch.go runs the program; record.go and truth.go compare, figures.go and
+// counter.go count.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// options are the command line.
+type options struct {
+	lasts  time.Duration
+	seed   uint64
+	dwatch string
+	state  bool
+	pace   time.Duration
+	window time.Duration
+}
+
+// errLies means that what was printed is not what happened.
+var errLies = errors.New("dwatch does not tell the truth")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program. It ends when the time is over, or ctx.
+func run(ctx context.Context, args []string) (err error) {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	say("starting the server")
+	server, err := startServer()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	a, err := newArena(context.WithoutCancel(ctx), arenaOptions{
+		label: "chaos", server: server, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.tearDown()) }()
+	ends, cancel := context.WithTimeout(ctx, o.lasts)
+	defer cancel()
+	if err := a.mix(ends, o.window); err != nil {
+		return err
+	}
+	say("the writers stop; comparing")
+	if err := a.finish(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	a.figures.requests, a.figures.peak = a.proxy.counter.total, a.proxy.counter.most
+	fmt.Print(a.figures.String())
+	return a.report()
+}
+
+// report says on stderr what went wrong.
+func (a *arena) report() error {
+	if len(a.figures.wrong) == 0 {
+		return nil
+	}
+	for _, wrong := range a.figures.wrong[:min(len(a.figures.wrong), 50)] {
+		fmt.Fprintln(os.Stderr, wrong)
+	}
+	for _, d := range a.watchers {
+		fmt.Fprintf(os.Stderr, "%s said at the end:\n%s\n", d.name, d.lastWords())
+	}
+	return errLies
+}
+
+// parse reads the command line.
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.DurationVar(&o.lasts, "for", time.Minute, "inject faults for `TIME`")
+	flags.Uint64Var(&o.seed, "seed", rand.Uint64N(1e6), "choose faults and changes by `N`; by default another one each time")
+	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
+	flags.BoolVar(&o.state, "state", false, "give dwatch --state, and kill it every few seconds")
+	flags.DurationVar(&o.pace, "pace", 100*time.Millisecond, "each of the writers waits `TIME` between two changes, on the average")
+	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	}
+	if o.lasts <= 0 || o.pace <= 0 || o.window <= 0 {
+		return o, errors.New("times are positive")
+	}
+	return o, nil
+}
+
+// say tells on stderr what is going on.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

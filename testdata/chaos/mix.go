@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// moments is how much of what dwatch printed before a kill may be repeated.
+	moments = 3 * time.Second
+	// lives is how long it lives from one kill to the next, on the average.
+	lives = 3 * time.Second
+	// killServer is the share of faults that kill the server: one in so many.
+	killServer = 25
+)
+
+// mix injects faults, one after the other or two at a time, until ctx ends. Each
+// lasts for the window at most. It returns the first fault that failed itself.
+func (a *arena) mix(ctx context.Context, window time.Duration) error {
+	var killing sync.WaitGroup
+	defer killing.Wait()
+	if a.state {
+		rng := a.fork()
+		killing.Go(func() { a.killWatchers(ctx, rng) })
+	}
+	for ctx.Err() == nil {
+		f := proxyFaults[a.rng.IntN(len(proxyFaults))]
+		if a.rng.IntN(killServer) == 0 {
+			f = serverFaults[a.rng.IntN(len(serverFaults))]
+		}
+		if err := a.inject(ctx, f, a.upTo(window)); err != nil {
+			return unlessOver(ctx, err)
+		}
+		switch a.rng.IntN(3) {
+		case 0: // the next one comes before dwatch has recovered from this one
+			sleep(ctx, a.upTo(time.Second))
+		default:
+			a.recovered(f.name)
+		}
+	}
+	return nil
+}
+
+// unlessOver returns err, but not if it only tells that the time is over.
+func unlessOver(ctx context.Context, err error) error {
+	if errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+func (a *arena) upTo(most time.Duration) time.Duration {
+	return time.Duration(a.rng.Int64N(int64(most)))
+}
+
+// fork is another source of chance, for another goroutine.
+func (a *arena) fork() *rand.Rand { return rand.New(rand.NewPCG(a.rng.Uint64(), a.seed)) }
+
+// killWatchers kills each dwatch now and then, and starts it again, until ctx
+// ends: then all run.
+func (a *arena) killWatchers(ctx context.Context, rng *rand.Rand) {
+	for sleep(ctx, time.Duration(rng.Int64N(int64(2*lives)/int64(len(a.watchers))))) {
+		d := a.watchers[rng.IntN(len(a.watchers))]
+		d.kill(moments)
+		if err := d.start(); err != nil {
+			d.note(lost, "dwatch does not start again: %v", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// proxy stands between dwatch and the API server, on loopback, and misbehaves
+// when it is told to. It speaks TLS, HTTP/1.1 and HTTP/2.
+//
+// No library was found to fit. Toxiproxy works on TCP: what is inside TLS it can't
+// see, so it can aim at no request and at no event. HTTP middlewares for faults
+// (such as github/go-fault) answer instead of the server or slow it down, but do
+// not touch a body under way. What is left to do here is little: the standard
+// library's ReverseProxy does the rest.
+type proxy struct {
+	*listener
+	server   *http.Server
+	ca       []byte
+	upstream *url.URL
+	counter  *counter
+	serving  sync.WaitGroup
+
+	mu     sync.Mutex
+	tokens credentials
+	rules  []*rule
+	bodies map[*body]bool
+}
+
+// rule is a way to misbehave that lasts a while.
+type rule struct {
+	// on picks the requests; nil means all.
+	on func(query) bool
+	// answer, if not nil, answers instead of the server.
+	answer http.HandlerFunc
+	// before, if not nil, may change the request, and the header of the answer.
+	before func(http.ResponseWriter, *http.Request)
+	// edit, if not nil, makes an editor for each body.
+	edit func() editor
+}
+
+// startProxy starts a proxy to the server that config leads to.
+func startProxy(config *rest.Config, tokens credentials) (*proxy, error) {
+	upstream, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{upstream: upstream, tokens: tokens, counter: newCounter(), bodies: map[*body]bool{}}
+	if p.listener, err = listen(); err != nil {
+		return nil, err
+	}
+	reverse := &httputil.ReverseProxy{
+		Rewrite:       p.rewrite,
+		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return p.roundTrip(transport, r) }),
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	// httptest knows how to make a certificate for loopback.
+	test := httptest.NewUnstartedServer(p.handler(reverse))
+	test.Listener.Close()
+	test.Listener = p.listener
+	test.EnableHTTP2 = true
+	test.Config.ErrorLog = log.New(io.Discard, "", 0)
+	test.StartTLS()
+	p.server = test.Config
+	p.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: test.Certificate().Raw})
+	return p, nil
+}
+
+func (p *proxy) url() string { return "https://" + p.address }
+
+// stop ends all connections and waits for what was under way.
+func (p *proxy) stop() {
+	p.server.Close()
+	p.listener.Close()
+	p.serving.Wait()
+}
+
+// rewrite leads a request to the server, with credentials that the server knows.
+func (p *proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.upstream)
+	r.Out.Header.Del("Authorization")   // the transport has its own
+	r.Out.Header.Del("Accept-Encoding") // editors want to read what comes
+}
+
+func (p *proxy) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.serving.Add(1)
+		defer p.serving.Done()
+		q := queryOf(r)
+		p.counter.count(q)
+		if !p.admits(r) {
+			respond(w, http.StatusUnauthorized, "Unauthorized", "the token has expired")
+			return
+		}
+		for _, rule := range p.rulesFor(q) {
+			if rule.before != nil {
+				rule.before(w, r)
+			}
+			if rule.answer != nil {
+				rule.answer(w, r)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// roundTrip asks the server. The answer goes through the editors.
+func (p *proxy) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	response, err := next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Request = r
+	q := queryOf(r)
+	var editors []editor
+	for _, rule := range p.rulesFor(q) {
+		if rule.edit != nil {
+			editors = append(editors, rule.edit())
+		}
+	}
+	if !q.isWatch() && len(editors) == 0 {
+		return response, nil
+	}
+	b := newBody(q, response, editors, p.forget)
+	if len(editors) > 0 {
+		response.ContentLength = -1
+		response.Header.Del("Content-Length")
+		b.poke <- struct{}{} // they may act before the first frame
+	}
+	p.mu.Lock()
+	p.bodies[b] = true
+	p.mu.Unlock()
+	response.Body = b
+	return response, nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (p *proxy) forget(b *body) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.bodies, b)
+}
+
+// add lets the proxy misbehave until the returned function is called.
+func (p *proxy) add(r rule) (remove func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	added := &r
+	p.rules = append(p.rules, added)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		var rules []*rule // a request may be looking at the old ones
+		for _, r := range p.rules {
+			if r != added {
+				rules = append(rules, r)
+			}
+		}
+		p.rules = rules
+	}
+}
+
+func (p *proxy) rulesFor(q query) []*rule {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found []*rule
+	for _, r := range p.rules {
+		if r.on == nil || r.on(q) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// touch adds an editor to each watch that is open.
+func (p *proxy) touch(now bool, edit func() editor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for b := range p.bodies {
+		b.add(edit(), now)
+	}
+}
+
+// credentials is the file with the token that the proxy admits, in the form of
+// an exec plugin's answer.
+type credentials struct {
+	path  string
+	token string
+}
+
+// expire makes up a new token: the one before is refused from now on.
+func (p *proxy) expire() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tokens.renew()
+}
+
+func (p *proxy) admits(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return r.Header.Get("Authorization") == "Bearer "+p.tokens.token
+}
+
+func (c *credentials) renew() error {
+	c.token = rand.Text()
+	return replaceFile(c.path, fmt.Sprintf(
+		`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":%q}}`, c.token))
+}
+
+// query is what a request asks for.
+type query struct {
+	kind kind
+	path string
+}
+
+type kind int
+
+const (
+	other  kind = iota // discovery and the like
+	list               // the first page of a list
+	page               // a further page
+	syncs              // a watch that begins with what is there
+	resume             // a watch that goes on from a resourceVersion
+)
+
+func (q query) isWatch() bool { return q.kind == syncs || q.kind == resume }
+
+func isAny(kinds ...kind) func(query) bool {
+	return func(q query) bool {
+		for _, k := range kinds {
+			if q.kind == k {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func queryOf(r *http.Request) query {
+	values, path := r.URL.Query(), r.URL.Path
+	q := query{path: path}
+	parts := len(strings.Split(strings.Trim(path, "/"), "/"))
+	switch {
+	case values.Get("sendInitialEvents") == "true":
+		q.kind = syncs
+	case values.Get("watch") != "":
+		q.kind = resume
+	case values.Get("continue") != "":
+		q.kind = page
+	case strings.HasPrefix(path, "/api/") && parts > 2, strings.HasPrefix(path, "/apis/") && parts > 3:
+		q.kind = list
+	}
+	return q
+}
+
+// awaitBodies returns when n watches are open at the proxy.
+func (p *proxy) openWatches() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.bodies)
+}
+
+var _ = context.Background

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// line is an event as dwatch prints it.
+type line struct {
+	Type    string          `json:"type"`
+	Initial bool            `json:"initial"`
+	Unknown bool            `json:"finalStateUnknown"`
+	Object  json.RawMessage `json:"object"`
+
+	meta struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+	}
+}
+
+// place is where an object lives under its name.
+type place struct{ kind, namespace, name string }
+
+// record is what one dwatch has printed. It checks each line as it comes.
+type record struct {
+	// selects: objects may leave the selection and come back under the same UID.
+	selects bool
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at each line
+	lines   int
+	marks   int
+	// objects are all that were ever printed.
+	objects map[types.UID]*history
+	// living is the UID of what was last printed under a name, unless deleted.
+	living map[place]types.UID
+	// last is when a line of a kind in a namespace came.
+	last map[place]time.Time
+	// repeated are lines that came again after a kill, as they may.
+	repeated int
+	wrong    []problem
+}
+
+// history is what was printed of one object.
+type history struct {
+	place   place
+	version string
+	kind    string // of the last event
+	object  json.RawMessage
+	at      time.Time
+	// loose: printed in the last moments before a kill: the next line may repeat
+	// what was printed then.
+	loose bool
+}
+
+type fail string
+
+const (
+	lost       fail = "lost"
+	duplicated fail = "duplicated"
+	disordered fail = "out of order"
+)
+
+type problem struct {
+	fail
+	text string
+}
+
+func newRecord(selects bool) *record {
+	return &record{
+		selects: selects, changed: make(chan struct{}),
+		objects: map[types.UID]*history{}, living: map[place]types.UID{}, last: map[place]time.Time{},
+	}
+}
+
+// take notes a line.
+func (r *record) take(text []byte) {
+	var l line
+	err := json.Unmarshal(text, &l)
+	if err == nil && l.Object != nil {
+		err = json.Unmarshal(l.Object, &l.meta)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines++
+	switch {
+	case err != nil:
+		r.faultLocked(disordered, "no event: %v: %.200q", err, text)
+	case l.Object == nil:
+		r.marks++
+	default:
+		r.takeLocked(&l)
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *record) takeLocked(l *line) {
+	at := place{l.meta.Kind, l.meta.Namespace, l.meta.Name}
+	r.last[place{kind: at.kind, namespace: at.namespace}] = time.Now()
+	before := r.objects[l.meta.UID]
+	if before == nil {
+		before = &history{place: at, kind: "DELETED"}
+		if l.Type != "ADDED" {
+			r.faultLocked(disordered, "%s before ADDED", l)
+		}
+	} else if before.loose {
+		before.loose = false
+		r.repeatLocked(before, l)
+	} else {
+		r.checkLocked(before, l)
+	}
+	if other, taken := r.living[at]; taken && other != l.meta.UID && !r.objects[other].loose {
+		r.faultLocked(lost, "%s, while %s of that name was not deleted", l, other)
+	}
+	*before = history{place: at, version: l.meta.ResourceVersion, kind: l.Type, object: bytes.Clone(l.Object), at: time.Now()}
+	r.objects[l.meta.UID] = before
+	if l.Type == "DELETED" {
+		if r.living[at] == l.meta.UID {
+			delete(r.living, at)
+		}
+		before.object = nil
+	} else {
+		r.living[at] = l.meta.UID
+	}
+}
+
+// checkLocked compares a line with the one before of the same object.
+func (r *record) checkLocked(before *history, l *line) {
+	order := compare(l.meta.ResourceVersion, before.version)
+	living := before.kind != "DELETED"
+	switch {
+	case order == 0 && l.Type == before.kind:
+		r.faultLocked(duplicated, "%s", l)
+	case order < 0:
+		r.faultLocked(disordered, "%s after %s %s", l, before.kind, before.version)
+	case l.Type == "DELETED" && !living, l.Type == "MODIFIED" && !living:
+		r.faultLocked(disordered, "%s after it was deleted at %s", l, before.version)
+	case l.Type == "ADDED" && living:
+		r.faultLocked(disordered, "%s after %s %s", l, before.kind, before.version)
+	case l.Type == "ADDED" && !r.selects:
+		r.faultLocked(disordered, "%s after it was deleted at %s: that was not so", l, before.version)
+	case l.Type != "DELETED" && order == 0:
+		r.faultLocked(duplicated, "%s after %s", l, before.kind)
+	}
+}
+
+// repeatLocked checks the first line of an object after a kill, shortly before
+// which it had been printed: it may tell the same once more, but nothing older
+// than what was told before those last moments.
+func (r *record) repeatLocked(before *history, l *line) {
+	if order := compare(l.meta.ResourceVersion, before.version); order < 0 {
+		r.faultLocked(disordered, "%s after a kill, and after %s %s", l, before.kind, before.version)
+	} else if order == 0 {
+		r.repeated++
+	}
+}
+
+// killed notes that dwatch was killed: what it printed since then may come again.
+func (r *record) killed(since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.objects {
+		h.loose = h.at.After(since)
+	}
+}
+
+func (r *record) faultLocked(f fail, format string, args ...any) {
+	r.wrong = append(r.wrong, problem{f, fmt.Sprintf(format, args...)})
+}
+
+func (r *record) note(f fail, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faultLocked(f, format, args...)
+}
+
+func (l *line) String() string {
+	unknown := ""
+	if l.Unknown {
+		unknown = ", final state unknown"
+	}
+	return fmt.Sprintf("%s %s %s/%s (%s at %s%s)", l.Type, l.meta.Kind, l.meta.Namespace, l.meta.Name, l.meta.UID, l.meta.ResourceVersion, unknown)
+}
+
+// await returns when done does, which is asked after each line, or false when
+// nothing came of it within the time.
+func (r *record) await(within time.Duration, done func() bool) bool {
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	for {
+		r.mu.Lock()
+		changed, is := r.changed, done()
+		r.mu.Unlock()
+		if is {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			return false
+		}
+	}
+}
+
+// compare orders resourceVersions, which are numbers on every server here.
+func compare(a, b string) int {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		panic(fmt.Sprintf("resourceVersions %q, %q: %v", a, b, err))
+	}
+	return order
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"dwatch/testdata/bed"
+)
+
+// server is an API server that can be killed and comes back with what it had.
+type server struct {
+	data  string
+	flags []string
+
+	mu      sync.Mutex
+	cluster *bed.Cluster
+	config  *rest.Config
+}
+
+// startServer starts a server with the resource that the writers need.
+func startServer(flags ...string) (*server, error) {
+	data, err := os.MkdirTemp("", "dwatch-chaos-data-")
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(data))
+	}
+	s := &server{data: data, flags: append([]string{"--data", data, "--port", fmt.Sprint(port)}, flags...)}
+	if err := errors.Join(s.start(), s.prepare()); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func (s *server) start() error {
+	cluster, err := bed.Start(s.flags...)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cluster = cluster
+	s.config, err = cluster.Config("admin")
+	return err
+}
+
+// prepare makes the custom resource.
+func (s *server) prepare() error {
+	if s.cluster == nil {
+		return nil
+	}
+	path := filepath.Join(s.data, "crd.yaml")
+	if err := os.WriteFile(path, []byte(thingsCRD), 0o600); err != nil {
+		return err
+	}
+	_, err := s.cluster.Run("apply", path)
+	return err
+}
+
+// crash kills the server as kill -9 does, and starts it again after a while on
+// the same data and port.
+func (s *server) crash(ctx context.Context, after time.Duration) error {
+	s.cluster.Kill()
+	sleep(ctx, after)
+	return s.start()
+}
+
+func (s *server) stop() error {
+	defer os.RemoveAll(s.data)
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Stop()
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// thingsCRD is a resource whose objects look like ConfigMaps.
+const thingsCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: things.chaos.dwatch.test
+spec:
+  group: chaos.dwatch.test
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        x-kubernetes-preserve-unknown-fields: true
+`

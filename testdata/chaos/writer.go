@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// resource is what is written and watched.
+type resource struct {
+	schema.GroupVersionResource
+	kind string
+}
+
+var resources = []resource{
+	{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap"},
+	{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret"},
+	{schema.GroupVersionResource{Group: "chaos.dwatch.test", Version: "v1", Resource: "things"}, "Thing"},
+}
+
+const (
+	// names is how many objects a writer has at most.
+	names = 8
+	// writeTimeout bounds one request of a writer: servers get killed.
+	writeTimeout = 10 * time.Second
+	// retryAfter is the wait of a writer whose server is away.
+	retryAfter = 100 * time.Millisecond
+)
+
+// writer creates, changes and deletes objects of one resource in one namespace.
+// They are nobody else's, so it knows what has become of them. It talks to the
+// server directly, not through the proxy.
+type writer struct {
+	client dynamic.ResourceInterface
+	resource
+	namespace string
+	// label tells the objects of one arena from those of others.
+	label string
+	rng   *rand.Rand
+	// pace is the mean wait between two changes.
+	pace time.Duration
+
+	written int // changes that the server has acknowledged
+	known   map[string]acknowledged
+}
+
+// acknowledged is the last answer of the server about an object.
+type acknowledged struct {
+	uid     types.UID
+	version string // empty if there is no such object
+}
+
+// run writes until ctx ends; what is under way then is finished.
+func (w *writer) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		for n := w.burst(); n > 0; n-- {
+			w.change(ctx, fmt.Sprintf("object-%d", w.rng.IntN(names)))
+		}
+		sleep(ctx, time.Duration(w.rng.Int64N(int64(2*w.pace))))
+	}
+}
+
+// burst is how many changes come without a pause.
+func (w *writer) burst() int {
+	if w.rng.IntN(20) == 0 {
+		return 10
+	}
+	return 1
+}
+
+// change makes one change to the object. If the answer is lost, it asks what has
+// become of the object, until there is an answer or ctx ends.
+func (w *writer) change(ctx context.Context, name string) {
+	err := w.try(name)
+	for err != nil {
+		delete(w.known, name)
+		if !sleep(ctx, retryAfter) {
+			return
+		}
+		err = w.look(name)
+	}
+}
+
+func (w *writer) try(name string) error {
+	state, sure := w.known[name]
+	switch chance := w.rng.IntN(20); {
+	case !sure:
+		return w.look(name)
+	case state.version == "":
+		return w.create(name)
+	case chance < 3:
+		return w.delete(name)
+	case chance < 5: // and another one takes its name
+		if err := w.delete(name); err != nil {
+			return err
+		}
+		return w.create(name)
+	default:
+		return w.patch(name)
+	}
+}
+
+func (w *writer) look(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	u, err := w.client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		w.known[name] = acknowledged{}
+		return nil
+	}
+	if err == nil {
+		w.known[name] = acknowledged{u.GetUID(), u.GetResourceVersion()}
+	}
+	return err
+}
+
+func (w *writer) create(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	u, err := w.client.Create(ctx, w.object(name), metav1.CreateOptions{})
+	return w.note(name, u, err)
+}
+
+func (w *writer) patch(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": w.labels()}, "data": w.data()})
+	if err != nil {
+		return err
+	}
+	u, err := w.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return w.note(name, u, err)
+}
+
+func (w *writer) delete(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	err := w.client.Delete(ctx, name, metav1.DeleteOptions{})
+	return w.note(name, nil, err)
+}
+
+func (w *writer) note(name string, u *unstructured.Unstructured, err error) error {
+	if err != nil {
+		return err
+	}
+	w.written++
+	state := acknowledged{}
+	if u != nil {
+		state = acknowledged{u.GetUID(), u.GetResourceVersion()}
+	}
+	w.known[name] = state
+	return nil
+}
+
+func (w *writer) object(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"data": w.data()}}
+	u.SetGroupVersionKind(w.GroupVersion().WithKind(w.kind))
+	u.SetName(name)
+	u.SetLabels(w.labels())
+	return u
+}
+
+// labels moves the object into the selector of those who watch with one, or out.
+func (w *writer) labels() map[string]string {
+	in := "yes"
+	if w.rng.IntN(3) == 0 {
+		in = "no"
+	}
+	return map[string]string{"chaos": w.label, "in": in}
+}
+
+// data is content of any size; now and then of one that is large to etcd.
+func (w *writer) data() map[string]any {
+	size := w.rng.IntN(300)
+	switch w.rng.IntN(100) {
+	case 0:
+		size = 700 << 10
+	case 1, 2, 3:
+		size = 50 << 10
+	}
+	text := fmt.Sprintf("%d <&>\u2028\n\x00%s", w.rng.Int64(), strings.Repeat("x", size))
+	return map[string]any{"n": base64.StdEncoding.EncodeToString([]byte(text))}
+}
