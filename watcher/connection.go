@@ -24,8 +24,8 @@ type connection struct {
 	// heard is when the server was last heard, or the reader last held us up.
 	heard  time.Time
 	events int
-	// silence ends a sync in which the server falls silent.
-	silence *time.Timer
+	// silence ends a sync without progress; nil if there is no sync.
+	silence *silence
 	// overdue fires when the server should have ended the watch.
 	overdue *time.Timer
 }
@@ -50,10 +50,9 @@ func (c *connection) serve(ctx context.Context) error {
 	defer cancel(nil)
 	noAnswer := time.AfterFunc(c.wire.target.listTimeout(), func() { cancel(errNoAnswer) })
 	defer noAnswer.Stop()
-	c.silence = time.AfterFunc(c.wire.target.syncSilence(), func() { cancel(errSilentSync) })
-	defer c.silence.Stop()
-	if !c.syncing {
-		c.silence.Stop()
+	if c.syncing {
+		c.silence = newSilence(c.wire.target.syncSilence(), func() { cancel(errSilentSync) })
+		defer c.silence.stop()
 	}
 	conn, err := c.ResourceInterface.Watch(ctx, c.request())
 	if err != nil {
@@ -126,7 +125,9 @@ func (c *connection) poked() <-chan struct{} {
 // take passes on one event.
 func (c *connection) take(ctx context.Context, e watch.Event) error {
 	syncing := c.syncing
-	c.silence.Stop() // a reader that stalls is no silence of the server
+	if syncing {
+		c.silence.heard(e)
+	}
 	if err := c.pass(ctx, e); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	c.heard = time.Now()
 	switch {
 	case c.syncing:
-		c.silence.Reset(c.wire.target.syncSilence())
+		c.silence.wait()
 	case syncing:
 		c.overdue.Reset(c.life)
 	}

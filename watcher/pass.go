@@ -66,8 +66,12 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 	return nil
 }
 
-// advance notes how far the informer has been taken.
+// advance notes how far the informer has been taken. From nothing the watch would
+// go on with what is there, and miss what was deleted.
 func (s *stream) advance(resourceVersion string) {
+	if resourceVersion == "" {
+		return
+	}
 	s.from = resourceVersion
 	s.wire.target.reached(resourceVersion)
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -88,4 +89,25 @@ func (r *room) added(name string) string {
 		r.t.Error(err)
 	}
 	return `{"type":"ADDED","object":` + strings.TrimSpace(string(raw)) + "}\n"
+}
+
+// TestBookmarkOfNothing: a bookmark without a resourceVersion, which no API server
+// sends, is not where the watch goes on: that would be from now.
+func TestBookmarkOfNothing(t *testing.T) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w.await("SYNCED", 1)
+	var once sync.Once
+	f.set(func(*http.Request) (response *http.Response) {
+		once.Do(func() {
+			r.delete("a")
+			response = respond(http.StatusOK, `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}}`+"\n")
+		})
+		return response
+	})
+	f.cut()
+	w.await("DELETED a=0", 1)
+	w.stop()
 }

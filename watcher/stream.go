@@ -16,7 +16,7 @@ var (
 	errStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
-	errSilentSync = errors.New("the server does not end its initial events")
+	errSilentSync = errors.New("the server does not end its initial events, which are listed instead")
 )
 
 // stream is one watch as the informer sees it: it lives on over any number of
@@ -107,6 +107,9 @@ func (s *stream) serve() bool {
 		s.wire.fail(err)
 		return false
 	case hand:
+		if errors.Is(err, errSilentSync) {
+			s.wire.lost(err)
+		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:

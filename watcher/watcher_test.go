@@ -417,7 +417,7 @@ func TestSilentSync(t *testing.T) {
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
 	w.stop()
-	want := []string{"ADDED initial a=0", "SYNCED", "MODIFIED a=1"}
+	want := []string{"DISCONNECTED", "ADDED initial a=0", "SYNCED", "MODIFIED a=1"}
 	if diff := cmp.Diff(want, w.lines()); diff != "" {
 		t.Error(diff)
 	}
