@@ -58,6 +58,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestGarbage sends each kind of garbage.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	a := arenaFor(t, arenaOptions{server: shared, seed: 1})
+	a.injectAll(t, time.Second, garbageFaults...)
+	verdict(t, a)
+}
+
 // TestServer injects faults at servers of special kinds.
 func TestServer(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -65,7 +73,8 @@ func TestServer(t *testing.T) {
 		faults []fault
 	}{
 		// What is resumed after the server was killed is gone from its cache.
-		"killed": {nil, []fault{faultOf("server-killed"), faultOf("server-killed")}},
+		"killed":       {nil, []fault{faultOf("server-killed"), faultOf("server-killed")}},
+		"CRD replaced": {nil, []fault{faultOf("crd-replaced"), faultOf("crd-replaced")}},
 		// Without its cache the server asks etcd, which forgets within seconds.
 		"compacting": {
 			[]string{"--apiserver-arg", "watch-cache=false", "--apiserver-arg", "etcd-compaction-interval=1s"},
@@ -116,7 +125,7 @@ func TestMix(t *testing.T) {
 }
 
 func faultOf(name string) fault {
-	for _, f := range slices.Concat(proxyFaults, serverFaults) {
+	for _, f := range slices.Concat(proxyFaults, garbageFaults, serverFaults) {
 		if f.name == name {
 			return f
 		}

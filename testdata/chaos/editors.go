@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"math/rand/v2"
 	"strings"
 )
 
@@ -33,20 +32,23 @@ func truncate() editor {
 }
 
 // garble sends something else than the next event.
-func garble(rng *rand.Rand) func() editor {
-	garbage := []string{
-		"<html>\n", "null\n", "{}\n", "[]\n", "\"text\"\n", "\x00\xff\xfe\n", "{\n",
-		`{"type":"ADDED"}` + "\n",
-		`{"type":"ADDED","object":null}` + "\n",
-		`{"type":"ADDED","object":{}}` + "\n",
-		`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1"}}` + "\n",
-		`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}` + "\n",
-		`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}` + "\n",
-		`{"type":"UNHEARD-OF","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}}` + "\n",
-		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","code":500}` + "\n",
-	}
-	chosen := garbage[rng.IntN(len(garbage))]
-	return func() editor { return once(func([]byte) []byte { return []byte(chosen) }) }
+func garble(text string) func() editor {
+	return func() editor { return once(func([]byte) []byte { return []byte(text) }) }
+}
+
+// garbage is what a watch does not send.
+var garbage = []string{
+	"<html>\n", "null\n", "{}\n", "[]\n", "\"text\"\n", "\x00\xff\xfe\n", "{\n",
+	`{"type":"ADDED"}` + "\n",
+	`{"type":"ADDED","object":null}` + "\n",
+	`{"type":"ADDED","object":{}}` + "\n",
+	`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1"}}` + "\n",
+	`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}` + "\n",
+	`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}` + "\n",
+	`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":""}}}` + "\n",
+	`{"type":"UNHEARD-OF","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}}` + "\n",
+	`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1"}}` + "\n",
+	`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","code":500}` + "\n",
 }
 
 // oversize makes the next event larger than what any client takes.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 )
 
@@ -64,10 +66,6 @@ var proxyFaults = []fault{
 	moment("gone-event", true, sayGone),
 	moment("truncated", false, truncate),
 	moment("oversized", false, oversize),
-	{"garbage", func(i *injection) error {
-		i.touch(false, garble(i.rng))
-		return nil
-	}},
 	{"reset", func(i *injection) error {
 		i.reset()
 		return nil
@@ -156,9 +154,37 @@ var proxyFaults = []fault{
 	spell("headers-only", false, rule{on: ofObjects, answer: headersOnly}),
 	spell("abort", false, rule{answer: abort}),
 	spell("go-away", false, rule{before: goAway}),
+	spell("other-json", true, rule{answer: otherJSON}),
+	listSpell("list-other-json", otherJSON),
+	listSpell("list-empty", empty),
+	listSpell("list-web-page", webPage(200)),
+	listSpell("list-unavailable", webPage(503)),
 }
 
-// serverFaults kill the server.
+// listSpell is a spell in which objects have to be listed, and that goes wrong.
+func listSpell(name string, answer http.HandlerFunc) fault {
+	return spell(name, true, rule{on: isAny(syncs), answer: unsupported}, rule{on: isAny(list, page), answer: answer})
+}
+
+// garbageFaults are those that send something else than the next event, and
+// after it nothing for a while.
+var garbageFaults = func() []fault {
+	var faults []fault
+	for n, text := range garbage {
+		faults = append(faults, fault{fmt.Sprintf("garbage-%d", n), func(i *injection) error {
+			i.touch(false, garble(text))
+			sleep(i.ctx, i.window/2)
+			i.refuse()
+			i.reset()
+			sleep(i.ctx, i.window/2)
+			return i.readmit(i.ctx)
+		}})
+	}
+	return faults
+}()
+
+// serverFaults hit the server itself.
 var serverFaults = []fault{
 	{"server-killed", func(i *injection) error { return i.server.crash(i.ctx, i.window) }},
+	{"crd-replaced", func(i *injection) error { return i.server.replaceCRD(i.ctx, i.window) }},
 }

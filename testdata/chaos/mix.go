@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,8 +14,6 @@ const (
 	moments = 3 * time.Second
 	// lives is how long it lives from one kill to the next, on the average.
 	lives = 3 * time.Second
-	// killServer is the share of faults that kill the server: one in so many.
-	killServer = 25
 )
 
 // mix injects faults, one after the other or two at a time, until ctx ends. Each
@@ -26,11 +25,9 @@ func (a *arena) mix(ctx context.Context, window time.Duration) error {
 		rng := a.fork()
 		killing.Go(func() { a.killWatchers(ctx, rng) })
 	}
+	faults := slices.Concat(proxyFaults, garbageFaults, serverFaults, serverFaults)
 	for ctx.Err() == nil {
-		f := proxyFaults[a.rng.IntN(len(proxyFaults))]
-		if a.rng.IntN(killServer) == 0 {
-			f = serverFaults[a.rng.IntN(len(serverFaults))]
-		}
+		f := faults[a.rng.IntN(len(faults))]
 		if err := a.inject(ctx, f, a.upTo(window)); err != nil {
 			return unlessOver(ctx, err)
 		}

@@ -10,6 +10,10 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"dwatch/testdata/bed"
@@ -73,6 +77,25 @@ func (s *server) crash(ctx context.Context, after time.Duration) error {
 	s.cluster.Kill()
 	sleep(ctx, after)
 	return s.start()
+}
+
+// replaceCRD deletes the custom resource with all its objects, and makes it anew
+// after a while.
+func (s *server) replaceCRD(ctx context.Context, after time.Duration) error {
+	client, err := dynamic.NewForConfig(s.config)
+	if err != nil {
+		return err
+	}
+	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	const name = "things.chaos.dwatch.test"
+	if err := crds.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	for !apierrors.IsNotFound(err) && sleep(ctx, 50*time.Millisecond) {
+		_, err = crds.Get(ctx, name, metav1.GetOptions{})
+	}
+	sleep(ctx, after)
+	return s.prepare()
 }
 
 func (s *server) stop() error {
