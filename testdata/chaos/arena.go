@@ -152,15 +152,19 @@ func (a *arena) startWriters(ctx context.Context) error {
 	return nil
 }
 
-// inject brings a fault about, and waits until each dwatch prints what happens
-// after it in every resource and namespace.
-func (a *arena) inject(ctx context.Context, f fault, window time.Duration) error {
-	i := &injection{ctx: ctx, proxy: a.proxy, rng: a.fork(), window: window, server: a.server}
-	if err := f.inject(i); err != nil {
-		return fmt.Errorf("%s: %w", f.name, err)
+// inject brings a fault about. It reports whether anything was hit.
+func (a *arena) inject(ctx context.Context, f fault, window time.Duration) (bool, error) {
+	for _, d := range a.watchers {
+		d.meets(f.name)
 	}
-	a.figures.injected(f.name)
-	return nil
+	hit, err := f.inject(&injection{ctx: ctx, proxy: a.proxy, window: window, server: a.server})
+	if err != nil {
+		return hit, fmt.Errorf("%s: %w", f.name, err)
+	}
+	if hit {
+		a.figures.injected(f.name)
+	}
+	return hit, nil
 }
 
 // recovered waits until each dwatch prints again, and notes how long that took.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"strings"
+	"time"
 )
 
 // cutNow breaks the connection.
@@ -122,6 +123,14 @@ func stall(over <-chan struct{}) func() editor {
 			}
 			return nil, errCut
 		}
+	}
+}
+
+// trickle sends one byte after the other.
+func trickle() editor {
+	return func(b *body, frame []byte) ([]byte, error) {
+		b.pace = time.Millisecond / 4
+		return frame, nil
 	}
 }
 

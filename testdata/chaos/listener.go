@@ -103,12 +103,15 @@ func (l *listener) readmit(ctx context.Context) error {
 	}
 }
 
-// reset answers what comes over the present connections with RST.
-func (l *listener) reset() {
-	for _, c := range l.open() {
+// reset answers what comes over the present connections with RST. It returns
+// their number.
+func (l *listener) reset() int {
+	open := l.open()
+	for _, c := range open {
 		c.SetLinger(0)
 		c.Close()
 	}
+	return len(open)
 }
 
 // freeze keeps the present connections open and passes nothing in either

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 )
@@ -16,6 +15,12 @@ const (
 	lives = 3 * time.Second
 )
 
+// groups of faults, each as likely as the next.
+var groups = [][]fault{
+	connectionFaults, connectionFaults, eventFaults, eventFaults,
+	answerFaults, answerFaults, garbageFaults, syncFaults, serverFaults,
+}
+
 // mix injects faults, one after the other or two at a time, until ctx ends. Each
 // lasts for the window at most. It returns the first fault that failed itself.
 func (a *arena) mix(ctx context.Context, window time.Duration) error {
@@ -25,10 +30,10 @@ func (a *arena) mix(ctx context.Context, window time.Duration) error {
 		rng := a.fork()
 		killing.Go(func() { a.killWatchers(ctx, rng) })
 	}
-	faults := slices.Concat(proxyFaults, garbageFaults, serverFaults, serverFaults)
 	for ctx.Err() == nil {
-		f := faults[a.rng.IntN(len(faults))]
-		if err := a.inject(ctx, f, a.upTo(window)); err != nil {
+		group := groups[a.rng.IntN(len(groups))]
+		f := group[a.rng.IntN(len(group))]
+		if _, err := a.inject(ctx, f, a.upTo(window)); err != nil {
 			return unlessOver(ctx, err)
 		}
 		switch a.rng.IntN(3) {

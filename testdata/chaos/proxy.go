@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
@@ -11,8 +10,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 )
@@ -49,6 +50,8 @@ type rule struct {
 	before func(http.ResponseWriter, *http.Request)
 	// edit, if not nil, makes an editor for each body.
 	edit func() editor
+
+	hits *atomic.Int64 // requests that it was on
 }
 
 // startProxy starts a proxy to the server that config leads to.
@@ -163,44 +166,44 @@ func (p *proxy) forget(b *body) {
 	delete(p.bodies, b)
 }
 
-// add lets the proxy misbehave until the returned function is called.
-func (p *proxy) add(r rule) (remove func()) {
+// add lets the proxy misbehave until remove.
+func (p *proxy) add(r rule) *rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	added := &r
+	added.hits = new(atomic.Int64)
 	p.rules = append(p.rules, added)
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		var rules []*rule // a request may be looking at the old ones
-		for _, r := range p.rules {
-			if r != added {
-				rules = append(rules, r)
-			}
-		}
-		p.rules = rules
-	}
+	return added
 }
 
+func (p *proxy) remove(r *rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = slices.DeleteFunc(p.rules, func(other *rule) bool { return other == r })
+}
+
+// rulesFor returns the rules for a request, in the order in which they were added.
 func (p *proxy) rulesFor(q query) []*rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []*rule
 	for _, r := range p.rules {
 		if r.on == nil || r.on(q) {
+			r.hits.Add(1)
 			found = append(found, r)
 		}
 	}
 	return found
 }
 
-// touch adds an editor to each watch that is open.
-func (p *proxy) touch(now bool, edit func() editor) {
+// touch adds an editor to each watch that is open. It returns their number.
+func (p *proxy) touch(now bool, edit func() editor) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for b := range p.bodies {
 		b.add(edit(), now)
 	}
+	return len(p.bodies)
 }
 
 // credentials is the file with the token that the proxy admits, in the form of
@@ -274,12 +277,3 @@ func queryOf(r *http.Request) query {
 	}
 	return q
 }
-
-// awaitBodies returns when n watches are open at the proxy.
-func (p *proxy) openWatches() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.bodies)
-}
-
-var _ = context.Background

@@ -35,6 +35,7 @@ type record struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each line
+	fault   string        // the present one, or the last
 	lines   int
 	marks   int
 	// objects are all that were ever printed.
@@ -76,7 +77,7 @@ type problem struct {
 func newRecord(selects bool) *record {
 	return &record{
 		selects: selects, changed: make(chan struct{}),
-		objects: map[types.UID]*history{}, living: map[place]types.UID{}, last: map[place]time.Time{},
+		objects: map[types.UID]*history{}, living: map[place]types.UID{}, fault: "the start", last: map[place]time.Time{},
 	}
 }
 
@@ -173,7 +174,14 @@ func (r *record) killed(since time.Time) {
 }
 
 func (r *record) faultLocked(f fail, format string, args ...any) {
-	r.wrong = append(r.wrong, problem{f, fmt.Sprintf(format, args...)})
+	r.wrong = append(r.wrong, problem{f, fmt.Sprintf("since %s: ", r.fault) + fmt.Sprintf(format, args...)})
+}
+
+// meets notes which fault is coming, to tell of it with what goes wrong.
+func (r *record) meets(fault string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault = fault
 }
 
 func (r *record) note(f fail, format string, args ...any) {
