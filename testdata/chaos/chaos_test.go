@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -48,6 +49,7 @@ func testMain(m *testing.M) int {
 
 // TestFaults injects each fault of the proxy.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for name, faults := range map[string][]fault{
 		"connections": connectionFaults,
 		"events":      eventFaults,
@@ -75,6 +77,7 @@ func TestFaults(t *testing.T) {
 
 // TestServer injects faults at servers of special kinds.
 func TestServer(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		flags  []string
 		faults []fault
@@ -94,26 +97,59 @@ func TestServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := startServer(test.flags...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.stop(); err != nil {
-					t.Error(err)
-				}
-			})
-			a := arenaFor(t, arenaOptions{server: s, seed: 1})
+			a := arenaFor(t, arenaOptions{server: serverFor(t, test.flags...), seed: 1})
 			a.injectAll(t, 3*time.Second, test.faults...)
 			verdict(t, a)
 		})
 	}
 }
 
-// TestMix is a short run of what make chaos does, with a seed of its own.
+// TestFrozen: all connections are half-open. HTTP/2 notices, and the watch goes on
+// over another one while they still are.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	a := arenaFor(t, arenaOptions{server: shared, seed: 1})
+	thaw := a.proxy.freeze()
+	a.awaitLines(a.watchers[0], time.Now())
+	thaw()
+	a.recovered("frozen")
+	verdict(t, a)
+}
+
+// TestMix is a short run of what make chaos does.
 func TestMix(t *testing.T) {
 	t.Parallel()
-	s, err := startServer()
+	testMix(t, arenaOptions{seed: 1})
+}
+
+// TestState is the same with --state, while dwatch is killed.
+func TestState(t *testing.T) {
+	help, err := exec.Command(binary, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(help, []byte("--state")) {
+		t.Skip("dwatch has no --state")
+	}
+	t.Parallel()
+	testMix(t, arenaOptions{seed: 2, state: true})
+}
+
+func testMix(t *testing.T, o arenaOptions) {
+	o.server = serverFor(t)
+	a := arenaFor(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := a.mix(ctx, groups, 2*time.Second); err != nil {
+		t.Error(err)
+	}
+	verdict(t, a)
+}
+
+// serverFor is a server of one test.
+func serverFor(t *testing.T, flags ...string) *server {
+	t.Helper()
+	s, err := startServer(flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +158,7 @@ func TestMix(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	a := arenaFor(t, arenaOptions{server: s, seed: 1})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := a.mix(ctx, 2*time.Second); err != nil {
-		t.Error(err)
-	}
-	verdict(t, a)
+	return s
 }
 
 func faultOf(name string) fault {

@@ -23,11 +23,15 @@ type dwatch struct {
 	said string
 	*record
 
+	// mortal: it may be killed, and is revived.
+	mortal bool
+
 	mu      sync.Mutex
 	child   *exec.Cmd
 	ended   chan struct{} // closed when the child has ended and was waited for
 	err     error         // of the child, once ended is closed
 	stopped bool          // it was told to end
+	dying   bool          // it is being killed
 	runs    int
 }
 
@@ -55,12 +59,12 @@ func (d *dwatch) start() error {
 	defer d.mu.Unlock()
 	d.child, d.ended = child, make(chan struct{})
 	d.runs++
-	go d.follow(stdout, d.ended)
+	go d.follow(child, stdout, d.ended)
 	return nil
 }
 
 // follow takes each line, to the end of the child.
-func (d *dwatch) follow(stdout io.Reader, ended chan struct{}) {
+func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) {
 	lines := bufio.NewReaderSize(stdout, 1<<20)
 	for {
 		text, err := lines.ReadBytes('\n')
@@ -69,32 +73,58 @@ func (d *dwatch) follow(stdout io.Reader, ended chan struct{}) {
 		}
 		d.take(text)
 	}
-	err := d.child.Wait()
+	err := child.Wait()
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.err = err
-	stopped := d.stopped
-	d.mu.Unlock()
-	if !stopped {
+	if !d.stopped && !d.mayEnd(child) {
 		d.note(lost, "dwatch ended by itself: %v", err)
 	}
 	close(ended)
 }
 
-// stop ends the program as a person would. It must end well.
-func (d *dwatch) stop() error { return d.end(syscall.SIGINT) }
+// mayEnd tells whether the end of the child is one that it may come to: by a kill,
+// or by an error before the server had answered once.
+func (d *dwatch) mayEnd(child *exec.Cmd) bool {
+	const failed = 1 // the exit code
+	status, _ := child.ProcessState.Sys().(syscall.WaitStatus)
+	return d.mortal && (status.Signaled() && status.Signal() == syscall.SIGKILL || status.ExitStatus() == failed)
+}
 
 // kill ends it as a crash would. What it printed in the last moments may be
 // repeated by the next run.
-func (d *dwatch) kill(moments time.Duration) {
-	since := time.Now().Add(-moments)
-	d.end(syscall.SIGKILL)
-	d.killed(since)
+func (d *dwatch) kill() {
 	d.mu.Lock()
-	d.stopped = false
+	child, ended := d.child, d.ended
+	d.dying = true
+	d.mu.Unlock()
+	since := time.Now().Add(-moments)
+	child.Process.Kill()
+	<-ended
+	d.killed(since) // before the next run prints
+	d.mu.Lock()
+	d.dying = false
 	d.mu.Unlock()
 }
 
-func (d *dwatch) end(signal syscall.Signal) error {
+// revive starts it again if it has ended without having been told to.
+func (d *dwatch) revive() error {
+	d.mu.Lock()
+	ended, leave := d.ended, d.stopped || d.dying
+	d.mu.Unlock()
+	if leave {
+		return nil
+	}
+	select {
+	case <-ended:
+		return d.start()
+	default:
+		return nil
+	}
+}
+
+// stop ends the program as a person would. It must end well, and soon.
+func (d *dwatch) stop() error {
 	d.mu.Lock()
 	d.stopped = true
 	child, ended := d.child, d.ended
@@ -102,7 +132,7 @@ func (d *dwatch) end(signal syscall.Signal) error {
 	if child == nil {
 		return nil
 	}
-	child.Process.Signal(signal)
+	child.Process.Signal(os.Interrupt)
 	select {
 	case <-ended:
 	case <-time.After(endWithin):
@@ -110,7 +140,7 @@ func (d *dwatch) end(signal syscall.Signal) error {
 		<-ended
 		return fmt.Errorf("%s does not end", d.name)
 	}
-	if d.err != nil && signal != syscall.SIGKILL {
+	if d.err != nil {
 		return fmt.Errorf("%s ended with %w", d.name, d.err)
 	}
 	return nil

@@ -177,3 +177,8 @@ var serverFaults = []fault{
 	{"server-killed", func(i *injection) (bool, error) { return true, i.server.crash(i.ctx, i.window) }},
 	{"crd-replaced", func(i *injection) (bool, error) { return true, i.server.replaceCRD(i.ctx, i.window) }},
 }
+
+// patienceFaults are noticed only after minutes, by whoever waits in vain.
+var patienceFaults = []fault{
+	moment("half-open", true, stall(nil)),
+}

@@ -1,7 +1,7 @@
 // Command chaos proves that dwatch loses nothing: run it from the root of the
 // repository, by make chaos or by
 //
-//	go run ./testdata/chaos [-for 1m] [-seed N] [-dwatch PATH] [-state]
+//	go run ./testdata/chaos [-for 1m] [-seed N] [-dwatch PATH] [-state] ...
 //
 //	writers --------------> API server ----------------------> truth
 //	                           |                                 |
@@ -33,11 +33,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // options are the command line.
@@ -48,6 +52,7 @@ type options struct {
 	state  bool
 	pace   time.Duration
 	window time.Duration
+	open   bool
 }
 
 // errLies means that what was printed is not what happened.
@@ -71,6 +76,8 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	klog.LogToStderr(false) // of the writers' errors there are many
+	klog.SetOutput(io.Discard)
 	say("starting the server")
 	server, err := startServer()
 	if err != nil {
@@ -86,7 +93,11 @@ func run(ctx context.Context, args []string) (err error) {
 	defer func() { err = errors.Join(err, a.tearDown()) }()
 	ends, cancel := context.WithTimeout(ctx, o.lasts)
 	defer cancel()
-	if err := a.mix(ends, o.window); err != nil {
+	mixed := groups
+	if o.open {
+		mixed = append(slices.Clip(groups), patienceFaults)
+	}
+	if err := a.mix(ends, mixed, o.window); err != nil {
 		return err
 	}
 	say("the writers stop; comparing")
@@ -122,6 +133,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.state, "state", false, "give dwatch --state, and kill it every few seconds")
 	flags.DurationVar(&o.pace, "pace", 100*time.Millisecond, "each of the writers waits `TIME` between two changes, on the average")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
+	flags.BoolVar(&o.open, "half-open", false, "also leave watches open and silent for good, which takes minutes to notice")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -13,6 +13,8 @@ const (
 	moments = 3 * time.Second
 	// lives is how long it lives from one kill to the next, on the average.
 	lives = 3 * time.Second
+	// restartAfter is the wait before it is started again, at most.
+	restartAfter = 300 * time.Millisecond
 )
 
 // groups of faults, each as likely as the next.
@@ -21,9 +23,9 @@ var groups = [][]fault{
 	answerFaults, answerFaults, garbageFaults, syncFaults, serverFaults,
 }
 
-// mix injects faults, one after the other or two at a time, until ctx ends. Each
+// mix injects faults of the groups, one after the other, until ctx ends. Each
 // lasts for the window at most. It returns the first fault that failed itself.
-func (a *arena) mix(ctx context.Context, window time.Duration) error {
+func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
 	var killing sync.WaitGroup
 	defer killing.Wait()
 	if a.state {
@@ -61,15 +63,23 @@ func (a *arena) upTo(most time.Duration) time.Duration {
 // fork is another source of chance, for another goroutine.
 func (a *arena) fork() *rand.Rand { return rand.New(rand.NewPCG(a.rng.Uint64(), a.seed)) }
 
-// killWatchers kills each dwatch now and then, and starts it again, until ctx
-// ends: then all run.
+// killWatchers kills each dwatch now and then, until ctx ends. They are started
+// again by supervise.
 func (a *arena) killWatchers(ctx context.Context, rng *rand.Rand) {
 	for sleep(ctx, time.Duration(rng.Int64N(int64(2*lives)/int64(len(a.watchers))))) {
-		d := a.watchers[rng.IntN(len(a.watchers))]
-		d.kill(moments)
-		if err := d.start(); err != nil {
-			d.note(lost, "dwatch does not start again: %v", err)
-			return
+		a.watchers[rng.IntN(len(a.watchers))].kill()
+	}
+}
+
+// supervise starts each dwatch again that was killed, or that met a fault before
+// the server had answered it once, until ctx ends.
+func (a *arena) supervise(ctx context.Context) {
+	for sleep(ctx, restartAfter) {
+		for _, d := range a.watchers {
+			if err := d.revive(); err != nil {
+				d.note(lost, "dwatch does not start again: %v", err)
+				return
+			}
 		}
 	}
 }

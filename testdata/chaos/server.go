@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,9 @@ import (
 type server struct {
 	data  string
 	flags []string
+
+	// replaced: the custom resource was, with all objects that the writers knew.
+	replaced atomic.Bool
 
 	mu      sync.Mutex
 	cluster *bed.Cluster
@@ -88,6 +92,7 @@ func (s *server) replaceCRD(ctx context.Context, after time.Duration) error {
 	}
 	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	const name = "things.chaos.dwatch.test"
+	s.replaced.Store(true)
 	if err := crds.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return err
 	}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestRecord: the record finds what is wrong with what was printed, and nothing
+// else. A line is TYPE NAME UID RESOURCEVERSION; the truth is the last of them.
+func TestRecord(t *testing.T) {
+	for _, test := range []struct {
+		name, lines, truth string
+		selects            bool
+		want               string
+	}{
+		{"all is well", "ADDED a u1 1, MODIFIED a u1 2, DELETED a u1 3, ADDED a u2 4", "a u2 4", false, ""},
+		{"known deletion", "ADDED a u1 1, DELETED a u1 1", "", false, ""},
+		{"same line", "ADDED a u1 1, ADDED a u1 1", "a u1 1", false, "duplicated"},
+		{"same state", "ADDED a u1 1, MODIFIED a u1 1", "a u1 1", false, "duplicated"},
+		{"two deletions", "ADDED a u1 1, DELETED a u1 2, DELETED a u1 2", "", false, "duplicated"},
+		{"older", "ADDED a u1 2, MODIFIED a u1 1", "a u1 1", false, "out of order"},
+		{"no ADDED", "MODIFIED a u1 2", "a u1 2", false, "out of order"},
+		{"after its end", "ADDED a u1 1, DELETED a u1 2, MODIFIED a u1 3", "a u1 3", false, "out of order"},
+		{"back from the dead", "ADDED a u1 1, DELETED a u1 1, ADDED a u1 3", "a u1 3", false, "out of order"},
+		{"selected again", "ADDED a u1 1, DELETED a u1 2, ADDED a u1 3", "a u1 3", true, ""},
+		{"two of a name", "ADDED a u1 1, ADDED a u2 2", "a u2 2", false, "lost, lost"},
+		{"last state", "ADDED a u1 1", "a u1 2", false, "lost"},
+		{"last deletion", "ADDED a u1 1", "", false, "lost"},
+		{"never printed", "", "a u1 1", false, "lost"},
+		{"false deletion", "ADDED a u1 1, DELETED a u1 1", "a u1 1", false, "lost"},
+		{"repeated after a kill", "ADDED a u1 1, KILL, ADDED a u1 1, MODIFIED a u1 2", "a u1 2", false, ""},
+		{"twice after a kill", "ADDED a u1 1, KILL, ADDED a u1 1, ADDED a u1 1", "a u1 1", false, "duplicated"},
+		{"long before a kill", "ADDED a u1 1, WAIT, KILL, ADDED a u1 1", "a u1 1", false, "duplicated"},
+		{"forgotten by a kill", "ADDED a u1 1, KILL", "", false, "lost"},
+		{"no JSON", "{", "", false, "out of order"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRecord(test.selects)
+			printed := time.Now()
+			for text := range strings.SplitSeq(test.lines, ", ") {
+				switch text {
+				case "":
+				case "WAIT":
+					printed = time.Now()
+				case "KILL":
+					r.killed(printed)
+				default:
+					r.take(lineOf(text))
+				}
+			}
+			r.wrong = append(r.wrong, r.compareLocked(truthOf(test.truth))...)
+			var got []string
+			for _, p := range r.wrong {
+				got = append(got, string(p.fail))
+			}
+			if strings.Join(got, ", ") != test.want {
+				t.Errorf("%v, want %q", r.wrong, test.want)
+			}
+		})
+	}
+}
+
+func lineOf(text string) []byte {
+	var kind, name, uid, version string
+	if n, _ := fmt.Sscan(text, &kind, &name, &uid, &version); n < 4 {
+		return []byte(text)
+	}
+	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", kind, objectOf(name, uid, version))
+}
+
+func objectOf(name, uid, version string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"n","uid":%q,"resourceVersion":%q}}`, name, uid, version)
+}
+
+func truthOf(text string) truth {
+	found := truth{}
+	var name, uid, version string
+	if n, _ := fmt.Sscan(text, &name, &uid, &version); n == 3 {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON([]byte(objectOf(name, uid, version))); err != nil {
+			panic(err)
+		}
+		found[u.GetUID()] = u
+	}
+	return found
+}
