@@ -26,6 +26,9 @@ const examples = `  # What changes among the deployments of a namespace, one JSO
   # Only what happens from now on, and only additions and deletions
   %[1]s pods -l app=web --watch-only --types added,deleted
 
+  # After a restart only what is different from what was printed
+  %[1]s deployments --state deployments.state
+
   # What is there, as one List, and end
   %[1]s cm,secrets -n kube-system --list -o yaml
 
