@@ -233,10 +233,10 @@ var readmeSteps = map[string]func(*play, string) error{
 }
 
 var (
-	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
-	anyResourceVersion = regexp.MustCompile(`(resourceVersion\W{1,5}|since )(\d+)`)
+	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|since )(\d+)`)
 )
 
 // sameEachTime replaces what differs from run to run. What is the same, or

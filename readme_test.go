@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -201,4 +202,40 @@ func checkCommands(t *testing.T, text string) int {
 		}
 	}
 	return len(found)
+}
+
+// TestGuarantees: the tests that docs/guarantees.md names exist.
+func TestGuarantees(t *testing.T) {
+	text, err := os.ReadFile("docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "watcher/*_test.go", "watcher/resume/*_test.go", "testdata/chaos/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(source)
+		}
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+|[a-z_]+\\.txtar)`").FindAllSubmatch(text, -1)
+	if len(named) == 0 {
+		t.Error("no test is named")
+	}
+	for _, name := range named {
+		name := string(name[1])
+		if strings.HasPrefix(name, "Test") {
+			if !strings.Contains(tests.String(), "\nfunc "+name+"(") {
+				t.Errorf("there is no %s", name)
+			}
+		} else if _, err := os.Stat(filepath.Join("testdata/script", name)); err != nil {
+			t.Error(err)
+		}
+	}
 }
