@@ -112,5 +112,5 @@ func (t *target) fieldSelector() string {
 func (s *session) end() {
 	close(s.stop)
 	s.factory.Shutdown()
-	s.wire.streams.Wait()
+	s.wire.calls.close()
 }

@@ -35,8 +35,8 @@ type wire struct {
 	// fail ends the session with a cause.
 	fail context.CancelCauseFunc
 
-	// streams are the watches that were handed to the informer.
-	streams sync.WaitGroup
+	// calls are the watches that were handed to the informer, and its lists.
+	calls calls
 
 	// whole: the pages of a list expired, and the informer's pager asks for all of
 	// it next. It takes what it gets then for all, and follows no continue token.
@@ -75,10 +75,12 @@ func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
 // stops it or, in mid-sync, when the connection is lost: a sync can't be
 // resumed. It is not tied to ctx, which ends later than the session's.
 func (r resourceWire) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if !r.wire.calls.begin() {
+		return nil, context.Cause(r.wire.ctx)
+	}
 	s := newStream(r, options)
-	r.wire.streams.Add(1)
 	go func() {
-		defer r.wire.streams.Done()
+		defer r.wire.calls.end()
 		s.run()
 	}()
 	return s, nil
@@ -93,6 +95,10 @@ func (r resourceWire) Watch(_ context.Context, options metav1.ListOptions) (watc
 // in pages; the reader may have been told newer ones.
 func (r resourceWire) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	w := r.wire
+	if !w.calls.begin() {
+		return nil, context.Cause(w.ctx)
+	}
+	defer w.calls.end()
 	if options.Continue == "" {
 		w.target.beginSync()
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
