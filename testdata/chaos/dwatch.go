@@ -84,11 +84,12 @@ func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) 
 }
 
 // mayEnd tells whether the end of the child is one that it may come to: by a kill,
-// or by an error before the server had answered once.
+// or because of a fault at its start.
 func (d *dwatch) mayEnd(child *exec.Cmd) bool {
-	const failed = 1 // the exit code
+	const failed, usage = 1, 2 // exit codes; the second if the resource is not there
 	status, _ := child.ProcessState.Sys().(syscall.WaitStatus)
-	return d.mortal && (status.Signaled() && status.Signal() == syscall.SIGKILL || status.ExitStatus() == failed)
+	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
+	return d.mortal && (killed || status.ExitStatus() == failed || status.ExitStatus() == usage)
 }
 
 // kill ends it as a crash would. What it printed in the last moments may be

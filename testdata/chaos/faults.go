@@ -68,7 +68,7 @@ var connectionFaults = []fault{
 		i.refuse()
 		i.reset()
 		sleep(i.ctx, i.window)
-		return true, i.readmit(i.ctx)
+		return true, i.readmit(context.WithoutCancel(i.ctx))
 	}},
 	{"freeze", func(i *injection) (bool, error) {
 		thaw := i.freeze()
@@ -166,7 +166,7 @@ var garbageFaults = func() []fault {
 			i.refuse()
 			i.reset()
 			sleep(i.ctx, i.window/2)
-			return hit > 0, i.readmit(i.ctx)
+			return hit > 0, i.readmit(context.WithoutCancel(i.ctx))
 		}})
 	}
 	return faults

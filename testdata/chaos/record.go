@@ -43,7 +43,8 @@ type record struct {
 	// living is the UID of what was last printed under a name, unless deleted.
 	living map[place]types.UID
 	// last is when a line of a kind in a namespace came.
-	last map[place]time.Time
+	last  map[place]time.Time
+	kills int
 	// repeated are lines that came again after a kill, as they may.
 	repeated int
 	wrong    []problem
@@ -109,7 +110,7 @@ func (r *record) takeLocked(l *line) {
 	before := r.objects[l.meta.UID]
 	if before == nil {
 		before = &history{place: at, kind: "DELETED"}
-		if l.Type != "ADDED" {
+		if cutOff := r.kills > 0 && l.Type == "DELETED" && l.Unknown; l.Type != "ADDED" && !cutOff {
 			r.faultLocked(disordered, "%s before ADDED", l)
 		}
 	} else if before.loose {
@@ -154,10 +155,12 @@ func (r *record) checkLocked(before *history, l *line) {
 }
 
 // repeatLocked checks the first line of an object after a kill, shortly before
-// which it had been printed: it may tell the same once more, but nothing older
-// than what was told before those last moments.
+// which it had been printed: it may tell the same once more, but nothing older.
+// Only of what was gone meanwhile it shows what it knew before those moments.
 func (r *record) repeatLocked(before *history, l *line) {
-	if order := compare(l.meta.ResourceVersion, before.version); order < 0 {
+	if order := compare(l.meta.ResourceVersion, before.version); order < 0 && l.Unknown {
+		r.repeated++
+	} else if order < 0 {
 		r.faultLocked(disordered, "%s after a kill, and after %s %s", l, before.kind, before.version)
 	} else if order == 0 {
 		r.repeated++
@@ -168,8 +171,9 @@ func (r *record) repeatLocked(before *history, l *line) {
 func (r *record) killed(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.kills++
 	for _, h := range r.objects {
-		h.loose = h.at.After(since)
+		h.loose = h.loose || h.at.After(since)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // TestRecord: the record finds what is wrong with what was printed, and nothing
-// else. A line is TYPE NAME UID RESOURCEVERSION; the truth is the last of them.
+// else. A line is TYPE NAME UID RESOURCEVERSION, and LOST is a DELETED whose final
+// state is unknown; the truth is the last of them.
 func TestRecord(t *testing.T) {
 	for _, test := range []struct {
 		name, lines, truth string
@@ -33,6 +34,9 @@ func TestRecord(t *testing.T) {
 		{"never printed", "", "a u1 1", false, "lost"},
 		{"false deletion", "ADDED a u1 1, DELETED a u1 1", "a u1 1", false, "lost"},
 		{"repeated after a kill", "ADDED a u1 1, KILL, ADDED a u1 1, MODIFIED a u1 2", "a u1 2", false, ""},
+		{"known only as it was", "ADDED a u1 1, MODIFIED a u1 3, KILL, LOST a u1 1", "", false, ""},
+		{"ADDED was cut off", "KILL, LOST a u1 1", "", false, ""},
+		{"older after a kill", "ADDED a u1 1, MODIFIED a u1 3, KILL, MODIFIED a u1 2", "a u1 2", false, "out of order"},
 		{"twice after a kill", "ADDED a u1 1, KILL, ADDED a u1 1, ADDED a u1 1", "a u1 1", false, "duplicated"},
 		{"long before a kill", "ADDED a u1 1, WAIT, KILL, ADDED a u1 1", "a u1 1", false, "duplicated"},
 		{"forgotten by a kill", "ADDED a u1 1, KILL", "", false, "lost"},
@@ -69,7 +73,11 @@ func lineOf(text string) []byte {
 	if n, _ := fmt.Sscan(text, &kind, &name, &uid, &version); n < 4 {
 		return []byte(text)
 	}
-	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", kind, objectOf(name, uid, version))
+	unknown := kind == "LOST"
+	if unknown {
+		kind = "DELETED"
+	}
+	return fmt.Appendf(nil, `{"type":%q,"finalStateUnknown":%t,"object":%s}`+"\n", kind, unknown, objectOf(name, uid, version))
 }
 
 func objectOf(name, uid, version string) string {

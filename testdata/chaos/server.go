@@ -75,8 +75,8 @@ func (s *server) prepare() error {
 	return err
 }
 
-// crash kills the server as kill -9 does, and starts it again after a while on
-// the same data and port.
+// crash kills the server as kill -9 does, and starts it again after a while, or
+// when ctx ends, on the same data and port.
 func (s *server) crash(ctx context.Context, after time.Duration) error {
 	s.cluster.Kill()
 	sleep(ctx, after)
@@ -84,8 +84,10 @@ func (s *server) crash(ctx context.Context, after time.Duration) error {
 }
 
 // replaceCRD deletes the custom resource with all its objects, and makes it anew
-// after a while.
+// after a while, or when ctx ends.
 func (s *server) replaceCRD(ctx context.Context, after time.Duration) error {
+	ends := ctx
+	ctx = context.WithoutCancel(ctx) // it is made anew in any case
 	client, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func (s *server) replaceCRD(ctx context.Context, after time.Duration) error {
 	for !apierrors.IsNotFound(err) && sleep(ctx, 50*time.Millisecond) {
 		_, err = crds.Get(ctx, name, metav1.GetOptions{})
 	}
-	sleep(ctx, after)
+	sleep(ends, after)
 	return s.prepare()
 }
 
