@@ -18,14 +18,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-const (
-	// recoverWithin is how long after a fault dwatch may be silent, though there
-	// are changes. Its longest wait between two tries is half a minute; to notice
-	// that a watch is dead may take some.
-	recoverWithin = 4 * time.Minute
-	// finalWithin is how long after the last write its line may take.
-	finalWithin = 90 * time.Second
-)
+// recoverWithin is how long after a fault dwatch may be silent, though there are
+// changes. Its longest wait between two tries is half a minute, client-go's a whole
+// one; to notice that a watch is dead may take some.
+const recoverWithin = 4 * time.Minute
 
 // arenaOptions say what meets in an arena.
 type arenaOptions struct {
@@ -200,98 +196,6 @@ func (a *arena) awaitLines(d *dwatch, over time.Time) time.Duration {
 		d.note(lost, "nothing of some resource within %v", recoverWithin)
 	}
 	return time.Since(over)
-}
-
-// finish stops the writers, and compares the truth with what was printed.
-func (a *arena) finish(ctx context.Context) error {
-	a.pause()
-	a.writing.Wait()
-	if err := a.awaitSentinels(ctx); err != nil {
-		return err
-	}
-	all, err := readTruth(ctx, a.client, a.namespaces, "")
-	if err != nil {
-		return err
-	}
-	selected, err := readTruth(ctx, a.client, a.namespaces, a.selector())
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, w := range a.writers {
-		if w.Group == "" || !a.server.replaced.Load() {
-			errs = append(errs, w.check(all))
-		}
-		a.figures.written += w.written
-	}
-	for _, d := range a.watchers {
-		t := all
-		if d.selects {
-			t = selected
-		}
-		d.await(finalWithin, func() bool { return len(d.compareLocked(t)) == 0 })
-	}
-	// What comes too much would come before another last write.
-	errs = append(errs, a.awaitSentinels(ctx))
-	a.bury()
-	a.reviving.Wait()
-	for _, d := range a.watchers {
-		errs = append(errs, d.stop(), a.judge(ctx, d))
-	}
-	return errors.Join(errs...)
-}
-
-// judge compares the truth with the record for good.
-func (a *arena) judge(ctx context.Context, d *dwatch) error {
-	selector := ""
-	if d.selects {
-		selector = a.selector()
-	}
-	t, err := readTruth(ctx, a.client, a.namespaces, selector)
-	if err != nil {
-		return err
-	}
-	d.record.mu.Lock()
-	defer d.record.mu.Unlock()
-	d.wrong = append(d.wrong, d.compareLocked(t)...)
-	a.figures.add(d)
-	return nil
-}
-
-// awaitSentinels writes a last object for each writer and waits until each dwatch
-// has printed it.
-func (a *arena) awaitSentinels(ctx context.Context) error {
-	for _, w := range a.writers {
-		version, err := w.sentinel(ctx)
-		if err != nil {
-			return err
-		}
-		at := place{w.kind, w.namespace, sentinel}
-		for _, d := range a.watchers {
-			printed := func() bool {
-				h := d.objects[d.living[at]]
-				return h != nil && compare(h.version, version) >= 0
-			}
-			if !d.await(finalWithin, printed) {
-				d.note(lost, "%v was not printed at %s within %v", at, version, finalWithin)
-			}
-		}
-	}
-	return nil
-}
-
-const sentinel = "sentinel"
-
-// sentinel writes an object that the writer does not touch otherwise. It returns
-// the resourceVersion.
-func (w *writer) sentinel(ctx context.Context) (string, error) {
-	u := w.object(sentinel)
-	u.SetLabels(map[string]string{"chaos": w.label, "in": "yes"})
-	u, err := w.client.Apply(ctx, sentinel, u, metav1.ApplyOptions{FieldManager: "chaos", Force: true})
-	if err != nil {
-		return "", fmt.Errorf("write the last %s: %w", w.kind, err)
-	}
-	return u.GetResourceVersion(), nil
 }
 
 func (a *arena) tearDown() error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -124,13 +123,6 @@ func TestMix(t *testing.T) {
 
 // TestState is the same with --state, while dwatch is killed.
 func TestState(t *testing.T) {
-	help, err := exec.Command(binary, "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(help, []byte("--state")) {
-		t.Skip("dwatch has no --state")
-	}
 	t.Parallel()
 	testMix(t, arenaOptions{seed: 2, state: true})
 }

@@ -22,10 +22,10 @@
 // to come back.
 //
 // One file a subject: arena.go is the place where all meet, mix.go the order of
-// the faults, faults.go their list; proxy.go, listener.go, body.go, editors.go and
-// answers.go bring them about, server.go those of the server; writer.go writes,
-// dwatch.go runs the program; record.go and truth.go compare, figures.go and
-// counter.go count.
+// the faults, faults.go their list; proxy.go, rule.go, listener.go, body.go,
+// editors.go and answers.go bring them about, server.go those of the server;
+// writer.go writes, dwatch.go runs the program; record.go checks what it prints,
+// finish.go and truth.go compare it with etcd, figures.go and counter.go count.
 package main
 
 import (

@@ -10,10 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 )
@@ -38,20 +35,6 @@ type proxy struct {
 	tokens credentials
 	rules  []*rule
 	bodies map[*body]bool
-}
-
-// rule is a way to misbehave that lasts a while.
-type rule struct {
-	// on picks the requests; nil means all.
-	on func(query) bool
-	// answer, if not nil, answers instead of the server.
-	answer http.HandlerFunc
-	// before, if not nil, may change the request, and the header of the answer.
-	before func(http.ResponseWriter, *http.Request)
-	// edit, if not nil, makes an editor for each body.
-	edit func() editor
-
-	hits *atomic.Int64 // requests that it was on
 }
 
 // startProxy starts a proxy to the server that config leads to.
@@ -166,46 +149,6 @@ func (p *proxy) forget(b *body) {
 	delete(p.bodies, b)
 }
 
-// add lets the proxy misbehave until remove.
-func (p *proxy) add(r rule) *rule {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	added := &r
-	added.hits = new(atomic.Int64)
-	p.rules = append(p.rules, added)
-	return added
-}
-
-func (p *proxy) remove(r *rule) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rules = slices.DeleteFunc(p.rules, func(other *rule) bool { return other == r })
-}
-
-// rulesFor returns the rules for a request, in the order in which they were added.
-func (p *proxy) rulesFor(q query) []*rule {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var found []*rule
-	for _, r := range p.rules {
-		if r.on == nil || r.on(q) {
-			r.hits.Add(1)
-			found = append(found, r)
-		}
-	}
-	return found
-}
-
-// touch adds an editor to each watch that is open. It returns their number.
-func (p *proxy) touch(now bool, edit func() editor) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for b := range p.bodies {
-		b.add(edit(), now)
-	}
-	return len(p.bodies)
-}
-
 // credentials is the file with the token that the proxy admits, in the form of
 // an exec plugin's answer.
 type credentials struct {
@@ -230,50 +173,4 @@ func (c *credentials) renew() error {
 	c.token = rand.Text()
 	return replaceFile(c.path, fmt.Sprintf(
 		`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":%q}}`, c.token))
-}
-
-// query is what a request asks for.
-type query struct {
-	kind kind
-	path string
-}
-
-type kind int
-
-const (
-	other  kind = iota // discovery and the like
-	list               // the first page of a list
-	page               // a further page
-	syncs              // a watch that begins with what is there
-	resume             // a watch that goes on from a resourceVersion
-)
-
-func (q query) isWatch() bool { return q.kind == syncs || q.kind == resume }
-
-func isAny(kinds ...kind) func(query) bool {
-	return func(q query) bool {
-		for _, k := range kinds {
-			if q.kind == k {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-func queryOf(r *http.Request) query {
-	values, path := r.URL.Query(), r.URL.Path
-	q := query{path: path}
-	parts := len(strings.Split(strings.Trim(path, "/"), "/"))
-	switch {
-	case values.Get("sendInitialEvents") == "true":
-		q.kind = syncs
-	case values.Get("watch") != "":
-		q.kind = resume
-	case values.Get("continue") != "":
-		q.kind = page
-	case strings.HasPrefix(path, "/api/") && parts > 2, strings.HasPrefix(path, "/apis/") && parts > 3:
-		q.kind = list
-	}
-	return q
 }
