@@ -162,7 +162,7 @@ func (a *arena) inject(ctx context.Context, f fault, window time.Duration) (bool
 	for _, d := range a.watchers {
 		d.meets(f.name)
 	}
-	hit, err := f.inject(&injection{ctx: ctx, proxy: a.proxy, window: window, server: a.server})
+	hit, err := f.inject(&injection{ctx: ctx, proxy: a.proxy, window: window, server: a.server, watchers: a.watchers})
 	if err != nil {
 		return hit, fmt.Errorf("%s: %w", f.name, err)
 	}

@@ -26,6 +26,9 @@ type dwatch struct {
 	// mortal: it may be killed, and is revived.
 	mortal bool
 
+	// reading is held while a line is taken: who locks it is a reader that stalls.
+	reading sync.Mutex
+
 	mu      sync.Mutex
 	child   *exec.Cmd
 	ended   chan struct{} // closed when the child has ended and was waited for
@@ -71,7 +74,9 @@ func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) 
 		if err != nil {
 			break // half a line is none: it was killed
 		}
+		d.reading.Lock()
 		d.take(text)
+		d.reading.Unlock()
 	}
 	err := child.Wait()
 	d.mu.Lock()

@@ -18,8 +18,9 @@ type injection struct {
 	ctx context.Context
 	*proxy
 	// window is how long it lasts, where it lasts at all.
-	window time.Duration
-	server *server
+	window   time.Duration
+	server   *server
+	watchers []*dwatch
 }
 
 // moment is a fault that hits each open watch once: at once, or with its next
@@ -103,7 +104,7 @@ var connectionFaults = []fault{
 	spell("go-away", rule{before: goAway}),
 }
 
-// eventFaults are what happens to watches and their events.
+// eventFaults are what happens to watches, their events, and the lines.
 var eventFaults = []fault{
 	moment("end", true, endNow),
 	spell("end-at-once", rule{on: isAny(syncs, resume), edit: endAfter(0)}),
@@ -111,6 +112,14 @@ var eventFaults = []fault{
 	moment("truncated", false, truncate),
 	moment("oversized", false, oversize),
 	spell("repeat", rule{on: isAny(syncs, resume), edit: repeat}),
+	{"reader-stalls", func(i *injection) (bool, error) {
+		for _, d := range i.watchers {
+			d.reading.Lock()
+			defer d.reading.Unlock()
+		}
+		sleep(i.ctx, i.window)
+		return true, nil
+	}},
 }
 
 // answerFaults are what is answered instead.

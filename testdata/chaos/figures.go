@@ -48,7 +48,11 @@ func (f *figures) String() string {
 	row := func(name string, value any) { fmt.Fprintf(&text, "%-32s %v\n", name, value) }
 	total, longest := 0, time.Duration(0)
 	for _, name := range slices.Sorted(maps.Keys(f.faults)) {
-		row("  "+name, fmt.Sprintf("%d times, silent for %.1f s at most", f.faults[name], f.silence[name].Seconds()))
+		times := fmt.Sprintf("%d times", f.faults[name])
+		if silence, measured := f.silence[name]; measured {
+			times += fmt.Sprintf(", silent for %.1f s at most", silence.Seconds())
+		}
+		row("  "+name, times)
 		total += f.faults[name]
 		longest = max(longest, f.silence[name])
 	}
