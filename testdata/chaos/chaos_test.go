@@ -205,7 +205,8 @@ func verdict(t *testing.T, a *arena) {
 	}
 	var what string
 	a.figures.peak, what, a.figures.requests = a.proxy.counter.peak()
-	if a.figures.peak > 8 {
+	// What is started again and again asks more often than what waits.
+	if !a.state && a.figures.peak > 8 {
 		t.Errorf("%d requests in a second for %s", a.figures.peak, what)
 	}
 	t.Logf("%s", a.figures.String())
