@@ -91,7 +91,7 @@ func TestServer(t *testing.T) {
 		},
 		"without WatchList": {
 			[]string{"--apiserver-arg", "feature-gates=WatchList=false"},
-			[]fault{faultOf("cut"), faultOf("gone-event"), faultOf("gone-page"), faultOf("server-killed")},
+			[]fault{faultOf("gone-page"), faultOf("cut"), faultOf("gone-event"), faultOf("server-killed")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,18 +162,19 @@ func faultOf(name string) fault {
 	panic(name)
 }
 
-// injectAll injects one fault after the other, each until it has hit something.
-// dwatch recovers from each.
+// injectAll injects one fault after the other, each until it has hit something:
+// the informer may wait for longer than it lasts. dwatch recovers from each.
 func (a *arena) injectAll(t *testing.T, window time.Duration, faults ...fault) {
 	t.Helper()
 	for _, f := range faults {
-		for tries, hit := 0, false; !hit; tries++ {
-			var err error
-			if hit, err = a.inject(t.Context(), f, window); err != nil {
-				t.Fatal(err)
-			}
-			if tries == 5 {
+		hit, lasts := false, window
+		for ; !hit; lasts *= 2 {
+			if lasts > time.Minute {
 				t.Fatalf("%s hits nothing", f.name)
+			}
+			var err error
+			if hit, err = a.inject(t.Context(), f, lasts); err != nil {
+				t.Fatal(err)
 			}
 			a.recovered(f.name)
 		}
