@@ -30,8 +30,10 @@ const lookEvery = 5 * time.Minute
 
 // lookAfter are the waits between the looks that follow a change: a definition is
 // served, and named by discovery, some time after it is written.
-var lookAfter = []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
-	800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond}
+var lookAfter = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
+
+// busy is the step to go on with when changes keep coming: a look every second.
+const busy = 2
 
 // follower decides when a roster looks.
 type follower struct {
@@ -41,7 +43,7 @@ type follower struct {
 	// to look.
 	deaf atomic.Int32
 	poll time.Duration
-	// step is the next wait of lookAfter.
+	// step is the next wait of lookAfter; after the last, nothing has changed for long.
 	step int
 	due  time.Time
 }
@@ -66,23 +68,28 @@ func (r *roster) followServer() {
 		case <-r.ctx.Done():
 			return
 		case <-f.changed:
-			f.step = 0
-			f.hurry()
+			f.hurry(0)
 		case <-f.up:
-			f.hurry()
+			f.hurry(len(lookAfter) - 2)
 		case <-timer.C:
-			r.look()
+			if !r.look() {
+				signal(f.changed)
+			}
 			f.rest()
 		}
 		timer.Reset(time.Until(f.due))
 	}
 }
 
-// hurry makes the next look come soon, but not as fast as changes can come.
-func (f *follower) hurry() {
-	if soon := time.Now().Add(lookAfter[0]); soon.Before(f.due) {
-		f.due = soon
+// hurry makes a look come soon, and others after it from this step on. While
+// looks follow a change already, there are only more of them.
+func (f *follower) hurry(step int) {
+	if f.step > 0 && f.step < len(lookAfter) {
+		f.step = min(f.step, busy)
+		return
 	}
+	f.step = step + 1
+	f.due = time.Now().Add(lookAfter[0])
 }
 
 // rest plans the look after this one.

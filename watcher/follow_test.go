@@ -69,10 +69,14 @@ func TestFollowByPolling(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	f.set(func(req *http.Request) *http.Response {
-		if strings.Contains(req.URL.Path, "customresourcedefinitions") {
+		switch {
+		case strings.Contains(req.URL.Path, "customresourcedefinitions"):
 			return respond(http.StatusForbidden, forbidden)
+		case strings.Contains(req.URL.Path, "apiservices"):
+			return respond(http.StatusNotFound, notFound)
+		default:
+			return nil
 		}
-		return nil
 	})
 	var looks atomic.Int32
 	resolver := resolverFunc(func() (found Found, err error) {
@@ -87,6 +91,55 @@ func TestFollowByPolling(t *testing.T) {
 	want := []string{"ARRIVED", "ADDED a=0", "SYNCED"}
 	if diff := cmp.Diff(want, w.lines()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFollowByPollingOf404: the server has no definitions.
+func TestFollowByPollingOf404(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	f.set(func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "customresourcedefinitions") {
+			return respond(http.StatusNotFound, notFound)
+		}
+		return nil
+	})
+	var looks atomic.Int32
+	resolver := resolverFunc(func() (found Found, err error) {
+		if looks.Add(1) > 20 {
+			found.Targets = []Target{r.target()}
+		}
+		return found, nil
+	})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Poll: 50 * time.Millisecond})
+	w.await("SYNCED", 1)
+	w.stop()
+}
+
+// TestFollower: looks follow a change soon, and not faster than one a second
+// while changes keep coming.
+func TestFollower(t *testing.T) {
+	f := newFollower(time.Hour)
+	within := func(least, most time.Duration) {
+		t.Helper()
+		if wait := time.Until(f.due); wait > most || wait < least-time.Second/20 {
+			t.Errorf("the next look is due in %v, want %v to %v", wait, least, most)
+		}
+	}
+	within(lookEvery, lookEvery)
+	f.hurry(0)
+	within(0, 100*time.Millisecond)
+	f.rest() // after the look
+	within(400*time.Millisecond, 400*time.Millisecond)
+	for range 5 {
+		f.hurry(0)
+		f.rest()
+		within(time.Second, time.Second)
+	}
+	for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, lookEvery} {
+		f.rest()
+		within(wait, wait)
 	}
 }
 

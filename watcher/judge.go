@@ -74,12 +74,8 @@ func isUnsupported(err error) bool {
 	return false
 }
 
-// isRefusal: the server itself says no, to a request that makes sense. It may say
-// yes later.
-func isRefusal(err error) bool {
-	var api apierrors.APIStatus
-	return errors.As(err, &api) && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)
-}
+// isUsage: the request makes no sense, and never will.
+func isUsage(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }
 
 // lossType is the mark that a failure is told with.
 func lossType(err error) Type {

@@ -15,22 +15,24 @@ func (t *target) live(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if apierrors.IsNotFound(err) && t.resolver() != nil {
-			switch found, there := t.lookAgain(ctx); {
+		missing := apierrors.IsNotFound(err)
+		if missing && t.resolver() != nil {
+			found, there := t.lookAgain(ctx, err)
+			switch {
 			case ctx.Err() != nil:
 				return nil
 			case !there:
 				return t.vanish(err)
-			case found.Resource() != t.Resource():
-				t.adopt(found)
-				continue
 			}
+			missing = !t.adopt(found)
 		}
-		if !t.hasAnswer() {
-			if !isRefusal(err) {
-				return t.wrap(err)
-			}
+		switch {
+		case !t.hasAnswer() && isUsage(err):
+			return t.wrap(err)
+		case !t.hasAnswer():
 			t.refuse(err)
+		case missing:
+			t.lost(err)
 		}
 		if t.hasSettled() {
 			backoff.reset()
@@ -43,7 +45,7 @@ func (t *target) live(ctx context.Context) error {
 
 // lookAgain asks whether the server has the resource, after a 404: it may have it
 // no more, or in another version, or be wrong for a moment.
-func (t *target) lookAgain(ctx context.Context) (now Target, there bool) {
+func (t *target) lookAgain(ctx context.Context, missing error) (now Target, there bool) {
 	backoff := newBackoff()
 	for {
 		found, err := t.resolver().Resolve(ctx)
@@ -52,6 +54,9 @@ func (t *target) lookAgain(ctx context.Context) (now Target, there bool) {
 				return t.Target, !found.lacks(t.id)
 			}
 			return now, true
+		}
+		if t.hasAnswer() {
+			t.lost(missing)
 		}
 		if !backoff.wait(ctx, err) {
 			return Target{}, false
@@ -62,12 +67,8 @@ func (t *target) lookAgain(ctx context.Context) (now Target, there bool) {
 // vanish ends the target because the server does not have its resource, as it
 // said with err.
 func (t *target) vanish(err error) error {
-	switch {
-	case t.hasAnswer():
-	case !t.options.Follow:
+	if !t.hasAnswer() && !t.options.Follow {
 		return t.wrap(err)
-	default:
-		t.refuse(err)
 	}
 	t.gone()
 	return nil
@@ -84,10 +85,26 @@ func (t *target) refuse(err error) {
 	}
 }
 
+// tellRefusal tells that the target was refused at the start, if it has not
+// turned into something else since.
+func (t *target) tellRefusal(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if how := lossType(err); t.down == how {
+		t.markLocked(Event{Type: how, Err: err})
+	}
+}
+
 func (t *target) resolver() Resolver { return t.options.Resolver }
 
 // poke makes the target ask the server anew.
 func (t *target) poke() { signal(t.poked) }
+
+// retire ends the target without a word, and waits for that.
+func (t *target) retire() {
+	t.cancel()
+	<-t.ended
+}
 
 // gone tells that the resource, and with it all its objects, is gone.
 func (t *target) gone() {
@@ -99,10 +116,15 @@ func (t *target) gone() {
 	t.markLocked(Event{Type: Gone})
 }
 
-// adopt goes on with another version of the resource.
-func (t *target) adopt(found Target) {
+// adopt goes on with another version of the resource. It reports whether found is
+// one.
+func (t *target) adopt(found Target) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if found.Resource() == t.Resource() {
+		return false
+	}
 	t.Target = found
 	t.ledger.gvk = found.Mapping.GroupVersionKind
+	return true
 }

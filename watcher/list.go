@@ -58,7 +58,10 @@ func (r *run) list(ctx context.Context, t Target) ([]Object, error) {
 	if failed := rt.live(ctx); failed != nil {
 		return nil, failed
 	}
-	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
+	switch cause := context.Cause(ctx); {
+	case cause == nil: // the resource went away meanwhile
+		return nil, rt.wrap(apierrors.NewNotFound(t.Resource().GroupResource(), t.Name))
+	case !errors.Is(cause, errEnded):
 		return nil, cause
 	}
 	return objects, err

@@ -119,7 +119,7 @@ func TestPassing404(t *testing.T) {
 	f.cut()
 	w.await("SYNCED", 2)
 	w.stop()
-	want := []string{"ADDED initial a=0", "SYNCED", "MODIFIED a=2", "GAP", "SYNCED"}
+	want := []string{"ADDED initial a=0", "SYNCED", "DISCONNECTED", "MODIFIED a=2", "GAP", "SYNCED"}
 	if diff := cmp.Diff(want, w.lines()); diff != "" {
 		t.Error(diff)
 	}

@@ -53,13 +53,14 @@ type roster struct {
 
 	mu      sync.Mutex
 	present map[targetKey]*target
+	left    int // how many targets have left
 }
 
 func newRoster(ctx context.Context, r *run, fail context.CancelCauseFunc) *roster {
 	return &roster{
 		run:      r,
 		ctx:      ctx,
-		starting: starting{targets: len(r.options.Targets), fail: fail},
+		starting: starting{fail: fail},
 		present:  map[targetKey]*target{},
 	}
 }
@@ -73,10 +74,12 @@ func (r *roster) begin() error {
 		if err := rt.carryOn(r.options.Past); err != nil {
 			return err
 		}
-		rt.begun = func() { r.starting.begin(i) }
-		rt.refused = func(err error) { r.starting.refuse(refusal{rt, i, err}) }
+		rt.index = i
+		rt.begun = func() { r.starting.begin(rt) }
+		rt.refused = func(err error) { r.starting.refuse(rt, err) }
 		targets[i] = rt
 	}
+	r.starting.targets = len(targets)
 	for _, t := range targets {
 		r.launch(t)
 	}
@@ -86,25 +89,50 @@ func (r *roster) begin() error {
 	return nil
 }
 
-// join starts a target that the server did not have before.
+// join starts a target that the server did not have before. Of narrower ones that
+// it covers it takes over what they have told.
 func (r *roster) join(t Target) {
 	rt := newTarget(t, r.run)
 	rt.joined, rt.answered = true, true
+	for _, narrower := range r.coveredBy(t) {
+		narrower.retire()
+		for key, known := range narrower.ledger.told {
+			known.epoch = 0 // not seen by rt yet
+			rt.ledger.told[key] = known
+		}
+	}
 	rt.mark(Event{Type: Arrived})
 	r.launch(rt)
 }
 
-// launch runs a target until it leaves.
+// coveredBy returns the targets whose only object is one of t's.
+func (r *roster) coveredBy(t Target) []*target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var covered []*target
+	for key, other := range r.present {
+		if key.resource == t.Resource().GroupResource() && key.namespace == t.Namespace && key.name != "" && t.Name == "" {
+			covered = append(covered, other)
+		}
+	}
+	return covered
+}
+
+// launch runs a target until it leaves or retires.
 func (r *roster) launch(t *target) {
+	ctx, retire := context.WithCancel(r.ctx)
+	t.cancel, t.ended = retire, make(chan struct{})
 	r.mu.Lock()
 	r.present[t.id] = t
 	r.mu.Unlock()
 	r.running.Go(func() {
-		if err := t.live(r.ctx); err != nil {
+		defer close(t.ended)
+		defer retire()
+		err := t.live(ctx)
+		switch {
+		case err != nil:
 			r.starting.fail(&startError{err})
-			return
-		}
-		if r.ctx.Err() == nil {
+		case r.ctx.Err() == nil:
 			r.leave(t)
 		}
 	})
@@ -113,7 +141,11 @@ func (r *roster) launch(t *target) {
 func (r *roster) leave(t *target) {
 	r.mu.Lock()
 	delete(r.present, t.id)
+	r.left++
 	r.mu.Unlock()
+	if !t.joined {
+		r.starting.leave(t)
+	}
 	r.startFollowing()
 }
 
@@ -123,14 +155,30 @@ func (r *roster) startFollowing() {
 
 // look compares what is watched with what the server has. Targets that it does
 // not have are not ended: it may be that it does not know yet. They are made to
-// ask it themselves.
-func (r *roster) look() {
+// ask it themselves. It reports false if there has to be another look.
+func (r *roster) look() bool {
+	r.mu.Lock()
+	left := r.left
+	r.mu.Unlock()
 	found, err := r.options.Resolver.Resolve(r.ctx)
 	if err != nil {
-		return // there will be another look
+		return true // the time for another look comes
 	}
+	fresh, ok := r.compare(found, left)
+	for _, t := range fresh {
+		r.join(t)
+	}
+	return ok
+}
+
+// compare returns the targets that are new. What was found before another target
+// left, as the number of those that have left tells, is older than that.
+func (r *roster) compare(found Found, left int) (fresh []Target, ok bool) {
 	r.mu.Lock()
-	var fresh []Target
+	defer r.mu.Unlock()
+	if left != r.left {
+		return nil, false
+	}
 	for _, t := range found.Targets {
 		if r.present[t.key()] == nil {
 			fresh = append(fresh, t)
@@ -141,8 +189,5 @@ func (r *roster) look() {
 			t.poke()
 		}
 	}
-	r.mu.Unlock()
-	for _, t := range fresh {
-		r.join(t)
-	}
+	return fresh, true
 }

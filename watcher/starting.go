@@ -17,51 +17,64 @@ func (e *startError) Error() string { return e.err.Error() }
 // the others, but when all are refused there is nothing to watch. A refusal is
 // told when another target has started, which is when it is not an error.
 type starting struct {
-	targets int
-	fail    context.CancelCauseFunc
+	fail context.CancelCauseFunc
 
 	mu      sync.Mutex
+	targets int
 	begun   bool      // a target has started
 	refused []refusal // not told yet
 }
 
-// refusal says why the target of this index is refused.
+// refusal says why a target is refused.
 type refusal struct {
 	target *target
-	index  int
 	err    error
 }
 
 // refuse notes the refusal of a target.
-func (s *starting) refuse(d refusal) {
+func (s *starting) refuse(t *target, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused = append(s.refused, d)
-	switch {
-	case s.begun:
-		s.tellLocked()
-	case len(s.refused) == s.targets:
-		slices.SortFunc(s.refused, func(a, b refusal) int { return cmp.Compare(a.index, b.index) })
-		var errs []error
-		for _, d := range s.refused {
-			errs = append(errs, d.err)
-		}
-		s.fail(&startError{errors.Join(errs...)})
-	}
+	s.refused = append(s.refused, refusal{t, err})
+	s.weighLocked()
 }
 
-// begin notes that the target of this index has started.
-func (s *starting) begin(index int) {
+// begin notes that a target has started.
+func (s *starting) begin(t *target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun = true
-	s.refused = slices.DeleteFunc(s.refused, func(d refusal) bool { return d.index == index })
-	s.tellLocked()
+	s.forgetLocked(t)
+	s.weighLocked()
 }
 
-func (s *starting) tellLocked() {
-	for _, d := range s.refused {
-		d.target.mark(Event{Type: lossType(d.err), Err: d.err})
+// leave notes that the server does not have the target, so that it is neither.
+func (s *starting) leave(t *target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.targets--
+	s.forgetLocked(t)
+	s.weighLocked()
+}
+
+func (s *starting) forgetLocked(t *target) {
+	s.refused = slices.DeleteFunc(s.refused, func(r refusal) bool { return r.target == t })
+}
+
+func (s *starting) weighLocked() {
+	switch {
+	case len(s.refused) == 0:
+	case s.begun:
+		for _, r := range s.refused {
+			r.target.tellRefusal(r.err)
+		}
+		s.refused = nil
+	case len(s.refused) == s.targets:
+		slices.SortFunc(s.refused, func(a, b refusal) int { return cmp.Compare(a.target.index, b.target.index) })
+		var errs []error
+		for _, r := range s.refused {
+			errs = append(errs, r.err)
+		}
+		s.fail(&startError{errors.Join(errs...)})
 	}
-	s.refused = nil
 }

@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -9,16 +10,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// target is the life of one Target: session after session until the context
-// ends, with one ledger for all of them.
+// target is the life of one Target: session after session until the context ends
+// or the resource is gone, with one ledger for all of them.
 type target struct {
 	Target
 	*run
 	id targetKey
+	// index is the target's place among those of the start.
+	index int
 	// joined: the server did not have it when Run began.
 	joined bool
 	// poked holds one: the server is to be asked whether it has the resource.
 	poked chan struct{}
+	// cancel ends the target; ended is closed when it has.
+	cancel context.CancelFunc
+	ended  chan struct{}
 	// refused, if not nil, is called once, when the server's first answer is no.
 	refused func(error)
 	// synced, if not nil, is called once, when all that existed at the start has
@@ -47,7 +53,7 @@ type target struct {
 	// settled: the sync of the present session is over, and has been told.
 	settled bool
 	// at is the resourceVersion that the informer has been taken to; empty before
-	// the first sync, and when the resource is gone.
+	// the first sync.
 	at string
 }
 

@@ -1,0 +1,198 @@
+package watcher
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func always(targets ...Target) Resolver {
+	return resolverFunc(func() (Found, error) { return Found{Targets: targets}, nil })
+}
+
+// TestMissing: discovery names a resource that the server does not serve. That is
+// an outage as any other.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []Target{r.target()}, Heartbeat: 100 * time.Millisecond})
+	w.await("SYNCED", 1)
+	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
+	f.cut()
+	w.await("DISCONNECTED", 1)
+	beats := strings.Count(strings.Join(w.lines(), " "), "HEARTBEAT")
+	w.await("HEARTBEAT", beats+1)
+	f.set(nil)
+	w.await("SYNCED", 2)
+	w.stop()
+	connected := false
+	for _, e := range w.events {
+		switch e.Type {
+		case Synced, Disconnected:
+			connected = e.Type == Synced
+		case Heartbeat:
+			if e.Connected != connected {
+				t.Errorf("connected is %v:\n%s", e.Connected, strings.Join(w.lines(), "\n"))
+			}
+		}
+	}
+}
+
+// TestVersionsAlternate: discovery names now this version and now that one, as
+// two API servers do in an upgrade, and neither is served. That is no reason to
+// ask as fast as they answer.
+func TestVersionsAlternate(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	var looks atomic.Int32
+	version := func(n int32) Target {
+		gv := schema.GroupVersion{Group: "autoscaling", Version: []string{"v1", "v2"}[n%2]}
+		return Target{Mapping: &meta.RESTMapping{
+			Resource:         gv.WithResource("horizontalpodautoscalers"),
+			GroupVersionKind: gv.WithKind("HorizontalPodAutoscaler"),
+			Scope:            meta.RESTScopeNamespace,
+		}, Namespace: r.namespace}
+	}
+	resolver := resolverFunc(func() (Found, error) { return Found{Targets: []Target{version(looks.Add(1))}}, nil })
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{version(0)}})
+	w.await("SYNCED", 1)
+	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
+	before, began := f.count(), time.Now()
+	f.cut()
+	f.awaitRequests(before + 4)
+	if took := time.Since(began); took < 2*time.Second { // waits of 0.4, 0.8 and 1.6 seconds at least
+		t.Errorf("4 requests in %v", took)
+	}
+	w.stop()
+}
+
+// TestGoneAtStart: one of two resources goes away between discovery and the
+// first watch.
+func TestGoneAtStart(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	left := make(chan struct{})
+	f.set(func(req *http.Request) *http.Response {
+		switch {
+		case strings.Contains(req.URL.Path, "secrets"):
+			return respond(http.StatusNotFound, notFound)
+		case strings.Contains(req.URL.Path, "/configmaps"):
+			<-left
+		}
+		return nil
+	})
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Follow: true, Heartbeat: 100 * time.Millisecond,
+		Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
+	w.await("GONE", 1)
+	close(left)
+	w.await("SYNCED", 1)
+	beats := strings.Count(strings.Join(w.lines(), " "), "HEARTBEAT")
+	w.await("HEARTBEAT", beats+2)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if last := w.events[len(w.events)-1]; last.Count != 1 || !last.Connected {
+		t.Errorf("%d targets, connected: %v", last.Count, last.Connected)
+	}
+	if strings.Contains(strings.Join(w.lines(), " "), "DISCONNECTED") {
+		t.Error(w.lines())
+	}
+}
+
+// TestOnlyGone: what is followed is not there, and comes.
+func TestOnlyGone(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	gone := *configMaps
+	gone.Resource = schema.GroupVersionResource{Group: "nowhere.example.com", Version: "v1", Resource: "widgets"}
+	var there atomic.Bool
+	resolver := resolverFunc(func() (found Found, err error) {
+		if there.Load() {
+			found.Targets = []Target{r.target()}
+		}
+		return found, nil
+	})
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Targets: []Target{{Mapping: &gone, Namespace: r.namespace}}})
+	w.await("GONE", 1)
+	there.Store(true)
+	r.define("onlygone.example.com")
+	w.await("SYNCED", 1)
+	w.stop()
+	if diff := cmp.Diff([]string{"GONE", "ARRIVED", "SYNCED"}, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHangsAtStart: one resource does not answer. The others are watched, and it
+// is when it does.
+func TestHangsAtStart(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	f.set(func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "secrets") {
+			<-req.Context().Done()
+			return respond(http.StatusGatewayTimeout, internal)
+		}
+		return nil
+	})
+	w := watchWith(t, Options{Config: config, Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
+		RequestTimeout: time.Second, SyncSilence: time.Second})
+	w.await("DISCONNECTED", 1)
+	f.set(nil)
+	w.await("SYNCED", 2)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOverlap: what is watched by name comes to be watched as a whole, as when a
+// definition gets a category. Nothing is told twice.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	one := r.target()
+	one.Name = "a"
+	r.create("a")
+	w := watchWith(t, Options{Config: r.config, Resolver: always(r.target()), Follow: true, Targets: []Target{one}})
+	w.await("ARRIVED", 1)
+	w.await("SYNCED", 2)
+	r.create("b")
+	r.update("a", 7)
+	r.delete("a")
+	w.await("DELETED a=7", 1)
+	w.stop()
+	want := []string{"ADDED initial a=0", "SYNCED", "ARRIVED", "SYNCED", "ADDED b=0", "MODIFIED a=7", "DELETED a=7"}
+	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestListGone: the resource goes away in the middle of a list. There is none.
+func TestListGone(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	var asked atomic.Bool
+	f.set(func(req *http.Request) *http.Response {
+		if asked.CompareAndSwap(false, true) {
+			return respond(http.StatusOK, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"x","uid":"1","resourceVersion":"5"}}}`+"\n")
+		}
+		return respond(http.StatusNotFound, notFound)
+	})
+	w := newWatcher(t, Options{Config: config, Resolver: always(), Targets: []Target{r.target()}})
+	if objects, err := w.List(t.Context()); err == nil {
+		t.Errorf("%d objects, and no error", len(objects))
+	}
+}
