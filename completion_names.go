@@ -29,7 +29,7 @@ func (s server) names(ctx context.Context, types, given []mapper.Argument, typed
 		return nil
 	}
 	r := &request{arguments: types, namespaces: namespaces, allNamespaces: s.o.allNamespaces}
-	plan, err := newPlanner(r, s.cluster, s.mapper).plan(ctx, false)
+	plan, err := newPlanner(r, s.cluster, s.mapper).plan(ctx, func(error) bool { return false })
 	if err != nil {
 		return nil
 	}

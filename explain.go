@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -35,6 +36,17 @@ func explain(err error) []string {
 	return []string{inLine(explainOne(err))}
 }
 
+// unique keeps the first of each line: one cause may meet many targets.
+func unique(lines []string) []string {
+	var kept []string
+	for _, line := range lines {
+		if !slices.Contains(kept, line) {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}
+
 // inLine makes a text fit for one line that can be read.
 func inLine(text string) string {
 	line := []rune(output.Line(strings.Join(strings.Fields(text), " ")))
@@ -55,6 +67,14 @@ func explainLoss(err error) string {
 			reason = op.Err // it names the address once more
 		}
 		return inLine(fmt.Sprintf("%s: %v", hostOf(failed.URL), reason))
+	}
+	var api apierrors.APIStatus
+	if errors.As(err, &api) && api.Status().Details != nil {
+		for _, cause := range api.Status().Details.Causes {
+			if cause.Type == "ClientWatchDecoding" { // client-go's word for a connection that broke
+				return inLine(strings.TrimPrefix(cause.Message, "unable to decode an event from the watch stream: "))
+			}
+		}
 	}
 	return strings.Join(explain(err), "; ")
 }

@@ -78,6 +78,8 @@ func TestExplainLoss(t *testing.T) {
 	}{
 		{fmt.Errorf("watch: %w", refused), "a:6443: connection refused"},
 		{errors.New("unexpected\nEOF"), "unexpected EOF"},
+		{apierrors.FromObject(apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding").AsObject(
+			errors.New("unable to decode an event from the watch stream: http2: client connection lost"))), "http2: client connection lost"},
 	} {
 		if got := explainLoss(test.err); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

@@ -148,6 +148,10 @@ func (o *options) checkTogether() error {
 		}
 	}
 	switch {
+	case o.printRBAC && o.wait:
+		return errors.New("--print-rbac has to know the resources: it does not go with --wait")
+	case o.given("state") && o.state == "":
+		return errors.New("--state takes a file")
 	case slices.ContainsFunc(o.exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }):
 		return fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(o.exclude, ","))
 	case o.output == "name" && (o.marks || o.heartbeat != 0):

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher"
 	"dwatch/watcher/resume"
@@ -57,9 +55,6 @@ func (e stateError) Unwrap() error { return e.error }
 func (j *job) openState(ctx context.Context, p *plan) (context.Context, *state, error) {
 	if j.state == "" {
 		return ctx, noState(j.out), nil
-	}
-	if r := p.inTwoVersions(); r != "" {
-		return nil, nil, usageError{fmt.Errorf("--state keeps one version of a resource: ask for %s in one version", r)}
 	}
 	cluster, err := j.identity(ctx)
 	if err != nil {
@@ -114,20 +109,6 @@ func (c *cluster) identity(ctx context.Context) (string, error) {
 		err = ns.UnmarshalJSON(text)
 	}
 	return string(ns.GetUID()), err
-}
-
-// inTwoVersions returns a resource that is asked for in two versions; empty if
-// there is none.
-func (p *plan) inTwoVersions() string {
-	versions := map[schema.GroupResource]string{}
-	for _, t := range p.targets {
-		r := t.Resource()
-		if v, ok := versions[r.GroupResource()]; ok && v != r.Version {
-			return r.GroupResource().String()
-		}
-		versions[r.GroupResource()] = r.Version
-	}
-	return ""
 }
 
 // told says which objects are told, the same always in the same way. What is

@@ -26,6 +26,8 @@ type talk struct {
 	down, denied, checked map[string]bool
 	// many: there is too much to watch to say of each what it has.
 	many bool
+	// gaps counts the targets that were listed anew in the present outage.
+	gaps int
 }
 
 // few is how many targets are told of one by one.
@@ -69,17 +71,29 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 	case watcher.Reconnected:
 		t.up(ctx, e.Target)
 	case watcher.Gap:
-		delete(t.down, what) // what follows says that it is reconnected
-		t.up(ctx, e.Target)
-		t.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
-			what, e.ResourceVersion, orUnknown(e.From))
+		t.gap(ctx, e)
 	case watcher.Gone:
+		t.forget(what)
 		t.say("%s: the server no longer has the resource; waiting for it", what)
 	case watcher.Arrived:
 		t.say("%s: the server has the resource; watching it", what)
 	case watcher.Denied:
+		t.endOutage(what)
 		t.deny(ctx, e.Target, e.Err)
 	}
+}
+
+// gap tells what a list after a loss may have cost. What it cost many targets is
+// told at the end of the outage, in one line.
+func (t *talk) gap(ctx context.Context, e watcher.Event) {
+	if t.many && t.down[describe(e.Target)] {
+		t.gaps++
+		t.up(ctx, e.Target)
+		return
+	}
+	t.up(ctx, e.Target)
+	t.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
+		describe(e.Target), e.ResourceVersion, orUnknown(e.From))
 }
 
 // lost and up tell once about an outage, however many targets it hits.
@@ -93,11 +107,27 @@ func (t *talk) lost(target watcher.Target, err error) {
 func (t *talk) up(ctx context.Context, target watcher.Target) {
 	what := describe(target)
 	t.allow(ctx, what)
+	t.endOutage(what)
+}
+
+// forget: the target has left, and another of the same name may come.
+func (t *talk) forget(what string) {
+	t.endOutage(what)
+	delete(t.denied, what)
+	delete(t.checked, what)
+}
+
+func (t *talk) endOutage(what string) {
 	if !t.down[what] {
 		return
 	}
 	delete(t.down, what)
-	if len(t.down) == 0 {
+	switch {
+	case len(t.down) > 0:
+	case t.gaps > 0:
+		t.say("reconnected; %d resources were listed anew: states in between may be missing, last states and deletions are not", t.gaps)
+		t.gaps = 0
+	default:
 		t.say("reconnected")
 	}
 }
@@ -165,14 +195,19 @@ func describeAll(targets []watcher.Target) string {
 
 // summarise names what is watched, or counts it.
 func summarise(whats []string, where string) string {
-	switch {
-	case len(whats) <= few:
+	if len(whats) <= few {
 		return strings.Join(whats, ", ")
-	case where == "":
-		return fmt.Sprintf("%d cluster-scoped resources", len(whats))
-	default:
-		return fmt.Sprintf("%d resources", len(whats))
 	}
+	text := fmt.Sprintf("%d resources", len(whats))
+	if where == "" {
+		text = fmt.Sprintf("%d cluster-scoped resources", len(whats))
+	}
+	_, name, named := strings.Cut(whats[0], "/")
+	others := func(what string) bool { return !strings.HasSuffix(what, "/"+name) }
+	if named && !slices.ContainsFunc(whats, others) {
+		text += " named " + quoted(name)
+	}
+	return text
 }
 
 func quoted(s string) string { return strconv.Quote(s) }

@@ -18,7 +18,7 @@ import (
 // ctx ends.
 func dwatch(ctx context.Context, o *options, args []string, s streams) error {
 	quietClient(s.err, o.verbosity)
-	terminal := terminal{isTerminal: term.IsTerminal(int(s.out.Fd())), noColor: os.Getenv("NO_COLOR") != ""}
+	terminal := terminal{isTerminal: term.IsTerminal(int(s.out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"}
 	request, err := o.parse(args, terminal)
 	if err != nil {
 		return err
@@ -111,7 +111,9 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 	if err != nil {
 		return err
 	}
-	tuneRun(len(plan.targets))
+	if !plan.live {
+		tuneRun(len(plan.targets))
+	}
 	if j.list {
 		tuneLong()
 		return list(ctx, w, printer)

@@ -142,26 +142,17 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	return nil
 }
 
-// bookmarks come each minute where nothing happens
-// (kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks).
-const bookmarks = 75 * time.Second
-
 // errPoked ends a watch so that the server has to answer anew.
 var errPoked = errors.New("poked")
 
 // renew ends a watch that has lived long enough: only at the next one does a
-// right that was taken away show, or a connection that is dead. A watch that has
-// been silent until now was not what it seemed: the server should have ended it,
-// or at least have sent a bookmark.
+// right that was taken away show, or a connection that is dead. One that the server
+// was asked to end, and over which nothing came either, was not what it seemed.
 func (c *connection) renew() error {
-	silent := c.wire.target.watchLife()
-	if !c.bounded {
-		silent = max(silent, bookmarks)
+	if c.bounded && time.Since(c.heard) >= c.life {
+		return errStalled
 	}
-	if time.Since(c.heard) < silent {
-		return nil
-	}
-	return errStalled
+	return nil
 }
 
 // judgeEnd tells a watch that ended in good order from one that never worked.

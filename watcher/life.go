@@ -116,12 +116,12 @@ func (t *target) gone() {
 	t.markLocked(Event{Type: Gone})
 }
 
-// adopt goes on with another version of the resource. It reports whether found is
-// one.
+// adopt goes on with another version of the resource, or another scope. It reports
+// whether found is such.
 func (t *target) adopt(found Target) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if found.Resource() == t.Resource() {
+	if found.Resource() == t.Resource() && found.Namespaced() == t.Namespaced() {
 		return false
 	}
 	t.Target = found
