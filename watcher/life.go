@@ -15,7 +15,7 @@ func (t *target) live(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		missing := apierrors.IsNotFound(err)
+		missing, adopted := apierrors.IsNotFound(err), false
 		if missing && t.resolver() != nil {
 			found, there := t.lookAgain(ctx, err)
 			switch {
@@ -24,9 +24,10 @@ func (t *target) live(ctx context.Context) error {
 			case !there:
 				return t.vanish(err)
 			}
-			missing = !t.adopt(found)
+			adopted = t.adopt(found)
 		}
 		switch {
+		case adopted: // it is another that is asked for now
 		case !t.hasAnswer() && isUsage(err):
 			return t.wrap(err)
 		case !t.hasAnswer():
