@@ -142,13 +142,3 @@ func list(ctx context.Context, w *watcher.Watcher, p *output.Printer) error {
 	}
 	return p.List(objects)
 }
-
-// filter passes on what is to be printed.
-func (k keep) filter(next func(watcher.Event) error) func(watcher.Event) error {
-	return func(e watcher.Event) error {
-		if !k.passes(e) {
-			return nil
-		}
-		return next(e)
-	}
-}
