@@ -26,6 +26,9 @@ const examples = `  # What changes among the deployments of a namespace, one JSO
   # Only what happens from now on, and only additions and deletions
   %[1]s pods -l app=web --watch-only --types added,deleted
 
+  # Everything that happens in a namespace, and what happens to the watch itself
+  %[1]s '*' --exclude events -n web --marks
+
   # After a restart only what is different from what was printed
   %[1]s deployments --state deployments.state
 
