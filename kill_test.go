@@ -37,7 +37,8 @@ import (
 //   - what the file has, has been printed: so nothing is lost;
 //   - what the next run repeats, the file did not have.
 //
-// At the end the stream is what the server has, and has told each deletion.
+// At the end the stream is what the server has, and has told each deletion. The
+// first run is killed at its first line.
 func TestKill(t *testing.T) {
 	const standing, kills = 1000, 15
 	random := rand.New(rand.NewPCG(1, 2))
@@ -49,6 +50,7 @@ func TestKill(t *testing.T) {
 	client := configMapsOf(o)
 	createMany(t, client, standing)
 	changes := startChanges(t, client)
+	defer changes() // before their namespace goes
 
 	k := &killed{t: t, objects: o, state: filepath.Join(t.TempDir(), "state"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	if err := writeKubeconfig(k.kubeconfig, o.namespace); err != nil {
@@ -56,9 +58,12 @@ func TestKill(t *testing.T) {
 	}
 	for i := range kills {
 		run := k.start()
-		if i%3 == 2 {
+		switch {
+		case i == 0:
+			run.read(1)
+		case i%3 == 2:
 			time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // also where nothing is printed
-		} else {
+		default:
 			run.read(random.IntN(standing / 2))
 		}
 		run.kill()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -61,6 +62,16 @@ func openMine(t testing.TB, path string) *File {
 }
 
 func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "state") }
+
+// copyOf returns the path of what a process that is killed now would leave.
+func copyOf(t testing.TB, f *File) string {
+	t.Helper()
+	path := newPath(t)
+	if err := f.db.View(func(tx *bolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
+		t.Error(err)
+	}
+	return path
+}
 
 // tell opens the file at path, records events of a target, and closes it.
 func tell(t testing.TB, path string, target watcher.Target, events ...string) {

@@ -2,7 +2,6 @@ package resume
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -78,6 +77,8 @@ func (p pages) apply(c change, become func(entry) entry) error {
 	return b.Put(c.key, e.encode())
 }
 
+// objectsOf is the bucket of the target's objects. None is made without what is
+// to be known about the target, though that may still have to be told.
 func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	if b := p.objects[s]; b != nil {
 		return b, nil
@@ -85,6 +86,11 @@ func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	target, err := p.targets.CreateBucketIfNotExists(s.key)
 	if err != nil {
 		return nil, err
+	}
+	if target.Get(aboutKey) == nil {
+		if err := put(target, &s.first); err != nil {
+			return nil, err
+		}
 	}
 	b, err := target.CreateBucketIfNotExists(objectsBucket)
 	if err != nil {
@@ -96,10 +102,17 @@ func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 }
 
 func (p pages) write(s *saved, a *about) error {
+	b, err := p.targets.CreateBucketIfNotExists(s.key)
+	if err != nil {
+		return err
+	}
+	return put(b, a)
+}
+
+func put(target *bolt.Bucket, a *about) error {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	b, err := p.targets.CreateBucketIfNotExists(s.key)
-	return errors.Join(err, b.Put(aboutKey, text))
+	return target.Put(aboutKey, text)
 }

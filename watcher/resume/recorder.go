@@ -83,7 +83,7 @@ func (r *Recorder) target(t watcher.Target, synced bool) *saved {
 	id := identify(t)
 	s := r.saved[id]
 	if s == nil {
-		s = &saved{key: id.key()}
+		s = &saved{key: id.key(), first: describe(t)}
 		r.saved[id] = s
 	}
 	if s.about.gvk() == t.Mapping.GroupVersionKind && (s.about.Synced || !synced) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
 
 	"dwatch/watcher"
 )
@@ -118,6 +119,47 @@ func TestOrder(t *testing.T) {
 	f.Close()
 }
 
+// A process that is killed while the reader takes its time has left a file that
+// opens, also where the text is the first about a target.
+func TestKilledBeforeFirstText(t *testing.T) {
+	f := openMine(t, newPath(t))
+	r := newReader(t, f)
+	killed := make(chan string, 10)
+	r.onWrite = func() { killed <- copyOf(t, f) }
+	emit := func(target watcher.Target, text string) {
+		t.Helper()
+		if err := r.emit(event(t, target, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(target watcher.Target, want string, synced bool) {
+		t.Helper()
+		if err := r.flush(); err != nil {
+			t.Fatal(err)
+		}
+		got, complete := toldAt(t, <-killed, target)
+		if !cmp.Equal(got, []string{want}) || complete != synced {
+			t.Error(got, complete)
+		}
+	}
+	newer := targetOf("pods", "a", "")
+	newer.Mapping.Resource.Version, newer.Mapping.GroupVersionKind.Version = "v2", "v2"
+	emit(pods, "ADDED a/1/1")
+	emit(pods, "SYNCED")
+	emit(newer, "MODIFIED a/1/2") // it is not synced by that
+	check(pods, "a/1/1?", false)
+	joined := targetOf("secrets", "a", "")
+	emit(joined, "ADDED b/2/2")
+	check(joined, "b/2/2?", false)
+	emit(pods, "DELETED a/1/3")
+	emit(joined, "ADDED c/3/3")
+	emit(joined, "DELETED c/3/4")
+	check(pods, "a/1/2", true)
+	if err := errors.Join(r.recorder.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What is refused by the reader is not recorded as told.
 func TestRefused(t *testing.T) {
 	path := newPath(t)
@@ -216,6 +258,31 @@ func TestWriteFails(t *testing.T) {
 	}
 	if len(r.got) > 0 {
 		t.Errorf("written: %s", <-r.got)
+	}
+}
+
+// A target that the file has no place for ends the run in the same way.
+func TestTargetNotWritten(t *testing.T) {
+	path := newPath(t)
+	openMine(t, path).Close()
+	changeStore(t, path, func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucket(targetsBucket)
+		if err != nil {
+			return err
+		}
+		return b.Put(identify(pods).key(), []byte("not a bucket"))
+	})
+	for _, text := range []string{"SYNCED", "ADDED a/1/1"} {
+		f := openMine(t, path)
+		r := newReader(t, f)
+		r.tell(pods, text)
+		if err := <-r.failed; !strings.HasPrefix(err, "write state file ") {
+			t.Error(err)
+		}
+		if err := r.recorder.Close(); err == nil {
+			t.Error("no error at the end")
+		}
+		f.Close()
 	}
 }
 

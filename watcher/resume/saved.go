@@ -64,6 +64,9 @@ func (a about) target() watcher.Target {
 type saved struct {
 	key   []byte
 	about about
+	// first is what the file gets about a target of which it had nothing, before
+	// anything is told. It does not change.
+	first about
 	// any: something was told about it that is not deleted, as of the opening of
 	// the file.
 	any bool
