@@ -29,6 +29,10 @@
 // it tells of a new object: all that has gathered meanwhile, for one commit. An
 // error of the disk ends the run: nothing goes on unrecorded.
 //
+// Ending: Close writes and records all that was flushed, and so waits for the disk
+// and for the reader, however long they take: as the stream does without a file. A
+// process that can't wait is killed, as a second signal does: the contract covers it.
+//
 // Durability: what is recorded is synced to the disk, and the file stays sound
 // when the machine loses power. Whether the output does is its own affair.
 package resume
