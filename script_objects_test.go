@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
@@ -100,9 +102,14 @@ func (o *objects) apply(path string, replace *strings.Replacer) error {
 
 func (o *objects) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
 	gvk := u.GroupVersionKind()
-	client, err := o.resource(ctx, fmt.Sprintf("%s.%s.%s", gvk.Kind, gvk.Version, gvk.Group), u.GetNamespace())
+	var client dynamic.ResourceInterface
+	// That a CRD is established the server says before discovery names it.
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (_ bool, err error) {
+		client, err = o.resource(ctx, fmt.Sprintf("%s.%s.%s", gvk.Kind, gvk.Version, gvk.Group), u.GetNamespace())
+		return err == nil, nil
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", gvk, err)
 	}
 	if _, err := client.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "script", Force: true}); err != nil {
 		return err
