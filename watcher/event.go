@@ -87,14 +87,16 @@ type Target struct {
 	Name string
 }
 
-// targetKey tells targets apart, whatever version of a resource is watched.
-type targetKey struct {
-	resource        schema.GroupResource
-	namespace, name string
+// TargetKey tells a target from others. A resource stays what it is when its
+// version changes.
+type TargetKey struct {
+	Resource        schema.GroupResource
+	Namespace, Name string
 }
 
-func (t Target) key() targetKey {
-	return targetKey{t.Resource().GroupResource(), t.Namespace, t.Name}
+// Key returns the target without its version.
+func (t Target) Key() TargetKey {
+	return TargetKey{t.Resource().GroupResource(), t.Namespace, t.Name}
 }
 
 // TargetError says which target could not be watched.

@@ -6,14 +6,14 @@ import "time"
 // so that it never knows more than the reader. It is used by Run's loop alone.
 type pulse struct {
 	// connected has the targets that the server has.
-	connected map[targetKey]bool
+	connected map[TargetKey]bool
 	lastEvent time.Time
 }
 
 func newPulse(targets []Target) *pulse {
-	p := &pulse{connected: map[targetKey]bool{}}
+	p := &pulse{connected: map[TargetKey]bool{}}
 	for _, t := range targets {
-		p.connected[t.key()] = false
+		p.connected[t.Key()] = false
 	}
 	return p
 }
@@ -23,11 +23,11 @@ func (p *pulse) observe(e Event) {
 	case Added, Modified, Deleted:
 		p.lastEvent = time.Now()
 	case Synced, Reconnected, Gap:
-		p.connected[e.Target.key()] = true
+		p.connected[e.Target.Key()] = true
 	case Disconnected, Denied, Arrived:
-		p.connected[e.Target.key()] = false
+		p.connected[e.Target.Key()] = false
 	case Gone:
-		delete(p.connected, e.Target.key())
+		delete(p.connected, e.Target.Key())
 	}
 }
 

@@ -24,8 +24,8 @@ type Found struct {
 }
 
 // find returns the target of this key.
-func (f Found) find(key targetKey) (Target, bool) {
-	i := slices.IndexFunc(f.Targets, func(t Target) bool { return t.key() == key })
+func (f Found) find(key TargetKey) (Target, bool) {
+	i := slices.IndexFunc(f.Targets, func(t Target) bool { return t.Key() == key })
 	if i < 0 {
 		return Target{}, false
 	}
@@ -33,11 +33,11 @@ func (f Found) find(key targetKey) (Target, bool) {
 }
 
 // lacks reports whether the server does not have the target, for sure.
-func (f Found) lacks(key targetKey) bool {
+func (f Found) lacks(key TargetKey) bool {
 	if _, there := f.find(key); there {
 		return false
 	}
-	return !slices.ContainsFunc(f.Unsure, func(gv schema.GroupVersion) bool { return gv.Group == key.resource.Group })
+	return !slices.ContainsFunc(f.Unsure, func(gv schema.GroupVersion) bool { return gv.Group == key.Resource.Group })
 }
 
 // roster has the targets of one Run, which come and go with what the server
@@ -52,7 +52,7 @@ type roster struct {
 	follow   sync.Once
 
 	mu      sync.Mutex
-	present map[targetKey]*target
+	present map[TargetKey]*target
 	left    int // how many targets have left
 }
 
@@ -61,7 +61,7 @@ func newRoster(ctx context.Context, r *run, fail context.CancelCauseFunc) *roste
 		run:      r,
 		ctx:      ctx,
 		starting: starting{fail: fail},
-		present:  map[targetKey]*target{},
+		present:  map[TargetKey]*target{},
 	}
 }
 
@@ -111,7 +111,7 @@ func (r *roster) coveredBy(t Target) []*target {
 	defer r.mu.Unlock()
 	var covered []*target
 	for key, other := range r.present {
-		if key.resource == t.Resource().GroupResource() && key.namespace == t.Namespace && key.name != "" && t.Name == "" {
+		if key.Resource == t.Resource().GroupResource() && key.Namespace == t.Namespace && key.Name != "" && t.Name == "" {
 			covered = append(covered, other)
 		}
 	}
@@ -180,7 +180,7 @@ func (r *roster) compare(found Found, left int) (fresh []Target, ok bool) {
 		return nil, false
 	}
 	for _, t := range found.Targets {
-		if r.present[t.key()] == nil {
+		if r.present[t.Key()] == nil {
 			fresh = append(fresh, t)
 		}
 	}

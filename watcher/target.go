@@ -15,7 +15,7 @@ import (
 type target struct {
 	Target
 	*run
-	id targetKey
+	id TargetKey
 	// index is the target's place among those of the start.
 	index int
 	// joined: the server did not have it when Run began.
@@ -61,7 +61,7 @@ func newTarget(t Target, r *run) *target {
 	rt := &target{
 		Target: t,
 		run:    r,
-		id:     t.key(),
+		id:     t.Key(),
 		poked:  make(chan struct{}, 1),
 		ledger: ledger{gvk: t.Mapping.GroupVersionKind, told: map[cache.ObjectName]entry{}},
 		first:  true,

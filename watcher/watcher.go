@@ -20,7 +20,7 @@ type Options struct {
 	Config   *rest.Config
 	HTTP     *http.Client
 	Resolver Resolver
-	// Targets are watched side by side. No two may be the same.
+	// Targets are watched side by side. No two may have the same Key.
 	Targets []Target
 	// Follow makes Run watch what the server serves: each target that Resolver
 	// finds joins within seconds. Without it that begins when the server no longer

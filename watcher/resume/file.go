@@ -13,6 +13,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"dwatch/watcher"
 )
 
 // lockTimeout is how long another process may take to let go of the file.
@@ -27,7 +29,7 @@ func damaged(why any) error {
 type File struct {
 	db    *bolt.DB
 	path  string
-	saved map[identity]*saved
+	saved map[watcher.TargetKey]*saved
 	fresh bool
 }
 

@@ -12,7 +12,7 @@ import (
 // what the printer writes to, and hands the text on when the file is ready for
 // it. Its methods are called from one goroutine.
 type Recorder struct {
-	saved  map[identity]*saved
+	saved  map[watcher.TargetKey]*saved
 	writer *writer
 	// What has come since the last flush.
 	text    []byte
@@ -80,10 +80,10 @@ func (r *Recorder) note(e watcher.Event) {
 
 // target returns the target in the file, and has written what is new about it.
 func (r *Recorder) target(t watcher.Target, synced bool) *saved {
-	id := identify(t)
+	id := t.Key()
 	s := r.saved[id]
 	if s == nil {
-		s = &saved{key: id.key(), first: describe(t)}
+		s = &saved{key: bucketName(id), first: describe(t)}
 		r.saved[id] = s
 	}
 	if s.about.gvk() == t.Mapping.GroupVersionKind && (s.about.Synced || !synced) {

@@ -270,7 +270,7 @@ func TestTargetNotWritten(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return b.Put(identify(pods).key(), []byte("not a bucket"))
+		return b.Put(bucketName(pods.Key()), []byte("not a bucket"))
 	})
 	for _, text := range []string{"SYNCED", "ADDED a/1/1"} {
 		f := openMine(t, path)

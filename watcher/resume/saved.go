@@ -12,20 +12,9 @@ import (
 	"dwatch/watcher"
 )
 
-// identity tells a target from others. A resource stays what it is when its
-// version changes.
-type identity struct {
-	resource        schema.GroupResource
-	namespace, name string
-}
-
-func identify(t watcher.Target) identity {
-	return identity{t.Resource().GroupResource(), t.Namespace, t.Name}
-}
-
-// key is the name of the target's bucket.
-func (i identity) key() []byte {
-	return fmt.Appendf(nil, "%s %s %s", i.resource, i.namespace, i.name)
+// bucketName is the name of a target's bucket.
+func bucketName(k watcher.TargetKey) []byte {
+	return fmt.Appendf(nil, "%s %s %s", k.Resource, k.Namespace, k.Name)
 }
 
 // about is what is written about a target itself.
@@ -78,8 +67,8 @@ var (
 )
 
 // readSaved returns the targets in the file. It has a look at each object.
-func readSaved(tx *bolt.Tx) (map[identity]*saved, error) {
-	found := map[identity]*saved{}
+func readSaved(tx *bolt.Tx) (map[watcher.TargetKey]*saved, error) {
+	found := map[watcher.TargetKey]*saved{}
 	targets := tx.Bucket(targetsBucket)
 	if targets == nil {
 		return found, nil
@@ -90,7 +79,7 @@ func readSaved(tx *bolt.Tx) (map[identity]*saved, error) {
 		if err := json.Unmarshal(b.Get(aboutKey), &s.about); err != nil {
 			return damaged(err)
 		}
-		found[identify(s.about.target())] = s
+		found[s.about.target().Key()] = s
 		return s.read(tx, func(watcher.Told) { s.any = true })
 	})
 	return found, err
@@ -115,7 +104,7 @@ func (s *saved) read(tx *bolt.Tx, take func(watcher.Told)) error {
 
 // Past is a watcher.Past: what the file has about a target.
 func (f *File) Past(t watcher.Target, take func(watcher.Told)) (complete bool, err error) {
-	s := f.saved[identify(t)]
+	s := f.saved[t.Key()]
 	if s == nil {
 		return false, nil
 	}
@@ -126,9 +115,9 @@ func (f *File) Past(t watcher.Target, take func(watcher.Told)) (complete bool, e
 // among present, in no order: what was told about them is not told on. Their
 // mappings are those of the last run.
 func (f *File) Orphans(present []watcher.Target) []watcher.Target {
-	here := map[identity]bool{}
+	here := map[watcher.TargetKey]bool{}
 	for _, t := range present {
-		here[identify(t)] = true
+		here[t.Key()] = true
 	}
 	var orphans []watcher.Target
 	for i, s := range f.saved {
