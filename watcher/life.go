@@ -22,7 +22,8 @@ func (t *target) live(ctx context.Context) error {
 			case ctx.Err() != nil:
 				return nil
 			case !there:
-				return t.vanish(err)
+				t.vanish(ctx, err)
+				return nil
 			}
 			adopted = t.adopt(found)
 		}
@@ -66,13 +67,14 @@ func (t *target) lookAgain(ctx context.Context, missing error) (now Target, ther
 }
 
 // vanish ends the target because the server does not have its resource, as it
-// said with err.
-func (t *target) vanish(err error) error {
+// said with err. At the start that is a refusal, unless what comes is followed.
+func (t *target) vanish(ctx context.Context, err error) {
 	if !t.hasAnswer() && !t.options.Follow {
-		return t.wrap(err)
+		t.refuse(err)
 	}
-	t.gone()
-	return nil
+	if ctx.Err() == nil {
+		t.gone()
+	}
 }
 
 // refuse notes that the server refused the target at the start.

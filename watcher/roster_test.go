@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -78,6 +79,12 @@ func TestVersionsAlternate(t *testing.T) {
 // TestGoneAtStart: one of two resources goes away between discovery and the
 // first watch.
 func TestGoneAtStart(t *testing.T) {
+	for _, follow := range []bool{true, false} {
+		t.Run(fmt.Sprint("follow ", follow), func(t *testing.T) { testGoneAtStart(t, follow) })
+	}
+}
+
+func testGoneAtStart(t *testing.T, follow bool) {
 	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
@@ -91,7 +98,7 @@ func TestGoneAtStart(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Follow: true, Heartbeat: 100 * time.Millisecond,
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Follow: follow, Heartbeat: 100 * time.Millisecond,
 		Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
 	w.await("GONE", 1)
 	close(left)
