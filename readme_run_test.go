@@ -233,6 +233,7 @@ var readmeSteps = map[string]func(*play, string) error{
 }
 
 var (
+	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // of several ways to notice it
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
@@ -242,6 +243,7 @@ var (
 // sameEachTime replaces what differs from run to run. What is the same, or
 // comes later, in a run still does.
 func sameEachTime(text string) string {
+	text = anyLoss.ReplaceAllString(text, "${1}127.0.0.1:6443: connect: connection refused")
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)

@@ -116,7 +116,7 @@ func (o *objects) applyOne(ctx context.Context, u *unstructured.Unstructured) er
 	}
 	switch gvk.Kind {
 	case "CustomResourceDefinition":
-		return o.await(ctx, client, u.GetName(), func(e watch.Event) bool {
+		return o.await(ctx, client, u.GetName(), "", func(e watch.Event) bool {
 			return isEstablished(e.Object.(*unstructured.Unstructured))
 		})
 	case "RoleBinding", "ClusterRoleBinding":
@@ -151,18 +151,28 @@ func (o *objects) remove(arg string) error {
 	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	_, err = client.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	left, err := client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err != nil:
+		return err
 	}
-	return o.await(ctx, client, name, func(e watch.Event) bool { return e.Type == watch.Deleted })
+	// From there on: it may be gone before the watch begins.
+	return o.await(ctx, client, name, left.GetResourceVersion(), func(e watch.Event) bool { return e.Type == watch.Deleted })
 }
 
-// await watches an object until done.
-func (o *objects) await(ctx context.Context, client dynamic.ResourceInterface, name string, done func(watch.Event) bool) error {
+// await watches an object until done, from a resourceVersion or, if that is empty,
+// from what it is now.
+func (o *objects) await(
+	ctx context.Context, client dynamic.ResourceInterface, name, resourceVersion string, done func(watch.Event) bool,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	w, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	w, err := client.Watch(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector("metadata.name", name).String(),
+		ResourceVersion: resourceVersion,
+	})
 	if err != nil {
 		return err
 	}
