@@ -13,7 +13,8 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-// Options says what to watch. Config, HTTP, Resolver and Targets must be set.
+// Options says what to watch. Config, HTTP and Resolver must be set, and Targets
+// unless Follow is.
 type Options struct {
 	// Config and HTTP lead to the server. A timeout of either would cut every
 	// watch: there must be none.
