@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"dwatch/output"
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // completer completes one command line. Its methods that are completion
@@ -21,7 +21,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"output":                fixed(output.Formats...),
 		"color":                 fixed("auto", "always", "never"),
-		"types":                 fixedList(string(watcher.Added), string(watcher.Modified), string(watcher.Deleted)),
+		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
 		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
 		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,

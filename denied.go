@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // detailTimeout bounds the questions about one error, or about all that end
@@ -72,7 +72,7 @@ func (r *rights) detailAll(ctx context.Context, err error) error {
 }
 
 func (r *rights) detailOne(ctx context.Context, err error) error {
-	var of *watcher.TargetError
+	var of *event.TargetError
 	if ctx.Err() != nil || !apierrors.IsForbidden(err) || !errors.As(err, &of) {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *rights) detailOne(ctx context.Context, err error) error {
 }
 
 // detail finds out more about the denial of a target.
-func (r *rights) detail(ctx context.Context, target watcher.Target, denial error) error {
+func (r *rights) detail(ctx context.Context, target event.Target, denial error) error {
 	detailed := deniedError{error: denial}
 	var status apierrors.APIStatus
 	if !errors.As(denial, &status) {

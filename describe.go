@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // few is how many targets are told of one by one.
 const few = 10
 
 // describe names a target: deployments.apps/web in namespace default.
-func describe(t watcher.Target) string {
+func describe(t event.Target) string {
 	what := t.Resource().GroupResource().String()
 	if t.Name != "" {
 		what += "/" + t.Name
@@ -28,7 +28,7 @@ func describe(t watcher.Target) string {
 }
 
 // describeAll says in one line what is watched where.
-func describeAll(targets []watcher.Target) string {
+func describeAll(targets []event.Target) string {
 	var wheres []string
 	whats := map[string][]string{}
 	for _, t := range targets {

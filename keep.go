@@ -5,21 +5,21 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // keep says which events are printed.
 type keep struct {
 	watchOnly bool
-	types     []watcher.Type // empty: all
+	types     []event.Type // empty: all
 	marks     bool
 }
 
 func parseKeep(watchOnly bool, types []string, marks bool) (keep, error) {
 	k := keep{watchOnly: watchOnly, marks: marks}
-	known := []watcher.Type{watcher.Added, watcher.Modified, watcher.Deleted}
+	known := []event.Type{event.Added, event.Modified, event.Deleted}
 	for _, t := range types {
-		i := slices.Index(known, watcher.Type(strings.ToUpper(strings.TrimSpace(t))))
+		i := slices.Index(known, event.Type(strings.ToUpper(strings.TrimSpace(t))))
 		if i < 0 {
 			return k, fmt.Errorf("invalid --types %q: it takes added, modified and deleted", t)
 		}
@@ -30,10 +30,10 @@ func parseKeep(watchOnly bool, types []string, marks bool) (keep, error) {
 
 // passes tells whether e is to be printed. There are no heartbeats that were not
 // asked for.
-func (k keep) passes(e watcher.Event) bool {
+func (k keep) passes(e event.Event) bool {
 	switch {
 	case e.Type.IsMark():
-		return k.marks || e.Type == watcher.Heartbeat
+		return k.marks || e.Type == event.Heartbeat
 	case k.watchOnly && e.Initial:
 		return false
 	default:
@@ -42,8 +42,8 @@ func (k keep) passes(e watcher.Event) bool {
 }
 
 // filter passes on what is to be printed.
-func (k keep) filter(next func(watcher.Event) error) func(watcher.Event) error {
-	return func(e watcher.Event) error {
+func (k keep) filter(next func(event.Event) error) func(event.Event) error {
+	return func(e event.Event) error {
 		if !k.passes(e) {
 			return nil
 		}

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
 )
 
@@ -147,7 +147,7 @@ func changeOne(client dynamic.ResourceInterface, name string, n int, remove bool
 
 // line is one event as it was printed.
 type line struct {
-	Type   watcher.Type
+	Type   event.Type
 	Object metav1.PartialObjectMetadata
 }
 
@@ -162,7 +162,7 @@ type killed struct {
 	state, kubeconfig string
 	lines             []line
 	// kept is what the file had before the present run, by name.
-	kept map[string][]watcher.Told
+	kept map[string][]event.Reported
 }
 
 // last is the last line of each object.
@@ -221,16 +221,16 @@ func (r *aRun) next() bool {
 // file did not have it.
 func (r *aRun) checkRepeat(l line) {
 	uid := string(l.Object.UID)
-	kept := func(is func(watcher.Told) bool) bool { return slices.ContainsFunc(r.kept[l.Object.Name], is) }
-	same := func(o watcher.Told) bool {
+	kept := func(is func(event.Reported) bool) bool { return slices.ContainsFunc(r.kept[l.Object.Name], is) }
+	same := func(o event.Reported) bool {
 		return o.UID == l.Object.UID && o.ResourceVersion == l.Object.ResourceVersion
 	}
 	switch {
 	case r.told[l.String()]:
 		r.t.Errorf("twice in a run: %s", l)
-	case l.Type != watcher.Deleted && kept(func(o watcher.Told) bool { return same(o) && !o.Unsure }):
+	case l.Type != event.Deleted && kept(func(o event.Reported) bool { return same(o) && !o.Unsure }):
 		r.t.Errorf("%s comes again, though the file has it", l)
-	case l.Type == watcher.Deleted && !r.told[uid] && !kept(func(o watcher.Told) bool { return string(o.UID) == uid }):
+	case l.Type == event.Deleted && !r.told[uid] && !kept(func(o event.Reported) bool { return string(o.UID) == uid }):
 		r.t.Errorf("%s comes, though the file does not have it", l)
 	}
 	r.told[l.String()], r.told[uid] = true, true
@@ -287,9 +287,9 @@ func (k *killed) look() {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
-	k.kept = map[string][]watcher.Told{}
+	k.kept = map[string][]event.Reported{}
 	for _, target := range f.Orphans(nil) {
-		if _, err := f.Past(target, func(o watcher.Told) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
+		if _, err := f.Past(target, func(o event.Reported) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
 			k.t.Fatal(err)
 		}
 	}
@@ -324,7 +324,7 @@ func present(t *testing.T, client dynamic.ResourceInterface) map[string]string {
 func (k *killed) says() map[string]string {
 	said := map[string]string{}
 	for name, l := range k.last() {
-		if l.Type != watcher.Deleted {
+		if l.Type != event.Deleted {
 			said[name] = identityOf(l)
 		}
 	}
@@ -336,12 +336,12 @@ func (k *killed) checkDeletions() {
 	last := k.last()
 	ended := map[types.UID]bool{}
 	for _, l := range k.lines {
-		if l.Type == watcher.Deleted {
+		if l.Type == event.Deleted {
 			ended[l.Object.UID] = true
 		}
 	}
 	for _, l := range k.lines {
-		if l.Type != watcher.Deleted && last[l.Object.Name].Object.UID != l.Object.UID && !ended[l.Object.UID] {
+		if l.Type != event.Deleted && last[l.Object.Name].Object.UID != l.Object.UID && !ended[l.Object.UID] {
 			k.t.Errorf("the deletion of %s was not told", l)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // verbs are what dwatch needs of each resource: it watches, and it lists where
@@ -34,7 +34,7 @@ func (p *plan) needs(r *request) []need {
 	return needs
 }
 
-func needOf(t watcher.Target, r *request) need {
+func needOf(t event.Target, r *request) need {
 	n := need{
 		resource:      t.Resource(),
 		namespace:     t.Namespace,

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/mapper"
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // planner turns a request into plans: one at the start, and another whenever the
@@ -35,15 +35,15 @@ func newPlanner(r *request, c *cluster, m *mapper.Mapper) *planner {
 
 // Resolve implements watcher.Resolver. What the server does not have now is left
 // out.
-func (p *planner) Resolve(ctx context.Context) (watcher.Found, error) {
+func (p *planner) Resolve(ctx context.Context) (event.Found, error) {
 	ctx, cancel := p.ask(ctx)
 	defer cancel()
 	p.mapper.Reset()
 	plan, err := p.plan(ctx, isAbsent)
 	if err != nil {
-		return watcher.Found{}, err
+		return event.Found{}, err
 	}
-	return watcher.Found{Targets: plan.targets, Unsure: plan.unsure}, nil
+	return event.Found{Targets: plan.targets, Unsure: plan.unsure}, nil
 }
 
 // first is the plan for the start. A resource that the server does not have is an

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
 )
 
@@ -23,10 +23,10 @@ import (
 type state struct {
 	io.Writer
 	// stage puts the file around a stage that prints events to Write, and flushes.
-	stage func(emit func(watcher.Event) error, flush func() error) (func(watcher.Event) error, func() error)
-	past  watcher.Past
+	stage func(emit func(event.Event) error, flush func() error) (func(event.Event) error, func() error)
+	past  event.Past
 	// orphans are what an earlier run watched, and is not among the targets.
-	orphans []watcher.Target
+	orphans []event.Target
 	note    string // what there is to say about it
 	// end closes the file, after a run that ended with err, and returns what the
 	// run with its file ended with.
@@ -37,7 +37,7 @@ type state struct {
 func noState(out io.Writer) *state {
 	return &state{
 		Writer: out,
-		stage: func(emit func(watcher.Event) error, flush func() error) (func(watcher.Event) error, func() error) {
+		stage: func(emit func(event.Event) error, flush func() error) (func(event.Event) error, func() error) {
 			return emit, flush
 		},
 		end: func(err error) error { return err },

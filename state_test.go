@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 func mappingOf(resource string, scope meta.RESTScope) *meta.RESTMapping {
@@ -19,22 +19,22 @@ func mappingOf(resource string, scope meta.RESTScope) *meta.RESTMapping {
 func TestStateArguments(t *testing.T) {
 	deployments := mappingOf("deployments.v1.apps", meta.RESTScopeNamespace)
 	nodes := mappingOf("nodes.v1.", meta.RESTScopeRoot)
-	in := func(namespaces ...string) (targets []watcher.Target) {
+	in := func(namespaces ...string) (targets []event.Target) {
 		for _, n := range namespaces {
-			targets = append(targets, watcher.Target{Mapping: deployments, Namespace: n})
+			targets = append(targets, event.Target{Mapping: deployments, Namespace: n})
 		}
 		return targets
 	}
 	for _, test := range []struct {
 		asked            []string
-		targets          []watcher.Target
+		targets          []event.Target
 		selector, fields string
 		want             string
 	}{
 		{[]string{"deployments.apps"}, in("b"), "", "", "deployments.apps in namespace b"},
 		{[]string{"pods/web", "deployments.apps", "pods/web"}, in("b", "a", "b"), "", "", "deployments.apps, pods/web in namespaces a, b"},
 		{[]string{"deployments.apps"}, in(""), "b==2,a in (2,1)", "x==y", "deployments.apps in all namespaces, with labels a in (1,2),b=2, with fields x=y"},
-		{[]string{"nodes"}, []watcher.Target{{Mapping: nodes}}, "", "", "nodes"},
+		{[]string{"nodes"}, []event.Target{{Mapping: nodes}}, "", "", "nodes"},
 	} {
 		j := &job{request: &request{selector: test.selector, fieldSelector: test.fields}}
 		if got := j.told(&plan{asked: test.asked, targets: test.targets}); got != test.want {

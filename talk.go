@@ -9,7 +9,7 @@ import (
 
 	"dwatch/mapper"
 	"dwatch/output"
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // talk says on stderr, in one line each, what goes on. It is used from one
@@ -29,7 +29,7 @@ type talk struct {
 }
 
 // begin says what is watched, and a note on it.
-func (t *talk) begin(targets []watcher.Target, note string) {
+func (t *talk) begin(targets []event.Target, note string) {
 	t.many = len(targets) > few
 	if len(targets) > 0 {
 		t.say("watching %s%s", describeAll(targets), note)
@@ -43,36 +43,36 @@ func (t *talk) say(format string, args ...any) {
 }
 
 // hear passes e on to next, and says what people have to know about the watch.
-func (t *talk) hear(ctx context.Context, next func(watcher.Event) error) func(watcher.Event) error {
-	return func(e watcher.Event) error {
-		if e.Type.IsMark() && e.Type != watcher.Heartbeat {
+func (t *talk) hear(ctx context.Context, next func(event.Event) error) func(event.Event) error {
+	return func(e event.Event) error {
+		if e.Type.IsMark() && e.Type != event.Heartbeat {
 			t.mark(ctx, e)
 		}
 		return next(e)
 	}
 }
 
-func (t *talk) mark(ctx context.Context, e watcher.Event) {
+func (t *talk) mark(ctx context.Context, e event.Event) {
 	what := describe(e.Target)
 	switch e.Type {
-	case watcher.Synced:
+	case event.Synced:
 		t.up(ctx, e.Target)
 		if e.Count == 0 {
 			t.nothingThere(ctx, e.Target)
 		}
 		t.checkList(ctx, e.Target)
-	case watcher.Disconnected:
+	case event.Disconnected:
 		t.lost(e.Target, e.Err)
-	case watcher.Reconnected:
+	case event.Reconnected:
 		t.up(ctx, e.Target)
-	case watcher.Gap:
+	case event.Gap:
 		t.gap(ctx, e)
-	case watcher.Gone:
+	case event.Gone:
 		t.forget(what)
 		t.say("%s: the server no longer has the resource; waiting for it", what)
-	case watcher.Arrived:
+	case event.Arrived:
 		t.say("%s: the server has the resource; watching it", what)
-	case watcher.Denied:
+	case event.Denied:
 		t.endOutage(what)
 		t.deny(ctx, e.Target, e.Err)
 	}
@@ -80,7 +80,7 @@ func (t *talk) mark(ctx context.Context, e watcher.Event) {
 
 // gap tells what a list after a loss may have cost. What it cost many targets is
 // told at the end of the outage, in one line.
-func (t *talk) gap(ctx context.Context, e watcher.Event) {
+func (t *talk) gap(ctx context.Context, e event.Event) {
 	if t.many && t.down[describe(e.Target)] {
 		t.gaps++
 		t.up(ctx, e.Target)
@@ -92,14 +92,14 @@ func (t *talk) gap(ctx context.Context, e watcher.Event) {
 }
 
 // lost and up tell once about an outage, however many targets it hits.
-func (t *talk) lost(target watcher.Target, err error) {
+func (t *talk) lost(target event.Target, err error) {
 	if len(t.down) == 0 {
 		t.say("connection lost, trying again: %s", explainLoss(err))
 	}
 	t.down[describe(target)] = true
 }
 
-func (t *talk) up(ctx context.Context, target watcher.Target) {
+func (t *talk) up(ctx context.Context, target event.Target) {
 	what := describe(target)
 	t.allow(ctx, what)
 	t.endOutage(what)
@@ -127,7 +127,7 @@ func (t *talk) endOutage(what string) {
 	}
 }
 
-func (t *talk) nothingThere(ctx context.Context, target watcher.Target) {
+func (t *talk) nothingThere(ctx context.Context, target event.Target) {
 	switch {
 	case t.many:
 		return

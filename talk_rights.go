@@ -4,13 +4,13 @@ import (
 	"context"
 	"strings"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // What talk says about rights takes questions to the server: it is said aside.
 
 // deny tells, once, that a target is denied.
-func (t *talk) deny(ctx context.Context, target watcher.Target, err error) {
+func (t *talk) deny(ctx context.Context, target event.Target, err error) {
 	what := describe(target)
 	if t.denied[what] || t.rights == nil {
 		return
@@ -34,7 +34,7 @@ func (t *talk) allow(ctx context.Context, what string) {
 
 // checkList tells, once, that a target which can be watched can't be listed. It
 // is asked when all that exists has been told, so no event waits for the answer.
-func (t *talk) checkList(ctx context.Context, target watcher.Target) {
+func (t *talk) checkList(ctx context.Context, target event.Target) {
 	what := describe(target)
 	if t.checked[what] || t.rights == nil {
 		return

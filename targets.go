@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // plan is what is to be watched, and what is to be said about it.
 type plan struct {
-	targets []watcher.Target
+	targets []event.Target
 	// asked are the arguments, each always written in the same way.
 	asked []string
 	notes []string
@@ -41,7 +41,7 @@ func (p *plan) name(mapping *meta.RESTMapping) {
 
 func (p *plan) add(mapping *meta.RESTMapping, namespaces []string, name string) {
 	for _, n := range namespaces {
-		p.targets = append(p.targets, watcher.Target{Mapping: mapping, Namespace: n, Name: name})
+		p.targets = append(p.targets, event.Target{Mapping: mapping, Namespace: n, Name: name})
 	}
 }
 
@@ -54,18 +54,18 @@ func (p *plan) note(note string) {
 // merge drops what another target watches too. What is in a set is watched in the
 // version in which it was named.
 func (p *plan) merge() {
-	var merged []watcher.Target
+	var merged []event.Target
 	for i, t := range p.targets {
 		if named := p.named[t.Resource().GroupResource()]; named != nil {
 			p.targets[i].Mapping = named
 		}
 	}
 	for i, t := range p.targets {
-		covered := func(other watcher.Target) bool {
+		covered := func(other event.Target) bool {
 			return other.Resource() == t.Resource() && other.Namespace == t.Namespace &&
 				(other.Name == t.Name || other.Name == "")
 		}
-		wider := func(other watcher.Target) bool { return covered(other) && other.Name != t.Name }
+		wider := func(other event.Target) bool { return covered(other) && other.Name != t.Name }
 		if !slices.ContainsFunc(p.targets[:i], covered) && !slices.ContainsFunc(p.targets[i+1:], wider) {
 			merged = append(merged, t)
 		}

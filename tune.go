@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 const (
@@ -40,9 +40,9 @@ func setGC(percent int) {
 }
 
 // tuned ends the start with the first event.
-func tuned(next func(watcher.Event) error) func(watcher.Event) error {
+func tuned(next func(event.Event) error) func(event.Event) error {
 	started := false
-	return func(e watcher.Event) error {
+	return func(e event.Event) error {
 		err := next(e)
 		if !started {
 			started = true

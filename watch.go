@@ -12,6 +12,7 @@ import (
 	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // dwatch does what the command line asks for, and blocks until that is done or
@@ -122,7 +123,7 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 }
 
 // watch watches, with what there is to say about it.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note string, emit func(watcher.Event) error) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note string, emit func(event.Event) error) error {
 	j.rights.several = len(plan.targets) > 1
 	if !j.quiet {
 		j.talk.rights = j.rights

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/pretty"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // indent is kubectl's.
@@ -23,7 +23,7 @@ type jsonEncoder struct {
 
 func newJSON(o Options) encoder { return &jsonEncoder{Options: o} }
 
-func (j *jsonEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
+func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if !j.Terminal && !j.Color {
 		return append(appendEvent(dst, e), '\n'), nil
 	}
@@ -31,7 +31,7 @@ func (j *jsonEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
 	return j.dress(dst, j.line, "")
 }
 
-func appendEvent(dst []byte, e watcher.Event) []byte {
+func appendEvent(dst []byte, e event.Event) []byte {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, e.Type...)
 	dst = append(dst, '"')
@@ -50,7 +50,7 @@ func appendEvent(dst []byte, e watcher.Event) []byte {
 	return append(dst, '}')
 }
 
-func (j *jsonEncoder) mark(dst []byte, e watcher.Event) ([]byte, error) {
+func (j *jsonEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
 	line, err := marshalMark(e)
 	if err != nil || !j.Terminal && !j.Color {
 		return append(append(dst, line...), '\n'), err
@@ -74,7 +74,7 @@ func (j *jsonEncoder) dress(dst, value []byte, prefix string) ([]byte, error) {
 }
 
 // list writes a v1 List, indented wherever it goes, as kubectl does.
-func (j *jsonEncoder) list(w io.Writer, objects []watcher.Object) error {
+func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 	head, tail := "{\n"+indent+`"apiVersion": "v1",`+"\n"+indent+`"items": [`, "],\n"+indent+
 		`"kind": "List",`+"\n"+indent+`"metadata": {`+"\n"+indent+indent+`"resourceVersion": ""`+"\n"+indent+"}\n}\n"
 	if len(objects) > 0 {
@@ -95,7 +95,7 @@ func (j *jsonEncoder) list(w io.Writer, objects []watcher.Object) error {
 	return j.write(w, []byte(tail))
 }
 
-func (j *jsonEncoder) item(w io.Writer, separator string, o watcher.Object) error {
+func (j *jsonEncoder) item(w io.Writer, separator string, o event.Object) error {
 	j.scratch.Reset()
 	j.scratch.WriteString(separator)
 	if err := json.Indent(&j.scratch, []byte(o.Raw()), indent+indent, indent); err != nil {

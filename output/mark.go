@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // mark is a line about the watch itself. It has no object, so that a reader who
 // asks for one passes it over.
 type mark struct {
-	Type watcher.Type `json:"type"`
+	Type event.Type `json:"type"`
 	// Resource is resource.version.group, as it can be typed.
 	Resource        string     `json:"resource,omitempty"`
 	Namespace       string     `json:"namespace,omitempty"`
@@ -25,7 +25,7 @@ type mark struct {
 	Time            time.Time  `json:"time"`
 }
 
-func newMark(e watcher.Event) mark {
+func newMark(e event.Event) mark {
 	m := mark{
 		Type:            e.Type,
 		Namespace:       e.Target.Namespace,
@@ -42,9 +42,9 @@ func newMark(e watcher.Event) mark {
 		m.Message = e.Err.Error()
 	}
 	switch e.Type {
-	case watcher.Synced:
+	case event.Synced:
 		m.Count = &e.Count
-	case watcher.Heartbeat:
+	case event.Heartbeat:
 		m.Count, m.Connected = &e.Count, &e.Connected
 		if !e.LastEvent.IsZero() {
 			last := timestamp(e.LastEvent)
@@ -58,7 +58,7 @@ func newMark(e watcher.Event) mark {
 func timestamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // marshalMark returns a mark as compact JSON.
-func marshalMark(e watcher.Event) ([]byte, error) {
+func marshalMark(e event.Event) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

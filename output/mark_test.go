@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 func TestMarks(t *testing.T) {
 	at := time.Date(2026, 1, 31, 9, 0, 0, 123_456_789, time.FixedZone("", 3600))
-	target := watcher.Target{
+	target := event.Target{
 		Mapping:   &meta.RESTMapping{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}},
 		Namespace: "default",
 	}
 	hostile := errors.New("read: \x1b[31m\u009b\u202e\n<&>")
-	marks := []watcher.Event{
-		{Type: watcher.Synced, Target: target, Time: at},
-		{Type: watcher.Gap, Target: target, Time: at, From: "7", ResourceVersion: "9"},
-		{Type: watcher.Denied, Target: target, Time: at, Err: hostile},
-		{Type: watcher.Heartbeat, Time: at, Count: 2, Connected: false, LastEvent: at},
+	marks := []event.Event{
+		{Type: event.Synced, Target: target, Time: at},
+		{Type: event.Gap, Target: target, Time: at, From: "7", ResourceVersion: "9"},
+		{Type: event.Denied, Target: target, Time: at, Err: hostile},
+		{Type: event.Heartbeat, Time: at, Count: 2, Connected: false, LastEvent: at},
 	}
 	const compact = `{"type":"SYNCED","resource":"deployments.v1.apps","namespace":"default","count":0,"time":"2026-01-31T08:00:00.123Z"}
 {"type":"GAP","resource":"deployments.v1.apps","namespace":"default","from":"7","resourceVersion":"9","time":"2026-01-31T08:00:00.123Z"}
@@ -64,7 +64,7 @@ time: "2026-01-31T08:00:00.123Z"
 `
 	for name, test := range map[string]struct {
 		options Options
-		marks   []watcher.Event
+		marks   []event.Event
 		want    string
 	}{
 		"json":     {Options{}, marks, compact},

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // nameEncoder prints kind.group/name, as kubectl does, a line an event. Names
@@ -12,14 +12,14 @@ import (
 // line is always one event.
 type nameEncoder struct{}
 
-func (nameEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
+func (nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return appendName(dst, e.Object), nil
 }
 
 // mark prints nothing: a mark has no name.
-func (nameEncoder) mark(dst []byte, _ watcher.Event) ([]byte, error) { return dst, nil }
+func (nameEncoder) mark(dst []byte, _ event.Event) ([]byte, error) { return dst, nil }
 
-func (nameEncoder) list(w io.Writer, objects []watcher.Object) error {
+func (nameEncoder) list(w io.Writer, objects []event.Object) error {
 	var line []byte
 	for _, o := range objects {
 		line = appendName(line[:0], o)
@@ -30,7 +30,7 @@ func (nameEncoder) list(w io.Writer, objects []watcher.Object) error {
 	return nil
 }
 
-func appendName(dst []byte, o watcher.Object) []byte {
+func appendName(dst []byte, o event.Object) []byte {
 	gvk := o.GroupVersionKind()
 	dst = append(dst, strings.ToLower(gvk.Kind)...)
 	if gvk.Group != "" {
@@ -38,6 +38,6 @@ func appendName(dst []byte, o watcher.Object) []byte {
 		dst = append(dst, gvk.Group...)
 	}
 	dst = append(dst, '/')
-	dst = append(dst, Line(o.Name())...)
+	dst = append(dst, Line(o.Name)...)
 	return append(dst, '\n')
 }

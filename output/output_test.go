@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
 )
 
-func object(t *testing.T, text string) watcher.Object {
+func object(t *testing.T, text string) event.Object {
 	t.Helper()
-	o, err := watcher.ParseObject([]byte(text))
+	o, err := shallow.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func object(t *testing.T, text string) watcher.Object {
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"paused":true,"note":"a<b\u009b","none":null}}`
 
-func printed(t *testing.T, o Options, events ...watcher.Event) string {
+func printed(t *testing.T, o Options, events ...event.Event) string {
 	t.Helper()
 	var out bytes.Buffer
 	p, err := New(&out, o)
@@ -43,9 +44,9 @@ func printed(t *testing.T, o Options, events ...watcher.Event) string {
 
 func TestPrint(t *testing.T) {
 	o := object(t, web)
-	events := []watcher.Event{
-		{Type: watcher.Added, Object: o, Initial: true},
-		{Type: watcher.Deleted, Object: o, FinalStateUnknown: true},
+	events := []event.Event{
+		{Type: event.Added, Object: o, Initial: true},
+		{Type: event.Deleted, Object: o, FinalStateUnknown: true},
 	}
 	compact := `"object":` + web + "}\n"
 	for name, test := range map[string]struct {
@@ -90,7 +91,7 @@ object:
 }
 
 func TestPrintAtTerminal(t *testing.T) {
-	got := printed(t, Options{Terminal: true}, watcher.Event{Type: watcher.Added, Object: object(t, web)})
+	got := printed(t, Options{Terminal: true}, event.Event{Type: event.Added, Object: object(t, web)})
 	want := `{
     "type": "ADDED",
     "object": {
@@ -115,7 +116,7 @@ func TestPrintAtTerminal(t *testing.T) {
 
 // TestColor: colour is put around the text and changes none of it.
 func TestColor(t *testing.T) {
-	event := watcher.Event{Type: watcher.Added, Object: object(t, web)}
+	event := event.Event{Type: event.Added, Object: object(t, web)}
 	for _, terminal := range []bool{false, true} {
 		plain := printed(t, Options{Terminal: terminal}, event)
 		colored := printed(t, Options{Terminal: terminal, Color: true}, event)
@@ -136,7 +137,7 @@ func TestColor(t *testing.T) {
 // TestList: the shape does not depend on the number of objects.
 func TestList(t *testing.T) {
 	one := object(t, web)
-	for _, objects := range [][]watcher.Object{nil, {one}, {one, one}} {
+	for _, objects := range [][]event.Object{nil, {one}, {one, one}} {
 		for _, o := range []Options{{}, {Terminal: true}, {Format: "yaml"}} {
 			var out bytes.Buffer
 			p, err := New(&out, o)
@@ -212,7 +213,7 @@ func TestLine(t *testing.T) {
 // TestNameIsOneLine: some names may hold anything but a slash.
 func TestNameIsOneLine(t *testing.T) {
 	role := object(t, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a\nrole/b\u001b]0;x"}}`)
-	got := printed(t, Options{Format: "name"}, watcher.Event{Type: watcher.Added, Object: role})
+	got := printed(t, Options{Format: "name"}, event.Event{Type: event.Added, Object: role})
 	if want := "clusterrole.rbac.authorization.k8s.io/a\\u000arole/b\\u001b]0;x\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -231,7 +232,7 @@ func TestWriteError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	event := watcher.Event{Type: watcher.Added, Object: object(t, web)}
+	event := event.Event{Type: event.Added, Object: object(t, web)}
 	if err := p.Print(event); err != nil || w.calls > 0 {
 		t.Errorf("%d writes before Flush, error %v", w.calls, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // Options says how to print. The zero value is compact JSON.
@@ -24,11 +24,11 @@ type Options struct {
 // encoder is one format.
 type encoder interface {
 	// event appends one event to dst and returns it.
-	event(dst []byte, e watcher.Event) ([]byte, error)
+	event(dst []byte, e event.Event) ([]byte, error)
 	// mark appends what a mark says, or nothing if the format has no words for it.
-	mark(dst []byte, e watcher.Event) ([]byte, error)
+	mark(dst []byte, e event.Event) ([]byte, error)
 	// list writes all objects as one document.
-	list(w io.Writer, objects []watcher.Object) error
+	list(w io.Writer, objects []event.Object) error
 }
 
 var encoders = map[string]func(Options) encoder{
@@ -66,7 +66,7 @@ func New(w io.Writer, o Options) (*Printer, error) {
 }
 
 // Print writes one event.
-func (p *Printer) Print(e watcher.Event) error {
+func (p *Printer) Print(e event.Event) error {
 	encode := p.encoder.event
 	if e.Type.IsMark() {
 		encode = p.encoder.mark
@@ -83,7 +83,7 @@ func (p *Printer) Print(e watcher.Event) error {
 }
 
 // List writes objects as one document, in their order, and flushes.
-func (p *Printer) List(objects []watcher.Object) error {
+func (p *Printer) List(objects []event.Object) error {
 	if err := p.encoder.list(p.w, objects); err != nil {
 		return err
 	}

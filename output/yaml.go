@@ -7,14 +7,14 @@ import (
 
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // yamlEncoder prints one document an event, with a line of --- between two. The
 // YAML library escapes control characters by itself.
 type yamlEncoder struct{ started bool }
 
-func (y *yamlEncoder) event(dst []byte, e watcher.Event) ([]byte, error) {
+func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	dst = fmt.Appendf(y.begin(dst), "type: %s\n", e.Type)
 	if e.Initial {
 		dst = append(dst, "initial: true\n"...)
@@ -39,7 +39,7 @@ func (y *yamlEncoder) begin(dst []byte) []byte {
 }
 
 // mark has the members of a mark in the order of its JSON, which is YAML too.
-func (y *yamlEncoder) mark(dst []byte, e watcher.Event) ([]byte, error) {
+func (y *yamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
 	line, err := marshalMark(e)
 	if err != nil {
 		return dst, err
@@ -55,7 +55,7 @@ func (y *yamlEncoder) mark(dst []byte, e watcher.Event) ([]byte, error) {
 	return append(y.begin(dst), text...), nil
 }
 
-func appendMember(dst []byte, key string, o watcher.Object) ([]byte, error) {
+func appendMember(dst []byte, key string, o event.Object) ([]byte, error) {
 	text, err := marshalYAML(o)
 	if err != nil {
 		return dst, err
@@ -64,7 +64,7 @@ func appendMember(dst []byte, key string, o watcher.Object) ([]byte, error) {
 }
 
 // list writes a v1 List, as kubectl does.
-func (y *yamlEncoder) list(w io.Writer, objects []watcher.Object) error {
+func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
 	items := "items:\n"
 	if len(objects) == 0 {
 		items = "items: []\n"
@@ -88,7 +88,7 @@ func (y *yamlEncoder) list(w io.Writer, objects []watcher.Object) error {
 	return err
 }
 
-func marshalYAML(o watcher.Object) ([]byte, error) {
+func marshalYAML(o event.Object) ([]byte, error) {
 	u, err := o.Open()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func marshalYAML(o watcher.Object) ([]byte, error) {
 	// would not take control characters that JSON leaves unescaped.
 	text, err := yaml.Marshal(u.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace(), Line(o.Name()), err)
+		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace, Line(o.Name), err)
 	}
 	return text, nil
 }

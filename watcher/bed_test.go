@@ -157,7 +157,7 @@ func linesOf(events []Event) []string {
 				panic(err)
 			}
 			n, _, _ := unstructured.NestedString(full.Object, "data", "n")
-			words = append(words, strings.TrimSuffix(e.Object.Name()+"="+n, "="))
+			words = append(words, strings.TrimSuffix(e.Object.Name+"="+n, "="))
 		}
 		lines = append(lines, strings.Join(words, " "))
 	}

@@ -23,7 +23,7 @@ type cargoKey struct {
 }
 
 func cargoOf(o Object, deleted bool) cargoKey {
-	return cargoKey{o.key(), o.UID(), o.ResourceVersion(), deleted}
+	return cargoKey{keyOf(o), o.UID, o.ResourceVersion, deleted}
 }
 
 // load sends cargo ahead of an event of o.
@@ -32,7 +32,7 @@ func (t *target) load(o Object, deleted bool, held int64) {
 	defer t.mu.Unlock()
 	key := cargoOf(o, deleted)
 	t.gate.leave(t.cargo[key].held) // of the same event before, if a server repeats one
-	t.cargo[key] = cargo{o.content, held}
+	t.cargo[key] = cargo{contentOf(o), held}
 }
 
 // takeCargo returns what was loaded for an event of o; nothing if it is part of

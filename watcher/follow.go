@@ -111,9 +111,9 @@ func (r *roster) scout(mapping *meta.RESTMapping, f *follower) {
 	options := Options{RequestTimeout: r.options.RequestTimeout, SyncSilence: r.options.SyncSilence, WatchLife: r.options.WatchLife}
 	quiet := &run{options: &options, client: r.scouts, gate: newGate()}
 	var deaf atomic.Bool
-	quiet.emit = func(e Event) {
+	quiet.emit = func(e emission) {
 		quiet.gate.leave(e.held)
-		f.note(e, &deaf)
+		f.note(e.Event, &deaf)
 	}
 	t := newTarget(Target{Mapping: mapping}, quiet)
 	t.answered = true // so that it tries on for ever

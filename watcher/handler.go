@@ -1,6 +1,10 @@
 package watcher
 
-import "k8s.io/client-go/tools/cache"
+import (
+	"k8s.io/client-go/tools/cache"
+
+	"dwatch/watcher/event"
+)
 
 // The target is the handler of its informer. Everything goes through the ledger.
 var _ cache.ResourceEventHandler = (*target)(nil)
@@ -38,7 +42,7 @@ func (t *target) deliver(o observation, initial bool) {
 	}
 	c := t.takeCargoLocked(o.object, o.deleted)
 	if c.content != "" {
-		o.object.content = c.content
+		o.object = event.NewObject(o.object.Identity, c.content)
 	}
 	t.observeLocked(o, c.held)
 }
@@ -49,15 +53,20 @@ func (t *target) observeLocked(o observation, held int64) {
 	events := t.ledger.observe(o)
 	if len(events) == 0 {
 		t.gate.leave(held)
-	} else {
-		events[len(events)-1].held = held
 	}
-	t.tell(events)
+	for i, e := range events {
+		e.Target = t.Target
+		if i == len(events)-1 {
+			t.emit(emission{e, held})
+		} else {
+			t.emit(emission{e, 0})
+		}
+	}
 }
 
 func (t *target) tell(events []Event) {
 	for _, e := range events {
 		e.Target = t.Target
-		t.emit(e)
+		t.emit(emission{e, 0})
 	}
 }

@@ -54,26 +54,26 @@ type observation struct {
 //	deletion of what was told       DELETED
 //	deletion of another UID         nothing
 func (l *ledger) observe(o observation) []Event {
-	key := o.object.key()
+	key := keyOf(o.object)
 	known, told := l.told[key]
 	if o.deleted {
 		return l.observeDeletion(o, known, told)
 	}
-	if known.unsure && known.uid == o.object.UID() {
+	if known.unsure && known.uid == o.object.UID {
 		told = false
 	}
-	if told && !newer(o.object.ResourceVersion(), known.resourceVersion) &&
-		(!o.listed || o.object.ResourceVersion() == known.resourceVersion) {
+	if told && !newer(o.object.ResourceVersion, known.resourceVersion) &&
+		(!o.listed || o.object.ResourceVersion == known.resourceVersion) {
 		known.epoch = l.epoch
 		l.told[key] = known
 		return nil
 	}
-	l.told[key] = entry{uid: o.object.UID(), resourceVersion: o.object.ResourceVersion(), epoch: l.epoch}
+	l.told[key] = entry{uid: o.object.UID, resourceVersion: o.object.ResourceVersion, epoch: l.epoch}
 	added := Event{Type: Added, Object: o.object, Initial: o.initial}
 	switch {
 	case !told:
 		return []Event{added}
-	case known.uid != o.object.UID():
+	case known.uid != o.object.UID:
 		return []Event{l.lost(key, known, o.old), added}
 	default:
 		return []Event{{Type: Modified, Object: o.object, Old: o.old}}
@@ -81,17 +81,17 @@ func (l *ledger) observe(o observation) []Event {
 }
 
 func (l *ledger) observeDeletion(o observation, known entry, told bool) []Event {
-	if !told || known.uid != o.object.UID() {
+	if !told || known.uid != o.object.UID {
 		return nil
 	}
-	delete(l.told, o.object.key())
+	delete(l.told, keyOf(o.object))
 	return []Event{{Type: Deleted, Object: o.object, FinalStateUnknown: o.unknown}}
 }
 
 // lost is the deletion of an object whose end was not seen. last is its last
 // state, if the store still had it.
 func (l *ledger) lost(key cache.ObjectName, known entry, last Object) Event {
-	if last.IsZero() || last.UID() != known.uid {
+	if last.IsZero() || last.UID != known.uid {
 		last = identity(l.gvk, key, known)
 	}
 	return Event{Type: Deleted, Object: last, FinalStateUnknown: true}

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -19,15 +20,11 @@ func state(text string) Object {
 		return Object{}
 	}
 	parts := strings.Split(text, "/")
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetName(parts[0])
-	u.SetUID(types.UID(parts[1]))
-	u.SetResourceVersion(parts[2])
-	return Object{head: u}
+	return event.NewObject(&event.Identity{Name: parts[0], UID: types.UID(parts[1]), ResourceVersion: parts[2]}, "")
 }
 
 func describeEvent(e Event) string {
-	text := fmt.Sprintf("%s %s/%s/%s", e.Type, e.Object.Name(), e.Object.UID(), e.Object.ResourceVersion())
+	text := fmt.Sprintf("%s %s/%s/%s", e.Type, e.Object.Name, e.Object.UID, e.Object.ResourceVersion)
 	if e.Initial {
 		text += " initial"
 	}
@@ -35,7 +32,7 @@ func describeEvent(e Event) string {
 		text += " unknown"
 	}
 	if !e.Old.IsZero() {
-		text += " old " + e.Old.ResourceVersion()
+		text += " old " + e.Old.ResourceVersion
 	}
 	return text
 }

@@ -52,8 +52,8 @@ func (t *target) lookAgain(ctx context.Context, missing error) (now Target, ther
 	for {
 		found, err := t.resolver().Resolve(ctx)
 		if err == nil {
-			if now, there = found.find(t.id); !there {
-				return t.Target, !found.lacks(t.id)
+			if now, there = found.Find(t.id); !there {
+				return t.Target, !found.Lacks(t.id)
 			}
 			return now, true
 		}

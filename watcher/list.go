@@ -26,7 +26,7 @@ func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 	options.KeepContent = true
 	options.Follow = false
 	r.options = &options
-	r.emit = func(e Event) { r.gate.leave(e.held) }
+	r.emit = func(e emission) { r.gate.leave(e.held) }
 	found := make([][]Object, len(w.options.Targets))
 	errs := make([]error, len(w.options.Targets))
 	var running sync.WaitGroup
@@ -93,7 +93,7 @@ func (s *session) list() ([]Object, error) {
 }
 
 func byName(a, b Object) int {
-	return cmp.Or(cmp.Compare(a.Namespace(), b.Namespace()), cmp.Compare(a.Name(), b.Name()))
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // joinCauses joins errs without those that only say that another one ended all.

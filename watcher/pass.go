@@ -52,7 +52,7 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
 	t := s.wire.target
 	o := s.wire.unload(u)
-	held, err := t.gate.enter(ctx, len(o.content))
+	held, err := t.gate.enter(ctx, o.Len())
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 		t.gate.leave(t.takeCargo(o, deleted).held)
 		return err
 	}
-	s.advance(o.ResourceVersion())
+	s.advance(o.ResourceVersion)
 	return nil
 }
 

@@ -21,9 +21,9 @@ func past(complete bool, events ...Event) Past {
 		switch o := e.Object; {
 		case e.Type.IsMark():
 		case e.Type == Deleted:
-			delete(told, o.key())
+			delete(told, keyOf(o))
 		default:
-			told[o.key()] = Told{Namespace: o.Namespace(), Name: o.Name(), UID: o.UID(), ResourceVersion: o.ResourceVersion()}
+			told[keyOf(o)] = Told{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}
 	}
 	return func(_ Target, take func(Told)) (bool, error) {
@@ -86,12 +86,12 @@ func checkIdentity(t *testing.T, e Event, before []Event) {
 		return
 	}
 	for _, b := range before {
-		if b.Object.IsZero() || b.Object.Name() != e.Object.Name() {
+		if b.Object.IsZero() || b.Object.Name != e.Object.Name {
 			continue
 		}
 		o := e.Object
-		if o.UID() != b.Object.UID() || o.ResourceVersion() != b.Object.ResourceVersion() ||
-			o.Namespace() != b.Object.Namespace() || o.GroupVersionKind() != b.Object.GroupVersionKind() {
+		if o.UID != b.Object.UID || o.ResourceVersion != b.Object.ResourceVersion ||
+			o.Namespace != b.Object.Namespace || o.GroupVersionKind() != b.Object.GroupVersionKind() {
 			t.Errorf("%s", o.Raw())
 		}
 		return
@@ -123,7 +123,7 @@ func TestPastIncomplete(t *testing.T) {
 	r, before := firstRun(t)
 	var some []Event
 	for _, e := range before {
-		if !e.Type.IsMark() && e.Object.Name() == "changed" {
+		if !e.Type.IsMark() && e.Object.Name == "changed" {
 			some = append(some, e)
 		}
 	}
@@ -169,11 +169,11 @@ func TestPastCutInSync(t *testing.T) {
 func TestPastOfAnotherHistory(t *testing.T) {
 	r, before := firstRun(t)
 	for i, e := range before {
-		if e.Type.IsMark() || e.Object.Name() != "same" {
+		if e.Type.IsMark() || e.Object.Name != "same" {
 			continue
 		}
-		told := entry{uid: e.Object.UID(), resourceVersion: "9" + e.Object.ResourceVersion()}
-		before[i].Object = identity(e.Object.GroupVersionKind(), e.Object.key(), told)
+		told := entry{uid: e.Object.UID, resourceVersion: "9" + e.Object.ResourceVersion}
+		before[i].Object = identity(e.Object.GroupVersionKind(), keyOf(e.Object), told)
 	}
 	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(true, before...)})
 	w.await("MODIFIED same=0", 1)
@@ -243,13 +243,13 @@ func TestPastUnsure(t *testing.T) {
 	w.stop()
 	for _, e := range w.events {
 		if !e.Type.IsMark() {
-			there[e.Object.Name()] = e.Object
+			there[e.Object.Name] = e.Object
 		}
 	}
 	said := func(name string, unsure bool, uid types.UID) Told {
 		told := Told{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
 		if o := there[name]; uid == "" {
-			told.UID, told.ResourceVersion = o.UID(), o.ResourceVersion()
+			told.UID, told.ResourceVersion = o.UID, o.ResourceVersion
 		}
 		return told
 	}
@@ -279,7 +279,7 @@ func TestPastUnsure(t *testing.T) {
 	for i, line := range w.lines() {
 		line, _, _ = strings.Cut(line, "=")
 		if e := w.events[i]; e.Type == Deleted {
-			line += " " + string(e.Object.UID())
+			line += " " + string(e.Object.UID)
 		}
 		got = append(got, line)
 	}

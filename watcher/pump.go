@@ -13,7 +13,7 @@ type pump struct {
 
 // emitAll emits until events is closed, and returns the first error. After that
 // it only receives, so that nobody who sends hangs.
-func (p *pump) emitAll(events <-chan Event) error {
+func (p *pump) emitAll(events <-chan emission) error {
 	beats, stop := ticks(p.options.Heartbeat)
 	defer stop()
 	for {
@@ -24,7 +24,7 @@ func (p *pump) emitAll(events <-chan Event) error {
 			}
 			p.take(e)
 		case <-beats:
-			p.take(p.pulse.beat())
+			p.take(emission{p.pulse.beat(), 0})
 		}
 		if idle := p.options.Idle; len(events) == 0 && p.failed == nil && idle != nil {
 			p.check(idle())
@@ -32,11 +32,11 @@ func (p *pump) emitAll(events <-chan Event) error {
 	}
 }
 
-func (p *pump) take(e Event) {
+func (p *pump) take(e emission) {
 	if p.failed == nil {
-		p.check(p.emit(e))
+		p.check(p.emit(e.Event))
 	}
-	p.pulse.observe(e)
+	p.pulse.observe(e.Event)
 	p.gate.leave(e.held)
 }
 

@@ -2,10 +2,7 @@ package watcher
 
 import (
 	"context"
-	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Resolver finds out what there is to watch.
@@ -13,31 +10,6 @@ type Resolver interface {
 	// Resolve asks the server, whatever it said before. It may be called from
 	// several goroutines.
 	Resolve(ctx context.Context) (Found, error)
-}
-
-// Found is what a Resolver has found.
-type Found struct {
-	Targets []Target
-	// Unsure are the group versions that could not be asked: what is watched of
-	// them is watched on.
-	Unsure []schema.GroupVersion
-}
-
-// find returns the target of this key.
-func (f Found) find(key TargetKey) (Target, bool) {
-	i := slices.IndexFunc(f.Targets, func(t Target) bool { return t.Key() == key })
-	if i < 0 {
-		return Target{}, false
-	}
-	return f.Targets[i], true
-}
-
-// lacks reports whether the server does not have the target, for sure.
-func (f Found) lacks(key TargetKey) bool {
-	if _, there := f.find(key); there {
-		return false
-	}
-	return !slices.ContainsFunc(f.Unsure, func(gv schema.GroupVersion) bool { return gv.Group == key.Resource.Group })
 }
 
 // roster has the targets of one Run, which come and go with what the server
@@ -185,7 +157,7 @@ func (r *roster) compare(found Found, left int) (fresh []Target, ok bool) {
 		}
 	}
 	for key, t := range r.present {
-		if found.lacks(key) {
+		if found.Lacks(key) {
 			t.poke()
 		}
 	}

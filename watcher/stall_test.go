@@ -87,7 +87,7 @@ func (s *staller) emit(e Event) (err error) {
 	}
 	line := told{kind: e.Type}
 	if !e.Type.IsMark() {
-		line = told{e.Type, e.Object.Namespace() + "/" + e.Object.Name(), e.Object.UID(), e.Object.ResourceVersion(), gjson.Get(e.Object.Raw(), "data.n").Int()}
+		line = told{e.Type, e.Object.Namespace + "/" + e.Object.Name, e.Object.UID, e.Object.ResourceVersion, gjson.Get(e.Object.Raw(), "data.n").Int()}
 	}
 	s.mu.Lock()
 	s.told = append(s.told, line)

@@ -81,7 +81,7 @@ func (t *target) mark(e Event) {
 
 func (t *target) markLocked(e Event) {
 	e.Target, e.Time = t.Target, time.Now()
-	t.emit(e)
+	t.emit(emission{e, 0})
 }
 
 // lost tells that the connection is down, or denied: once, unless the one turns

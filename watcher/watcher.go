@@ -89,10 +89,10 @@ type run struct {
 	scouts dynamic.Interface
 	gate   gate
 	// emit takes an event; it may block.
-	emit func(Event)
+	emit func(emission)
 }
 
-func (w *Watcher) newRun(emit func(Event)) *run {
+func (w *Watcher) newRun(emit func(emission)) *run {
 	return &run{&w.options, w.client, w.scouts, newGate(), emit}
 }
 
@@ -105,9 +105,9 @@ const queue = 128
 func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	events := make(chan Event, queue)
+	events := make(chan emission, queue)
 	// The loop below receives until the channel is closed, so a send can't hang.
-	r := w.newRun(func(e Event) { events <- e })
+	r := w.newRun(func(e emission) { events <- e })
 	roster := newRoster(ctx, r, cancel)
 	if err := roster.begin(); err != nil {
 		return err

@@ -290,7 +290,7 @@ func TestDrain(t *testing.T) {
 				close(synced)
 				<-ctx.Done() // a reader that stalls
 			} else if !e.Type.IsMark() {
-				names = append(names, e.Object.Name())
+				names = append(names, e.Object.Name)
 			}
 			return nil
 		})
@@ -447,7 +447,7 @@ func TestList(t *testing.T) {
 		objects, err := newWatcher(t, options).List(t.Context())
 		var names []string
 		for _, o := range objects {
-			names = append(names, o.Name())
+			names = append(names, o.Name)
 		}
 		got := strings.Join(names, " ")
 		if err != nil {

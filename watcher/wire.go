@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
 )
 
@@ -160,7 +161,7 @@ func (w *wire) unload(u *unstructured.Unstructured) Object {
 		return whole(u)
 	}
 	content := shallow.Take(u)
-	return Object{u, content}
+	return event.NewObject(shallow.Identity(u), content)
 }
 
 // preview shows an object of a sync to the target. It waits for the gate.
@@ -168,7 +169,7 @@ func (w *wire) preview(o Object, kind watch.EventType) error {
 	if !w.target.previews() {
 		return nil
 	}
-	held, err := w.target.gate.enter(w.ctx, len(o.content))
+	held, err := w.target.gate.enter(w.ctx, o.Len())
 	if err != nil {
 		return err
 	}

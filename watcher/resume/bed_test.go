@@ -14,15 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
 )
 
 var mine = Header{Server: "host:6443", Cluster: "uid", Arguments: "pods in namespace a"}
 
-func targetOf(resource, namespace, name string) watcher.Target {
+func targetOf(resource, namespace, name string) event.Target {
 	_, gr := schema.ParseResourceArg(resource)
 	version := schema.GroupVersion{Group: gr.Group, Version: "v1"}
-	return watcher.Target{
+	return event.Target{
 		Mapping: &meta.RESTMapping{
 			Resource:         version.WithResource(gr.Resource),
 			GroupVersionKind: version.WithKind("Kind"),
@@ -35,16 +36,16 @@ func targetOf(resource, namespace, name string) watcher.Target {
 var pods = targetOf("pods", "a", "")
 
 // event is written as TYPE NAME/UID/RESOURCEVERSION; a mark is only its type.
-func event(t testing.TB, target watcher.Target, text string) watcher.Event {
+func parse(t testing.TB, target event.Target, text string) event.Event {
 	t.Helper()
 	kind, state, isObject := strings.Cut(text, " ")
-	e := watcher.Event{Type: watcher.Type(kind), Target: target}
+	e := event.Event{Type: event.Type(kind), Target: target}
 	if !isObject {
 		return e
 	}
 	parts := strings.Split(state, "/")
 	var err error
-	e.Object, err = watcher.ParseObject(fmt.Appendf(nil,
+	e.Object, err = shallow.Parse(fmt.Appendf(nil,
 		`{"apiVersion":"v1","kind":"Kind","metadata":{"namespace":"a","name":%q,"uid":%q,"resourceVersion":%q}}`, parts[0], parts[1], parts[2]))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func copyOf(t testing.TB, f *File) string {
 }
 
 // tell opens the file at path, records events of a target, and closes it.
-func tell(t testing.TB, path string, target watcher.Target, events ...string) {
+func tell(t testing.TB, path string, target event.Target, events ...string) {
 	t.Helper()
 	f := openMine(t, path)
 	r := newReader(t, f)
@@ -88,7 +89,7 @@ func tell(t testing.TB, path string, target watcher.Target, events ...string) {
 type reader struct {
 	t           testing.TB
 	recorder    *Recorder
-	emit        func(watcher.Event) error
+	emit        func(event.Event) error
 	flush       func() error
 	got, failed chan string
 	// refuse, if not nil, is the error of the next write.
@@ -115,19 +116,19 @@ func (r *reader) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func (r *reader) print(e watcher.Event) error {
+func (r *reader) print(e event.Event) error {
 	if e.Type.IsMark() {
 		return nil
 	}
-	_, err := fmt.Fprintf(r.recorder, "%s %s\n", e.Type, e.Object.Name())
+	_, err := fmt.Fprintf(r.recorder, "%s %s\n", e.Type, e.Object.Name)
 	return err
 }
 
 // tell emits and flushes events, one by one.
-func (r *reader) tell(target watcher.Target, events ...string) {
+func (r *reader) tell(target event.Target, events ...string) {
 	r.t.Helper()
 	for _, text := range events {
-		if err := r.emit(event(r.t, target, text)); err != nil {
+		if err := r.emit(parse(r.t, target, text)); err != nil {
 			r.t.Fatal(err)
 		}
 		if err := r.flush(); err != nil {
@@ -138,10 +139,10 @@ func (r *reader) tell(target watcher.Target, events ...string) {
 
 // told returns what the file has about a target, as NAME/UID/RESOURCEVERSION,
 // with a question mark where that is unsure.
-func told(t testing.TB, f *File, target watcher.Target) (objects []string, complete bool) {
+func told(t testing.TB, f *File, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	found := map[string]bool{}
-	complete, err := f.Past(target, func(o watcher.Told) {
+	complete, err := f.Past(target, func(o event.Reported) {
 		text := fmt.Sprintf("%s/%s/%s", o.Name, o.UID, o.ResourceVersion)
 		if o.Unsure {
 			text += "?"
@@ -155,7 +156,7 @@ func told(t testing.TB, f *File, target watcher.Target) (objects []string, compl
 }
 
 // toldAt is told of a file that is not open.
-func toldAt(t testing.TB, path string, target watcher.Target) (objects []string, complete bool) {
+func toldAt(t testing.TB, path string, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	f := openMine(t, path)
 	defer f.Close()

@@ -6,19 +6,19 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // change is one step of what the file holds.
 type change struct {
 	target *saved
 	about  *about // of the target itself; else of an object:
-	kind   watcher.Type
+	kind   event.Type
 	key    []byte
 	state  state
 }
 
-func (c change) isAdded() bool { return c.about == nil && c.kind == watcher.Added }
+func (c change) isAdded() bool { return c.about == nil && c.kind == event.Added }
 
 // commit writes all changes or none, and syncs them to the disk: those that told
 // brings have been told; announced are about to be.
@@ -45,7 +45,7 @@ func (f *File) commit(told, announced []change) error {
 
 // told is what becomes of e when the change has been told.
 func (c change) told(e entry) entry {
-	if c.kind == watcher.Deleted {
+	if c.kind == event.Deleted {
 		return e.delete(c.state.uid())
 	}
 	return entry{states: []state{c.state}}

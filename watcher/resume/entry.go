@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // state is one state of an object: "UID RESOURCEVERSION".
@@ -45,10 +45,10 @@ func (e entry) without(uid string) []state {
 }
 
 // tells hands out what the entry says about name, the older first.
-func (e entry) tells(namespace, name string, take func(watcher.Told)) {
+func (e entry) tells(namespace, name string, take func(event.Reported)) {
 	for _, s := range slices.Backward(e.states) {
 		uid, resourceVersion, _ := strings.Cut(string(s), " ")
-		take(watcher.Told{
+		take(event.Reported{
 			Namespace: namespace, Name: name,
 			UID: types.UID(uid), ResourceVersion: resourceVersion, Unsure: e.unsure,
 		})

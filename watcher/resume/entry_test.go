@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // parseEntry reads an entry that is written as in the file, with a comma between
@@ -26,7 +26,7 @@ func parseEntry(t *testing.T, text string) entry {
 
 func TestEntry(t *testing.T) {
 	announced := func(s state) func(entry) entry { return func(e entry) entry { return e.announce(s) } }
-	told := func(kind watcher.Type, s state) func(entry) entry {
+	told := func(kind event.Type, s state) func(entry) entry {
 		return change{kind: kind, state: s}.told
 	}
 	for name, test := range map[string]struct {
@@ -35,19 +35,19 @@ func TestEntry(t *testing.T) {
 		want   string
 	}{
 		"new":                            {"", announced("a 1"), "?a 1"},
-		"and told":                       {"?a 1", told(watcher.Added, "a 1"), "a 1"},
-		"changed":                        {"a 1", told(watcher.Modified, "a 2"), "a 2"},
-		"deleted":                        {"a 1", told(watcher.Deleted, "a 2"), ""},
+		"and told":                       {"?a 1", told(event.Added, "a 1"), "a 1"},
+		"changed":                        {"a 1", told(event.Modified, "a 2"), "a 2"},
+		"deleted":                        {"a 1", told(event.Deleted, "a 2"), ""},
 		"recreated":                      {"a 1", announced("b 2"), "?b 2,a 1"},
 		"recreated twice":                {"?b 2,a 1", announced("c 3"), "?c 3,b 2,a 1"},
-		"recreated, the deletion told":   {"?b 2,a 1", told(watcher.Deleted, "a 1"), "?b 2"},
-		"recreated, both told":           {"?b 2", told(watcher.Added, "b 2"), "b 2"},
+		"recreated, the deletion told":   {"?b 2,a 1", told(event.Deleted, "a 1"), "?b 2"},
+		"recreated, both told":           {"?b 2", told(event.Added, "b 2"), "b 2"},
 		"unsure, and again":              {"?a 1", announced("a 2"), "?a 2"},
 		"unsure, recreated, and again":   {"?b 2,a 1", announced("b 3"), "?b 3,a 1"},
-		"unsure, and deleted":            {"?a 1", told(watcher.Deleted, "a 1"), ""},
-		"a deletion of something else":   {"b 2", told(watcher.Deleted, "a 1"), "b 2"},
-		"a deletion of what is not here": {"", told(watcher.Deleted, "a 1"), ""},
-		"without UIDs":                   {" 1", told(watcher.Modified, " 2"), " 2"},
+		"unsure, and deleted":            {"?a 1", told(event.Deleted, "a 1"), ""},
+		"a deletion of something else":   {"b 2", told(event.Deleted, "a 1"), "b 2"},
+		"a deletion of what is not here": {"", told(event.Deleted, "a 1"), ""},
+		"without UIDs":                   {" 1", told(event.Modified, " 2"), " 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := test.then(parseEntry(t, test.before))
@@ -60,7 +60,7 @@ func TestEntry(t *testing.T) {
 
 func TestEntryTells(t *testing.T) {
 	var got []string
-	parseEntry(t, "?c 3,b 2,a 1").tells("ns", "web", func(o watcher.Told) { got = append(got, fmt.Sprint(o)) })
+	parseEntry(t, "?c 3,b 2,a 1").tells("ns", "web", func(o event.Reported) { got = append(got, fmt.Sprint(o)) })
 	if diff := cmp.Diff([]string{"{ns web a 1 true}", "{ns web b 2 true}", "{ns web c 3 true}"}, got); diff != "" {
 		t.Error(diff)
 	}

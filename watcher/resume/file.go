@@ -14,7 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // lockTimeout is how long another process may take to let go of the file.
@@ -29,7 +29,7 @@ func damaged(why any) error {
 type File struct {
 	db    *bolt.DB
 	path  string
-	saved map[watcher.TargetKey]*saved
+	saved map[event.Key]*saved
 	fresh bool
 }
 

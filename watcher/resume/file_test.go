@@ -196,7 +196,7 @@ func fill(t testing.TB, path string) []string {
 	for len(events) > 0 { // in several commits, which leave free pages
 		r := newReader(t, f)
 		for _, e := range events[:100] {
-			if err := r.emit(event(t, pods, e)); err != nil {
+			if err := r.emit(parse(t, pods, e)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -5,14 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // Recorder is a stage of the stream: it knows what has been told. It is also
 // what the printer writes to, and hands the text on when the file is ready for
 // it. Its methods are called from one goroutine.
 type Recorder struct {
-	saved  map[watcher.TargetKey]*saved
+	saved  map[event.Key]*saved
 	writer *writer
 	// What has come since the last flush.
 	text    []byte
@@ -35,7 +35,7 @@ func (r *Recorder) Write(text []byte) (int, error) {
 // Write, and flush hands to Write what next has kept back. The returned flush
 // waits only where the disk or the reader is far behind. An error of out or of
 // the file comes with one of the later calls.
-func (r *Recorder) Stage(next func(watcher.Event) error, flush func() error) (func(watcher.Event) error, func() error) {
+func (r *Recorder) Stage(next func(event.Event) error, flush func() error) (func(event.Event) error, func() error) {
 	all := func() error {
 		if err := flush(); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (r *Recorder) Stage(next func(watcher.Event) error, flush func() error) (fu
 		r.changes = r.changes[:0]
 		return err
 	}
-	emit := func(e watcher.Event) error {
+	emit := func(e event.Event) error {
 		if err := next(e); err != nil {
 			return err
 		}
@@ -64,22 +64,22 @@ func (r *Recorder) Stage(next func(watcher.Event) error, flush func() error) (fu
 func (r *Recorder) Close() error { return r.writer.close() }
 
 // note adds what e tells to what is to be recorded.
-func (r *Recorder) note(e watcher.Event) {
+func (r *Recorder) note(e event.Event) {
 	switch {
-	case e.Type == watcher.Synced:
+	case e.Type == event.Synced:
 		r.target(e.Target, true)
 	case !e.Type.IsMark():
 		r.changes = append(r.changes, change{
 			target: r.target(e.Target, false),
 			kind:   e.Type,
-			key:    encodeKey(e.Object.Namespace(), e.Object.Name()),
-			state:  newState(e.Object.UID(), e.Object.ResourceVersion()),
+			key:    encodeKey(e.Object.Namespace, e.Object.Name),
+			state:  newState(e.Object.UID, e.Object.ResourceVersion),
 		})
 	}
 }
 
 // target returns the target in the file, and has written what is new about it.
-func (r *Recorder) target(t watcher.Target, synced bool) *saved {
+func (r *Recorder) target(t event.Target, synced bool) *saved {
 	id := t.Key()
 	s := r.saved[id]
 	if s == nil {

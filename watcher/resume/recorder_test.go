@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 func TestRecord(t *testing.T) {
@@ -42,7 +42,7 @@ func TestVersionChanges(t *testing.T) {
 	tell(t, path, pods, "ADDED a/1/1", "SYNCED")
 	mapping := *pods.Mapping
 	mapping.Resource.Version, mapping.GroupVersionKind.Version = "v2", "v2"
-	newer := watcher.Target{Mapping: &mapping, Namespace: pods.Namespace}
+	newer := event.Target{Mapping: &mapping, Namespace: pods.Namespace}
 	if got, complete := toldAt(t, path, newer); len(got) != 1 || !complete {
 		t.Error(got, complete)
 	}
@@ -64,7 +64,7 @@ func TestOrphans(t *testing.T) {
 	tell(t, path, gone, "ADDED nightly/2/2", "SYNCED")
 	f := openMine(t, path)
 	defer f.Close()
-	orphans := f.Orphans([]watcher.Target{pods, targetOf("secrets", "a", "")})
+	orphans := f.Orphans([]event.Target{pods, targetOf("secrets", "a", "")})
 	if len(orphans) != 1 || !cmp.Equal(orphans[0].Mapping.GroupVersionKind, gone.Mapping.GroupVersionKind) ||
 		orphans[0].Resource() != gone.Resource() || orphans[0].Namespace != "a" || orphans[0].Name != "nightly" || !orphans[0].Namespaced() {
 		t.Fatalf("%+v", orphans)
@@ -89,7 +89,7 @@ func TestOrder(t *testing.T) {
 	var atWrite [][]string
 	r.onWrite = func() { atWrite = append(atWrite, now()) }
 	for _, text := range []string{"MODIFIED changed/1/4", "DELETED deleted/2/5", "DELETED recreated/3/6", "ADDED recreated/7/7", "ADDED new/8/8"} {
-		if err := r.emit(event(t, pods, text)); err != nil {
+		if err := r.emit(parse(t, pods, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,13 +126,13 @@ func TestKilledBeforeFirstText(t *testing.T) {
 	r := newReader(t, f)
 	killed := make(chan string, 10)
 	r.onWrite = func() { killed <- copyOf(t, f) }
-	emit := func(target watcher.Target, text string) {
+	emit := func(target event.Target, text string) {
 		t.Helper()
-		if err := r.emit(event(t, target, text)); err != nil {
+		if err := r.emit(parse(t, target, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	check := func(target watcher.Target, want string, synced bool) {
+	check := func(target event.Target, want string, synced bool) {
 		t.Helper()
 		if err := r.flush(); err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestRefused(t *testing.T) {
 	no := errors.New("no")
 	r.refuse.Store(&no)
 	for _, text := range []string{"MODIFIED changed/1/5", "DELETED deleted/2/6", "DELETED recreated/3/7", "ADDED recreated/8/8", "ADDED new/9/9"} {
-		if err := r.emit(event(t, pods, text)); err != nil {
+		if err := r.emit(parse(t, pods, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -209,8 +209,8 @@ func TestNotPrinted(t *testing.T) {
 	f := openMine(t, path)
 	no := errors.New("no")
 	recorder := f.Record(io.Discard, func(error) {})
-	emit, flush := recorder.Stage(func(watcher.Event) error { return no }, func() error { return nil })
-	if err := emit(event(t, pods, "ADDED a/1/1")); !errors.Is(err, no) {
+	emit, flush := recorder.Stage(func(event.Event) error { return no }, func() error { return nil })
+	if err := emit(parse(t, pods, "ADDED a/1/1")); !errors.Is(err, no) {
 		t.Error(err)
 	}
 	if err := errors.Join(flush(), recorder.Close(), f.Close()); err != nil {
@@ -226,7 +226,7 @@ func TestBusyStream(t *testing.T) {
 	f := openMine(t, newPath(t))
 	r := newReader(t, f)
 	for i := range 3*flushChanges + 1 {
-		if err := r.emit(event(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
+		if err := r.emit(parse(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -300,7 +300,7 @@ func TestBound(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		for i := range all {
-			if err := r.emit(event(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
+			if err := r.emit(parse(t, pods, fmt.Sprintf("ADDED pod-%d/1/1", i))); err != nil {
 				done <- err
 				return
 			}

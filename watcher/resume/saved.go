@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // bucketName is the name of a target's bucket.
-func bucketName(k watcher.TargetKey) []byte {
+func bucketName(k event.Key) []byte {
 	return fmt.Appendf(nil, "%s %s %s", k.Resource, k.Namespace, k.Name)
 }
 
@@ -30,7 +30,7 @@ type about struct {
 	Synced bool `json:"synced,omitempty"`
 }
 
-func describe(t watcher.Target) about {
+func describe(t event.Target) about {
 	r := t.Resource()
 	return about{
 		Group: r.Group, Version: r.Version, Resource: r.Resource,
@@ -39,14 +39,14 @@ func describe(t watcher.Target) about {
 	}
 }
 
-func (a about) target() watcher.Target {
+func (a about) target() event.Target {
 	version := schema.GroupVersion{Group: a.Group, Version: a.Version}
 	scope := meta.RESTScope(meta.RESTScopeRoot)
 	if a.Namespaced {
 		scope = meta.RESTScopeNamespace
 	}
 	mapping := &meta.RESTMapping{Resource: version.WithResource(a.Resource), GroupVersionKind: version.WithKind(a.Kind), Scope: scope}
-	return watcher.Target{Mapping: mapping, Namespace: a.Namespace, Name: a.Name}
+	return event.Target{Mapping: mapping, Namespace: a.Namespace, Name: a.Name}
 }
 
 // saved is one target in the file.
@@ -67,8 +67,8 @@ var (
 )
 
 // readSaved returns the targets in the file. It has a look at each object.
-func readSaved(tx *bolt.Tx) (map[watcher.TargetKey]*saved, error) {
-	found := map[watcher.TargetKey]*saved{}
+func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
+	found := map[event.Key]*saved{}
 	targets := tx.Bucket(targetsBucket)
 	if targets == nil {
 		return found, nil
@@ -80,13 +80,13 @@ func readSaved(tx *bolt.Tx) (map[watcher.TargetKey]*saved, error) {
 			return damaged(err)
 		}
 		found[s.about.target().Key()] = s
-		return s.read(tx, func(watcher.Told) { s.any = true })
+		return s.read(tx, func(event.Reported) { s.any = true })
 	})
 	return found, err
 }
 
 // read hands out what was told about the target.
-func (s *saved) read(tx *bolt.Tx, take func(watcher.Told)) error {
+func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	objects := tx.Bucket(targetsBucket).Bucket(s.key).Bucket(objectsBucket)
 	if objects == nil {
 		return nil
@@ -102,8 +102,8 @@ func (s *saved) read(tx *bolt.Tx, take func(watcher.Told)) error {
 	})
 }
 
-// Past is a watcher.Past: what the file has about a target.
-func (f *File) Past(t watcher.Target, take func(watcher.Told)) (complete bool, err error) {
+// Past is a event.Past: what the file has about a target.
+func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
 	s := f.saved[t.Key()]
 	if s == nil {
 		return false, nil
@@ -114,12 +114,12 @@ func (f *File) Past(t watcher.Target, take func(watcher.Told)) (complete bool, e
 // Orphans returns the targets of which the file has objects and that are not
 // among present, in no order: what was told about them is not told on. Their
 // mappings are those of the last run.
-func (f *File) Orphans(present []watcher.Target) []watcher.Target {
-	here := map[watcher.TargetKey]bool{}
+func (f *File) Orphans(present []event.Target) []event.Target {
+	here := map[event.Key]bool{}
 	for _, t := range present {
 		here[t.Key()] = true
 	}
-	var orphans []watcher.Target
+	var orphans []event.Target
 	for i, s := range f.saved {
 		if s.any && !here[i] {
 			orphans = append(orphans, s.about.target())

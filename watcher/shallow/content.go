@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"dwatch/watcher/event"
 )
 
 // contentKey is where a shallow object holds its content. A string can be
@@ -42,4 +44,22 @@ func New(text []byte) (*unstructured.Unstructured, error) {
 		err = fmt.Errorf("%.40q is no object of the API", text)
 	}
 	return u, err
+}
+
+// Identity is what u says of the object itself.
+func Identity(u *unstructured.Unstructured) *event.Identity {
+	return &event.Identity{
+		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(),
+		Namespace: u.GetNamespace(), Name: u.GetName(),
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+	}
+}
+
+// Parse returns the object that is written as JSON, with managedFields.
+func Parse(text []byte) (event.Object, error) {
+	u, err := New(text)
+	if err != nil {
+		return event.Object{}, err
+	}
+	return event.NewObject(Identity(u), Content(u)), nil
 }

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/output"
-	"dwatch/watcher"
+	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
 )
 
 // BenchmarkPrint prints an event of a pod, as dwatch does and as a program would
@@ -26,7 +27,7 @@ func BenchmarkPrint(b *testing.B) {
 	if err := full.UnmarshalJSON(text); err != nil {
 		b.Fatal(err)
 	}
-	object, err := watcher.ParseObject(text)
+	object, err := shallow.Parse(text)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func BenchmarkPrint(b *testing.B) {
 	b.Run("encoding/json", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := json.NewEncoder(io.Discard).Encode(map[string]any{"type": watcher.Added, "object": full.Object}); err != nil {
+			if err := json.NewEncoder(io.Discard).Encode(map[string]any{"type": event.Added, "object": full.Object}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -47,7 +48,7 @@ func BenchmarkPrint(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			if err := printer.Print(watcher.Event{Type: watcher.Added, Object: object}); err != nil {
+			if err := printer.Print(event.Event{Type: event.Added, Object: object}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"dwatch/watcher"
+	"dwatch/watcher/event"
 )
 
 // TestLister compares what factory, informer and lister make of shallow objects
@@ -28,7 +29,7 @@ func TestLister(t *testing.T) {
 		for _, resource := range resources {
 			w, err := watcher.New(watcher.Options{
 				Config: config, HTTP: client, KeepContent: true, ManagedFields: managedFields,
-				Targets: []watcher.Target{{Mapping: &meta.RESTMapping{Resource: resource, Scope: meta.RESTScopeRoot}}},
+				Targets: []event.Target{{Mapping: &meta.RESTMapping{Resource: resource, Scope: meta.RESTScopeRoot}}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +65,7 @@ func diffLists(t *testing.T, w *watcher.Watcher, stock dynamic.ResourceInterface
 		want[u.GetNamespace()+"/"+u.GetName()] = u
 	}
 	for _, o := range objects {
-		if got[o.Namespace()+"/"+o.Name()], err = o.Open(); err != nil {
+		if got[o.Namespace+"/"+o.Name], err = o.Open(); err != nil {
 			t.Fatal(err)
 		}
 	}

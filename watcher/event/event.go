@@ -1,0 +1,66 @@
+package event
+
+import "time"
+
+// Type says what an event reports. The first three are those of the Kubernetes
+// watch API and carry an Object; the others are marks: they report on the watch
+// itself.
+type Type string
+
+const (
+	Added    Type = "ADDED"
+	Modified Type = "MODIFIED"
+	Deleted  Type = "DELETED"
+
+	// Synced: all that existed at the start has been reported. Count and
+	// ResourceVersion are set.
+	Synced Type = "SYNCED"
+	// Disconnected: the connection is lost; Err says how. Retries go on.
+	Disconnected Type = "DISCONNECTED"
+	// Reconnected: the watch goes on at ResourceVersion, and nothing was missed.
+	Reconnected Type = "RECONNECTED"
+	// Gap: all was relisted, from From to ResourceVersion. States in between may
+	// be missing, last states and deletions are not.
+	Gap Type = "GAP"
+	// Gone: the server no longer has the resource. It is waited for.
+	Gone Type = "GONE"
+	// Arrived: the server has the resource (again).
+	Arrived Type = "ARRIVED"
+	// Denied: the user lacks a right; Err says which. Retries go on.
+	Denied Type = "DENIED"
+	// Heartbeat: the run is alive. It is about all targets: Target is zero. Count
+	// is their number, Connected tells whether all of them are, and LastEvent when
+	// an object was last reported.
+	Heartbeat Type = "HEARTBEAT"
+)
+
+// IsMark reports whether events of this type are about the watch and carry no
+// object.
+func (t Type) IsMark() bool { return t != Added && t != Modified && t != Deleted }
+
+// Event is one line of the stream.
+type Event struct {
+	Type   Type
+	Target Target
+
+	// Object is the state after the change; for Deleted the last one. Zero for
+	// a mark.
+	Object Object
+	// Old is the state before a Modified, where content is kept and was there.
+	Old Object
+	// Initial: an Added object existed when the watch began. It is not set where
+	// the watch goes on from an earlier run.
+	Initial bool
+	// FinalStateUnknown: a deletion found out after the fact. Object is what is
+	// known of the object: its last known state, at least its identity.
+	FinalStateUnknown bool
+
+	// The fields of marks. Time is when it happened, to this side's knowledge.
+	Time            time.Time
+	Count           int
+	From            string
+	ResourceVersion string
+	Err             error
+	Connected       bool
+	LastEvent       time.Time
+}

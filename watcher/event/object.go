@@ -1,0 +1,79 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Identity is what is always known of an object: which one it is, and in which
+// state.
+type Identity struct {
+	APIVersion, Kind string
+	// Namespace is empty for a cluster-scoped object.
+	Namespace, Name string
+	// UID tells an object from a later one of the same name.
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Object is one state of one Kubernetes object, as the server sent it. How it is
+// held is not to be relied on: look at it only through the methods. An Object may
+// be shared and is never changed.
+//
+// The zero Object stands for none; only [Object.IsZero] may be called on it.
+type Object struct {
+	*Identity
+	// content is the whole object as one line of JSON; empty if only the identity
+	// is known.
+	content string
+}
+
+// NewObject returns the object whose content is one line of JSON; empty if only
+// id is known of it. Neither may change any more.
+func NewObject(id *Identity, content string) Object { return Object{id, content} }
+
+// IsZero reports whether there is no object.
+func (o Object) IsZero() bool { return o.Identity == nil }
+
+// GroupVersionKind returns what apiVersion and kind say.
+func (o Object) GroupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+}
+
+// Len returns the length of the content in bytes, 0 where only the identity is
+// known.
+func (o Object) Len() int { return len(o.content) }
+
+// Raw returns the object as one line of JSON: the server's bytes, or where only
+// the identity is known, apiVersion, kind and the metadata that are it.
+func (o Object) Raw() string {
+	if o.content != "" {
+		return o.content
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(o.APIVersion)
+	u.SetKind(o.Kind)
+	u.SetNamespace(o.Namespace)
+	u.SetName(o.Name)
+	u.SetUID(o.UID)
+	u.SetResourceVersion(o.ResourceVersion)
+	identity, err := json.Marshal(u.Object)
+	if err != nil {
+		panic(err) // it holds nothing but strings
+	}
+	return string(identity)
+}
+
+// Open returns the full content, decoded anew, as the stock dynamic client would
+// have: whole numbers are int64, others float64. The caller may change it.
+func (o Object) Open() (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(o.Raw())); err != nil {
+		return nil, fmt.Errorf("decode an object: %w", err)
+	}
+	return u, nil
+}

@@ -1,0 +1,90 @@
+package event
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Target is one resource in one namespace, with at most one name: field
+// selectors can only be ANDed, and a right limited by resourceNames is only
+// granted for metadata.name=.
+type Target struct {
+	// Mapping is the resource, with its kind and scope.
+	Mapping *meta.RESTMapping
+	// Namespace is empty for all namespaces and for cluster-scoped resources.
+	Namespace string
+	// Name is empty for all objects.
+	Name string
+}
+
+// Key tells a target from others. A resource stays what it is when its version
+// changes.
+type Key struct {
+	Resource        schema.GroupResource
+	Namespace, Name string
+}
+
+// Key returns the target without its version.
+func (t Target) Key() Key {
+	return Key{t.Resource().GroupResource(), t.Namespace, t.Name}
+}
+
+// Resource returns the resource of the target.
+func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
+
+// Namespaced reports whether the objects of the target live in namespaces.
+func (t Target) Namespaced() bool { return t.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }
+
+// NewMapping returns the mapping of a resource. It is the one place that knows how
+// the two scopes are written.
+func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *meta.RESTMapping {
+	scope := meta.RESTScope(meta.RESTScopeRoot)
+	if namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	return &meta.RESTMapping{Resource: r, GroupVersionKind: r.GroupVersion().WithKind(kind), Scope: scope}
+}
+
+// TargetError says which target could not be watched.
+type TargetError struct {
+	Target Target
+	Err    error
+}
+
+func (e *TargetError) Error() string {
+	where := ""
+	if e.Target.Namespace != "" {
+		where = " in namespace " + e.Target.Namespace
+	}
+	return fmt.Sprintf("watch %s%s: %v", e.Target.Resource().GroupResource(), where, e.Err)
+}
+
+func (e *TargetError) Unwrap() error { return e.Err }
+
+// Found is what there is to watch, as far as the server could say.
+type Found struct {
+	Targets []Target
+	// Unsure are the group versions that could not be asked: what is watched of
+	// them is watched on.
+	Unsure []schema.GroupVersion
+}
+
+// Find returns the target of this key.
+func (f Found) Find(key Key) (Target, bool) {
+	i := slices.IndexFunc(f.Targets, func(t Target) bool { return t.Key() == key })
+	if i < 0 {
+		return Target{}, false
+	}
+	return f.Targets[i], true
+}
+
+// Lacks reports whether the server does not have the target, for sure.
+func (f Found) Lacks(key Key) bool {
+	if _, there := f.Find(key); there {
+		return false
+	}
+	return !slices.ContainsFunc(f.Unsure, func(gv schema.GroupVersion) bool { return gv.Group == key.Resource.Group })
+}
