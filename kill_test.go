@@ -281,7 +281,7 @@ func (k *killed) look() {
 		return
 	}
 	f, err := resume.Open(k.state, resume.Header{
-		Server: hostOf(k.objects.config.Host), Arguments: "configmaps in namespace " + k.objects.namespace,
+		Server: hostOf(k.objects.config.Host), Selection: resume.Selection{Resources: []string{"configmaps in namespace " + k.objects.namespace}},
 	})
 	if err != nil {
 		k.t.Fatal(err)

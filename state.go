@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -18,30 +17,17 @@ import (
 	"dwatch/watcher/resume"
 )
 
-// state is where the output of the stream goes: on its way, the file of --state
-// is kept. Without that flag, that does nothing.
+// state is the file of --state. Without that flag, it does nothing.
 type state struct {
-	io.Writer
-	// stage puts the file around a stage that prints events to Write, and flushes.
-	stage func(emit func(event.Event) error, flush func() error) (func(event.Event) error, func() error)
-	past  event.Past
+	// around puts the file around a sink.
+	around func(event.Sink) event.Sink
+	past   event.Past
 	// orphans are what an earlier run watched, and is not among the targets.
 	orphans []event.Target
 	note    string // what there is to say about it
 	// end closes the file, after a run that ended with err, and returns what the
 	// run with its file ended with.
 	end func(err error) error
-}
-
-// noState is the way of a stream without --state.
-func noState(out io.Writer) *state {
-	return &state{
-		Writer: out,
-		stage: func(emit func(event.Event) error, flush func() error) (func(event.Event) error, func() error) {
-			return emit, flush
-		},
-		end: func(err error) error { return err },
-	}
 }
 
 // stateError is an error of the file of --state while it is written.
@@ -54,19 +40,23 @@ func (e stateError) Unwrap() error { return e.error }
 // the file at the start is wrong usage.
 func (j *job) openState(ctx context.Context, p *plan) (context.Context, *state, error) {
 	if j.state == "" {
-		return ctx, noState(j.out), nil
+		return ctx, &state{around: func(s event.Sink) event.Sink { return s }, end: func(err error) error { return err }}, nil
 	}
 	cluster, err := j.identity(ctx)
 	if err != nil {
 		return nil, nil, serverError{j.host, err}
 	}
-	file, err := resume.Open(j.state, resume.Header{Server: j.host, Cluster: cluster, Arguments: j.told(p)})
+	file, err := resume.Open(j.state, resume.Header{Server: j.host, Cluster: cluster, Selection: resume.Selection{Resources: []string{j.told(p)}}})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	recorder := file.Record(j.out, cancel)
-	s := &state{Writer: recorder, stage: recorder.Stage, past: file.Past}
+	var stage *resume.Stage
+	s := &state{past: file.Past}
+	s.around = func(next event.Sink) event.Sink {
+		stage = file.Stage(next, cancel)
+		return stage
+	}
 	if p.live {
 		s.orphans = file.Orphans(p.targets)
 	}
@@ -75,7 +65,7 @@ func (j *job) openState(ctx context.Context, p *plan) (context.Context, *state, 
 	}
 	s.end = func(err error) error {
 		defer cancel(nil)
-		return cmp.Or(unwritten(recorder.Close()), unwritten(file.Close()), err)
+		return cmp.Or(unwritten(stage.Close()), unwritten(file.Close()), err)
 	}
 	return ctx, s, nil
 }

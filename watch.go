@@ -89,11 +89,19 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 		return err
 	}
 	defer func() { err = state.end(err) }()
-	printer, err := output.New(state, j.print)
+	printer, err := output.New(j.out, j.print)
 	if err != nil {
 		return err
 	}
-	emit, flush := state.stage(j.keep.filter(printer.Print), printer.Flush)
+	emit := tuned(j.talk.hear(ctx, j.keep.filter(printer.Print)))
+	sink := state.around(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			if err := emit(e); err != nil {
+				return err
+			}
+		}
+		return printer.Flush()
+	}))
 	w, err := watcher.New(watcher.Options{
 		Config:         j.config,
 		HTTP:           j.http,
@@ -107,7 +115,6 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 		RequestTimeout: j.requestTimeout,
 		Heartbeat:      j.heartbeat,
 		Past:           state.past,
-		Idle:           flush,
 	})
 	if err != nil {
 		return err
@@ -119,11 +126,11 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 		tuneLong()
 		return list(ctx, w, printer)
 	}
-	return j.watch(ctx, w, plan, state.note, emit)
+	return j.watch(ctx, w, plan, state.note, sink)
 }
 
 // watch watches, with what there is to say about it.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note string, emit func(event.Event) error) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note string, sink event.Sink) error {
 	j.rights.several = len(plan.targets) > 1
 	if !j.quiet {
 		j.talk.rights = j.rights
@@ -132,7 +139,7 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note st
 	defer j.talk.asides.wait()
 	defer cancel() // nobody waits for an answer any more
 	j.talk.begin(plan.targets, note)
-	return w.Run(ctx, tuned(j.talk.hear(ctx, emit)))
+	return w.Run(ctx, sink)
 }
 
 // list prints all, or nothing: half a List would look like a whole one.

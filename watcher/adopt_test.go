@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"dwatch/watcher/event"
 )
 
 // TestAdoptAtStart: what was resolved is not served any more at the first watch,
@@ -21,7 +23,7 @@ func TestAdoptAtStart(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []Target{{Mapping: &old, Namespace: r.namespace}}})
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []event.Target{{Mapping: &old, Namespace: r.namespace}}})
 	w.await("SYNCED", 1)
 	if err := w.stop(); err != nil {
 		t.Error(err)

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"dwatch/testdata/bed"
+
+	"dwatch/watcher/event"
 )
 
 var cluster *bed.Cluster
@@ -102,7 +104,9 @@ func (r *room) delete(name string) {
 	}
 }
 
-func (r *room) target() Target { return Target{Mapping: configMaps, Namespace: r.namespace} }
+func (r *room) target() event.Target {
+	return event.Target{Mapping: configMaps, Namespace: r.namespace}
+}
 
 // watching is a running watch and what it has emitted.
 type watching struct {
@@ -111,7 +115,7 @@ type watching struct {
 	done   chan error
 
 	mu      sync.Mutex
-	events  []Event
+	events  []event.Event
 	changed chan struct{}
 }
 
@@ -120,12 +124,12 @@ func watchWith(t *testing.T, options Options) *watching {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watching{t: t, cancel: cancel, done: make(chan error, 1), changed: make(chan struct{})}
 	watcher := newWatcher(t, options)
-	go func() { w.done <- watcher.Run(ctx, w.emit) }()
+	go func() { w.done <- watcher.Run(ctx, each(w.emit)) }()
 	t.Cleanup(cancel)
 	return w
 }
 
-func (w *watching) emit(e Event) error {
+func (w *watching) emit(e event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, e)
@@ -141,7 +145,7 @@ func (w *watching) lines() []string {
 	return linesOf(w.events)
 }
 
-func linesOf(events []Event) []string {
+func linesOf(events []event.Event) []string {
 	var lines []string
 	for _, e := range events {
 		words := []string{string(e.Type)}
@@ -202,4 +206,16 @@ func (w *watching) stop() error {
 		w.t.Fatal("the watch does not end")
 		return nil
 	}
+}
+
+// each is a sink that takes one event after the other.
+func each(emit func(event.Event) error) event.Sink {
+	return event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			if err := emit(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

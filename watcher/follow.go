@@ -5,24 +5,23 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 // What the server serves changes with two resources. Of their objects only the
 // metadata is asked for.
 var (
-	definitions = &meta.RESTMapping{
-		Resource:         schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		GroupVersionKind: schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"},
-		Scope:            meta.RESTScopeRoot,
-	}
-	apiServices = &meta.RESTMapping{
-		Resource:         schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
-		GroupVersionKind: schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"},
-		Scope:            meta.RESTScopeRoot,
-	}
+	definitions = metadataOf("apiextensions.k8s.io", "customresourcedefinitions")
+	apiServices = metadataOf("apiregistration.k8s.io", "apiservices")
 )
+
+func metadataOf(group, resource string) event.Target {
+	r := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+	return event.Target{Mapping: event.NewMapping(r, "PartialObjectMetadata", false)}
+}
 
 // lookEvery is how often the server is asked what it serves while all changes of
 // that can be watched: an aggregated API server may change by itself.
@@ -35,14 +34,14 @@ var lookAfter = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 
 // busy is the step to go on with when changes keep coming: a look every second.
 const busy = 2
 
-// follower decides when a roster looks.
+// follower decides when a targetSet looks.
 type follower struct {
 	// changed and up hold one each: an object has changed, a watch works (again).
 	changed, up chan struct{}
-	// deaf counts the scouts that hear nothing: until that ends, poll is how often
-	// to look.
-	deaf atomic.Int32
-	poll time.Duration
+	// blind counts the watches of definitions that see nothing: until that ends, poll
+	// is how often to look.
+	blind atomic.Int32
+	poll  time.Duration
 	// step is the next wait of lookAfter; after the last, nothing has changed for long.
 	step int
 	due  time.Time
@@ -55,25 +54,25 @@ func newFollower(poll time.Duration) *follower {
 }
 
 // followServer looks whenever the server may serve something else, until the
-// roster's context ends.
-func (r *roster) followServer() {
-	f := newFollower(cmp.Or(r.options.Poll, 30*time.Second))
-	for _, mapping := range []*meta.RESTMapping{definitions, apiServices} {
-		r.running.Go(func() { r.scout(mapping, f) })
+// set's context ends.
+func (s *targetSet) followServer() {
+	f := newFollower(cmp.Or(s.options.Poll, 30*time.Second))
+	for _, t := range []event.Target{definitions, apiServices} {
+		s.running.Go(func() { s.watchDefinitions(t, f) })
 	}
 	timer := time.NewTimer(time.Until(f.due))
 	defer timer.Stop()
 	for {
 		select {
-		case <-r.ctx.Done():
+		case <-s.ctx.Done():
 			return
 		case <-f.changed:
 			f.hurry(0)
 		case <-f.up:
 			f.hurry(len(lookAfter) - 2)
 		case <-timer.C:
-			if !r.look() {
-				signal(f.changed)
+			if !s.look() {
+				source.Signal(f.changed)
 			}
 			f.rest()
 		}
@@ -95,7 +94,7 @@ func (f *follower) hurry(step int) {
 // rest plans the look after this one.
 func (f *follower) rest() {
 	wait := lookEvery
-	if f.deaf.Load() > 0 {
+	if f.blind.Load() > 0 {
 		wait = f.poll
 	}
 	if f.step < len(lookAfter) {
@@ -105,43 +104,53 @@ func (f *follower) rest() {
 	f.due = time.Now().Add(wait)
 }
 
-// scout watches a resource for the sake of f, with the means that all targets
-// have.
-func (r *roster) scout(mapping *meta.RESTMapping, f *follower) {
-	options := Options{RequestTimeout: r.options.RequestTimeout, SyncSilence: r.options.SyncSilence, WatchLife: r.options.WatchLife}
-	quiet := &run{options: &options, client: r.scouts, gate: newGate()}
-	var deaf atomic.Bool
-	quiet.emit = func(e emission) {
-		quiet.gate.leave(e.held)
-		f.note(e.Event, &deaf)
-	}
-	t := newTarget(Target{Mapping: mapping}, quiet)
-	t.answered = true // so that it tries on for ever
-	_ = t.live(r.ctx) // which is an error of the start only
+// definitionWatch sees what changes among the resources that the server serves. It
+// is built on a source, as all targets are, and not on client-go's metadata
+// informer: that waits for up to a minute after an outage.
+type definitionWatch struct {
+	*follower
+	gate  *source.Gate
+	blind atomic.Bool
 }
 
-func (f *follower) note(e Event, deaf *atomic.Bool) {
+// watchDefinitions watches t for the sake of f, until the set's context ends.
+func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
+	options := s.run.source
+	options.Client, options.Gate = s.metadata, source.NewGate()
+	options.LabelSelector, options.FieldSelector, options.Keep = "", "", source.KeepIdentity
+	watch := source.New(t, options, &definitionWatch{follower: f, gate: options.Gate})
+	watch.SetAnswered() // so that it tries on for ever
+	backoff := source.NewBackoff()
+	for {
+		err := watch.Run(s.ctx)
+		if s.ctx.Err() != nil {
+			return
+		}
+		watch.Lost(err)
+		if watch.HasSettled() {
+			backoff.Reset()
+		}
+		if !backoff.Wait(s.ctx, err) {
+			return
+		}
+	}
+}
+
+// Observe implements source.Observer.
+func (w *definitionWatch) Observe(o source.Observation) {
+	w.gate.Leave(o.Held)
 	switch {
-	case e.Initial:
-	case !e.Type.IsMark():
-		signal(f.changed)
-	case e.Type == Synced, e.Type == Reconnected, e.Type == Gap:
-		if deaf.CompareAndSwap(true, false) {
-			f.deaf.Add(-1)
+	case o.Kind == source.Handed && !o.InSync:
+		source.Signal(w.changed)
+	case o.Kind == source.SyncEnded, o.Kind == source.Answered && o.ResourceVersion != "":
+		if w.blind.CompareAndSwap(true, false) {
+			w.follower.blind.Add(-1)
 		}
-		signal(f.up)
-	default:
-		if deaf.CompareAndSwap(false, true) {
-			f.deaf.Add(1)
-			signal(f.up)
+		source.Signal(w.up)
+	case o.Kind == source.Lost:
+		if w.blind.CompareAndSwap(false, true) {
+			w.follower.blind.Add(1)
+			source.Signal(w.up)
 		}
-	}
-}
-
-// signal leaves a sign in c, which holds one.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

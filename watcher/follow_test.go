@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
 )
 
 // define creates a definition of widgets in a group of its own, and deletes it
@@ -27,7 +29,7 @@ func (r *room) define(group string) *meta.RESTMapping {
 	if err := u.UnmarshalJSON([]byte(strings.ReplaceAll(text, "GROUP", group))); err != nil {
 		r.t.Fatal(err)
 	}
-	crds := r.client.Resource(definitions.Resource)
+	crds := r.client.Resource(definitions.Resource())
 	if _, err := crds.Create(r.t.Context(), u, metav1.CreateOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
@@ -44,14 +46,14 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
 	var widgets atomic.Pointer[meta.RESTMapping]
-	resolver := resolverFunc(func() (Found, error) {
-		found := Found{Targets: []Target{r.target()}}
+	resolver := resolverFunc(func() (event.Found, error) {
+		found := event.Found{Targets: []event.Target{r.target()}}
 		if w := widgets.Load(); w != nil {
-			found.Targets = append(found.Targets, Target{Mapping: w, Namespace: r.namespace})
+			found.Targets = append(found.Targets, event.Target{Mapping: w, Namespace: r.namespace})
 		}
 		return found, nil
 	})
-	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Targets: []Target{r.target()}, Follow: true})
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Targets: []event.Target{r.target()}, Follow: true})
 	w.await("SYNCED", 1)
 	widgets.Store(r.define("follow.example.com"))
 	w.await("ARRIVED", 1)
@@ -79,9 +81,9 @@ func TestFollowByPolling(t *testing.T) {
 		}
 	})
 	var looks atomic.Int32
-	resolver := resolverFunc(func() (found Found, err error) {
+	resolver := resolverFunc(func() (found event.Found, err error) {
 		if looks.Add(1) > 3 {
-			found.Targets = []Target{r.target()}
+			found.Targets = []event.Target{r.target()}
 		}
 		return found, nil
 	})
@@ -106,9 +108,9 @@ func TestFollowByPollingOf404(t *testing.T) {
 		return nil
 	})
 	var looks atomic.Int32
-	resolver := resolverFunc(func() (found Found, err error) {
+	resolver := resolverFunc(func() (found event.Found, err error) {
 		if looks.Add(1) > 20 {
-			found.Targets = []Target{r.target()}
+			found.Targets = []event.Target{r.target()}
 		}
 		return found, nil
 	})
@@ -150,8 +152,8 @@ func TestNotNamed(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() (Found, error) { return Found{}, nil })
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}, Follow: true})
+	resolver := resolverFunc(func() (event.Found, error) { return event.Found{}, nil })
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}, Follow: true})
 	w.await("SYNCED", 1)
 	f.awaitWatches(3 + 1) // the target's, both scouts', and the target's again
 	r.update("a", 1)
@@ -170,10 +172,10 @@ func TestUnsure(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() (Found, error) {
-		return Found{Unsure: []schema.GroupVersion{{Version: "v1"}}}, nil
+	resolver := resolverFunc(func() (event.Found, error) {
+		return event.Found{Unsure: []schema.GroupVersion{{Version: "v1"}}}, nil
 	})
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response {
 		f.set(nil)
@@ -202,7 +204,7 @@ func TestBrokenAtStart(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
 	w.await("SYNCED", 1)
 	w.await("DISCONNECTED", 1)
 	f.set(nil)

@@ -1,42 +1,49 @@
 package watcher
 
-import "time"
+import (
+	"time"
 
-// pulse is what a heartbeat tells: gathered from the events as they are emitted,
-// so that it never knows more than the reader. It is used by Run's loop alone.
-type pulse struct {
+	"dwatch/watcher/event"
+)
+
+// health is what a heartbeat reports: gathered from the events as they are
+// delivered, so that it never knows more than the reader. It belongs to the loop.
+type health struct {
 	// connected has the targets that the server has.
-	connected map[TargetKey]bool
+	connected map[event.Key]bool
 	lastEvent time.Time
 }
 
-func newPulse(targets []Target) *pulse {
-	p := &pulse{connected: map[TargetKey]bool{}}
+func newHealth(targets []event.Target) *health {
+	h := &health{connected: map[event.Key]bool{}}
 	for _, t := range targets {
-		p.connected[t.Key()] = false
+		h.connected[t.Key()] = false
 	}
-	return p
+	return h
 }
 
-func (p *pulse) observe(e Event) {
+func (h *health) observe(e event.Event) {
 	switch e.Type {
-	case Added, Modified, Deleted:
-		p.lastEvent = time.Now()
-	case Synced, Reconnected, Gap:
-		p.connected[e.Target.Key()] = true
-	case Disconnected, Denied, Arrived:
-		p.connected[e.Target.Key()] = false
-	case Gone:
-		delete(p.connected, e.Target.Key())
+	case event.Added, event.Modified, event.Deleted:
+		h.lastEvent = time.Now()
+	case event.Synced, event.Reconnected, event.Gap:
+		h.connected[e.Target.Key()] = true
+	case event.Disconnected, event.Denied, event.Arrived:
+		h.connected[e.Target.Key()] = false
+	case event.Gone:
+		h.forget(e.Target.Key())
 	}
 }
 
-func (p *pulse) beat() Event {
+// forget leaves out a target that is watched no more.
+func (h *health) forget(key event.Key) { delete(h.connected, key) }
+
+func (h *health) beat() event.Event {
 	all := true
-	for _, connected := range p.connected {
+	for _, connected := range h.connected {
 		all = all && connected
 	}
-	return Event{Type: Heartbeat, Time: time.Now(), Count: len(p.connected), Connected: all, LastEvent: p.lastEvent}
+	return event.Event{Type: event.Heartbeat, Time: time.Now(), Count: len(h.connected), Connected: all, LastEvent: h.lastEvent}
 }
 
 // ticks returns a channel that fires every d, and what stops it; no channel

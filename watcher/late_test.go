@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dwatch/watcher/event"
 )
 
 // TestLateList: the watch ends while a list is on its way, and the answer comes
@@ -27,7 +29,7 @@ func TestLateList(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	<-asked
 	w.cancel()
 	select {

@@ -4,130 +4,134 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
-// live watches until ctx ends, or until the server no longer has the resource. It
-// returns an error only if the target could not start.
-func (t *target) live(ctx context.Context) error {
-	backoff := newBackoff()
+// life is the life of one target: session after session of its source until the
+// context ends or the resource is gone. It runs in a goroutine of its own.
+type life struct {
+	*run
+	// target is what the notes are of. Only the loop looks inside.
+	target *target
+	// now is the target as the server has it.
+	now    event.Target
+	key    event.Key
+	source *source.Source
+	// joined: the server did not have it when Run began.
+	joined bool
+	// cancel ends the life; ended is closed when it has.
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func (r *run) newLife(t *target) *life {
+	l := &life{run: r, target: t, now: t.Target, key: t.Key()}
+	l.source = source.New(t.Target, r.source, l)
+	return l
+}
+
+// Observe implements source.Observer.
+func (l *life) Observe(o source.Observation) { l.note(note{of: l.target, Observation: o}) }
+
+// wrap says what was being done when err came.
+func (l *life) wrap(err error) error { return &event.TargetError{Target: l.now, Err: err} }
+
+// live runs sessions until ctx ends, or until the server no longer has the
+// resource. It returns an error only if the target could not start.
+func (l *life) live(ctx context.Context, session func(context.Context) error) error {
+	backoff := source.NewBackoff()
 	for {
-		err := t.session(ctx)
+		err := session(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		missing, adopted := apierrors.IsNotFound(err), false
-		if missing && t.resolver() != nil {
-			found, there := t.lookAgain(ctx, err)
+		missing, other := apierrors.IsNotFound(err), false
+		if missing && l.options.Resolver != nil {
+			found, there := l.reresolve(ctx, err)
 			switch {
 			case ctx.Err() != nil:
 				return nil
 			case !there:
-				t.vanish(ctx, err)
+				l.leave(ctx, err)
 				return nil
 			}
-			adopted = t.adopt(found)
+			other = l.switchVersion(found)
 		}
 		switch {
-		case adopted: // it is another that is asked for now
-		case !t.hasAnswer() && isUsage(err):
-			return t.wrap(err)
-		case !t.hasAnswer():
-			t.refuse(err)
+		case other: // it is another that is asked for now
+		case !l.source.HasAnswer() && isUsage(err):
+			return l.wrap(err)
+		case !l.source.HasAnswer():
+			l.refuse(err)
 		case missing:
-			t.lost(err)
+			l.source.Lost(err)
 		}
-		if t.hasSettled() {
-			backoff.reset()
+		if l.source.HasSettled() {
+			backoff.Reset()
 		}
-		if !backoff.wait(ctx, err) {
+		if !backoff.Wait(ctx, err) {
 			return nil
 		}
 	}
 }
 
-// lookAgain asks whether the server has the resource, after a 404: it may have it
+// reresolve asks whether the server has the resource, after a 404: it may have it
 // no more, or in another version, or be wrong for a moment.
-func (t *target) lookAgain(ctx context.Context, missing error) (now Target, there bool) {
-	backoff := newBackoff()
+func (l *life) reresolve(ctx context.Context, missing error) (now event.Target, there bool) {
+	backoff := source.NewBackoff()
 	for {
-		found, err := t.resolver().Resolve(ctx)
+		found, err := l.options.Resolver.Resolve(ctx)
 		if err == nil {
-			if now, there = found.Find(t.id); !there {
-				return t.Target, !found.Lacks(t.id)
+			if now, there = found.Find(l.key); !there {
+				return l.now, !found.Lacks(l.key)
 			}
 			return now, true
 		}
-		if t.hasAnswer() {
-			t.lost(missing)
+		if l.source.HasAnswer() {
+			l.source.Lost(missing)
 		}
-		if !backoff.wait(ctx, err) {
-			return Target{}, false
+		if !backoff.Wait(ctx, err) {
+			return event.Target{}, false
 		}
 	}
 }
 
-// vanish ends the target because the server does not have its resource, as it
-// said with err. At the start that is a refusal, unless what comes is followed.
-func (t *target) vanish(ctx context.Context, err error) {
-	if !t.hasAnswer() && !t.options.Follow {
-		t.refuse(err)
+// leave ends the target because the server does not have its resource, as it said
+// with err. At the start that is a refusal, unless what comes is followed.
+func (l *life) leave(ctx context.Context, err error) {
+	if !l.source.HasAnswer() && !l.options.Follow {
+		l.refuse(err)
 	}
 	if ctx.Err() == nil {
-		t.gone()
+		l.note(note{of: l.target, what: gone})
 	}
 }
 
 // refuse notes that the server refused the target at the start.
-func (t *target) refuse(err error) {
-	t.mu.Lock()
-	t.answered = true
-	t.down = lossType(err)
-	t.mu.Unlock()
-	if t.refused != nil {
-		t.refused(t.wrap(err))
-	}
+func (l *life) refuse(err error) {
+	l.source.SetAnswered()
+	l.note(note{of: l.target, what: refused, Observation: source.Observation{Err: l.wrap(err)}})
 }
 
-// tellRefusal tells that the target was refused at the start, if it has not
-// turned into something else since.
-func (t *target) tellRefusal(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if how := lossType(err); t.down == how {
-		t.markLocked(Event{Type: how, Err: err})
-	}
+// stop ends the life without a word, and waits for that.
+func (l *life) stop() {
+	l.cancel()
+	<-l.ended
 }
 
-func (t *target) resolver() Resolver { return t.options.Resolver }
-
-// poke makes the target ask the server anew.
-func (t *target) poke() { signal(t.poked) }
-
-// retire ends the target without a word, and waits for that.
-func (t *target) retire() {
-	t.cancel()
-	<-t.ended
-}
-
-// gone tells that the resource, and with it all its objects, is gone.
-func (t *target) gone() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.tellOwedLocked()
-	t.ledger.begin()
-	t.tell(t.ledger.sweep())
-	t.markLocked(Event{Type: Gone})
-}
-
-// adopt goes on with another version of the resource, or another scope. It reports
-// whether found is such.
-func (t *target) adopt(found Target) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if found.Resource() == t.Resource() && found.Namespaced() == t.Namespaced() {
+// switchVersion goes on with another version of the resource, or another scope. It
+// reports whether found is such.
+func (l *life) switchVersion(found event.Target) bool {
+	if found.Resource() == l.now.Resource() && found.Namespaced() == l.now.Namespaced() {
 		return false
 	}
-	t.Target = found
-	t.ledger.gvk = found.Mapping.GroupVersionKind
+	l.now = found
+	l.source.SetTarget(found)
+	l.note(note{of: l.target, what: switched, found: found})
 	return true
 }
+
+// isUsage: the request makes no sense, and never will.
+func isUsage(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 // TestRenewal: a watch is renewed again and again, and nobody notices.
@@ -18,7 +21,7 @@ func TestRenewal(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, WatchLife: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, WatchLife: time.Second})
 	w.await("SYNCED", 1)
 	want := []string{"ADDED initial a=0", "SYNCED"}
 	for n := 1; n < 5; n++ {
@@ -40,7 +43,7 @@ func TestHalfOpen(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, WatchLife: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, WatchLife: time.Second})
 	w.await("SYNCED", 1)
 	f.awaitWatches(2) // the server was asked to end this one in time
 	f.mute()
@@ -53,7 +56,7 @@ func TestHalfOpen(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, e := range w.events {
-		if e.Type == Disconnected && !errors.Is(e.Err, errStalled) {
+		if e.Type == event.Disconnected && !errors.Is(e.Err, source.ErrStalled) {
 			t.Errorf("disconnected by %v", e.Err)
 		}
 	}
@@ -65,7 +68,7 @@ func TestNoAnswerToWatch(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, RequestTimeout: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, RequestTimeout: time.Second})
 	w.await("SYNCED", 1)
 	f.set(func(req *http.Request) *http.Response {
 		<-req.Context().Done()
@@ -77,7 +80,7 @@ func TestNoAnswerToWatch(t *testing.T) {
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
 	w.stop()
-	if !slices.ContainsFunc(w.events, func(e Event) bool { return e.Type == Disconnected }) {
+	if !slices.ContainsFunc(w.events, func(e event.Event) bool { return e.Type == event.Disconnected }) {
 		t.Error("the loss was not told")
 	}
 }
@@ -90,7 +93,7 @@ func TestDeniedWhileWatching(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, WatchLife: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, WatchLife: time.Second})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusForbidden, forbidden) })
 	w.await("DENIED", 1)
@@ -111,7 +114,7 @@ func TestPatience(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	before := f.count()
 	began := time.Now()

@@ -1,36 +1,32 @@
 package watcher
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 // List returns the objects that are there: it starts each target's informer,
 // waits until it has synced, and asks the generic lister. The objects come in
 // the order of the targets, then by namespace and name. A named object that is
-// not there is a NotFound error. List returns either all or an error.
-// Options.KeepContent is taken as set.
-func (w *Watcher) List(ctx context.Context) ([]Object, error) {
+// not there is a NotFound error. List returns either all or an error. Of the
+// options, those on what is kept and on what comes later are not looked at.
+func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := w.newRun(nil)
-	options := w.options
-	options.KeepContent = true
-	options.Follow = false
-	r.options = &options
-	r.emit = func(e emission) { r.gate.leave(e.held) }
-	found := make([][]Object, len(w.options.Targets))
-	errs := make([]error, len(w.options.Targets))
+	r := w.newRun()
+	r.options.Follow = false
+	r.source.Keep = source.KeepObjects
+	found := make([][]event.Object, len(r.options.Targets))
+	errs := make([]error, len(r.options.Targets))
 	var running sync.WaitGroup
-	for i, t := range w.options.Targets {
+	for i, t := range r.options.Targets {
 		running.Go(func() {
 			found[i], errs[i] = r.list(ctx, t)
 			// What one target may not see, or has not, is worth saying of all.
@@ -43,57 +39,38 @@ func (w *Watcher) List(ctx context.Context) ([]Object, error) {
 	return slices.Concat(found...), joinCauses(errs)
 }
 
-// list returns the objects of one target.
-func (r *run) list(ctx context.Context, t Target) ([]Object, error) {
+// list returns the objects of one target. A refusal at the start ends it.
+func (r *run) list(ctx context.Context, t event.Target) (objects []event.Object, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var objects []Object
-	var err error
-	rt := newTarget(t, r)
-	rt.synced = func(s *session) {
-		objects, err = s.list()
-		cancel(errEnded)
+	listing := *r
+	listing.note = func(n note) {
+		r.source.Gate.Leave(n.Held)
+		if n.what == refused {
+			cancel(n.Err)
+		}
 	}
-	rt.refused = cancel
-	if failed := rt.live(ctx); failed != nil {
+	l := listing.newLife(newTarget(t))
+	done := false
+	failed := l.live(ctx, func(ctx context.Context) error {
+		objects, err = l.source.List(ctx)
+		if done = err == nil; done {
+			cancel(nil)
+		}
+		return err
+	})
+	switch {
+	case done && (len(objects) > 0 || t.Name == ""):
+		return objects, nil
+	case failed != nil:
 		return nil, failed
-	}
-	switch cause := context.Cause(ctx); {
-	case cause == nil: // the resource went away meanwhile
-		return nil, rt.wrap(apierrors.NewNotFound(t.Resource().GroupResource(), t.Name))
-	case !errors.Is(cause, errEnded):
-		return nil, cause
-	}
-	return objects, err
-}
-
-// list reads the session's store through the generic lister.
-func (s *session) list() ([]Object, error) {
-	t := s.target
-	var items []runtime.Object
-	var err error
-	// The server has selected by the labels, of which the store knows nothing.
-	if lister := s.informer.Lister(); t.Namespace == metav1.NamespaceAll {
-		items, err = lister.List(labels.Everything())
-	} else {
-		items, err = lister.ByNamespace(t.Namespace).List(labels.Everything())
-	}
-	if err != nil {
-		return nil, t.wrap(err)
-	}
-	if len(items) == 0 && t.Name != "" {
+	case done:
 		return nil, apierrors.NewNotFound(t.Resource().GroupResource(), t.Name)
+	case ctx.Err() == nil: // the resource went away meanwhile
+		return nil, l.wrap(apierrors.NewNotFound(t.Resource().GroupResource(), t.Name))
+	default:
+		return nil, context.Cause(ctx)
 	}
-	objects := make([]Object, len(items))
-	for i, item := range items {
-		objects[i] = stored(item)
-	}
-	slices.SortFunc(objects, byName)
-	return objects, nil
-}
-
-func byName(a, b Object) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // joinCauses joins errs without those that only say that another one ended all.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
 )
 
 const (
@@ -38,7 +40,7 @@ func TestDeniedThenOutage(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
 	w.await("SYNCED", 1)
 	w.await("DENIED", 1)
 	met := make(chan struct{})
@@ -66,7 +68,7 @@ func TestCutRelist(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	var step atomic.Int32
 	f.set(func(req *http.Request) *http.Response {
@@ -104,8 +106,8 @@ func TestPassing404(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() (Found, error) { return Found{Targets: []Target{r.target()}}, nil })
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})
+	resolver := resolverFunc(func() (event.Found, error) { return event.Found{Targets: []event.Target{r.target()}}, nil })
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	var once sync.Once
 	f.set(func(*http.Request) (response *http.Response) {
@@ -131,7 +133,7 @@ func TestExpiredAtStart(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusGone, expired) })
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	if err := <-w.done; err == nil {
 		t.Error("no error")
 	}
@@ -146,7 +148,7 @@ func TestEndsAtOnce(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	const bookmark = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"100000"}}}` + "\n"
 	var times []time.Time
@@ -185,7 +187,7 @@ func TestSyncAlwaysCut(t *testing.T) {
 		}
 		return respond(http.StatusOK, `{"type":"ADDED","object":`+strings.TrimSpace(string(raw))+"}\n")
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)

@@ -12,21 +12,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"dwatch/watcher/event"
 )
 
 // past is what events have told, as a Past.
-func past(complete bool, events ...Event) Past {
-	told := map[cache.ObjectName]Told{}
+func past(complete bool, events ...event.Event) event.Past {
+	told := map[cache.ObjectName]event.Reported{}
 	for _, e := range events {
 		switch o := e.Object; {
 		case e.Type.IsMark():
-		case e.Type == Deleted:
-			delete(told, keyOf(o))
+		case e.Type == event.Deleted:
+			delete(told, cache.ObjectName{Namespace: o.Namespace, Name: o.Name})
 		default:
-			told[keyOf(o)] = Told{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+			told[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = event.Reported{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}
 	}
-	return func(_ Target, take func(Told)) (bool, error) {
+	return func(_ event.Target, take func(event.Reported)) (bool, error) {
 		for _, o := range told {
 			take(o)
 		}
@@ -35,13 +37,13 @@ func past(complete bool, events ...Event) Past {
 }
 
 // firstRun makes four ConfigMaps, tells of them, and then changes all but one.
-func firstRun(t *testing.T) (*room, []Event) {
+func firstRun(t *testing.T) (*room, []event.Event) {
 	t.Helper()
 	r := newRoom(t, cluster)
 	for _, name := range []string{"changed", "deleted", "recreated", "same"} {
 		r.create(name)
 	}
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	if err := w.stop(); err != nil {
 		t.Fatal(err)
@@ -67,7 +69,7 @@ var sinceFirstRun = []string{
 func TestPast(t *testing.T) {
 	r, before := firstRun(t)
 	for _, keep := range []bool{false, true} {
-		w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(true, before...), KeepContent: keep})
+		w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, Past: past(true, before...), KeepContent: keep})
 		w.await("SYNCED", 1)
 		w.stop()
 		if diff := cmp.Diff(sinceFirstRun, w.lines()); diff != "" {
@@ -80,9 +82,9 @@ func TestPast(t *testing.T) {
 }
 
 // checkIdentity: a deletion found out later says which object it was.
-func checkIdentity(t *testing.T, e Event, before []Event) {
+func checkIdentity(t *testing.T, e event.Event, before []event.Event) {
 	t.Helper()
-	if e.Type != Deleted {
+	if e.Type != event.Deleted {
 		return
 	}
 	for _, b := range before {
@@ -109,7 +111,7 @@ func TestPastOfLists(t *testing.T) {
 		}
 		return respond(http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Invalid","code":422}`)
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, Past: past(true, before...)})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Past: past(true, before...)})
 	w.await("SYNCED", 1)
 	w.stop()
 	if diff := cmp.Diff(sinceFirstRun, w.lines()); diff != "" {
@@ -121,13 +123,13 @@ func TestPastOfLists(t *testing.T) {
 // was told. The rest still is what existed at the start.
 func TestPastIncomplete(t *testing.T) {
 	r, before := firstRun(t)
-	var some []Event
+	var some []event.Event
 	for _, e := range before {
 		if !e.Type.IsMark() && e.Object.Name == "changed" {
 			some = append(some, e)
 		}
 	}
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(false, some...)})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, Past: past(false, some...)})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := []string{"MODIFIED changed=1", "ADDED initial new=0", "ADDED initial recreated=0", "ADDED initial same=0", "SYNCED"}
@@ -155,7 +157,7 @@ func TestPastCutInSync(t *testing.T) {
 		})
 		return response
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, Past: past(true, before...)})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Past: past(true, before...)})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := append([]string{"MODIFIED changed=1", "DISCONNECTED"}, sinceFirstRun[1:]...)
@@ -172,10 +174,11 @@ func TestPastOfAnotherHistory(t *testing.T) {
 		if e.Type.IsMark() || e.Object.Name != "same" {
 			continue
 		}
-		told := entry{uid: e.Object.UID, resourceVersion: "9" + e.Object.ResourceVersion}
-		before[i].Object = identity(e.Object.GroupVersionKind(), keyOf(e.Object), told)
+		id := *e.Object.Identity
+		id.ResourceVersion = "9" + id.ResourceVersion
+		before[i].Object = event.NewObject(&id, "")
 	}
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, Past: past(true, before...)})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, Past: past(true, before...)})
 	w.await("MODIFIED same=0", 1)
 	w.stop()
 }
@@ -194,8 +197,8 @@ func TestPastDenied(t *testing.T) {
 	ofConfigMaps := past(true, before...)
 	w := watchWith(t, Options{
 		Config:  config,
-		Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
-		Past: func(target Target, take func(Told)) (bool, error) {
+		Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
+		Past: func(target event.Target, take func(event.Reported)) (bool, error) {
 			if target.Mapping == secrets {
 				return false, nil
 			}
@@ -221,10 +224,10 @@ func TestPastError(t *testing.T) {
 	r := newRoom(t, cluster)
 	unreadable := errors.New("unreadable")
 	w := newWatcher(t, Options{
-		Config: r.config, Targets: []Target{r.target()},
-		Past: func(Target, func(Told)) (bool, error) { return false, unreadable },
+		Config: r.config, Targets: []event.Target{r.target()},
+		Past: func(event.Target, func(event.Reported)) (bool, error) { return false, unreadable },
 	})
-	err := w.Run(t.Context(), func(Event) error { return fmt.Errorf("it tells something") })
+	err := w.Run(t.Context(), each(func(event.Event) error { return fmt.Errorf("it reports something") }))
 	if !errors.Is(err, unreadable) {
 		t.Error(err)
 	}
@@ -237,8 +240,8 @@ func TestPastUnsure(t *testing.T) {
 	r.create("added")
 	r.create("recreated")
 	r.create("other")
-	there := map[string]Object{}
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	there := map[string]event.Object{}
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	w.stop()
 	for _, e := range w.events {
@@ -246,17 +249,17 @@ func TestPastUnsure(t *testing.T) {
 			there[e.Object.Name] = e.Object
 		}
 	}
-	said := func(name string, unsure bool, uid types.UID) Told {
-		told := Told{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
+	said := func(name string, unsure bool, uid types.UID) event.Reported {
+		told := event.Reported{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
 		if o := there[name]; uid == "" {
 			told.UID, told.ResourceVersion = o.UID, o.ResourceVersion
 		}
 		return told
 	}
 	w = watchWith(t, Options{
-		Config: r.config, Targets: []Target{r.target()},
-		Past: func(_ Target, take func(Told)) (bool, error) {
-			for _, o := range []Told{
+		Config: r.config, Targets: []event.Target{r.target()},
+		Past: func(_ event.Target, take func(event.Reported)) (bool, error) {
+			for _, o := range []event.Reported{
 				said("added", true, ""),
 				said("other", true, "before"),
 				said("recreated", true, "before"), said("recreated", true, ""),
@@ -278,7 +281,7 @@ func TestPastUnsure(t *testing.T) {
 	var got []string
 	for i, line := range w.lines() {
 		line, _, _ = strings.Cut(line, "=")
-		if e := w.events[i]; e.Type == Deleted {
+		if e := w.events[i]; e.Type == event.Deleted {
 			line += " " + string(e.Object.UID)
 		}
 		got = append(got, line)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"dwatch/watcher/event"
 )
 
 const unprocessable = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is forbidden","reason":"Invalid","code":422}`
@@ -34,7 +36,7 @@ func TestPageExpires(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.update("b", 1)
 	w.await("MODIFIED b=1", 1)
@@ -52,7 +54,7 @@ func TestListedAsOfNow(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	var lost atomic.Bool
 	f.set(func(req *http.Request) *http.Response {
@@ -97,7 +99,7 @@ func TestBookmarkOfNothing(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	var once sync.Once
 	f.set(func(*http.Request) (response *http.Response) {

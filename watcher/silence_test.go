@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dwatch/watcher/event"
 )
 
 // TestBusySilence: a proxy withholds the end of the initial events, while one of
@@ -17,7 +19,7 @@ func TestBusySilence(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	r.create("b")
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, SyncSilence: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, SyncSilence: time.Second})
 	w.await("SYNCED", 1)
 	var writing sync.WaitGroup
 	defer writing.Wait()

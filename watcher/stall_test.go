@@ -15,13 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 const (
 	// fat is the content of the objects here: a few fill the gate.
-	fat = 900 << 10
+	fat = 200 << 10
 	// fits is how many events of that size are let in at a time.
-	fits = gateBytes / (fat + eventBytes)
+	fits = source.GateBytes / (fat + source.EventBytes)
 	// beside is how many events more may have been read: one that waits for the
 	// gate, one in client-go's hands, one in the reader's.
 	beside = 3
@@ -42,7 +45,7 @@ func (r *room) createFat(name string) {
 
 // told is an event as a reader sees it that keeps no content.
 type told struct {
-	kind    Type
+	kind    event.Type
 	object  string // namespace and name
 	uid     types.UID
 	version string
@@ -52,7 +55,7 @@ type told struct {
 // staller is a reader that stalls at an event, until it is woken.
 type staller struct {
 	t       *testing.T
-	at      func(Event) bool
+	at      func(event.Event) bool
 	err     error // what emit returns when it is woken
 	stalled chan struct{}
 	awake   chan struct{}
@@ -66,18 +69,18 @@ type staller struct {
 	changed sync.Cond
 }
 
-func stallAt(t *testing.T, options Options, at func(Event) bool) *staller {
+func stallAt(t *testing.T, options Options, at func(event.Event) bool) *staller {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &staller{t: t, at: at, cancel: cancel, stalled: make(chan struct{}), awake: make(chan struct{})}
 	s.changed.L = &s.mu
 	w := newWatcher(t, options)
-	s.running.Go(func() { s.ended = w.Run(ctx, s.emit) })
+	s.running.Go(func() { s.ended = w.Run(ctx, each(s.emit)) })
 	t.Cleanup(cancel)
 	return s
 }
 
-func (s *staller) emit(e Event) (err error) {
+func (s *staller) emit(e event.Event) (err error) {
 	if s.at(e) {
 		s.stall.Do(func() {
 			close(s.stalled)
@@ -97,7 +100,7 @@ func (s *staller) emit(e Event) (err error) {
 }
 
 // await returns when an event has been told of an object.
-func (s *staller) await(kind Type, object string, n int64) {
+func (s *staller) await(kind event.Type, object string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for from := 0; ; s.changed.Wait() {
@@ -138,9 +141,9 @@ func (s *staller) check() {
 		}
 		before, known := last[e.object]
 		switch {
-		case e.kind == Added && known && before.kind != Deleted,
-			e.kind != Added && (!known || before.kind == Deleted || before.uid != e.uid),
-			e.kind == Modified && e.n <= before.n:
+		case e.kind == event.Added && known && before.kind != event.Deleted,
+			e.kind != event.Added && (!known || before.kind == event.Deleted || before.uid != e.uid),
+			e.kind == event.Modified && e.n <= before.n:
 			s.t.Errorf("%+v after %+v", e, before)
 		}
 		last[e.object] = e
@@ -162,7 +165,9 @@ func measure() int64 {
 
 // stalledCost is what a stalled reader may cost: the gate, and beside it what
 // each stream has received, is decoding, or waits with.
-func stalledCost(streams int64) int64 { return gateBytes + streams*(4<<20+(beside+2)*fat) + 4<<20 }
+func stalledCost(streams int64) int64 {
+	return source.GateBytes + streams*(4<<20+(beside+2)*fat) + 4<<20
+}
 
 // TestStall: the reader stalls while objects change. The server is held back,
 // and when the reader wakes it is told all that is final, in order.
@@ -185,8 +190,8 @@ func testStall(t *testing.T, targets int, keep bool) {
 		options.Targets = append(options.Targets, rooms[i].target())
 	}
 	synced := 0
-	s := stallAt(t, options, func(e Event) bool {
-		if e.Type == Synced {
+	s := stallAt(t, options, func(e event.Event) bool {
+		if e.Type == event.Synced {
 			synced++
 		}
 		return synced == targets
@@ -243,8 +248,8 @@ func (r *room) writeFat(n int) {
 
 // awaitFinal returns when the last state of each object of writeFat was told.
 func (s *staller) awaitFinal(namespace string, n int) {
-	s.await(Modified, namespace+"/changing", int64(n))
-	s.await(Deleted, namespace+"/deleted", 0)
+	s.await(event.Modified, namespace+"/changing", int64(n))
+	s.await(event.Deleted, namespace+"/deleted", 0)
 	s.awaitLast(namespace+"/recreated", 7)
 }
 
@@ -283,7 +288,7 @@ func testStallInSync(t *testing.T, keep bool) {
 		r.createFat(fmt.Sprintf("fat-%02d", i))
 	}
 	idle := measure()
-	s := stallAt(t, Options{Config: config, Targets: []Target{r.target()}, KeepContent: keep}, func(Event) bool { return true })
+	s := stallAt(t, Options{Config: config, Targets: []event.Target{r.target()}, KeepContent: keep}, func(event.Event) bool { return true })
 	<-s.stalled
 	f.awaitLines(fits)
 	cost, read := measure()-idle, f.read()
@@ -305,16 +310,16 @@ func testStallInSync(t *testing.T, keep bool) {
 	for _, name := range []string{first, last} {
 		s.awaitLast(r.namespace+"/"+name, 2)
 	}
-	s.await(Deleted, r.namespace+"/fat-01", 0)
-	s.await(Deleted, r.namespace+fmt.Sprintf("/fat-%02d", objects-2), 0)
+	s.await(event.Deleted, r.namespace+"/fat-01", 0)
+	s.await(event.Deleted, r.namespace+fmt.Sprintf("/fat-%02d", objects-2), 0)
 	s.stop()
 	s.check()
-	if added, deleted := s.count(Added), s.count(Deleted); added != objects || deleted != 2 {
+	if added, deleted := s.count(event.Added), s.count(event.Deleted); added != objects || deleted != 2 {
 		t.Errorf("%d objects were added and %d deleted, want %d and 2", added, deleted, objects)
 	}
 }
 
-func (s *staller) count(kind Type) (n int) {
+func (s *staller) count(kind event.Type) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.told {
@@ -348,8 +353,8 @@ func testStallEnds(t *testing.T, inSync bool, err error) {
 	if inSync {
 		write()
 	}
-	s := stallAt(t, Options{Config: config, Targets: []Target{r.target()}, KeepContent: inSync}, func(e Event) bool {
-		return inSync || e.Type == Synced
+	s := stallAt(t, Options{Config: config, Targets: []event.Target{r.target()}, KeepContent: inSync}, func(e event.Event) bool {
+		return inSync || e.Type == event.Synced
 	})
 	<-s.stalled
 	if !inSync {
@@ -363,7 +368,7 @@ func testStallEnds(t *testing.T, inSync bool, err error) {
 	close(s.awake)
 	s.end()
 	s.check()
-	n := s.count(Added)
+	n := s.count(event.Added)
 	if err != nil && n > 1 || err == nil && n < fits-1 {
 		t.Errorf("%d events of %d that were let in", n, fits)
 	}
@@ -374,7 +379,7 @@ func testStallEnds(t *testing.T, inSync bool, err error) {
 func TestEndAfterGap(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.create("a")
 	w.await("ADDED a=0", 1)

@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+
+	"dwatch/watcher/event"
 )
 
 // startError ends Run because a target could not start.
@@ -13,16 +14,16 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// starting weighs what is refused before it has started: one target must not stop
-// the others, but when all are refused there is nothing to watch. A refusal is
-// told when another target has started, which is when it is not an error.
+// starting weighs what is refused before it has been served: one target must not
+// stop the others, but when all are refused there is nothing to watch. A refusal is
+// reported when another target is served, which is when it is not an error. It
+// belongs to the loop.
 type starting struct {
 	fail context.CancelCauseFunc
 
-	mu      sync.Mutex
 	targets int
-	begun   bool      // a target has started
-	refused []refusal // not told yet
+	served  bool      // a target is, or was
+	refused []refusal // not reported yet
 }
 
 // refusal says why a target is refused.
@@ -32,41 +33,35 @@ type refusal struct {
 }
 
 // refuse notes the refusal of a target.
-func (s *starting) refuse(t *target, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *starting) refuse(dst []event.Event, t *target, err error) []event.Event {
 	s.refused = append(s.refused, refusal{t, err})
-	s.weighLocked()
+	return s.weigh(dst)
 }
 
-// begin notes that a target has started.
-func (s *starting) begin(t *target) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begun = true
-	s.forgetLocked(t)
-	s.weighLocked()
+// serve notes that a target is served.
+func (s *starting) serve(dst []event.Event, t *target) []event.Event {
+	s.served = true
+	s.forget(t)
+	return s.weigh(dst)
 }
 
 // leave notes that the server does not have the target, so that it is neither.
-func (s *starting) leave(t *target) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *starting) leave(dst []event.Event, t *target) []event.Event {
 	s.targets--
-	s.forgetLocked(t)
-	s.weighLocked()
+	s.forget(t)
+	return s.weigh(dst)
 }
 
-func (s *starting) forgetLocked(t *target) {
+func (s *starting) forget(t *target) {
 	s.refused = slices.DeleteFunc(s.refused, func(r refusal) bool { return r.target == t })
 }
 
-func (s *starting) weighLocked() {
+func (s *starting) weigh(dst []event.Event) []event.Event {
 	switch {
 	case len(s.refused) == 0:
-	case s.begun:
+	case s.served:
 		for _, r := range s.refused {
-			r.target.tellRefusal(r.err)
+			dst = r.target.reportRefusal(dst, r.err)
 		}
 		s.refused = nil
 	case len(s.refused) == s.targets:
@@ -77,4 +72,5 @@ func (s *starting) weighLocked() {
 		}
 		s.fail(&startError{errors.Join(errs...)})
 	}
+	return dst
 }

@@ -1,149 +1,157 @@
 package watcher
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"sync"
+	"fmt"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
+	"dwatch/watcher/event"
+	"dwatch/watcher/ledger"
+	"dwatch/watcher/source"
 )
 
-// target is the life of one Target: session after session until the context ends
-// or the resource is gone, with one ledger for all of them.
+// target is what has been reported of one event.Target, and where it stands. It
+// belongs to the loop.
 type target struct {
-	Target
-	*run
-	id TargetKey
+	event.Target
 	// index is the target's place among those of the start.
-	index int
-	// joined: the server did not have it when Run began.
-	joined bool
-	// poked holds one: the server is to be asked whether it has the resource.
-	poked chan struct{}
-	// cancel ends the target; ended is closed when it has.
-	cancel context.CancelFunc
-	ended  chan struct{}
-	// refused, if not nil, is called once, when the server's first answer is no.
-	refused func(error)
-	// synced, if not nil, is called once, when all that existed at the start has
-	// been told.
-	synced func(*session)
-	// begun, if not nil, is called once, when the server has first answered.
-	begun func()
-
-	mu      sync.Mutex
-	arrived sync.Cond // on mu: cargo has arrived
-	ledger  ledger
-	// started: the server has served it once. answered: or it has said no, which
-	// is an answer, too.
-	started, answered bool
-	// down is how the failure was told that no answer has come after yet; empty
-	// while all is well.
-	down Type
-	// first: the first sync is not over.
-	first bool
-	// carriedOn: an earlier run has told all that existed at its start.
-	carriedOn bool
-	// owed are deletions to be told before anything else.
-	owed []Event
-	// cargo is on its way to the handler, beside the informer.
-	cargo map[cargoKey]cargo
-	// settled: the sync of the present session is over, and has been told.
-	settled bool
-	// at is the resourceVersion that the informer has been taken to; empty before
-	// the first sync.
-	at string
+	index  int
+	stage  stage
+	ledger *ledger.Ledger
+	// initial: what the first sync names existed at the start. It did not where the
+	// target came later, or an earlier run has reported all that existed.
+	initial bool
+	// syncedAt is the resourceVersion of the last sync.
+	syncedAt string
 }
 
-func newTarget(t Target, r *run) *target {
-	rt := &target{
-		Target: t,
-		run:    r,
-		id:     t.Key(),
-		poked:  make(chan struct{}, 1),
-		ledger: ledger{gvk: t.Mapping.GroupVersionKind, told: map[cache.ObjectName]entry{}},
-		first:  true,
+func newTarget(t event.Target) *target {
+	return &target{Target: t, ledger: ledger.New(t.Mapping.GroupVersionKind), initial: true}
+}
+
+// restore fills the ledger with what was reported in earlier runs.
+func (t *target) restore(past event.Past) error {
+	if past == nil {
+		return nil
 	}
-	rt.arrived.L = &rt.mu
-	return rt
-}
-
-// wrap says what was being done when err came.
-func (t *target) wrap(err error) error { return &TargetError{t.Target, err} }
-
-func (t *target) mark(e Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.markLocked(e)
-}
-
-func (t *target) markLocked(e Event) {
-	e.Target, e.Time = t.Target, time.Now()
-	t.emit(emission{e, 0})
-}
-
-// lost tells that the connection is down, or denied: once, unless the one turns
-// into the other.
-func (t *target) lost(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if how := lossType(err); t.down != how {
-		t.down = how
-		t.markLocked(Event{Type: how, Err: err})
+	complete, err := past(t.Target, t.ledger.Restore)
+	if err != nil {
+		return fmt.Errorf("read what was reported of %s: %w", t.Resource().GroupResource(), err)
 	}
+	t.initial = !complete
+	return nil
 }
 
-// found tells that the server is there again, and has missed nothing since
-// resourceVersion; nothing if that is empty.
-func (t *target) found(resourceVersion string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	again := t.down != ""
-	t.down = ""
-	if again && resourceVersion != "" {
-		t.markLocked(Event{Type: Reconnected, ResourceVersion: resourceVersion})
+// observe appends to dst what has to be reported after o.
+func (t *target) observe(dst []event.Event, o source.Observation) []event.Event {
+	from := len(dst)
+	switch o.Kind {
+	case source.Began:
+		dst = t.happens(dst, begins, event.Event{})
+	case source.Answered:
+		how := answers
+		if o.ResourceVersion != "" {
+			how = resumes
+		}
+		dst = t.happens(dst, how, event.Event{ResourceVersion: o.ResourceVersion})
+	case source.Lost:
+		dst = t.happens(dst, fails, event.Event{Err: o.Err})
+	case source.SyncBegan:
+		// Where the objects of a sync are not shown, a session that has settled
+		// already has an informer that finds out by itself what is missing.
+		if o.Shown || t.stage.phase != live {
+			t.ledger.Begin()
+		}
+	case source.SyncEnded:
+		dst = t.endSync(dst, o)
+	case source.Settled:
+		dst = t.ledger.Sweep(dst)
+		dst = t.happens(dst, settles, event.Event{Count: t.ledger.Len(), ResourceVersion: t.syncedAt})
+	case source.Listed, source.Handed:
+		dst = t.see(dst, o)
 	}
+	return t.sign(dst, from)
 }
 
-func (t *target) setStarted() {
-	t.mu.Lock()
-	first := !t.started
-	t.started = true
-	t.mu.Unlock()
-	if first && t.begun != nil {
-		t.begun()
+// see observes an object.
+func (t *target) see(dst []event.Event, o source.Observation) []event.Event {
+	listed := o.Kind == source.Listed
+	return t.ledger.Observe(dst, ledger.Observation{
+		Object: o.Object, Old: o.Old,
+		Deleted: o.Deleted, Unknown: o.Unknown,
+		Initial: listed && t.initial,
+		Listed:  listed,
+	})
+}
+
+// endSync: the server has named all that there was. What was not among it is gone.
+func (t *target) endSync(dst []event.Event, o source.Observation) []event.Event {
+	if o.Shown {
+		dst = t.ledger.Sweep(dst)
 	}
+	t.initial, t.syncedAt = false, o.ResourceVersion
+	if o.From != "" {
+		dst = append(dst, mark(event.Event{Type: event.Gap, From: o.From, ResourceVersion: o.ResourceVersion}))
+	}
+	return dst
 }
 
-func (t *target) hasAnswer() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.started || t.answered
+// happens changes the stage, and appends the mark that reports that, if there is
+// one. what are the members of the mark.
+func (t *target) happens(dst []event.Event, h happening, what event.Event) []event.Event {
+	var loss event.Type
+	if what.Err != nil {
+		loss = lossOf(what.Err)
+	}
+	if t.stage, what.Type = t.stage.next(h, loss); what.Type != "" {
+		dst = append(dst, mark(what))
+	}
+	return dst
 }
 
-func (t *target) hasSettled() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.settled
+// vanish reports that the resource, and with it all its objects, is gone.
+func (t *target) vanish(dst []event.Event) []event.Event {
+	from := len(dst)
+	t.ledger.Begin()
+	dst = t.happens(t.ledger.Sweep(dst), vanishes, event.Event{})
+	return t.sign(dst, from)
 }
 
-func (t *target) judge(err error, p phase, resumed bool) verdict {
-	return judge(err, p, t.hasAnswer(), resumed)
+// join reports that the server has a target that it did not have at the start. Of
+// narrower ones whose place it takes it takes over what they have reported.
+func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
+	from := len(dst)
+	t.stage, t.initial = stage{phase: waiting}, false
+	for _, n := range narrower {
+		t.ledger.TakeOver(n.ledger)
+	}
+	return t.sign(append(dst, mark(event.Event{Type: event.Arrived})), from)
 }
 
-func (t *target) listTimeout() time.Duration {
-	return cmp.Or(t.options.RequestTimeout, time.Minute)
+// reportRefusal reports that the target was refused at the start, if that has not
+// turned into something else since.
+func (t *target) reportRefusal(dst []event.Event, err error) []event.Event {
+	if t.stage != (stage{rejected, lossOf(err)}) {
+		return dst
+	}
+	t.stage.phase = waiting
+	return t.sign(append(dst, mark(event.Event{Type: t.stage.loss, Err: err})), len(dst))
 }
 
-func (t *target) watchLife() time.Duration {
-	return cmp.Or(t.options.WatchLife, 90*time.Second)
+// become goes on with another version of the resource, or another scope.
+func (t *target) become(now event.Target) {
+	t.Target = now
+	t.ledger.SetKind(now.Mapping.GroupVersionKind)
 }
 
-func (t *target) syncSilence() time.Duration {
-	return cmp.Or(t.options.SyncSilence, 10*time.Second)
+// sign says of the events from the one at from on that they are the target's.
+func (t *target) sign(events []event.Event, from int) []event.Event {
+	for i := range events[from:] {
+		events[from+i].Target = t.Target
+	}
+	return events
 }
 
-// errEnded is the cause with which a session ends because its work is done.
-var errEnded = errors.New("ended")
+func mark(e event.Event) event.Event {
+	e.Time = time.Now()
+	return e
+}

@@ -10,7 +10,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
+	"dwatch/watcher/source"
 )
 
 // Options says what to watch. Config, HTTP and Resolver must be set, and Targets
@@ -22,7 +24,7 @@ type Options struct {
 	HTTP     *http.Client
 	Resolver Resolver
 	// Targets are watched side by side. No two may have the same Key.
-	Targets []Target
+	Targets []event.Target
 	// Follow makes Run watch what the server serves: each target that Resolver
 	// finds joins within seconds. Without it that begins when the server no longer
 	// has one of the targets.
@@ -33,7 +35,7 @@ type Options struct {
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
 	// KeepContent keeps the content of every object, for Event.Old. Without it
-	// an object costs about a kilobyte once it has been emitted, whatever its size.
+	// an object costs less than a kilobyte once it has been delivered, whatever its size.
 	KeepContent bool
 	// RequestTimeout bounds each list request, and the wait for the answer to a
 	// watch request; 0 means one minute. It never cuts a watch.
@@ -50,22 +52,18 @@ type Options struct {
 	// Poll is how often the server is asked what it serves, to follow that, where
 	// the changes can't be watched. 0 means 30 seconds.
 	Poll time.Duration
-	// Heartbeat is how often Run emits a Heartbeat; 0 means never. It is late
-	// while emit blocks.
+	// Heartbeat is how often Run reports a Heartbeat; 0 means never. It is late
+	// while the sink blocks.
 	Heartbeat time.Duration
 	// Past, if not nil, is asked once for each of Targets, before it is watched,
-	// what its reader has been told. Run then emits only what is different from that.
-	Past Past
-	// Idle, if not nil, is called by Run's loop after an emit that no other
-	// event is waiting behind: the time to flush.
-	Idle func() error
+	// what was reported in earlier runs. Run then reports only what is different.
+	Past event.Past
 }
 
 // Watcher watches the targets of its options. It keeps no state between runs.
 type Watcher struct {
-	options Options
-	client  dynamic.Interface
-	scouts  dynamic.Interface
+	options          Options
+	client, metadata dynamic.Interface
 }
 
 // New returns a Watcher; it does not talk to the server.
@@ -74,50 +72,65 @@ func New(options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	scouts, err := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), false)
+	metadata, err := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), false)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Watcher{options, client, scouts}, nil
+	return &Watcher{options, client, metadata}, nil
 }
 
 // run is what the targets of one Run or List share.
 type run struct {
-	options *Options
-	client  dynamic.Interface
-	// scouts reads metadata only.
-	scouts dynamic.Interface
-	gate   gate
-	// emit takes an event; it may block.
-	emit func(emission)
+	options Options
+	// source are the options of each target's source.
+	source source.Options
+	// metadata reads nothing but metadata.
+	metadata dynamic.Interface
+	// note takes what becomes of a target. It does not block.
+	note func(note)
 }
 
-func (w *Watcher) newRun(emit func(emission)) *run {
-	return &run{&w.options, w.client, w.scouts, newGate(), emit}
+func (w *Watcher) newRun() *run {
+	o := w.options
+	keep := source.KeepIdentity
+	if o.KeepContent {
+		keep = source.KeepContent
+	}
+	return &run{
+		options: o,
+		source: source.Options{
+			Client: w.client, Gate: source.NewGate(), Keep: keep,
+			LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
+			RequestTimeout: o.RequestTimeout, SyncSilence: o.SyncSilence, WatchLife: o.WatchLife,
+		},
+		metadata: w.metadata,
+	}
 }
 
-// queue is how many events may wait for emit: enough for large writes, too few
-// to matter in memory.
-const queue = 128
-
-// Run emits the events of all targets until ctx ends, emit returns an error, or
-// the watch could not be started. See the package comment for the contract.
-func (w *Watcher) Run(ctx context.Context, emit func(Event) error) error {
+// Run delivers the events of all targets to sink until ctx ends, sink returns an
+// error, or the watch could not be started. See the package comment for the
+// contract.
+func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	events := make(chan emission, queue)
-	// The loop below receives until the channel is closed, so a send can't hang.
-	r := w.newRun(func(e emission) { events <- e })
-	roster := newRoster(ctx, r, cancel)
-	if err := roster.begin(); err != nil {
+	r, q := w.newRun(), newQueue()
+	r.note = q.put
+	l := &loop{
+		sink: sink, queue: q, gate: r.source.Gate, cancel: cancel,
+		starting: starting{fail: cancel, targets: len(w.options.Targets)},
+		health:   newHealth(w.options.Targets),
+	}
+	beats, stop := ticks(w.options.Heartbeat)
+	defer stop()
+	set := newTargetSet(ctx, r, cancel)
+	if err := set.begin(); err != nil {
 		return err
 	}
 	go func() {
-		roster.running.Wait()
-		close(events)
+		set.running.Wait()
+		q.close()
 	}()
-	p := pump{run: r, emit: emit, cancel: cancel, pulse: newPulse(w.options.Targets)}
-	if err := p.emitAll(events); err != nil {
+	if err := l.run(ctx, beats); err != nil {
 		return err
 	}
 	var failed *startError

@@ -16,15 +16,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"dwatch/testdata/bed"
+
+	"dwatch/watcher/event"
 )
 
 func TestRun(t *testing.T) {
 	r := newRoom(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.create("b")
 	r.update("a", 1)
@@ -79,7 +80,7 @@ func TestWithoutWatchList(t *testing.T) {
 	for i := range 1200 { // more than one page
 		r.create(fmt.Sprintf("cm-%04d", i))
 	}
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.update("cm-0007", 1)
 	w.await("MODIFIED cm-0007=1", 1)
@@ -99,7 +100,7 @@ func TestWithoutWatchList(t *testing.T) {
 // and the last one comes.
 func TestOrder(t *testing.T) {
 	r := newRoom(t, cluster)
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	const writers, updates = 8, 50
 	var writing sync.WaitGroup
@@ -137,7 +138,7 @@ func TestOrder(t *testing.T) {
 func TestCut(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	r.create("a")
 	const rounds = 5
@@ -175,7 +176,7 @@ func testExpired(t *testing.T, keep bool) {
 	for _, name := range []string{"changed", "deleted", "kept", "recreated"} {
 		r.create(name)
 	}
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, KeepContent: keep})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, KeepContent: keep})
 	w.await("SYNCED", 1)
 	before := len(w.lines())
 
@@ -226,7 +227,7 @@ func testExpired(t *testing.T, keep bool) {
 func TestOld(t *testing.T) {
 	r := newRoom(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: r.config, Targets: []Target{r.target()}, KeepContent: true})
+	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, KeepContent: true})
 	w.await("SYNCED", 1)
 	r.update("a", 1)
 	r.update("a", 2)
@@ -234,8 +235,8 @@ func TestOld(t *testing.T) {
 	w.stop()
 	var got []string
 	for _, e := range w.events {
-		if e.Type == Modified {
-			got = append(got, linesOf([]Event{{Type: Modified, Object: e.Old}})...)
+		if e.Type == event.Modified {
+			got = append(got, linesOf([]event.Event{{Type: event.Modified, Object: e.Old}})...)
 		}
 	}
 	if diff := cmp.Diff([]string{"MODIFIED a=0", "MODIFIED a=1"}, got); diff != "" {
@@ -265,7 +266,7 @@ func TestCutInSync(t *testing.T) {
 		})
 		return response
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	w.stop()
 	want := []string{"ADDED initial vanishing=0", "DISCONNECTED", "ADDED initial kept=0", "DELETED unknown vanishing", "SYNCED"}
@@ -283,23 +284,23 @@ func TestDrain(t *testing.T) {
 	synced := make(chan struct{})
 	var names []string
 	done := make(chan error, 1)
-	watcher := newWatcher(t, Options{Config: config, Targets: []Target{r.target()}})
+	watcher := newWatcher(t, Options{Config: config, Targets: []event.Target{r.target()}})
 	go func() {
-		done <- watcher.Run(ctx, func(e Event) error {
-			if e.Type == Synced {
+		done <- watcher.Run(ctx, each(func(e event.Event) error {
+			if e.Type == event.Synced {
 				close(synced)
 				<-ctx.Done() // a reader that stalls
 			} else if !e.Type.IsMark() {
 				names = append(names, e.Object.Name)
 			}
 			return nil
-		})
+		}))
 	}()
 	<-synced
 	f.mu.Lock()
 	before := f.lines
 	f.mu.Unlock()
-	const n = queue - 10
+	const n = 100
 	for i := range n {
 		r.create(fmt.Sprintf("cm-%04d", i))
 	}
@@ -325,44 +326,70 @@ func TestEmitError(t *testing.T) {
 	}
 	full := errors.New("disk full")
 	calls := 0
-	err := newWatcher(t, Options{Config: r.config, Targets: []Target{r.target()}}).Run(t.Context(), func(Event) error {
+	err := newWatcher(t, Options{Config: r.config, Targets: []event.Target{r.target()}}).Run(t.Context(), each(func(event.Event) error {
 		calls++
 		if calls == 3 {
 			return full
 		}
 		return nil
-	})
+	}))
 	if !errors.Is(err, full) || calls != 3 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
 }
 
-// TestIdle: Idle follows each emit behind which no event waits, so that nothing
-// stays in a buffer.
-func TestIdle(t *testing.T) {
+// TestBatch: a lone event is delivered at once, as a batch of its own; what comes
+// while the sink is busy is the next one.
+func TestBatch(t *testing.T) {
 	r := newRoom(t, cluster)
-	r.create("a")
+	f, config := newFaults(t, cluster)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	pending, flushed := 0, make(chan int, 100)
-	go newWatcher(t, Options{Config: r.config, Targets: []Target{r.target()}, Idle: func() error {
-		flushed <- pending
-		pending = 0
+	batches, ready := make(chan []string), make(chan struct{})
+	sink := event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		select {
+		case batches <- linesOf(batch):
+			<-ready
+		case <-ctx.Done():
+		}
 		return nil
-	}}).Run(ctx, func(Event) error { pending++; return nil })
-	for got := 0; got < 2; { // ADDED, SYNCED
-		got += <-flushed
+	})
+	watcher := newWatcher(t, Options{Config: config, Targets: []event.Target{r.target()}})
+	done := make(chan error, 1)
+	go func() { done <- watcher.Run(ctx, sink) }()
+	expect := func(want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, <-batches); diff != "" {
+			t.Error(diff)
+		}
 	}
-	r.update("a", 1)
-	if n := <-flushed; n != 1 {
-		t.Errorf("%d events before the flush", n)
+	expect("SYNCED")
+	ready <- struct{}{}
+	r.create("a")
+	expect("ADDED a=0")
+	before := f.read()
+	const n = 10
+	for i := range n {
+		r.update("a", i+1)
+	}
+	r.create("b")
+	f.awaitLines(before + n + 1)
+	ready <- struct{}{}
+	// The last lines may have been read, but not yet decoded.
+	if batch := <-batches; len(batch) < n-1 {
+		t.Errorf("%d events waited, and were delivered as %q", n+1, batch)
+	}
+	close(ready)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
 // resolverFunc is a Resolver.
-type resolverFunc func() (Found, error)
+type resolverFunc func() (event.Found, error)
 
-func (f resolverFunc) Resolve(context.Context) (Found, error) { return f() }
+func (f resolverFunc) Resolve(context.Context) (event.Found, error) { return f() }
 
 // TestGone: the server no longer has the resource. Its objects are gone with it,
 // and when it has it again the watch goes on.
@@ -371,15 +398,15 @@ func TestGone(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	back := make(chan struct{})
-	resolver := resolverFunc(func() (Found, error) {
+	resolver := resolverFunc(func() (event.Found, error) {
 		select {
 		case <-back:
-			return Found{Targets: []Target{r.target()}}, nil
+			return event.Found{Targets: []event.Target{r.target()}}, nil
 		default:
-			return Found{}, nil
+			return event.Found{}, nil
 		}
 	})
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{r.target()}})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
 	f.cut()
@@ -412,7 +439,7 @@ func TestSilentSync(t *testing.T) {
 		response.Body = silent
 		return response
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target()}, SyncSilence: 50 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, SyncSilence: 50 * time.Millisecond})
 	w.await("SYNCED", 1)
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
@@ -432,15 +459,15 @@ func TestList(t *testing.T) {
 	if _, err := r.configMaps().Patch(t.Context(), "c", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	named := func(name string) Target {
-		return Target{Mapping: configMaps, Namespace: r.namespace, Name: name}
+	named := func(name string) event.Target {
+		return event.Target{Mapping: configMaps, Namespace: r.namespace, Name: name}
 	}
 	for want, options := range map[string]Options{
-		"a b c":           {Targets: []Target{r.target()}},
-		"c":               {Targets: []Target{r.target()}, LabelSelector: "x=y"},
-		"b":               {Targets: []Target{r.target()}, FieldSelector: "metadata.name=b"},
-		"c a":             {Targets: []Target{named("c"), named("a")}},
-		"x: 2 not found.": {Targets: []Target{named("x"), named("a"), named("y")}},
+		"a b c":           {Targets: []event.Target{r.target()}},
+		"c":               {Targets: []event.Target{r.target()}, LabelSelector: "x=y"},
+		"b":               {Targets: []event.Target{r.target()}, FieldSelector: "metadata.name=b"},
+		"c a":             {Targets: []event.Target{named("c"), named("a")}},
+		"x: 2 not found.": {Targets: []event.Target{named("x"), named("a"), named("y")}},
 	} {
 		options.Config = r.config
 		options.KeepContent = true
@@ -459,5 +486,3 @@ func TestList(t *testing.T) {
 	}
 	checkLeaks(t)
 }
-
-var _ dynamic.Interface = (*wire)(nil)

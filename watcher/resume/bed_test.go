@@ -1,13 +1,13 @@
 package resume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -18,7 +18,7 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-var mine = Header{Server: "host:6443", Cluster: "uid", Arguments: "pods in namespace a"}
+var mine = Header{Server: "host:6443", Cluster: "uid", Selection: Selection{Resources: []string{"pods"}, Namespaces: []string{"a"}}}
 
 func targetOf(resource, namespace, name string) event.Target {
 	_, gr := schema.ParseResourceArg(resource)
@@ -74,72 +74,76 @@ func copyOf(t testing.TB, f *File) string {
 	return path
 }
 
-// tell opens the file at path, records events of a target, and closes it.
-func tell(t testing.TB, path string, target event.Target, events ...string) {
+// report opens the file at path, records events of a target, and closes it.
+func report(t testing.TB, path string, target event.Target, events ...string) {
 	t.Helper()
 	f := openMine(t, path)
 	r := newReader(t, f)
-	r.tell(target, events...)
-	if err := errors.Join(r.recorder.Close(), f.Close()); err != nil {
+	r.report(target, events...)
+	if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// reader prints to a Recorder, and is what it writes to.
+// reader is the Sink after a Stage: it writes a line for each object.
 type reader struct {
-	t           testing.TB
-	recorder    *Recorder
-	emit        func(event.Event) error
-	flush       func() error
-	got, failed chan string
-	// refuse, if not nil, is the error of the next write.
-	refuse atomic.Pointer[error]
-	// onWrite, if not nil, is called first at each write.
-	onWrite func()
+	t     testing.TB
+	stage *Stage
+	got   chan string // what each batch comes to
+	// failed has the error of the file between two batches.
+	failed chan string
+	// refuse, if not nil, is the error of the next batches.
+	refuse error
+	// onDeliver, if not nil, is called first for each batch.
+	onDeliver func()
 }
 
 func newReader(t testing.TB, f *File) *reader {
 	r := &reader{t: t, got: make(chan string, 1000), failed: make(chan string, 1)}
-	r.recorder = f.Record(r, func(err error) { r.failed <- err.Error() })
-	r.emit, r.flush = r.recorder.Stage(r.print, func() error { return nil })
+	r.stage = f.Stage(r, func(err error) { r.failed <- err.Error() })
 	return r
 }
 
-func (r *reader) Write(text []byte) (int, error) {
-	if r.onWrite != nil {
-		r.onWrite()
+// Deliver implements event.Sink.
+func (r *reader) Deliver(_ context.Context, batch []event.Event) error {
+	if r.onDeliver != nil {
+		r.onDeliver()
 	}
-	if err := r.refuse.Load(); err != nil {
-		return 0, *err
+	if r.refuse != nil {
+		return r.refuse
 	}
-	r.got <- string(text)
-	return len(text), nil
+	var text strings.Builder
+	for _, e := range batch {
+		if !e.Type.IsMark() {
+			fmt.Fprintf(&text, "%s %s\n", e.Type, e.Object.Name)
+		}
+	}
+	r.got <- text.String()
+	return nil
 }
 
-func (r *reader) print(e event.Event) error {
-	if e.Type.IsMark() {
-		return nil
+// deliver delivers events of a target as one batch.
+func (r *reader) deliver(target event.Target, events ...string) error {
+	var batch []event.Event
+	for _, text := range events {
+		batch = append(batch, parse(r.t, target, text))
 	}
-	_, err := fmt.Fprintf(r.recorder, "%s %s\n", e.Type, e.Object.Name)
-	return err
+	return r.stage.Deliver(r.t.Context(), batch)
 }
 
-// tell emits and flushes events, one by one.
-func (r *reader) tell(target event.Target, events ...string) {
+// report delivers events, one by one.
+func (r *reader) report(target event.Target, events ...string) {
 	r.t.Helper()
 	for _, text := range events {
-		if err := r.emit(parse(r.t, target, text)); err != nil {
-			r.t.Fatal(err)
-		}
-		if err := r.flush(); err != nil {
+		if err := r.deliver(target, text); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 }
 
-// told returns what the file has about a target, as NAME/UID/RESOURCEVERSION,
+// reported returns what the file has about a target, as NAME/UID/RESOURCEVERSION,
 // with a question mark where that is unsure.
-func told(t testing.TB, f *File, target event.Target) (objects []string, complete bool) {
+func reported(t testing.TB, f *File, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	found := map[string]bool{}
 	complete, err := f.Past(target, func(o event.Reported) {
@@ -155,10 +159,10 @@ func told(t testing.TB, f *File, target event.Target) (objects []string, complet
 	return slices.Sorted(maps.Keys(found)), complete
 }
 
-// toldAt is told of a file that is not open.
-func toldAt(t testing.TB, path string, target event.Target) (objects []string, complete bool) {
+// reportedAt is reported of a file that is not open.
+func reportedAt(t testing.TB, path string, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	f := openMine(t, path)
 	defer f.Close()
-	return told(t, f, target)
+	return reported(t, f, target)
 }

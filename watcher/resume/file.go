@@ -189,8 +189,8 @@ func (f *File) claim(h Header) error {
 			if err := before.check(h); err != nil {
 				return err
 			}
-			h = before.merge(h)
-			if h == *before {
+			changed := false
+			if h, changed = before.merge(h); !changed {
 				return nil
 			}
 		}

@@ -2,6 +2,7 @@ package resume
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,9 +29,13 @@ func refused(t *testing.T, path string, h Header, pattern string) {
 	}
 }
 
+var allPods = Selection{Resources: []string{"pods"}, Namespaces: []string{""}}
+
 func TestOpenForSomethingElse(t *testing.T) {
-	unknown := func(server string) Header { return Header{Server: server, Arguments: "pods"} }
-	known := func(server, cluster string) Header { return Header{server, cluster, "pods"} }
+	unknown := func(server string) Header { return Header{Server: server, Selection: allPods} }
+	known := func(server, cluster string) Header { return Header{server, cluster, allPods} }
+	other := allPods
+	other.LabelSelector = "app=web"
 	for name, test := range map[string]struct {
 		made, now Header
 		want      string // empty: it opens
@@ -43,8 +48,8 @@ func TestOpenForSomethingElse(t *testing.T) {
 		"unknown, another address":           {unknown("a:1"), unknown("b:1"), `it was made for the server a:1, not for b:1 \(.*kube-system\): .*`},
 		"no right any more":                  {known("a:1", "1"), unknown("a:1"), ""},
 		"no right any more, another address": {known("a:1", "1"), unknown("b:1"), `it was made for the server a:1, not for b:1 .*`},
-		"other arguments": {known("a:1", "1"), Header{"a:1", "1", "nodes"},
-			`it was made for pods, not for nodes: take another one, or delete it to begin anew`},
+		"another selection": {known("a:1", "1"), Header{"a:1", "1", other},
+			`it was made for pods in all namespaces, not for pods in all namespaces, with labels app=web: take another one, or delete it to begin anew`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -68,14 +73,14 @@ func TestOpenForSomethingElse(t *testing.T) {
 // Where a run could not see which cluster it is, an earlier one has not forgotten.
 func TestClusterIsRemembered(t *testing.T) {
 	path := newPath(t)
-	for _, h := range []Header{{"a:1", "1", "pods"}, {"a:1", "", "pods"}, {"b:1", "1", "pods"}, {"b:1", "", "pods"}} {
+	for _, h := range []Header{{"a:1", "1", allPods}, {"a:1", "", allPods}, {"b:1", "1", allPods}, {"b:1", "", allPods}} {
 		f, err := Open(path, h)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
 	}
-	refused(t, path, Header{"b:1", "2", "pods"}, `it was made for another cluster \(at b:1\) .*`)
+	refused(t, path, Header{"b:1", "2", allPods}, `it was made for another cluster \(at b:1\) .*`)
 }
 
 func TestLock(t *testing.T) {
@@ -133,8 +138,8 @@ func TestEmptyFile(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tell(t, path, pods, "ADDED web/1/5")
-	if got, _ := toldAt(t, path, pods); !cmp.Equal(got, []string{"web/1/5"}) {
+	report(t, path, pods, "ADDED web/1/5")
+	if got, _ := reportedAt(t, path, pods); !cmp.Equal(got, []string{"web/1/5"}) {
 		t.Error(got)
 	}
 }
@@ -178,9 +183,21 @@ func TestNoStateFile(t *testing.T) {
 	refused(t, other, mine, foreign)
 
 	newer := filepath.Join(dir, "newer")
-	tell(t, newer, pods, "ADDED web/1/5")
-	changeStore(t, newer, func(tx *bolt.Tx) error { return tx.Bucket(headerBucket).Put(formatKey, []byte("2")) })
-	refused(t, newer, mine, "it was written by a newer dwatch, in format 2, and this one knows 1: use that dwatch, or another file")
+	report(t, newer, pods, "ADDED web/1/5")
+	changeStore(t, newer, func(tx *bolt.Tx) error { return tx.Bucket(headerBucket).Put(formatKey, []byte("3")) })
+	refused(t, newer, mine, "it was written by a newer dwatch, in format 3, and this one knows 2: use that dwatch, or another file")
+}
+
+// A file of the format before, whose selection is a sentence, is refused with what
+// to do.
+func TestOlderFormat(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED web/1/5")
+	changeStore(t, path, func(tx *bolt.Tx) error {
+		b := tx.Bucket(headerBucket)
+		return errors.Join(b.Put(formatKey, []byte("1")), b.Put(headerKey, []byte(`{"server":"host:6443","arguments":"pods in namespace a"}`)))
+	})
+	refused(t, path, mine, "it was written by an older dwatch, in format 1, .*: use that dwatch, or delete the file to begin anew")
 }
 
 // fill writes a file with so many objects that it has many pages, of all kinds.
@@ -195,13 +212,7 @@ func fill(t testing.TB, path string) []string {
 	defer f.Close()
 	for len(events) > 0 { // in several commits, which leave free pages
 		r := newReader(t, f)
-		for _, e := range events[:100] {
-			if err := r.emit(parse(t, pods, e)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.flush()
-		if err := r.recorder.Close(); err != nil {
+		if err := errors.Join(r.deliver(pods, events[:100]...), r.stage.Close()); err != nil {
 			t.Fatal(err)
 		}
 		events = events[100:]
@@ -221,7 +232,7 @@ func whole(t *testing.T, path string, want []string) (damaged bool) {
 		return true
 	}
 	defer f.Close()
-	if got, _ := told(t, f, pods); !cmp.Equal(got, want) {
+	if got, _ := reported(t, f, pods); !cmp.Equal(got, want) {
 		t.Errorf("%d objects, want %d", len(got), len(want))
 	}
 	return false

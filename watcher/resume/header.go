@@ -16,13 +16,13 @@ type Header struct {
 	// Cluster tells the cluster from others, wherever its server is; empty if
 	// that is not known.
 	Cluster string `json:"cluster,omitempty"`
-	// Arguments are what is watched, for people to read: all that decides which
-	// objects are told. The same is always written in the same way.
-	Arguments string `json:"arguments"`
+	// Selection is what is watched.
+	Selection Selection `json:"selection"`
 }
 
-// format is the version of what is in the file.
-const format = 1
+// format is the version of what is in the file. In format 1 the selection was a
+// sentence, which can't be compared.
+const format = 2
 
 var (
 	headerBucket  = []byte("dwatch")
@@ -48,6 +48,9 @@ func readHeader(tx *bolt.Tx) (*Header, error) {
 		return nil, errForeign
 	case version > format:
 		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, format)
+	}
+	if version < format {
+		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to begin anew", version)
 	}
 	h := &Header{}
 	if err := json.Unmarshal(b.Get(headerKey), h); err != nil {
@@ -77,16 +80,17 @@ func (h Header) check(now Header) error {
 		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to begin anew", h.Server, now.Server)
 	case !known && h.Server != now.Server:
 		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to begin anew", h.Server, now.Server)
-	case h.Arguments != now.Arguments:
-		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to begin anew", h.Arguments, now.Arguments)
+	case !h.Selection.Equal(now.Selection):
+		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to begin anew", h.Selection, now.Selection)
 	}
 	return nil
 }
 
-// merge keeps the identity of the cluster where it can't be told now.
-func (h Header) merge(now Header) Header {
+// merge keeps the identity of the cluster where it is not known now. It reports
+// whether that makes a difference to h.
+func (h Header) merge(now Header) (merged Header, changed bool) {
 	if now.Cluster == "" {
 		now.Cluster = h.Cluster
 	}
-	return now
+	return now, now.Server != h.Server || now.Cluster != h.Cluster
 }

@@ -1,4 +1,4 @@
-package watcher
+package source
 
 import (
 	"context"
@@ -8,9 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"dwatch/watcher/shallow"
 )
 
-// pass hands one event to the informer, and in a sync to the reader.
+// pass hands one event to the informer, and in a sync to the observer.
 func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
 		return apierrors.FromObject(e.Object)
@@ -19,12 +21,12 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if !ok || u.GetName() == "" && e.Type != watch.Bookmark {
 		return fmt.Errorf("the server sent something else than an object (%T) in a watch", e.Object)
 	}
-	s.noteAnswer()
+	s.noteEvent()
 	switch {
 	case e.Type == watch.Bookmark:
 		return s.passBookmark(ctx, e, u)
 	case s.syncing:
-		if err := s.wire.preview(s.wire.unload(u), e.Type); err != nil {
+		if err := s.tap.show(u, e.Type); err != nil {
 			return err
 		}
 		return s.send(ctx, e)
@@ -36,7 +38,7 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
 	if u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		s.syncing = false
-		s.wire.target.endSync(u.GetResourceVersion())
+		s.tap.endSync(u.GetResourceVersion())
 	}
 	if err := s.send(ctx, e); err != nil {
 		return err
@@ -47,22 +49,24 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 	return nil
 }
 
-// passLive hands over an event that comes after the sync. The handler, to which
-// the informer will hand it, finds the cargo there.
+// passLive hands over an event that comes after the sync, with a ticket inside for
+// the handler to which the informer will hand it.
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
-	t := s.wire.target
-	o := s.wire.unload(u)
-	held, err := t.gate.enter(ctx, o.Len())
+	held, err := s.tap.options.Gate.enter(ctx, len(shallow.Content(u)))
 	if err != nil {
 		return err
 	}
-	deleted := e.Type == watch.Deleted
-	t.load(o, deleted, held)
+	t := &ticket{held: held}
+	u.Object[ticketKey] = t
+	resourceVersion := u.GetResourceVersion() // u is the informer's from here on
+	s.tap.session.transit.enter()
 	if err := s.send(ctx, e); err != nil {
-		t.gate.leave(t.takeCargo(o, deleted).held)
+		s.tap.session.transit.leave()
+		s.tap.options.Gate.Leave(held)
 		return err
 	}
-	s.advance(o.ResourceVersion)
+	s.last = t
+	s.advance(resourceVersion)
 	return nil
 }
 
@@ -72,6 +76,6 @@ func (s *stream) advance(resourceVersion string) {
 	if resourceVersion == "" {
 		return
 	}
-	s.from = resourceVersion
-	s.wire.target.reached(resourceVersion)
+	s.resumeFrom = resourceVersion
+	s.tap.reached(resourceVersion)
 }

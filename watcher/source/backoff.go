@@ -1,4 +1,4 @@
-package watcher
+package source
 
 import (
 	"context"
@@ -8,24 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// backoff is the wait between two tries: from half a second, doubling, up to 30
+// Backoff is the wait between two tries: from half a second, doubling, up to 30
 // seconds, with jitter so that many watchers of a server that returns do not
 // come all at once.
-type backoff struct{ next wait.Backoff }
+type Backoff struct{ next wait.Backoff }
 
-func newBackoff() *backoff {
-	b := &backoff{}
-	b.reset()
+// NewBackoff returns a Backoff before its first wait.
+func NewBackoff() *Backoff {
+	b := &Backoff{}
+	b.Reset()
 	return b
 }
 
-func (b *backoff) reset() {
+// Reset makes the next wait the first.
+func (b *Backoff) Reset() {
 	b.next = wait.Backoff{Duration: 400 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 20 * time.Second}
 }
 
-// wait waits for the next try, longer if the server said so in err. It reports
+// Wait waits for the next try, longer if the server said so in err. It reports
 // false when ctx ended first.
-func (b *backoff) wait(ctx context.Context, err error) bool {
+func (b *Backoff) Wait(ctx context.Context, err error) bool {
 	delay := b.next.Step()
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		delay = max(delay, time.Duration(seconds)*time.Second)

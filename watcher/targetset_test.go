@@ -11,10 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
 )
 
-func always(targets ...Target) Resolver {
-	return resolverFunc(func() (Found, error) { return Found{Targets: targets}, nil })
+func always(targets ...event.Target) Resolver {
+	return resolverFunc(func() (event.Found, error) { return event.Found{Targets: targets}, nil })
 }
 
 // TestMissing: discovery names a resource that the server does not serve. That is
@@ -24,7 +26,7 @@ func TestMissing(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []Target{r.target()}, Heartbeat: 100 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Targets: []event.Target{r.target()}, Heartbeat: 100 * time.Millisecond})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
 	f.cut()
@@ -37,9 +39,9 @@ func TestMissing(t *testing.T) {
 	connected := false
 	for _, e := range w.events {
 		switch e.Type {
-		case Synced, Disconnected:
-			connected = e.Type == Synced
-		case Heartbeat:
+		case event.Synced, event.Disconnected:
+			connected = e.Type == event.Synced
+		case event.Heartbeat:
 			if e.Connected != connected {
 				t.Errorf("connected is %v:\n%s", e.Connected, strings.Join(w.lines(), "\n"))
 			}
@@ -55,16 +57,16 @@ func TestVersionsAlternate(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	var looks atomic.Int32
-	version := func(n int32) Target {
+	version := func(n int32) event.Target {
 		gv := schema.GroupVersion{Group: "autoscaling", Version: []string{"v1", "v2"}[n%2]}
-		return Target{Mapping: &meta.RESTMapping{
+		return event.Target{Mapping: &meta.RESTMapping{
 			Resource:         gv.WithResource("horizontalpodautoscalers"),
 			GroupVersionKind: gv.WithKind("HorizontalPodAutoscaler"),
 			Scope:            meta.RESTScopeNamespace,
 		}, Namespace: r.namespace}
 	}
-	resolver := resolverFunc(func() (Found, error) { return Found{Targets: []Target{version(looks.Add(1))}}, nil })
-	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []Target{version(0)}})
+	resolver := resolverFunc(func() (event.Found, error) { return event.Found{Targets: []event.Target{version(looks.Add(1))}}, nil })
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{version(0)}})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
 	before, began := f.count(), time.Now()
@@ -99,7 +101,7 @@ func testGoneAtStart(t *testing.T, follow bool) {
 		return nil
 	})
 	w := watchWith(t, Options{Config: config, Resolver: always(r.target()), Follow: follow, Heartbeat: 100 * time.Millisecond,
-		Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
+		Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}}})
 	w.await("GONE", 1)
 	close(left)
 	w.await("SYNCED", 1)
@@ -123,13 +125,13 @@ func TestOnlyGone(t *testing.T) {
 	gone := *configMaps
 	gone.Resource = schema.GroupVersionResource{Group: "nowhere.example.com", Version: "v1", Resource: "widgets"}
 	var there atomic.Bool
-	resolver := resolverFunc(func() (found Found, err error) {
+	resolver := resolverFunc(func() (found event.Found, err error) {
 		if there.Load() {
-			found.Targets = []Target{r.target()}
+			found.Targets = []event.Target{r.target()}
 		}
 		return found, nil
 	})
-	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Targets: []Target{{Mapping: &gone, Namespace: r.namespace}}})
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Targets: []event.Target{{Mapping: &gone, Namespace: r.namespace}}})
 	w.await("GONE", 1)
 	there.Store(true)
 	r.define("onlygone.example.com")
@@ -154,7 +156,7 @@ func TestHangsAtStart(t *testing.T) {
 		}
 		return nil
 	})
-	w := watchWith(t, Options{Config: config, Targets: []Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
 		RequestTimeout: time.Second, SyncSilence: time.Second})
 	w.await("DISCONNECTED", 1)
 	f.set(nil)
@@ -172,7 +174,7 @@ func TestOverlap(t *testing.T) {
 	one := r.target()
 	one.Name = "a"
 	r.create("a")
-	w := watchWith(t, Options{Config: r.config, Resolver: always(r.target()), Follow: true, Targets: []Target{one}})
+	w := watchWith(t, Options{Config: r.config, Resolver: always(r.target()), Follow: true, Targets: []event.Target{one}})
 	w.await("ARRIVED", 1)
 	w.await("SYNCED", 2)
 	r.create("b")
@@ -198,7 +200,7 @@ func TestListGone(t *testing.T) {
 		}
 		return respond(http.StatusNotFound, notFound)
 	})
-	w := newWatcher(t, Options{Config: config, Resolver: always(), Targets: []Target{r.target()}})
+	w := newWatcher(t, Options{Config: config, Resolver: always(), Targets: []event.Target{r.target()}})
 	if objects, err := w.List(t.Context()); err == nil {
 		t.Errorf("%d objects, and no error", len(objects))
 	}

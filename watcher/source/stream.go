@@ -1,4 +1,4 @@
-package watcher
+package source
 
 import (
 	"context"
@@ -8,12 +8,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 var (
-	errNoAnswer   = errors.New("the server does not answer")
-	errStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
+	errNoAnswer = errors.New("the server does not answer")
+	// ErrStalled: a watch that the server should have ended is over which nothing
+	// came for as long.
+	ErrStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
 	errSilentSync = errors.New("the server does not end its initial events, which are listed instead")
@@ -22,7 +25,7 @@ var (
 // stream is one watch as the informer sees it: it lives on over any number of
 // connections.
 type stream struct {
-	resourceWire
+	resourceTap
 	options metav1.ListOptions
 	out     chan watch.Event
 	// ctx ends with the session, or when the informer stops the stream.
@@ -33,30 +36,34 @@ type stream struct {
 
 	// syncing: the initial events have not ended yet.
 	syncing bool
-	// from is the last resourceVersion seen, where the next connection goes on.
-	from string
+	// resumeFrom is the last resourceVersion seen, where the next connection goes on.
+	resumeFrom string
 	// received: an event has come over this stream.
 	received bool
-	short    int
-	backoff  *backoff
+	// short counts the connections in a row that the server ended at once.
+	short   int
+	backoff *Backoff
+	// last is the ticket of the last live event that the informer was given; nil if
+	// it is known to have it, or to have passed it over.
+	last *ticket
 }
 
-func newStream(r resourceWire, options metav1.ListOptions) *stream {
-	ctx, cancel := context.WithCancel(r.wire.ctx)
+func newStream(r resourceTap, options metav1.ListOptions) *stream {
+	ctx, cancel := context.WithCancel(r.tap.ctx)
 	syncing := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if syncing {
 		options.ResourceVersion = "" // the present state, as for lists
 	}
 	return &stream{
-		resourceWire: r,
-		options:      options,
-		ctx:          ctx,
-		cancel:       cancel,
-		out:          make(chan watch.Event),
-		stopped:      make(chan struct{}),
-		syncing:      syncing,
-		from:         options.ResourceVersion,
-		backoff:      newBackoff(),
+		resourceTap: r,
+		options:     options,
+		ctx:         ctx,
+		cancel:      cancel,
+		out:         make(chan watch.Event),
+		stopped:     make(chan struct{}),
+		syncing:     syncing,
+		resumeFrom:  options.ResourceVersion,
+		backoff:     NewBackoff(),
 	}
 }
 
@@ -79,16 +86,44 @@ func (s *stream) run() {
 	defer s.cancel()
 	for s.serve() {
 	}
-	if s.wire.ctx.Err() != nil {
+	if s.tap.ctx.Err() != nil {
+		s.settleLast()
 		<-s.stopped
 	}
+	s.resolveLast()
+}
+
+// settleLast returns when the informer has taken the last event that it was given,
+// or passed it over: it does one thing after the other, and has done with that one
+// when it receives another, which asks nothing of it.
+func (s *stream) settleLast() {
+	if s.last == nil {
+		return
+	}
+	bookmark := &unstructured.Unstructured{Object: map[string]any{}}
+	bookmark.SetResourceVersion(s.resumeFrom)
+	select {
+	case s.out <- watch.Event{Type: watch.Bookmark, Object: bookmark}:
+		s.resolveLast()
+	case <-s.stopped:
+	}
+}
+
+// resolveLast gives back the last ticket if the informer has passed over its event.
+// The informer must be done with that.
+func (s *stream) resolveLast() {
+	if t := s.last; t != nil && !t.taken.Load() {
+		s.tap.options.Gate.Leave(t.held)
+		s.tap.session.transit.leave()
+	}
+	s.last = nil
 }
 
 // serve is one connection, and the wait before the next. It reports whether
 // there is to be a next.
 func (s *stream) serve() bool {
 	if s.syncing {
-		s.wire.target.beginSync()
+		s.tap.session.beginSync(s.ctx)
 	}
 	opened := time.Now()
 	err := newConnection(s).serve(s.ctx)
@@ -98,54 +133,56 @@ func (s *stream) serve() bool {
 	case err == nil && time.Since(opened) < shortWatch:
 		// It served something, but a server that ends each watch at once must not
 		// be asked as fast as it can answer.
-		return s.backoff.wait(s.ctx, nil)
+		return s.backoff.Wait(s.ctx, nil)
 	case err == nil:
 		return true
 	}
-	switch s.wire.target.judge(err, s.phase(), s.from != "") {
+	switch classify(err, s.request(), s.tap.HasAnswer(), s.resumeFrom != "") {
 	case abort:
-		s.wire.fail(err)
+		s.tap.fail(err)
 		return false
-	case hand:
+	case relist:
 		if errors.Is(err, errSilentSync) {
-			s.wire.lost(err)
+			s.tap.lost(err)
 		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:
-		s.wire.lost(err)
-		return s.backoff.wait(s.ctx, err) && !(s.syncing && s.received)
+		s.tap.lost(err)
+		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
 }
 
-func (s *stream) phase() phase {
+func (s *stream) request() request {
 	if s.syncing {
-		return phaseSync
+		return forSync
 	}
-	return phaseWatch
+	return forWatch
 }
 
-func (s *stream) noteAnswer() {
+func (s *stream) noteEvent() {
 	s.received = true
 	s.short = 0
-	s.backoff.reset()
-	s.answered()
+	s.backoff.Reset()
+	s.noteAnswer()
 }
 
-// answered: the server serves this stream. That it took the request says
+// noteAnswer: the server serves this stream. That it took the request says
 // nothing yet: that a resourceVersion is too old comes as the first event.
-func (s *stream) answered() {
+func (s *stream) noteAnswer() {
 	if s.syncing {
-		s.wire.answered("")
+		s.tap.noteAnswer("")
 	} else {
-		s.wire.answered(s.from)
+		s.tap.noteAnswer(s.resumeFrom)
 	}
 }
 
-// send hands e to the informer, unless the stream ends first.
+// send hands e to the informer, unless the stream ends first. The informer is done
+// then with what it was given before.
 func (s *stream) send(ctx context.Context, e watch.Event) error {
 	select {
 	case s.out <- e:
+		s.resolveLast()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -1,0 +1,138 @@
+package watcher
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// hostile are lines of a live watch that no API server sends. None of them stops
+// the watch; between a few of them and the next, an object is changed, so that it
+// is seen that it goes on.
+var hostile = []string{
+	`{"type":"MODIFIED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"name":"t","uid":"t","resourceVersion":"1000001"}}}`,
+	`{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"t","uid":"t","resourceVersion":"1000002"}}}`,
+	`{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","uid":"s","resourceVersion":"1000004"}}}`,
+	`{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"never","uid":"n","resourceVersion":"1000005"}}}`,
+	`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"h","uid":"h","resourceVersion":"1000007"}}}`,
+	`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"h","uid":"h","resourceVersion":"1000007"}}}`,
+	`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"h","uid":"h","resourceVersion":"1000006"}}}`,
+	`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1"}}}`,
+	`{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"h","uid":"h","resourceVersion":"1000007"}}}`,
+	`{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"h","uid":"h","resourceVersion":"1000007"}}}`,
+}
+
+// garbage ends the connection, each line of it.
+var garbage = []string{
+	`{"type":"ADDED","object":null}`,
+	`{"type":"ADDED"}`,
+	`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}}`,
+	`{"type":"ADDED","object":[]}`,
+	`{"type":"RENAMED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","uid":"x","resourceVersion":"1000003"}}}`,
+	`{"type":"ERROR","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"e"}}}`,
+	`{]`,
+}
+
+// TestHostileWatch: whatever a server sends in a live watch, the watch goes on, and
+// ends within a second when it is to.
+func TestHostileWatch(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		// The last thing that comes before the end is what a wait could hang on.
+		for i := range hostile {
+			t.Run(fmt.Sprintf("%t %d", keep, i), func(t *testing.T) {
+				t.Parallel()
+				testHostileWatch(t, keep, append(slices.Clone(hostile), hostile[i]))
+			})
+		}
+	}
+}
+
+func testHostileWatch(t *testing.T, keep bool, lines []string) {
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, KeepContent: keep})
+	w.await("SYNCED", 1)
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	served := make(chan struct{}, 1)
+	f.set(func(req *http.Request) *http.Response {
+		if req.URL.Query().Get("watch") == "" || req.URL.Query().Get("sendInitialEvents") != "" {
+			return nil
+		}
+		response := respond(http.StatusOK, "")
+		response.Body = reader
+		served <- struct{}{}
+		return response
+	})
+	f.cut()
+	<-served
+	want := map[string]int{"ADDED s": 1, "ADDED h": 1, "DELETED h": 1}
+	for n, line := range lines {
+		// What follows is taken only when this has been dealt with.
+		mark := fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"other","resourceVersion":"%d"},"data":{"n":"%d"}}}`, 2000000+n, n)
+		text := line + "\n"
+		if n < len(lines)-1 {
+			text += mark + "\n"
+		}
+		if _, err := io.WriteString(writer, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.await(fmt.Sprintf("MODIFIED a=%d", len(lines)-2), 1)
+	ended := make(chan error, 1)
+	go func() { ended <- w.stop() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Second):
+		t.Fatal("it does not end")
+	}
+	got := map[string]int{}
+	for _, line := range w.lines() {
+		if _, known := want[line]; known {
+			got[line]++
+		}
+		if strings.Contains(line, "never") || strings.Contains(line, " t") || strings.HasSuffix(line, " x") {
+			t.Errorf("reported: %s", line)
+		}
+	}
+	for line, times := range want {
+		if got[line] < times {
+			t.Errorf("%s was reported %d times: %q", line, got[line], w.lines())
+		}
+	}
+}
+
+// TestGarbage: what ends a connection is said, and the watch goes on where it was.
+func TestGarbage(t *testing.T) {
+	for i, line := range garbage {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			r := newRoom(t, cluster)
+			f, config := newFaults(t, cluster)
+			r.create("a")
+			w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
+			w.await("SYNCED", 1)
+			f.set(func(req *http.Request) *http.Response {
+				f.set(nil)
+				return respond(http.StatusOK, line+"\n")
+			})
+			f.cut()
+			w.await("DISCONNECTED", 1)
+			r.update("a", 1)
+			w.await("MODIFIED a=1", 1)
+			if err := w.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

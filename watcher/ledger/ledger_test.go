@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// state is one state of an object, written as name/uid/resourceVersion.
+func state(text string) event.Object {
+	if text == "" {
+		return event.Object{}
+	}
+	parts := strings.Split(text, "/")
+	return event.NewObject(&event.Identity{Name: parts[0], UID: types.UID(parts[1]), ResourceVersion: parts[2]}, "")
+}
+
+func describe(e event.Event) string {
+	text := fmt.Sprintf("%s %s/%s/%s", e.Type, e.Object.Name, e.Object.UID, e.Object.ResourceVersion)
+	if e.Initial {
+		text += " initial"
+	}
+	if e.FinalStateUnknown {
+		text += " unknown"
+	}
+	if !e.Old.IsZero() {
+		text += " old " + e.Old.ResourceVersion
+	}
+	return text
+}
+
+var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+func seen(text string) Observation    { return Observation{Object: state(text)} }
+func deleted(text string) Observation { return Observation{Object: state(text), Deleted: true} }
+
+func TestObserve(t *testing.T) {
+	for name, test := range map[string]struct {
+		before []Observation
+		then   Observation
+		want   []string
+	}{
+		"unknown object":                {nil, seen("a/1/5"), []string{"ADDED a/1/5"}},
+		"initial object":                {nil, Observation{Object: state("a/1/5"), Initial: true}, []string{"ADDED a/1/5 initial"}},
+		"newer":                         {[]Observation{seen("a/1/5")}, seen("a/1/6"), []string{"MODIFIED a/1/6"}},
+		"newer by more digits":          {[]Observation{seen("a/1/9")}, seen("a/1/10"), []string{"MODIFIED a/1/10"}},
+		"newer, with the old state":     {[]Observation{seen("a/1/5")}, Observation{Object: state("a/1/6"), Old: state("a/1/5")}, []string{"MODIFIED a/1/6 old 5"}},
+		"the same":                      {[]Observation{seen("a/1/5")}, seen("a/1/5"), nil},
+		"older":                         {[]Observation{seen("a/1/5")}, seen("a/1/4"), nil},
+		"older, but listed":             {[]Observation{seen("a/1/5")}, Observation{Object: state("a/1/4"), Listed: true}, []string{"MODIFIED a/1/4"}},
+		"another object":                {[]Observation{seen("a/1/5")}, seen("b/2/4"), []string{"ADDED b/2/4"}},
+		"recreated":                     {[]Observation{seen("a/1/5")}, seen("a/2/7"), []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},
+		"recreated, old state at hand":  {[]Observation{seen("a/1/5")}, Observation{Object: state("a/2/7"), Old: state("a/1/5")}, []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},
+		"recreated, other state stored": {[]Observation{seen("a/1/5")}, Observation{Object: state("a/3/9"), Old: state("a/2/7")}, []string{"DELETED a/1/5 unknown", "ADDED a/3/9"}},
+		"deleted":                       {[]Observation{seen("a/1/5")}, deleted("a/1/6"), []string{"DELETED a/1/6"}},
+		"deleted, found out later":      {[]Observation{seen("a/1/5")}, Observation{Object: state("a/1/5"), Deleted: true, Unknown: true}, []string{"DELETED a/1/5 unknown"}},
+		"deleted twice":                 {[]Observation{seen("a/1/5"), deleted("a/1/6")}, deleted("a/1/6"), nil},
+		"deleted, never reported":       {nil, deleted("a/1/6"), nil},
+		"an earlier one deleted":        {[]Observation{seen("a/2/7")}, deleted("a/1/6"), nil},
+		"created again after deletion":  {[]Observation{seen("a/1/5"), deleted("a/1/6")}, seen("a/2/8"), []string{"ADDED a/2/8"}},
+		"versions that are no numbers":  {[]Observation{seen("a/1/x")}, seen("a/1/b"), []string{"MODIFIED a/1/b"}},
+		"the same that is no number":    {[]Observation{seen("a/1/x")}, seen("a/1/x"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := New(deployments)
+			for _, o := range test.before {
+				l.Observe(nil, o)
+			}
+			var got []string
+			for _, e := range l.Observe(nil, test.then) {
+				got = append(got, describe(e))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if again := l.Observe(nil, test.then); len(again) > 0 {
+				t.Errorf("observed again: %v", describe(again[0]))
+			}
+		})
+	}
+}
+
+func TestSweep(t *testing.T) {
+	l := New(deployments)
+	l.Observe(nil, seen("kept/1/1"))
+	l.Observe(nil, seen("lost/2/2"))
+	l.Observe(nil, seen("stale/3/3"))
+	l.Begin()
+	l.Observe(nil, seen("kept/1/1"))
+	l.Observe(nil, seen("new/4/4"))
+	l.Observe(nil, seen("stale/3/2"))
+	events := l.Sweep(nil)
+	var got []string
+	for _, e := range events {
+		got = append(got, describe(e))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"DELETED lost/2/2 unknown"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if gvk := events[0].Object.GroupVersionKind(); gvk != deployments {
+		t.Errorf("the identity of what was lost is of kind %v", gvk)
+	}
+	if again := l.Sweep(nil); len(again) > 0 {
+		t.Errorf("swept twice: %v", again)
+	}
+}
+
+// TestRestore: what an earlier run reported counts, and what it may not have
+// reported is reported first.
+func TestRestore(t *testing.T) {
+	l := New(deployments)
+	for _, r := range []event.Reported{
+		{Name: "same", UID: "1", ResourceVersion: "1"},
+		{Name: "unsure", UID: "2", ResourceVersion: "2", Unsure: true},
+		{Name: "twice", UID: "3", ResourceVersion: "3", Unsure: true},
+		{Name: "twice", UID: "4", ResourceVersion: "4", Unsure: true},
+		{Name: "gone", UID: "5", ResourceVersion: "5"},
+	} {
+		l.Restore(r)
+	}
+	l.Begin()
+	var events []event.Event
+	for _, o := range []string{"same/1/1", "unsure/2/2", "twice/4/4"} {
+		events = l.Observe(events, seen(o))
+	}
+	events = l.Sweep(events)
+	var got []string
+	for _, e := range events {
+		got = append(got, describe(e))
+	}
+	want := []string{"DELETED twice/3/3 unknown", "ADDED unsure/2/2", "ADDED twice/4/4", "DELETED gone/5/5 unknown"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// A wider target goes on from there.
+	wider := New(deployments)
+	wider.TakeOver(l)
+	wider.Begin()
+	if events := wider.Sweep(wider.Observe(nil, seen("same/1/1"))); len(events) != 2 || wider.Len() != 1 {
+		t.Errorf("%d events, %d objects left", len(events), wider.Len())
+	}
+}

@@ -1,0 +1,76 @@
+package watcher
+
+import (
+	"sync"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/source"
+)
+
+// note is what the loop is told of one target: what its source has observed, or
+// what has become of it.
+type note struct {
+	of   *target
+	what what
+	source.Observation
+	// found is the target as the server has it now, of switched.
+	found event.Target
+	// narrower are those whose place the target takes, of joined.
+	narrower []*target
+}
+
+// what says what a note is about.
+type what uint8
+
+const (
+	observed what = iota // by the source
+	refused              // the server's first answer is no, as Err says
+	switched             // to another version of the resource, or another scope
+	joined               // after the start
+	left                 // at the start, without having been served
+	gone                 // the server no longer has the resource
+)
+
+// queue is what waits for the loop. To put something into it never blocks: what
+// comes with an object has passed the gate, and the rest is little.
+type queue struct {
+	// ready holds one when there is something to take.
+	ready chan struct{}
+
+	mu      sync.Mutex
+	waiting []note
+	closed  bool
+}
+
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+
+func (q *queue) put(n note) {
+	q.mu.Lock()
+	q.waiting = append(q.waiting, n)
+	q.mu.Unlock()
+	source.Signal(q.ready)
+}
+
+// close ends the queue: nothing is put into it any more.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	source.Signal(q.ready)
+}
+
+// maxSpare is how many notes' memory is kept for the next ones.
+const maxSpare = 4 << 10
+
+// take returns all that waits, and whether anything may come after it. taken is
+// what was taken before; its memory is used again.
+func (q *queue) take(taken []note) (waiting []note, open bool) {
+	clear(taken)
+	if cap(taken) > maxSpare {
+		taken = nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, q.waiting = q.waiting, taken[:0]
+	return waiting, !q.closed
+}

@@ -1,0 +1,49 @@
+package resume
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+)
+
+// changesOf appends what batch changes in the file.
+func (f *File) changesOf(dst []change, batch []event.Event) []change {
+	for i := range batch {
+		e := &batch[i]
+		switch {
+		case e.Type == event.Synced:
+			dst, _ = f.target(dst, e.Target, true)
+		case !e.Type.IsMark():
+			var t *saved
+			dst, t = f.target(dst, e.Target, false)
+			dst = append(dst, change{
+				target: t,
+				kind:   e.Type,
+				key:    encodeKey(e.Object.Namespace, e.Object.Name),
+				state:  newState(e.Object.UID, e.Object.ResourceVersion),
+			})
+		}
+	}
+	return dst
+}
+
+// target returns the target in the file, after what is new about it.
+func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *saved) {
+	id := t.Key()
+	s := f.saved[id]
+	if s == nil {
+		s = &saved{key: bucketName(id), first: describe(t)}
+		f.saved[id] = s
+	}
+	if s.about.gvk() == t.Mapping.GroupVersionKind && (s.about.Synced || !synced) {
+		return dst, s
+	}
+	now := describe(t)
+	now.Synced = synced || s.about.Synced
+	s.about = now
+	return append(dst, change{target: s, about: &now}), s
+}
+
+func (a about) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: a.Group, Version: a.Version, Kind: a.Kind}
+}

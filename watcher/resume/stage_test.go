@@ -1,0 +1,260 @@
+package resume
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"dwatch/watcher/event"
+)
+
+func TestRecord(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED a/1/1", "ADDED b/2/2", "ADDED c/3/3", "ADDED d/4/4")
+	got, complete := reportedAt(t, path, pods)
+	if want := []string{"a/1/1", "b/2/2", "c/3/3", "d/4/4"}; !cmp.Equal(got, want) || complete {
+		t.Error(got, complete)
+	}
+	report(t, path, pods, "SYNCED", "MODIFIED a/1/5", "DELETED b/2/6", "DELETED c/3/7", "ADDED c/8/8", "GAP", "ADDED e/9/9", "DELETED e/9/10")
+	got, complete = reportedAt(t, path, pods)
+	if want := []string{"a/1/5", "c/8/8", "d/4/4"}; !cmp.Equal(got, want) || !complete {
+		t.Error(got, complete)
+	}
+	// Another target has nothing, and adds nothing to this one.
+	other := targetOf("pods", "a", "a")
+	report(t, path, other, "ADDED a/1/5")
+	if got, complete := reportedAt(t, path, pods); len(got) != 3 || !complete {
+		t.Error(got, complete)
+	}
+	if got, complete := reportedAt(t, path, other); len(got) != 1 || complete {
+		t.Error(got, complete)
+	}
+}
+
+// A resource stays the same when the server prefers another version of it.
+func TestVersionChanges(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED a/1/1", "SYNCED")
+	mapping := *pods.Mapping
+	mapping.Resource.Version, mapping.GroupVersionKind.Version = "v2", "v2"
+	newer := event.Target{Mapping: &mapping, Namespace: pods.Namespace}
+	if got, complete := reportedAt(t, path, newer); len(got) != 1 || !complete {
+		t.Error(got, complete)
+	}
+	report(t, path, newer, "MODIFIED a/1/2")
+	f := openMine(t, path)
+	defer f.Close()
+	if o := f.Orphans(nil); len(o) != 1 || o[0].Mapping.GroupVersionKind.Version != "v2" {
+		t.Errorf("%+v", o)
+	}
+	if _, complete := reported(t, f, pods); !complete {
+		t.Error("it has forgotten that all was reported")
+	}
+}
+
+func TestOrphans(t *testing.T) {
+	path := newPath(t)
+	gone := targetOf("crontabs.example.com", "a", "nightly")
+	report(t, path, pods, "ADDED a/1/1")
+	report(t, path, gone, "ADDED nightly/2/2", "SYNCED")
+	f := openMine(t, path)
+	defer f.Close()
+	orphans := f.Orphans([]event.Target{pods, targetOf("secrets", "a", "")})
+	if len(orphans) != 1 || !cmp.Equal(orphans[0].Mapping.GroupVersionKind, gone.Mapping.GroupVersionKind) ||
+		orphans[0].Resource() != gone.Resource() || orphans[0].Namespace != "a" || orphans[0].Name != "nightly" || !orphans[0].Namespaced() {
+		t.Fatalf("%+v", orphans)
+	}
+	if got, complete := reported(t, f, orphans[0]); !cmp.Equal(got, []string{"nightly/2/2"}) || !complete {
+		t.Error(got, complete)
+	}
+}
+
+// The file knows of an ADDED before it leaves the process, and what was reported
+// only after that. What it has is looked at where the process might be killed.
+func TestOrder(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED changed/1/1", "ADDED deleted/2/2", "ADDED recreated/3/3", "SYNCED")
+	f := openMine(t, path)
+	r := newReader(t, f)
+	now := func() []string {
+		got, _ := reported(t, f, pods)
+		return got
+	}
+	var atDelivery [][]string
+	r.onDeliver = func() { atDelivery = append(atDelivery, now()) }
+	if err := r.deliver(pods, "MODIFIED changed/1/4", "DELETED deleted/2/5", "DELETED recreated/3/6", "ADDED recreated/7/7", "ADDED new/8/8"); err != nil {
+		t.Fatal(err)
+	}
+	text := <-r.got
+	if want := "MODIFIED changed\nDELETED deleted\nDELETED recreated\nADDED recreated\nADDED new\n"; text != want {
+		t.Errorf("%q", text)
+	}
+	r.report(pods, "ADDED next/9/9")
+	if err := r.stage.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"changed/1/1", "deleted/2/2", "new/8/8?", "recreated/3/3?", "recreated/7/7?"}; !cmp.Equal(atDelivery[0], want) {
+		t.Errorf("at the first delivery: %s", atDelivery[0])
+	}
+	if want := []string{"changed/1/4", "new/8/8", "next/9/9?", "recreated/7/7"}; !cmp.Equal(atDelivery[1], want) {
+		t.Errorf("at the second delivery: %s", atDelivery[1])
+	}
+	if want := []string{"changed/1/4", "new/8/8", "next/9/9", "recreated/7/7"}; !cmp.Equal(now(), want) {
+		t.Errorf("after all: %s", now())
+	}
+	f.Close()
+}
+
+// A process that is killed while the reader takes its time has left a file that
+// opens, also where the text is the first about a target.
+func TestKilledBeforeFirstText(t *testing.T) {
+	f := openMine(t, newPath(t))
+	r := newReader(t, f)
+	killed := make(chan string, 10)
+	r.onDeliver = func() { killed <- copyOf(t, f) }
+	check := func(target event.Target, want string, synced bool, batch ...event.Event) {
+		t.Helper()
+		if err := r.stage.Deliver(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		got, complete := reportedAt(t, <-killed, target)
+		if !cmp.Equal(got, []string{want}) || complete != synced {
+			t.Error(got, complete)
+		}
+	}
+	newer := targetOf("pods", "a", "")
+	newer.Mapping.Resource.Version, newer.Mapping.GroupVersionKind.Version = "v2", "v2"
+	// It is not synced by the last one.
+	check(pods, "a/1/1?", false, parse(t, pods, "ADDED a/1/1"), parse(t, pods, "SYNCED"), parse(t, newer, "MODIFIED a/1/2"))
+	joined := targetOf("secrets", "a", "")
+	check(joined, "b/2/2?", false, parse(t, joined, "ADDED b/2/2"))
+	check(pods, "a/1/2", true, parse(t, pods, "DELETED a/1/3"), parse(t, joined, "ADDED c/3/3"), parse(t, joined, "DELETED c/3/4"))
+	if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is refused by the reader is not recorded as reported.
+func TestRefused(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED changed/1/1", "ADDED deleted/2/2", "ADDED recreated/3/3", "SYNCED")
+	f := openMine(t, path)
+	r := newReader(t, f)
+	r.report(pods, "MODIFIED changed/1/4")
+	<-r.got
+	r.refuse = errors.New("no")
+	err := r.deliver(pods, "MODIFIED changed/1/5", "DELETED deleted/2/6", "DELETED recreated/3/7", "ADDED recreated/8/8", "ADDED new/9/9")
+	if !errors.Is(err, r.refuse) {
+		t.Error(err)
+	}
+	if err := r.stage.Close(); err != nil {
+		t.Error(err)
+	}
+	f.Close()
+	got, _ := reportedAt(t, path, pods)
+	if want := []string{"changed/1/4", "deleted/2/2", "new/9/9?", "recreated/3/3?", "recreated/8/8?"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", got)
+	}
+	// The next run reports the deletion first: then it is sure, and the rest is not.
+	report(t, path, pods, "DELETED recreated/3/7")
+	got, _ = reportedAt(t, path, pods)
+	if want := []string{"changed/1/4", "deleted/2/2", "new/9/9?", "recreated/8/8?"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", got)
+	}
+	report(t, path, pods, "ADDED recreated/8/8", "DELETED new/9/9")
+	got, _ = reportedAt(t, path, pods)
+	if want := []string{"changed/1/4", "deleted/2/2", "recreated/8/8"}; !cmp.Equal(got, want) {
+		t.Errorf("%s", got)
+	}
+}
+
+// A stream that falls silent is recorded all the same, within a second.
+func TestSilence(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED a/1/1")
+	f := openMine(t, path)
+	r := newReader(t, f)
+	r.report(pods, "MODIFIED a/1/2", "MODIFIED a/1/3") // the first is committed at once
+	if got, _ := reported(t, f, pods); !cmp.Equal(got, []string{"a/1/2"}) {
+		t.Errorf("before: %s", got)
+	}
+	deadline := time.After(time.Minute)
+	for {
+		got, _ := reported(t, f, pods)
+		if cmp.Equal(got, []string{"a/1/3"}) {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("there is %s", got)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the disk refuses ends the run, and is not delivered.
+func TestWriteFails(t *testing.T) {
+	f := openMine(t, newPath(t))
+	r := newReader(t, f)
+	f.db.Close()
+	err := r.deliver(pods, "ADDED a/1/1")
+	if err == nil || !strings.HasPrefix(err.Error(), "write state file ") {
+		t.Error(err)
+	}
+	if again, closed := r.deliver(pods, "MODIFIED a/1/2"), r.stage.Close(); again != err || closed != err {
+		t.Error(err, again, closed)
+	}
+	if len(r.got) > 0 {
+		t.Errorf("delivered: %s", <-r.got)
+	}
+}
+
+// A disk that fails while nothing is delivered is no secret.
+func TestWriteFailsLater(t *testing.T) {
+	path := newPath(t)
+	report(t, path, pods, "ADDED a/1/1")
+	f := openMine(t, path)
+	r := newReader(t, f)
+	r.report(pods, "MODIFIED a/1/2", "MODIFIED a/1/3")
+	f.db.Close()
+	if err := <-r.failed; !strings.HasPrefix(err, "write state file ") {
+		t.Error(err)
+	}
+	if err := r.deliver(pods, "MODIFIED a/1/4"); err == nil {
+		t.Error("it goes on")
+	}
+	if len(r.got) != 2 {
+		t.Errorf("%d batches were delivered", len(r.got))
+	}
+}
+
+// A target that the file has no place for ends the run in the same way.
+func TestTargetNotWritten(t *testing.T) {
+	path := newPath(t)
+	openMine(t, path).Close()
+	changeStore(t, path, func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucket(targetsBucket)
+		if err != nil {
+			return err
+		}
+		return b.Put(bucketName(pods.Key()), []byte("not a bucket"))
+	})
+	for _, text := range []string{"SYNCED", "ADDED a/1/1"} {
+		f := openMine(t, path)
+		r := newReader(t, f)
+		if err := r.deliver(pods, text); err == nil || !strings.HasPrefix(err.Error(), "write state file ") {
+			t.Error(err)
+		}
+		if err := r.stage.Close(); err == nil {
+			t.Error("no error at the end")
+		}
+		f.Close()
+	}
+}

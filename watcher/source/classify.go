@@ -1,0 +1,75 @@
+package source
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// request is what a request that failed was for.
+type request uint8
+
+const (
+	forSync  request = iota // a watch that streams the initial events
+	forList                 // a list, where the server streams none
+	forWatch                // a watch from a known resourceVersion
+)
+
+// action is what is done about a failed request.
+type action uint8
+
+const (
+	retry  action = iota // ask again after a while, and tell the informer nothing
+	relist               // let the informer act: it lists anew
+	abort                // end the session with the error
+)
+
+// classify says what to do about the failure of a request. Before the first answer
+// of the server nothing is retried, so that a wrong address, user or selector ends
+// a session at once.
+//
+// resumed: the request went on from a resourceVersion or a continue token; only
+// then can that be too old. To the informer an expiry is a reason to ask again at
+// once, so it must not hear of one that asking again does not mend.
+func classify(err error, r request, answered, resumed bool) action {
+	switch {
+	case apierrors.IsNotFound(err):
+		// The resource is not served (any more): it has to be resolved again.
+		return abort
+	case isExpired(err) && resumed:
+		return relist
+	case r == forSync && isUnsupported(err):
+		// No initial events from this server, or a bad request: the list that
+		// the informer asks for now will tell.
+		return relist
+	case errors.Is(err, errSilentSync):
+		return relist
+	case !answered:
+		return abort
+	default:
+		return retry
+	}
+}
+
+// isExpired: the resourceVersion, or the continue token, is too old or not known
+// to the server (kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
+func isExpired(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// isUnsupported: the server rejects the form of the request. Servers without
+// WatchList answer 422 (KEP-3157).
+func isUnsupported(err error) bool {
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.Status().Code {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,209 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// phase is how far a connection has come. Each but the first has a deadline.
+type phase uint8
+
+const (
+	// phaseSync: initial events come, each before the silence is too long.
+	phaseSync phase = iota + 1
+	// phaseYoung: the watch goes on from a known state. When it has lived for a
+	// moment the server means it, even if nothing comes.
+	phaseYoung
+	// phaseLive: changes come, until the watch is renewed.
+	phaseLive
+)
+
+// connection is one request of a stream, and all that comes of it. No wait of it
+// is without end: for the answer, and in each phase after it.
+type connection struct {
+	*stream
+	opened time.Time
+	// life is how long the watch is to be live. bounded: the server was asked to
+	// end it then. patience is how much longer it may take to do so.
+	life, patience time.Duration
+	bounded        bool
+	// heard is when the server was last heard, or the reader last held us up.
+	heard   time.Time
+	events  int
+	silence silence
+
+	phase phase
+	// deadline is when the phase is to be over.
+	deadline *time.Timer
+}
+
+// newConnection spreads the lives of watches, so that those which began together
+// are not renewed together.
+func newConnection(s *stream) *connection {
+	least := s.tap.options.WatchLife
+	return &connection{
+		stream:   s,
+		opened:   time.Now(),
+		heard:    time.Now(),
+		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
+		bounded:  !s.syncing,
+		patience: least / 6,
+		silence:  silence{limit: s.tap.options.SyncSilence, since: time.Now()},
+	}
+}
+
+// serve watches to the connection's end. An end in good order returns nil.
+func (c *connection) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	conn, err := c.open(ctx, cancel)
+	if err != nil {
+		return causeOr(ctx, err)
+	}
+	defer conn.Stop()
+	switch err := c.relay(ctx, conn); {
+	case err == errRenewed:
+		return nil
+	case err != nil:
+		return causeOr(ctx, err)
+	}
+	return c.checkEnd(time.Since(c.opened))
+}
+
+// open makes the request. For the answer the server has a while, in a sync no
+// longer than for an event.
+func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
+	patience, late := c.tap.options.RequestTimeout, errNoAnswer
+	if c.syncing && c.silence.limit < patience {
+		patience, late = c.silence.limit, errSilentSync
+	}
+	deadline := time.AfterFunc(patience, func() { cancel(late) })
+	defer deadline.Stop()
+	return c.ResourceInterface.Watch(ctx, c.listOptions())
+}
+
+// listOptions are what the informer asked for, from where the stream has come to.
+// A sync takes as long as it takes: its end is not asked for.
+func (c *connection) listOptions() metav1.ListOptions {
+	options := c.options
+	options.ResourceVersion = c.resumeFrom
+	if !c.syncing {
+		options.SendInitialEvents = nil
+		options.ResourceVersionMatch = ""
+		seconds := int64(c.life / time.Second)
+		options.TimeoutSeconds = &seconds
+	}
+	return options
+}
+
+// relay passes on the events of the connection.
+func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
+	c.deadline = time.NewTimer(shortWatch)
+	defer c.deadline.Stop()
+	c.phase = phaseYoung
+	if c.syncing {
+		c.enter(phaseSync, c.silence.wait())
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.deadline.C:
+			if err := c.expire(); err != nil {
+				return err
+			}
+		case <-c.rechecked():
+			return errRenewed
+		case e, open := <-conn.ResultChan():
+			if !open {
+				return nil
+			}
+			if err := c.take(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// enter goes on to a phase, or on with it, that is to be over after d.
+func (c *connection) enter(p phase, d time.Duration) {
+	c.phase = p
+	c.deadline.Reset(d)
+}
+
+// expire is what the end of the deadline means to the phase.
+func (c *connection) expire() error {
+	switch c.phase {
+	case phaseSync:
+		return errSilentSync
+	case phaseYoung:
+		c.noteAnswer()
+		c.enter(phaseLive, time.Until(c.opened.Add(c.life+c.patience)))
+		return nil
+	default:
+		return c.renew()
+	}
+}
+
+// rechecked returns what ends a live watch. In a sync it has to wait.
+func (c *connection) rechecked() <-chan struct{} {
+	if c.syncing {
+		return nil
+	}
+	return c.tap.recheck
+}
+
+// take passes on one event.
+func (c *connection) take(ctx context.Context, e watch.Event) error {
+	syncing := c.syncing
+	if syncing {
+		c.silence.heard(e)
+	}
+	if err := c.pass(ctx, e); err != nil {
+		return err
+	}
+	c.events++
+	c.heard = time.Now()
+	switch {
+	case c.syncing:
+		c.enter(phaseSync, c.silence.wait())
+	case syncing:
+		c.enter(phaseLive, c.life)
+	}
+	return nil
+}
+
+// errRenewed ends a watch so that the server has to answer anew.
+var errRenewed = errors.New("renewed")
+
+// renew ends a watch that has lived long enough: only at the next one does a
+// right that was taken away show, or a connection that is dead. One that the server
+// was asked to end, and over which nothing came either, was not what it seemed.
+func (c *connection) renew() error {
+	if c.bounded && time.Since(c.heard) >= c.life {
+		return ErrStalled
+	}
+	return errRenewed
+}
+
+// checkEnd tells a watch that ended in good order from one that never worked.
+func (c *connection) checkEnd(lived time.Duration) error {
+	switch {
+	case c.syncing:
+		return c.tap.cutSync()
+	case c.events > 0 || lived >= shortWatch:
+		c.short = 0
+		return nil
+	}
+	c.short++
+	if c.short >= shortWatches {
+		return apierrors.NewResourceExpired(errShortWatch.Error())
+	}
+	return errShortWatch
+}

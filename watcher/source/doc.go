@@ -1,0 +1,17 @@
+// Package source is one target's way from the server: requests, connections,
+// retries, silence, renewals, and client-go's informer in the middle of it.
+//
+//	server -> tap -> informer -> handler -> Observer
+//	            \_ objects of a sync _____/
+//
+// A [Source] runs one session after the other. Each has a
+// DynamicSharedInformerFactory with one unstructured informer: a factory has one
+// namespace and one stop channel, and an informer never restarts. Below the
+// informer, the tap decorates dynamic.Interface: it retries with its own back-off,
+// resumes a watch where it broke off, and hands the informer only what the informer
+// has to act on.
+//
+// What goes with an object goes inside it. The informer's transform makes of each
+// object what its store is to keep, and what its handler is to be given once: see
+// stored.
+package source

@@ -1,0 +1,163 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+
+	"dwatch/watcher/event"
+)
+
+// session is one life of a source's informer.
+type session struct {
+	source  *Source
+	tap     *tap
+	transit transit
+	factory dynamicinformer.DynamicSharedInformerFactory
+	// informer of the target's resource, with its lister.
+	informer informers.GenericInformer
+	// synced is closed when the handler has been given all of the first sync.
+	synced <-chan struct{}
+	// settled is done when that has been observed.
+	settled sync.Once
+	stop    chan struct{}
+}
+
+// drainPatience is how long an informer may take to hand out what it was given,
+// which takes it milliseconds: its handler never waits. It is for an informer that
+// swallows something; that must not hold up an end.
+const drainPatience = 5 * time.Second
+
+// Run watches until ctx ends or the session fails, observes what was received by
+// then, and returns the cause. All that it started has ended then.
+func (s *Source) Run(ctx context.Context) error {
+	return s.runSession(ctx, func(*session) error { return nil })
+}
+
+// errListed is the cause with which a session ends because its work is done.
+var errListed = errors.New("listed")
+
+// List runs a session until the informer has synced, and returns what the generic
+// lister has then, by namespace and name. It is for KeepObjects.
+func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
+	err = s.runSession(ctx, func(now *session) error {
+		if objects, err = now.list(); err != nil {
+			return err
+		}
+		return errListed
+	})
+	if err == errListed {
+		return objects, nil
+	}
+	return nil, err
+}
+
+// runSession runs one session. synced is called when the informer has; an error of it
+// ends the session.
+func (s *Source) runSession(ctx context.Context, synced func(*session) error) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	now, err := s.newSession(ctx, fail)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", s.target.Resource(), err)
+	}
+	s.observer.Observe(Observation{Kind: Began})
+	now.factory.Start(now.stop)
+	defer now.end()
+	select {
+	case <-now.synced:
+		now.settle()
+		if err := synced(now); err != nil {
+			fail(err)
+		}
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	now.drain(context.WithoutCancel(ctx))
+	return context.Cause(ctx)
+}
+
+func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (*session, error) {
+	s.setSettled(false)
+	now := &session{source: s, stop: make(chan struct{})}
+	now.tap = &tap{Interface: s.options.Client, Source: s, session: now, ctx: ctx, fail: fail}
+	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now.tap, 0, s.target.Namespace, s.narrow)
+	now.informer = now.factory.ForResource(s.target.Resource())
+	informer := now.informer.Informer()
+	if s.options.Keep != KeepObjects {
+		if err := informer.SetTransform(now.transform); err != nil {
+			return nil, err
+		}
+	}
+	handler, err := informer.AddEventHandler(now)
+	if err != nil {
+		return nil, err
+	}
+	now.synced = handler.HasSyncedChecker().Done()
+	return now, nil
+}
+
+// settle observes, once, that the informer has handed out all of the first sync.
+func (s *session) settle() {
+	s.settled.Do(func() {
+		s.source.setSettled(true)
+		s.source.observer.Observe(Observation{Kind: Settled})
+	})
+}
+
+// beginSync observes that the server is to name all that there is. What the
+// informer was given before is observed first, lest it come after what the sync
+// shows.
+func (s *session) beginSync(ctx context.Context) {
+	s.drain(ctx)
+	s.source.observer.Observe(Observation{Kind: SyncBegan, Shown: s.source.shows()})
+}
+
+// drain waits until all that the informer took after the sync has been observed:
+// on its stop it would drop what its handler has not been given.
+func (s *session) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	s.transit.wait(ctx)
+}
+
+// end stops the informer and waits for all that the session started.
+func (s *session) end() {
+	close(s.stop)
+	s.factory.Shutdown()
+	s.tap.calls.close()
+}
+
+// list reads the store through the generic lister.
+func (s *session) list() ([]event.Object, error) {
+	t := s.source.target
+	var items []runtime.Object
+	var err error
+	// The server has selected by the labels, of which the store knows nothing.
+	if lister := s.informer.Lister(); t.Namespace == metav1.NamespaceAll {
+		items, err = lister.List(labels.Everything())
+	} else {
+		items, err = lister.ByNamespace(t.Namespace).List(labels.Everything())
+	}
+	if err != nil {
+		return nil, &event.TargetError{Target: t, Err: err}
+	}
+	objects := make([]event.Object, len(items))
+	for i, item := range items {
+		objects[i], _ = open(item)
+	}
+	slices.SortFunc(objects, func(a, b event.Object) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return objects, nil
+}

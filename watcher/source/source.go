@@ -1,0 +1,181 @@
+package source
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
+
+	"dwatch/watcher/event"
+)
+
+// Keep is what the informer's store keeps of an object.
+type Keep uint8
+
+const (
+	// KeepIdentity: which object it is; its content goes with the event.
+	KeepIdentity Keep = iota
+	// KeepContent: its bytes, too, so that Observation.Old is known.
+	KeepContent
+	// KeepObjects: what the generic lister takes; for Source.List. What the store
+	// holds is not bounded by the Gate.
+	KeepObjects
+)
+
+// Options say how to watch. Client and Gate must be set.
+type Options struct {
+	// Client reads shallow objects, and has no timeout: it would cut every watch.
+	Client dynamic.Interface
+	Gate   *Gate
+	// LabelSelector and FieldSelector narrow the target; empty means all.
+	LabelSelector, FieldSelector string
+	Keep                         Keep
+	// RequestTimeout bounds each list request, and the wait for the answer to a
+	// watch request; 0 means one minute.
+	RequestTimeout time.Duration
+	// SyncSilence is how long the server may say nothing while it streams the
+	// initial events, before it is asked for a list instead; 0 means 10 seconds.
+	SyncSilence time.Duration
+	// WatchLife is how long a watch lives at least before it is renewed; 0 means 90
+	// seconds. Fractions of a second do not count.
+	WatchLife time.Duration
+}
+
+// Source is the way of one target from the server. One session runs at a time.
+type Source struct {
+	// target may change between two sessions.
+	target   event.Target
+	options  Options
+	observer Observer
+	// recheck holds one: the server is to be asked whether it has the resource.
+	recheck chan struct{}
+
+	mu sync.Mutex
+	// answered: the server has answered once, be it with a no. Before that nothing is
+	// retried.
+	answered bool
+	// connected: since the last loss the server has answered.
+	connected bool
+	// synced: a sync has ended. settled: the informer of the present session has
+	// handed out all of its first.
+	synced, settled bool
+	// cursor is the resourceVersion that the informer has been taken to; empty
+	// before the first sync.
+	cursor string
+}
+
+// New returns a Source of t. It makes no request.
+func New(t event.Target, options Options, observer Observer) *Source {
+	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
+	options.SyncSilence = cmp.Or(options.SyncSilence, 10*time.Second)
+	options.WatchLife = cmp.Or(options.WatchLife, 90*time.Second)
+	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1)}
+}
+
+// SetTarget goes on with another version of the resource, or another scope. No
+// session may run.
+func (s *Source) SetTarget(t event.Target) { s.target = t }
+
+// Recheck makes a session whose watch is live ask the server anew. It does not wait.
+func (s *Source) Recheck() { Signal(s.recheck) }
+
+// Signal leaves a sign in c, which holds one, unless one is there.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// HasAnswer reports whether the server has answered, be it with a no.
+func (s *Source) HasAnswer() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered
+}
+
+// SetAnswered makes what failed be retried from the first request on.
+func (s *Source) SetAnswered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered = true
+}
+
+// HasSettled reports whether the present or last session has handed out all of its
+// first sync.
+func (s *Source) HasSettled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled
+}
+
+// Lost observes that the connection is down, or denied.
+func (s *Source) Lost(err error) {
+	s.mu.Lock()
+	s.connected = false
+	s.mu.Unlock()
+	s.observer.Observe(Observation{Kind: Lost, Err: err})
+}
+
+// noteAnswer observes that the server is there (again).
+func (s *Source) noteAnswer(resourceVersion string) {
+	s.mu.Lock()
+	again := s.connected
+	s.answered, s.connected = true, true
+	s.mu.Unlock()
+	if !again {
+		s.observer.Observe(Observation{Kind: Answered, ResourceVersion: resourceVersion})
+	}
+}
+
+func (s *Source) setSettled(settled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = settled
+}
+
+// shows reports whether the objects of a sync are observed as they come off the
+// wire. After the first sync the informer knows more: the state before, but only
+// where content is kept.
+func (s *Source) shows() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.options.Keep == KeepIdentity || s.options.Keep == KeepContent && !s.synced
+}
+
+// reached notes how far the informer has been taken.
+func (s *Source) reached(resourceVersion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cursor = resourceVersion
+}
+
+// endSync observes that the server has named all that there was.
+func (s *Source) endSync(resourceVersion string) {
+	o := Observation{Kind: SyncEnded, ResourceVersion: resourceVersion, Shown: s.shows()}
+	s.mu.Lock()
+	o.From = s.cursor
+	s.synced, s.cursor = true, resourceVersion
+	s.mu.Unlock()
+	s.observer.Observe(o)
+}
+
+// narrow makes a request ask for what the target is.
+func (s *Source) narrow(options *metav1.ListOptions) {
+	options.LabelSelector = s.options.LabelSelector
+	options.FieldSelector = s.fieldSelector()
+}
+
+func (s *Source) fieldSelector() string {
+	if s.target.Name == "" {
+		return s.options.FieldSelector
+	}
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, s.target.Name).String()
+	if s.options.FieldSelector == "" {
+		return name
+	}
+	return s.options.FieldSelector + "," + name
+}

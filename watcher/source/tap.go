@@ -1,0 +1,208 @@
+package source
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
+)
+
+// tap decorates the dynamic client of one session. It sees each request and each
+// event before the informer does, and keeps from it all that can be dealt with
+// here: a lost connection is resumed from the last resourceVersion, with our own
+// back-off, and the informer's watch simply goes on. The informer is handed an
+// error only where it has to act: to list anew, or to list at all where the server
+// streams no initial events.
+//
+// During a sync it shows each object to the observer at once; an informer would
+// hand out nothing before the last one has arrived.
+type tap struct {
+	dynamic.Interface
+	*Source
+	session *session
+
+	// ctx ends with the session. It is kept here because client-go's reflector
+	// lists with context.Background().
+	ctx context.Context
+	// fail ends the session with a cause.
+	fail context.CancelCauseFunc
+
+	// calls are the watches that were handed to the informer, and its lists.
+	calls calls
+
+	// whole: the pages of a list expired, and the informer's pager asks for all of
+	// it next. It takes what it gets then for all, and follows no continue token.
+	// Only List looks at it, of which there is one at a time.
+	whole bool
+
+	// cuts counts the syncs in a row that broke off.
+	cuts atomic.Int32
+}
+
+func (t *tap) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	all := t.Interface.Resource(r)
+	return anyNamespace{resourceTap{all, t}, all}
+}
+
+// resourceTap is the tap of one resource in one namespace.
+type resourceTap struct {
+	dynamic.ResourceInterface
+	tap *tap
+}
+
+// anyNamespace is what dynamic.Interface hands out: it takes a namespace or
+// stands for all of them.
+type anyNamespace struct {
+	resourceTap
+	client dynamic.NamespaceableResourceInterface
+}
+
+func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
+	return resourceTap{a.client.Namespace(namespace), a.tap}
+}
+
+// Watch returns at once; the stream connects by itself and reports what the
+// informer has to know as an ERROR event. The stream ends when the informer
+// stops it or, in mid-sync, when the connection is lost: a sync can't be
+// resumed. It is not tied to ctx, which ends later than the session's.
+func (r resourceTap) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if !r.tap.calls.begin() {
+		return nil, context.Cause(r.tap.ctx)
+	}
+	s := newStream(r, options)
+	go func() {
+		defer r.tap.calls.end()
+		s.run()
+	}()
+	return s, nil
+}
+
+// List asks until it has an answer or the session ends. The error is one that
+// the informer has to act on, or the session's end.
+//
+// It asks for the present state, whatever the informer asks for. "0" would be
+// answered from the server's cache, as stale as it may be, and the last
+// resourceVersion that the informer saw with the state at just that version, if
+// in pages; newer ones may have been reported.
+func (r resourceTap) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	t := r.tap
+	if !t.calls.begin() {
+		return nil, context.Cause(t.ctx)
+	}
+	defer t.calls.end()
+	if options.Continue == "" {
+		t.session.beginSync(t.ctx)
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	}
+	if options.Limit == 0 && !t.whole {
+		options.Limit = pageSize // the informer's pager follows, whatever it asked for
+	}
+	t.whole = false
+	backoff := NewBackoff()
+	for {
+		list, err := r.list(options)
+		if err == nil {
+			t.noteAnswer("")
+			return list, t.take(list)
+		}
+		switch classify(err, forList, t.HasAnswer(), options.Continue != "") {
+		case abort:
+			t.fail(err)
+			return nil, err
+		case relist:
+			t.whole = isExpired(err)
+			return nil, err
+		case retry:
+			t.lost(err)
+			if !backoff.Wait(t.ctx, err) {
+				return nil, context.Cause(t.ctx)
+			}
+		}
+	}
+}
+
+func (r resourceTap) list(options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := context.WithTimeoutCause(r.tap.ctx, r.tap.options.RequestTimeout, errNoAnswer)
+	defer cancel()
+	list, err := r.ResourceInterface.List(ctx, options)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return list, err
+}
+
+// take shows the objects of a list to the observer.
+func (t *tap) take(list *unstructured.UnstructuredList) error {
+	for i := range list.Items {
+		if err := t.show(&list.Items[i], watch.Added); err != nil {
+			return err
+		}
+	}
+	if list.GetContinue() == "" {
+		t.endSync(list.GetResourceVersion())
+	}
+	return nil
+}
+
+// show shows an object of a sync to the observer, and leaves to the informer what
+// it is to keep. It waits for the gate.
+func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
+	if !t.shows() {
+		return nil
+	}
+	content := shallow.Content(u)
+	if t.options.Keep == KeepIdentity {
+		content = shallow.Take(u)
+	}
+	held, err := t.options.Gate.enter(t.ctx, len(content))
+	if err != nil {
+		return err
+	}
+	t.observer.Observe(Observation{
+		Kind:    Listed,
+		Object:  event.NewObject(shallow.Identity(u), content),
+		Deleted: kind == watch.Deleted,
+		Held:    held,
+	})
+	return nil
+}
+
+// lost observes that the connection is down, but for what the session's end does
+// to it.
+func (t *tap) lost(err error) {
+	if t.ctx.Err() == nil {
+		t.Lost(err)
+	}
+}
+
+// cutSync notes that a sync broke off. When that happens again and again, as
+// behind a proxy that ends requests before all has come, it is time to list in
+// pages.
+func (t *tap) cutSync() error {
+	if t.cuts.Add(1) >= cutSyncs {
+		t.cuts.Store(0)
+		return errSilentSync
+	}
+	return errCutSync
+}
+
+const (
+	// shortWatch is the life under which a watch that ended without an event
+	// counts as failed: servers have ended watches on too old a resourceVersion
+	// that way (kubernetes/kubernetes#104171).
+	shortWatch = time.Second
+	// shortWatches in a row are taken for an expired resourceVersion.
+	shortWatches = 3
+	// cutSyncs in a row, and the informer is sent to list.
+	cutSyncs = 3
+	// pageSize is client-go's for lists.
+	pageSize = 500
+)

@@ -1,0 +1,159 @@
+package watcher
+
+import (
+	"context"
+	"sync"
+
+	"dwatch/watcher/event"
+)
+
+// Resolver finds out what there is to watch.
+type Resolver interface {
+	// Resolve asks the server, whatever it said before. It may be called from
+	// several goroutines.
+	Resolve(ctx context.Context) (event.Found, error)
+}
+
+// targetSet has the targets of one Run, which come and go with what the server
+// serves. A target leaves by itself, when the server answers it 404 and names its
+// resource no more. From the first that leaves on, or from the start with
+// Options.Follow, the set follows what the server serves.
+type targetSet struct {
+	*run
+	ctx     context.Context
+	fail    context.CancelCauseFunc
+	running sync.WaitGroup
+	follow  sync.Once
+
+	mu      sync.Mutex
+	present map[event.Key]*life
+	left    int // how many targets have left
+}
+
+func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *targetSet {
+	return &targetSet{run: r, ctx: ctx, fail: fail, present: map[event.Key]*life{}}
+}
+
+// begin starts the targets that there are at the start. After an error it has
+// started none.
+func (s *targetSet) begin() error {
+	lives := make([]*life, len(s.options.Targets))
+	for i, t := range s.options.Targets {
+		target := newTarget(t)
+		target.index = i
+		if err := target.restore(s.options.Past); err != nil {
+			return err
+		}
+		lives[i] = s.newLife(target)
+	}
+	for _, l := range lives {
+		s.launch(l)
+	}
+	if s.options.Follow {
+		s.startFollowing()
+	}
+	return nil
+}
+
+// add starts a target that the server did not have before. It takes the place of
+// narrower ones that it covers.
+func (s *targetSet) add(t event.Target) {
+	l := s.newLife(newTarget(t))
+	l.joined = true
+	l.source.SetAnswered()
+	var narrower []*target
+	for _, n := range s.coveredBy(t) {
+		n.stop()
+		narrower = append(narrower, n.target)
+	}
+	l.note(note{of: l.target, what: joined, narrower: narrower})
+	s.launch(l)
+}
+
+// coveredBy returns the targets whose only object is one of t's.
+func (s *targetSet) coveredBy(t event.Target) []*life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var covered []*life
+	for key, other := range s.present {
+		if key.Resource == t.Resource().GroupResource() && key.Namespace == t.Namespace && key.Name != "" && t.Name == "" {
+			covered = append(covered, other)
+		}
+	}
+	return covered
+}
+
+// launch runs a target until it leaves or is stopped.
+func (s *targetSet) launch(l *life) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	l.cancel, l.ended = cancel, make(chan struct{})
+	s.mu.Lock()
+	s.present[l.key] = l
+	s.mu.Unlock()
+	s.running.Go(func() {
+		defer close(l.ended)
+		defer cancel()
+		err := l.live(ctx, l.source.Run)
+		switch {
+		case err != nil:
+			s.fail(&startError{err})
+		case s.ctx.Err() == nil:
+			s.remove(l)
+		}
+	})
+}
+
+// remove forgets a target that has ended, and looks for others from now on.
+func (s *targetSet) remove(l *life) {
+	s.mu.Lock()
+	delete(s.present, l.key)
+	s.left++
+	s.mu.Unlock()
+	if !l.joined {
+		l.note(note{of: l.target, what: left})
+	}
+	s.startFollowing()
+}
+
+func (s *targetSet) startFollowing() {
+	s.follow.Do(func() { s.running.Go(s.followServer) })
+}
+
+// look compares what is watched with what the server has. Targets that it does
+// not have are not ended: it may be that it does not know yet. They are made to
+// ask it themselves. It reports false if there has to be another look.
+func (s *targetSet) look() bool {
+	s.mu.Lock()
+	left := s.left
+	s.mu.Unlock()
+	found, err := s.options.Resolver.Resolve(s.ctx)
+	if err != nil {
+		return true // the time for another look comes
+	}
+	fresh, ok := s.compare(found, left)
+	for _, t := range fresh {
+		s.add(t)
+	}
+	return ok
+}
+
+// compare returns the targets that are new. What was found before another target
+// left, as the number of those that have left tells, is older than that.
+func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left != s.left {
+		return nil, false
+	}
+	for _, t := range found.Targets {
+		if s.present[t.Key()] == nil {
+			fresh = append(fresh, t)
+		}
+	}
+	for key, l := range s.present {
+		if found.Lacks(key) {
+			l.source.Recheck()
+		}
+	}
+	return fresh, true
+}
