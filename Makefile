@@ -5,12 +5,12 @@ GO ?= go
 # The race detector needs a C compiler; go env knows whether there is one.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := -s -w -X main.release=$(RELEASE)
+LDFLAGS := -s -w -X dwatch/cli.release=$(RELEASE)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo
+HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/program ./testdata/readme
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
 .DEFAULT_GOAL := help
@@ -20,8 +20,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/dwatch
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/dwatch .
+build: ## build bin/dwatch, which needs no shared library
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/dwatch .
 
 bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first time)
 	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/cluster .
@@ -55,7 +55,7 @@ chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-fo
 
 .PHONY: readme
 readme: bin/cluster ## write what dwatch really prints into README.md
-	UPDATE_README=1 $(GO) test -run Readme .
+	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, go mod tidy

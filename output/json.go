@@ -28,7 +28,7 @@ func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		return append(appendEvent(dst, e), '\n'), nil
 	}
 	j.line = appendEvent(j.line[:0], e)
-	return j.dress(dst, j.line, "")
+	return j.format(dst, j.line, "")
 }
 
 func appendEvent(dst []byte, e event.Event) []byte {
@@ -55,11 +55,11 @@ func (j *jsonEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil || !j.Terminal && !j.Color {
 		return append(append(dst, line...), '\n'), err
 	}
-	return j.dress(dst, line, "")
+	return j.format(dst, line, "")
 }
 
-// dress appends a JSON value as the options want it, and a newline.
-func (j *jsonEncoder) dress(dst, value []byte, prefix string) ([]byte, error) {
+// format appends a JSON value as the options want it, and a newline.
+func (j *jsonEncoder) format(dst, value []byte, prefix string) ([]byte, error) {
 	if j.Terminal {
 		j.scratch.Reset()
 		if err := json.Indent(&j.scratch, value, prefix, indent); err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,12 +33,7 @@ func printed(t *testing.T, o Options, events ...event.Event) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range events {
-		if err := p.Print(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := p.Flush(); err != nil {
+	if err := p.Deliver(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -219,35 +216,56 @@ func TestNameIsOneLine(t *testing.T) {
 	}
 }
 
-type failing struct{ calls int }
+type counting struct {
+	calls int
+	err   error
+}
 
-var errFull = errors.New("disk full")
+func (c *counting) Write(p []byte) (int, error) { c.calls++; return len(p), c.err }
 
-func (f *failing) Write(p []byte) (int, error) { f.calls++; return 0, errFull }
-
-// TestWriteError: an error of the writer comes back, at Flush at the latest.
-func TestWriteError(t *testing.T) {
-	w := &failing{}
+// TestWrites: a batch is one write where it is small, and is not held back.
+func TestWrites(t *testing.T) {
+	w := &counting{}
 	p, err := New(w, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	event := event.Event{Type: event.Added, Object: object(t, web)}
-	if err := p.Print(event); err != nil || w.calls > 0 {
-		t.Errorf("%d writes before Flush, error %v", w.calls, err)
+	e := event.Event{Type: event.Added, Object: object(t, web)}
+	for batch := 1; batch < 4; batch++ {
+		if err := p.Deliver(t.Context(), slices.Repeat([]event.Event{e}, batch)); err != nil || w.calls != batch {
+			t.Errorf("%d writes after %d batches, error %v", w.calls, batch, err)
+		}
 	}
-	if err := p.Flush(); !errors.Is(err, errFull) {
-		t.Errorf("Flush: %v", err)
+}
+
+// TestWriteError: an error of the writer comes back, now and later.
+func TestWriteError(t *testing.T) {
+	full := errors.New("disk full")
+	p, err := New(&counting{err: full}, Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := p.Print(event); !errors.Is(err, errFull) {
-		t.Errorf("Print: %v", err)
+	for range 2 {
+		if err := p.Deliver(t.Context(), []event.Event{{Type: event.Added, Object: object(t, web)}}); !errors.Is(err, full) {
+			t.Errorf("Deliver: %v", err)
+		}
+	}
+	if err := p.List(nil); !errors.Is(err, full) {
+		t.Errorf("List: %v", err)
 	}
 }
 
 func TestUnknownFormat(t *testing.T) {
-	_, err := New(nil, Options{Format: "xml"})
 	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, name`
-	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	_, err := New(io.Discard, Options{Format: "xml"})
+	for _, err := range []error{err, CheckFormat("xml")} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, name := range Formats {
+		if err := CheckFormat(name); err != nil {
+			t.Error(err)
+		}
 	}
 }

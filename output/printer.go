@@ -2,6 +2,8 @@ package output
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -40,55 +42,70 @@ var encoders = map[string]func(Options) encoder{
 // Formats are the values that Options.Format takes.
 var Formats = []string{"json", "yaml", "name"}
 
+// CheckFormat says whether Options.Format may be name.
+func CheckFormat(name string) error {
+	if slices.Contains(Formats, name) {
+		return nil
+	}
+	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s",
+		name, strings.Join(Formats, ", "))
+}
+
 // Printer writes events or lists in one format. See the package comment.
 type Printer struct {
 	w       *bufio.Writer
 	encoder encoder
-	buffer  []byte
+	line    []byte // its memory is used again
 }
+
+var _ event.Sink = (*Printer)(nil)
 
 const (
 	bufferSize = 64 << 10
-	// keepBuffer is the largest line buffer that is kept for the next event.
-	keepBuffer = 1 << 20
+	// keepLine is the largest line whose memory is kept for the next event.
+	keepLine = 1 << 20
 )
 
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
-	if o.Format == "" {
-		o.Format = "json"
-	}
-	if !slices.Contains(Formats, o.Format) {
-		return nil, fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s",
-			o.Format, strings.Join(Formats, ", "))
+	o.Format = cmp.Or(o.Format, "json")
+	if err := CheckFormat(o.Format); err != nil {
+		return nil, err
 	}
 	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil
 }
 
-// Print writes one event.
-func (p *Printer) Print(e event.Event) error {
+// Deliver implements event.Sink: it writes batch, and has handed all of it to the
+// writer when it returns. It does not end with its context.
+func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
+	for _, e := range batch {
+		if err := p.print(e); err != nil {
+			return err
+		}
+	}
+	return p.w.Flush()
+}
+
+func (p *Printer) print(e event.Event) error {
 	encode := p.encoder.event
 	if e.Type.IsMark() {
 		encode = p.encoder.mark
 	}
-	line, err := encode(p.buffer[:0], e)
+	line, err := encode(p.line[:0], e)
 	if err != nil {
 		return err
 	}
-	if cap(line) <= keepBuffer {
-		p.buffer = line
+	if cap(line) <= keepLine {
+		p.line = line
 	}
 	_, err = p.w.Write(line)
 	return err
 }
 
-// List writes objects as one document, in their order, and flushes.
+// List writes objects as one document, in their order.
 func (p *Printer) List(objects []event.Object) error {
 	if err := p.encoder.list(p.w, objects); err != nil {
 		return err
 	}
 	return p.w.Flush()
 }
-
-// Flush hands to the reader what has been printed.
-func (p *Printer) Flush() error { return p.w.Flush() }

@@ -11,7 +11,7 @@ import (
 func find() (string, error) {
 	path := os.Getenv("DWATCH_CLUSTER")
 	if path == "" {
-		root, err := root()
+		root, err := Root()
 		if err != nil {
 			return "", err
 		}
@@ -23,9 +23,9 @@ func find() (string, error) {
 	return filepath.Abs(path)
 }
 
-// root goes up from the working directory, which go test sets to the package's
+// Root goes up from the working directory, which go test sets to the package's
 // own, to the one with go.mod.
-func root() (string, error) {
+func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Identity is what is always known of an object: which one it is, and in which
@@ -76,4 +77,15 @@ func (o Object) Open() (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("decode an object: %w", err)
 	}
 	return u, nil
+}
+
+// Newer compares resource versions of one resource (KEP-5504). Where a server
+// makes them of something else than numbers, any other one is newer: the
+// informer delivers in order.
+func Newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return a != b
+	}
+	return order > 0
 }

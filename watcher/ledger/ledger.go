@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
@@ -100,7 +99,7 @@ func isOld(o Observation, known entry) bool {
 	if o.Listed {
 		return o.Object.ResourceVersion == known.resourceVersion
 	}
-	return !Newer(o.Object.ResourceVersion, known.resourceVersion)
+	return !event.Newer(o.Object.ResourceVersion, known.resourceVersion)
 }
 
 func (l *Ledger) observeDeletion(dst []event.Event, o Observation, known entry, reported bool) []event.Event {
@@ -152,17 +151,6 @@ func (l *Ledger) flush(dst []event.Event) []event.Event {
 		l.pending = nil
 	}
 	return dst
-}
-
-// Newer compares resource versions of one resource (KEP-5504). Where a server
-// makes them of something else than numbers, any other one is newer: the
-// informer delivers in order.
-func Newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	if err != nil {
-		return a != b
-	}
-	return order > 0
 }
 
 func keyOf(o event.Object) cache.ObjectName {

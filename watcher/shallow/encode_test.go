@@ -48,7 +48,7 @@ func BenchmarkPrint(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			if err := printer.Print(event.Event{Type: event.Added, Object: object}); err != nil {
+			if err := printer.Deliver(b.Context(), []event.Event{{Type: event.Added, Object: object}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"dwatch/watcher/ledger"
+	"dwatch/watcher/event"
 )
 
 // silence bounds a sync without progress: for a while nothing comes or, for
@@ -35,7 +35,7 @@ func (q *silence) heard(e watch.Event) {
 	if err != nil {
 		return
 	}
-	if version := object.GetResourceVersion(); q.highest != "" && !ledger.Newer(version, q.highest) {
+	if version := object.GetResourceVersion(); q.highest != "" && !event.Newer(version, q.highest) {
 		q.waited = 0
 	} else {
 		q.highest = version

@@ -1,0 +1,96 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"dwatch/watcher/event"
+)
+
+// detailTimeout bounds the questions about one error, or about all that end
+// dwatch.
+const detailTimeout = 2 * time.Second
+
+// deniedError is a denial, with what the server says when it is asked.
+type deniedError struct {
+	error
+	both bool   // neither list nor watch is allowed
+	hint string // what to do, besides getting the right; may be empty
+}
+
+func (e deniedError) Unwrap() error { return e.error }
+
+// Explain is the server's message: it names user, verb, resource and namespace, but only
+// the verb that it met first.
+func (e deniedError) Explain() string {
+	var status apierrors.APIStatus
+	errors.As(e.error, &status)
+	message := status.Status().Message
+	verb := deniedVerb(message)
+	if verb == "" {
+		return message
+	}
+	if e.both {
+		message = strings.Replace(message, " cannot "+verb+" ", " cannot "+strings.Join(verbs[:], " or ")+" ", 1)
+	}
+	message += "; dwatch needs the verbs list and watch, --print-rbac prints a role with them"
+	if e.hint != "" {
+		message += "; " + e.hint
+	}
+	return message
+}
+
+// deniedVerb is the verb in the server's message; empty if it is another one, or
+// not the API server's message.
+func deniedVerb(message string) string {
+	for _, verb := range verbs {
+		if strings.Contains(message, " cannot "+verb+" ") {
+			return verb
+		}
+	}
+	return ""
+}
+
+// Detail finds out more about each denial in err. It blocks for at most two
+// seconds.
+func (r *Rights) Detail(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
+	defer cancel()
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return r.detail(ctx, err)
+	}
+	var errs []error
+	for _, one := range several.Unwrap() {
+		errs = append(errs, r.detail(ctx, one))
+	}
+	return errors.Join(errs...)
+}
+
+// detail finds out more about the denial of a target.
+func (r *Rights) detail(ctx context.Context, err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return err
+	}
+	denied := deniedError{error: err}
+	var of *event.TargetError
+	if ctx.Err() != nil || !errors.As(err, &of) {
+		return denied
+	}
+	n := r.options.need(of.Target)
+	switch deniedVerb(status.Status().Message) {
+	case "list":
+		denied.both = r.lacks(ctx, n, "watch")
+	case "watch":
+		denied.both = r.lacks(ctx, n, "list")
+	}
+	if of.Target.Namespaced() && n.namespace == "" {
+		denied.hint = r.narrower(ctx, n)
+	}
+	return denied
+}

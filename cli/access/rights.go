@@ -1,0 +1,160 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"dwatch/cli/cluster"
+	"dwatch/watcher/event"
+)
+
+// Options says whose and which rights are asked for.
+type Options struct {
+	Selection
+	// Namespaces are those that may be allowed where all are denied, besides that
+	// of the kubeconfig context.
+	Namespaces []string
+	// Several: there are many targets, so that a wildcard is worth asking for first.
+	Several bool
+}
+
+// Rights asks the server what the user may do. Not every server answers that:
+// then nothing is known, and nothing is said. It is used from one goroutine.
+type Rights struct {
+	cluster *cluster.Cluster
+	options Options
+	access  authorization.SelfSubjectAccessReviewInterface
+	self    authentication.SelfSubjectReviewInterface
+	objects metadata.Interface
+
+	// silent: the server does not answer such questions.
+	silent bool
+	// lists has, by namespace, whether the user may list everything there.
+	lists map[string]bool
+	// namespaces are those there may be a right in, the likely ones first, complete
+	// if there are no others; nil before they are needed. guesses is how many have
+	// been asked about.
+	namespaces []string
+	likely     int
+	complete   bool
+	guesses    int
+}
+
+// New does not talk to the server.
+func New(c *cluster.Cluster, o Options) (*Rights, error) {
+	// That the server knows less of these questions is nothing to people.
+	config := rest.CopyConfig(c.Config)
+	config.WarningHandler = rest.NoWarnings{}
+	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
+	access, err := authorization.NewForConfigAndClient(config, c.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	self, err := authentication.NewForConfigAndClient(config, c.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	objects, err := metadata.NewForConfigAndClient(config, c.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return &Rights{
+		cluster: c,
+		options: o,
+		access:  access.SelfSubjectAccessReviews(),
+		self:    self.SelfSubjectReviews(),
+		objects: objects,
+		lists:   map[string]bool{},
+	}, nil
+}
+
+// LacksList reports whether the server says that the user may not list target,
+// and says so in its words. It blocks for at most two seconds.
+func (r *Rights) LacksList(ctx context.Context, target event.Target) (refusal string, lacks bool) {
+	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
+	defer cancel()
+	n := r.options.need(target)
+	if !r.lacksList(ctx, n) {
+		return "", false
+	}
+	user, _ := r.user(ctx) // the sentence does without
+	return n.refusal(user, "list"), true
+}
+
+// may reports whether the user may do verb as n says. It may be called by
+// several goroutines.
+func (r *Rights) may(ctx context.Context, n need, verb string) (bool, error) {
+	attributes := &authorizationv1.ResourceAttributes{
+		Verb:      verb,
+		Group:     n.resource.Group,
+		Version:   n.resource.Version,
+		Resource:  n.resource.Resource,
+		Namespace: n.namespace,
+		Name:      n.name,
+	}
+	if n.fieldSelector != "" {
+		attributes.FieldSelector = &authorizationv1.FieldSelectorAttributes{RawSelector: n.fieldSelector}
+	}
+	if n.labelSelector != "" {
+		attributes.LabelSelector = &authorizationv1.LabelSelectorAttributes{RawSelector: n.labelSelector}
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+	}
+	review, err := r.access.Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, n.resource.GroupResource(), err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// lacks reports whether the server says that the user may not do verb. Once it
+// has not answered, it is not asked again.
+func (r *Rights) lacks(ctx context.Context, n need, verb string) bool {
+	if r.silent {
+		return false
+	}
+	allowed, err := r.may(ctx, n, verb)
+	r.silent = err != nil && !errors.Is(err, context.Canceled)
+	return err == nil && !allowed
+}
+
+// lacksList is lacks for the verb list. Where there are many targets, one
+// question is enough for those who may do everything.
+func (r *Rights) lacksList(ctx context.Context, n need) bool {
+	if r.options.Several && !r.silent {
+		all, asked := r.lists[n.namespace]
+		if !asked {
+			everything := need{namespace: n.namespace}
+			everything.resource.Group, everything.resource.Version, everything.resource.Resource = "*", "*", "*"
+			all = !r.lacks(ctx, everything, "list")
+			r.lists[n.namespace] = all
+		}
+		if all {
+			return false
+		}
+	}
+	return r.lacks(ctx, n, "list")
+}
+
+// user returns what the server calls the user.
+func (r *Rights) user(ctx context.Context) (string, error) {
+	review, err := r.self.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	if review.Status.UserInfo.Username == "" {
+		return "", errors.New("there is no name in its answer")
+	}
+	return review.Status.UserInfo.Username, nil
+}

@@ -1,0 +1,118 @@
+package access
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// rbacObjects returns what grants needs to subject: a role and its binding for
+// each namespace, after those for the cluster. The same needs give the same
+// objects, in whatever order they come.
+func rbacObjects(needs []need, subject rbacv1.Subject) []any {
+	byNamespace := map[string][]need{}
+	for _, n := range needs {
+		byNamespace[n.namespace] = append(byNamespace[n.namespace], n)
+	}
+	var objects []any
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		rules := rulesFor(byNamespace[namespace])
+		meta := metav1.ObjectMeta{Name: roleName(rules, subject), Namespace: namespace}
+		objects = append(objects, roleAndBinding(meta, rules, subject)...)
+	}
+	return objects
+}
+
+func roleAndBinding(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subject rbacv1.Subject) []any {
+	typeMeta := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	ref := func(kind string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name}
+	}
+	subjects := []rbacv1.Subject{subject}
+	if meta.Namespace == "" {
+		return []any{
+			rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: rules},
+			rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
+		}
+	}
+	return []any{
+		rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: rules},
+		rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, RoleRef: ref("Role"), Subjects: subjects},
+	}
+}
+
+// rulesFor returns the rules for needs of one namespace. A rule allows all its
+// resources in all its groups under all its names: only resources of one group
+// with the same names may share one.
+func rulesFor(needs []need) []rbacv1.PolicyRule {
+	rules := map[string]*rbacv1.PolicyRule{}
+	for resource, names := range namesByResource(needs) {
+		key := fmt.Sprintf("%q %q", resource.Group, names)
+		if rules[key] == nil {
+			rules[key] = &rbacv1.PolicyRule{APIGroups: []string{resource.Group}, ResourceNames: names, Verbs: verbs[:]}
+		}
+		rules[key].Resources = append(rules[key].Resources, resource.Resource)
+	}
+	var sorted []rbacv1.PolicyRule
+	for _, rule := range rules {
+		slices.Sort(rule.Resources)
+		sorted = append(sorted, *rule)
+	}
+	slices.SortFunc(sorted, func(a, b rbacv1.PolicyRule) int {
+		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Resources, b.Resources))
+	})
+	return sorted
+}
+
+// namesByResource returns the sorted names that are needed of each resource; nil
+// means all.
+func namesByResource(needs []need) map[schema.GroupResource][]string {
+	names := map[schema.GroupResource][]string{}
+	for _, n := range needs {
+		resource := n.resource.GroupResource()
+		known, seen := names[resource]
+		switch {
+		case n.name == "" || seen && known == nil:
+			names[resource] = nil
+		case !slices.Contains(known, n.name):
+			names[resource] = slices.Sorted(slices.Values(append(known, n.name)))
+		}
+	}
+	return names
+}
+
+// maxReadable is how much of a role's name says what it is for.
+const maxReadable = 40
+
+// roleName names what it allows, for people, and ends in a hash: what is applied
+// for other arguments or for another user does not replace this.
+func roleName(rules []rbacv1.PolicyRule, subject rbacv1.Subject) string {
+	var resources []string
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			name := schema.GroupResource{Group: rule.APIGroups[0], Resource: resource}.String()
+			if !slices.Contains(resources, name) {
+				resources = append(resources, name)
+			}
+		}
+	}
+	readable := strings.Join(resources, "-")
+	if len(readable) > maxReadable {
+		readable = strings.TrimRight(readable[:maxReadable], "-.")
+	}
+	content, err := json.Marshal([]any{rules, subject})
+	if err != nil {
+		panic(err) // strings in structs
+	}
+	return fmt.Sprintf("dwatch-%s-%x", readable, sha256.Sum256(content))[:len("dwatch--")+len(readable)+8]
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"dwatch/cli/fail"
+)
+
+const (
+	// dialTimeout bounds how long an address that does not answer is tried.
+	dialTimeout = 5 * time.Second
+	// askTimeout bounds the first questions to the server.
+	askTimeout = 15 * time.Second
+)
+
+// Cluster is the way to one API server.
+type Cluster struct {
+	// Host may be shown: it is the server's address without what may be secret.
+	Host string
+	// Namespace is that of the kubeconfig context.
+	Namespace string
+	// RequestTimeout is --request-timeout; 0 means none was given. It bounds
+	// questions, never a watch.
+	RequestTimeout time.Duration
+	// Config and HTTP have no timeout.
+	Config *rest.Config
+	HTTP   *http.Client
+}
+
+// Connect reads the configuration. It does not talk to the server, whose warnings
+// will go to warnings.
+func (f *Flags) Connect(warnings rest.WarningHandler) (*Cluster, error) {
+	if timeout, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil || timeout < 0 {
+		return nil, fail.Usage(fmt.Errorf("invalid --request-timeout %q: it takes seconds, or a number with a unit such as 1s, 2m or 3h", f.overrides.Timeout))
+	}
+	loader := f.Loader()
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fail.Usage(f.configError(loader, err))
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fail.Usage(f.configError(loader, err))
+	}
+	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
+		// The error would quote all of the address, and there may be a password in it.
+		return nil, fail.Usage(fmt.Errorf("invalid server address %q: it takes a URL or HOST:PORT", fail.HostOf(config.Host)))
+	}
+	result := &Cluster{Host: fail.HostOf(config.Host), Namespace: namespace, RequestTimeout: config.Timeout}
+	// The HTTP client's timeout would cut every watch; the client's own rate
+	// limit would only slow the start down: the server has its own.
+	config.Timeout = 0
+	config.QPS = -1
+	config.UserAgent = f.UserAgent
+	config.WarningHandler = warnings
+	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	result.Config = config
+	if result.HTTP, err = rest.HTTPClientFor(config); err != nil {
+		return nil, fail.Usage(f.configError(loader, err))
+	}
+	return result, nil
+}
+
+// Discovery returns a client that asks the server what it serves.
+func (c *Cluster) Discovery() (*discovery.DiscoveryClient, error) {
+	return discovery.NewDiscoveryClientForConfigAndClient(c.Config, c.HTTP)
+}
+
+// Ask bounds questions to the server.
+func (c *Cluster) Ask(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout := askTimeout
+	if c.RequestTimeout > 0 {
+		timeout = c.RequestTimeout
+	}
+	return context.WithTimeout(ctx, timeout)
+}
+
+// WithoutImpersonation is c without --as, and who that names; empty without it:
+// who prepares the rights of a user need not have the right to be that user.
+func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
+	oneself := *c
+	oneself.Config = rest.CopyConfig(c.Config)
+	oneself.Config.Impersonate = rest.ImpersonationConfig{}
+	if oneself.HTTP, err = rest.HTTPClientFor(oneself.Config); err != nil {
+		return nil, "", fmt.Errorf("client: %w", err)
+	}
+	return &oneself, c.Config.Impersonate.UserName, nil
+}
+
+// Identity returns what tells the cluster from all others, as the field does:
+// the UID of the namespace kube-system. It is empty where the user may not see
+// that.
+func (c *Cluster) Identity(ctx context.Context) (string, error) {
+	d, err := c.Discovery()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := c.Ask(ctx)
+	defer cancel()
+	text, err := d.RESTClient().Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).DoRaw(ctx)
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	var ns unstructured.Unstructured
+	if err == nil {
+		err = ns.UnmarshalJSON(text)
+	}
+	return string(ns.GetUID()), err
+}

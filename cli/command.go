@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/complete"
+	"dwatch/cli/fail"
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+// PluginName is the name under which kubectl finds dwatch as "kubectl dwatch".
+const PluginName = "kubectl-dwatch"
+
+const examples = `  # What changes among the deployments of a namespace, one JSON object a line
+  %[1]s -r deployments -n default
+
+  # Short names, several resources in one stream, all namespaces
+  %[1]s po,deploy,sts -A
+
+  # One object, from a custom resource
+  %[1]s crontabs/my-cron
+
+  # The names of what is deleted
+  %[1]s -r crontabs.stable.example.com -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
+
+  # Only what happens from now on, and only additions and deletions
+  %[1]s pods -l app=web --watch-only --types added,deleted
+
+  # Everything that happens in a namespace, and what happens to the watch itself
+  %[1]s '*' --exclude events -n web --marks
+
+  # After a restart only what is different from what was printed
+  %[1]s deployments --state deployments.state
+
+  # What is there, as one List, and end
+  %[1]s cm,secrets -n kube-system --list -o yaml
+
+  # The role with which a service account may watch deployments
+  %[1]s deploy -n web --print-rbac --as system:serviceaccount:ops:watcher | kubectl apply -f -`
+
+const long = `Watch any resource of a Kubernetes cluster and print each change.
+
+Every line is one event: {"type":"ADDED","object":{...}}, then MODIFIED and
+DELETED. What exists at the start comes first, as ADDED with "initial":true.
+Lost connections are resumed; %[1]s ends only when it is told to.
+
+Name resources as with kubectl: pods, po, pod, deployments.apps,
+deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category
+such as all. Custom resources work like the built-in ones.`
+
+// usageTemplate is cobra's with the examples first: they are what people read.
+const usageTemplate = `{{if .HasExample}}Examples:
+{{.Example}}
+
+{{end}}Usage:
+  {{.UseLine}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}
+`
+
+// newCommand returns the command line, as the program is called: dwatch, or
+// "kubectl dwatch" as a plugin.
+func newCommand(name string, s Streams) *cobra.Command {
+	display := "dwatch"
+	if name == PluginName || name == complete.PluginName {
+		display = "kubectl dwatch"
+	}
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags]",
+		Annotations:           map[string]string{cobra.CommandDisplayNameAnnotation: display},
+		Short:                 "Watch any Kubernetes resource",
+		Long:                  fmt.Sprintf(long, display),
+		Example:               fmt.Sprintf(examples, display),
+		Version:               version(),
+		Args:                  cobra.ArbitraryArgs,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd.Context(), o, args, s)
+		},
+	}
+	cmd.SetOut(s.Out)
+	cmd.SetErr(s.Err)
+	cmd.SetUsageTemplate(usageTemplate)
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fail.Usage(fmt.Errorf("%w; see '%s --help'", oneLine(err), display))
+	})
+	o.addFlags(cmd.Flags())
+	complete.Add(cmd, complete.Options{Connection: &o.connection, Targets: o.targets})
+	return cmd
+}
+
+// targets are what arguments would watch, with the flags given so far.
+func (o *options) targets(ctx context.Context, c *cluster.Cluster, m *mapper.Mapper, arguments []mapper.Argument) ([]event.Target, error) {
+	namespaces, err := parseNamespaces(o.namespaces)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{arguments: arguments, namespaces: namespaces, allNamespaces: o.allNamespaces}
+	plan, err := newPlanner(r, c, m).plan(ctx, func(error) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	return plan.targets, nil
+}
+
+// oneLine keeps the first line of an error: pflag's may go on with usage.
+func oneLine(err error) error {
+	first, _, more := strings.Cut(err.Error(), "\n")
+	if !more {
+		return err
+	}
+	return errors.New(first)
+}

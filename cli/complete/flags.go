@@ -1,0 +1,103 @@
+package complete
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"dwatch/cli/fail"
+	"dwatch/output"
+	"dwatch/watcher/event"
+)
+
+// completer completes one command line. Its methods that are completion
+// functions ask nobody, but for those of server.go.
+type completer struct{ Options }
+
+// flags returns how the value of a flag is completed, for all flags of which
+// something is known. Of the others, nothing is offered.
+func (c *completer) flags() map[string]cobra.CompletionFunc {
+	return map[string]cobra.CompletionFunc{
+		"output":                fixed(output.Formats...),
+		"color":                 fixed("auto", "always", "never"),
+		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
+		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
+		"timeout":               fixed("30s", "5m", "1h"),
+		"resource":              c.resource,
+		"exclude":               c.resource,
+		"namespace":             c.namespace,
+		"context":               c.kubeconfig(contexts),
+		"cluster":               c.kubeconfig(clusters),
+		"user":                  c.kubeconfig(users),
+		"state":                 files,
+		"kubeconfig":            files,
+		"cache-dir":             files,
+		"certificate-authority": files,
+		"client-certificate":    files,
+		"client-key":            files,
+	}
+}
+
+// fixed completes one of words.
+func fixed(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return reply(choose("", typed, nil, words))
+	}
+}
+
+// fixedList completes a list of words, which are written in lower case.
+func fixedList(words ...string) cobra.CompletionFunc {
+	for i, w := range words {
+		words[i] = strings.ToLower(w)
+	}
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return reply(chooseItem(typed, nil, words))
+	}
+}
+
+// files leaves it to the shell.
+func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// kubeconfig completes a name that the kubeconfig has. It reads the files, and
+// does not talk to a server.
+func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		config, err := c.Connection.Loader().RawConfig()
+		if err != nil {
+			return reply(nil)
+		}
+		return reply(choose("", typed, nil, names(&config)))
+	}
+}
+
+func contexts(config *api.Config) []cobra.Completion {
+	var choices []cobra.Completion
+	for name, c := range config.Contexts {
+		namespace := c.Namespace
+		if namespace == "" {
+			namespace = "default"
+		}
+		choices = append(choices, choice(name, "namespace "+namespace+" of "+c.Cluster))
+	}
+	return slices.Sorted(slices.Values(choices))
+}
+
+func clusters(config *api.Config) []cobra.Completion {
+	var choices []cobra.Completion
+	for name, c := range config.Clusters {
+		choices = append(choices, choice(name, fail.HostOf(c.Server)))
+	}
+	return slices.Sorted(slices.Values(choices))
+}
+
+func users(config *api.Config) []cobra.Completion {
+	var choices []cobra.Completion
+	for name := range config.AuthInfos {
+		choices = append(choices, choice(name, ""))
+	}
+	return slices.Sorted(slices.Values(choices))
+}

@@ -1,0 +1,135 @@
+package complete
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/fail"
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+// PluginName is the name under which kubectl asks dwatch to complete the
+// words after "kubectl dwatch".
+const PluginName = "kubectl_complete-dwatch"
+
+const long = `Print the completion script of %[1]s for a shell.
+
+With it, TAB completes flags and their values, resource types, namespaces and the
+names of objects. What the server has to say, it has to say within two seconds.`
+
+const examples = `  # bash, with its package bash-completion: for this shell, for all shells to come
+  source <(%[1]s completion bash)
+  %[1]s completion bash > ~/.local/share/bash-completion/completions/dwatch
+
+  # zsh
+  source <(%[1]s completion zsh)
+  %[1]s completion zsh > "${fpath[1]}/_dwatch"
+
+  # fish
+  %[1]s completion fish | source
+  %[1]s completion fish > ~/.config/fish/completions/dwatch.fish
+
+  # PowerShell: for all shells to come, put this line into $PROFILE
+  %[1]s completion powershell | Out-String | Invoke-Expression
+
+  # "kubectl dwatch" completes with kubectl's own script, if it finds the program under this name
+  ln -s "$(command -v %[2]s)" ~/.local/bin/` + PluginName
+
+// scripts writes the completion script of each shell.
+var scripts = map[string]func(*cobra.Command, io.Writer) error{
+	"bash":       bashScript,
+	"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
+	"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+	"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
+}
+
+// bashScript is cobra's without its quoting, which puts a backslash before each
+// comma, so that nothing fits a list any more. What dwatch offers needs none: see
+// isPlain.
+func bashScript(root *cobra.Command, w io.Writer) error {
+	var script bytes.Buffer
+	if err := root.GenBashCompletionV2(&script, true); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.ReplaceAll(script.Bytes(), []byte("%q"), []byte("%s")))
+	return err
+}
+
+// Shells are those with a script.
+var Shells = []string{"bash", "zsh", "fish", "powershell"}
+
+// Options is what completion needs to know of the command that it completes.
+type Options struct {
+	Connection *cluster.Flags
+	// Targets returns what arguments without a name, with the flags given so far,
+	// would watch.
+	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
+}
+
+// Add makes cmd complete itself: by a command that prints the scripts, and by
+// answers to them.
+func Add(cmd *cobra.Command, o Options) {
+	c := &completer{o}
+	cmd.AddCommand(scriptCommand(cmd.DisplayName()))
+	cmd.SetHelpCommand(helpCommand())
+	cmd.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = c.arguments
+	for flag, complete := range c.flags() {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err) // a flag of that name does not exist
+		}
+	}
+}
+
+// scriptCommand prints the scripts. Its name hides no resource: that is what
+// -r is for.
+func scriptCommand(display string) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "completion " + strings.Join(Shells, "|"),
+		Short:                 "Print the completion script of a shell: " + strings.Join(Shells, ", "),
+		Long:                  fmt.Sprintf(long, display),
+		Example:               fmt.Sprintf(examples, display, strings.ReplaceAll(display, " ", "-")),
+		ValidArgs:             Shells,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(Shells, args[0]) {
+				return fail.Usage(fmt.Errorf("say for which shell: %s; a resource of that name is watched with -r completion", strings.Join(Shells, ", ")))
+			}
+			return scripts[args[0]](cmd.Root(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// helpCommand stands for --help. Its name, too, hides no resource.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                   "help [COMMAND]",
+		Short:                 "Print help, as --help does",
+		Hidden:                true,
+		DisableFlagsInUseLine: true,
+		ValidArgs:             []string{"completion"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; a resource of that name is watched with -r help",
+					strings.Join(args, " "), cmd.Root().DisplayName()))
+			}
+			topic.InitDefaultHelpFlag()
+			topic.InitDefaultVersionFlag()
+			return topic.Help()
+		},
+	}
+}
+
+// IsAsked tells whether args are a shell's, and not a person's.
+func IsAsked(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}

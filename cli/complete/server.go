@@ -1,0 +1,133 @@
+package complete
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"dwatch/cli/cluster"
+	"dwatch/mapper"
+)
+
+// deadline is how long somebody waits for TAB.
+const deadline = 2 * time.Second
+
+// arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
+func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	pairs := strings.Contains(strings.Join(args, " "), "/")
+	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
+		if len(args) > 0 && !pairs {
+			given, err := mapper.ParseArguments(nil, args)
+			if err != nil {
+				return nil
+			}
+			types, _ := mapper.ParseArguments(nil, args[:1])
+			return choose("", typed, nil, s.names(ctx, types, given, typed))
+		}
+		head, item := lastItem(typed)
+		return s.item(ctx, given(cmd, head, args), head, item, pairs || strings.Contains(head, "/"))
+	}))
+}
+
+// resource completes a value of --resource: a list of TYPE and TYPE/NAME.
+func (c *completer) resource(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	head, item := lastItem(typed)
+	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
+		return s.item(ctx, given(cmd, head, args), head, item, false)
+	}))
+}
+
+// namespace completes a value of --namespace, a list.
+func (c *completer) namespace(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	_, item := lastItem(typed)
+	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
+		given, err := cmd.Flags().GetStringSlice("namespace")
+		if err != nil {
+			panic(err) // it is a flag of another kind
+		}
+		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+		return chooseItem(typed, given, s.list(ctx, namespaces, "", item))
+	}))
+}
+
+// given returns what the command line names so far, if that makes sense. head
+// is the part of the word being typed that is complete.
+func given(cmd *cobra.Command, head string, args []string) []mapper.Argument {
+	resources, err := cmd.Flags().GetStringArray("resource")
+	if err != nil {
+		panic(err) // it is a flag of another kind
+	}
+	if list := strings.TrimSuffix(head, ","); list != "" {
+		resources = append(slices.Clone(resources), list)
+	}
+	given, err := mapper.ParseArguments(resources, args)
+	if err != nil {
+		return nil
+	}
+	return given
+}
+
+// server is where the command line leads to.
+type server struct {
+	Options
+	cluster *cluster.Cluster
+	mapper  *mapper.Mapper
+	objects metadata.Interface
+	cut     *atomic.Bool // there are more names than were looked at
+}
+
+// ask returns what question finds at the server, or nothing if there is none or
+// it does not answer in time.
+func (c *completer) ask(ctx context.Context, question func(context.Context, server) []cobra.Completion) []cobra.Completion {
+	return within(ctx, deadline, func(ctx context.Context) []cobra.Completion {
+		s, err := c.connect()
+		if err != nil {
+			return nil
+		}
+		choices := question(ctx, s)
+		if s.cut.Load() {
+			choices = cobra.AppendActiveHelp(choices, "there are more names than these")
+		}
+		return choices
+	})
+}
+
+func (c *completer) connect() (server, error) {
+	cluster, err := c.Connection.Connect(rest.NoWarnings{})
+	if err != nil {
+		return server{}, err
+	}
+	d, err := cluster.Discovery()
+	if err != nil {
+		return server{}, err
+	}
+	objects, err := metadata.NewForConfigAndClient(cluster.Config, cluster.HTTP)
+	if err != nil {
+		return server{}, err
+	}
+	return server{c.Options, cluster, mapper.New(d), objects, new(atomic.Bool)}, nil
+}
+
+// within returns what find finds, or nothing when timeout has passed. It does
+// not wait for a find that goes on after the end of its context, against the
+// rule of the house: a program that gets credentials does not know of contexts,
+// and dwatch ends with this answer.
+func within(ctx context.Context, timeout time.Duration, find func(context.Context) []cobra.Completion) []cobra.Completion {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	found := make(chan []cobra.Completion, 1)
+	go func() { found <- find(ctx) }()
+	select {
+	case choices := <-found:
+		return choices
+	case <-ctx.Done():
+		return nil
+	}
+}

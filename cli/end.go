@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"dwatch/cli/fail"
+)
+
+// errInterrupted: half a List would look like a whole one, and no List at all
+// like a success, if the exit code did not tell.
+var errInterrupted = errors.New("interrupted before the output was complete: nothing was printed")
+
+// errTimeout is the end that --timeout asks for. It is an error only for what
+// was not done by then.
+var errTimeout = errors.New("--timeout passed before the server had answered: nothing was printed")
+
+// ended is what err means once ctx, the one that signals and the reader of the
+// output end, may have ended. After that any error is only how some request
+// noticed it (a credential plugin, for one, dies of the same Ctrl-C), except
+// one of the output itself or of the state: that loses what was received.
+func ended(ctx context.Context, err error, list bool) error {
+	var lost writeError
+	var forgotten stateError
+	switch {
+	case ctx.Err() == nil, err == nil, errors.As(err, &lost), errors.As(err, &forgotten):
+		return err
+	case errors.Is(context.Cause(ctx), errReaderGone):
+		return errReaderGone
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return errTimeout
+	case list:
+		return errInterrupted
+	default:
+		return nil
+	}
+}
+
+// sayEnd says on stderr what dwatch ends with, and returns the exit code.
+func sayEnd(stderr io.Writer, err error) int {
+	if err == nil || isReaderGone(err) {
+		return fail.ExitOK
+	}
+	for _, line := range fail.Explain(err) {
+		fmt.Fprintln(stderr, "error: "+line)
+	}
+	return fail.ExitCode(err)
+}

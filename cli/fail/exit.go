@@ -1,0 +1,46 @@
+package fail
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"dwatch/mapper"
+)
+
+// Exit codes. They are part of the command line's contract.
+const (
+	ExitOK     = 0 // ended as asked
+	ExitFailed = 1 // could not go on
+	ExitUsage  = 2 // wrong usage
+)
+
+// usageError is a mistake in the command line or in the kubeconfig.
+type usageError struct{ error }
+
+// Usage marks err as a mistake in the command line or in the kubeconfig.
+func Usage(err error) error { return usageError{err} }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// ExitCode is the code that err ends dwatch with.
+func ExitCode(err error) int {
+	var usage usageError
+	var unknown *mapper.UnknownError
+	var unwatchable *mapper.UnwatchableError
+	var asked serverError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage), errors.As(err, &unknown), errors.As(err, &unwatchable):
+		return ExitUsage
+	case errors.As(err, &asked):
+		// What dwatch asks first depends on nothing that was typed but the address.
+		return ExitFailed
+	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+		// The server does not know a field of the selector, or a name's form.
+		return ExitUsage
+	default:
+		return ExitFailed
+	}
+}

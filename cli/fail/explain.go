@@ -1,0 +1,162 @@
+package fail
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"dwatch/mapper"
+	"dwatch/output"
+)
+
+// longest is how many characters of an error are worth reading: what comes
+// after them is a web page that something else than Kubernetes answered with.
+const longest = 700
+
+// Explain says err in one line, or in one line for each of several errors. One
+// cause may meet many targets: each line comes once.
+func Explain(err error) []string {
+	var kept []string
+	for _, line := range explain(err) {
+		if !slices.Contains(kept, line) {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}
+
+func explain(err error) []string {
+	// Only what errors.Join made: one error may well have two causes.
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines []string
+		for _, one := range several.Unwrap() {
+			lines = append(lines, explain(one)...)
+		}
+		return lines
+	}
+	return []string{inLine(explainOne(err))}
+}
+
+// inLine makes a text fit for one line that can be read.
+func inLine(text string) string {
+	line := []rune(output.Line(strings.Join(strings.Fields(text), " ")))
+	if len(line) > longest {
+		return string(line[:longest]) + "..."
+	}
+	return string(line)
+}
+
+// Loss says why a connection that has worked is lost. What Explain says
+// to do about it would be out of place: nothing that was typed is wrong.
+func Loss(err error) string {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		reason := failed.Err
+		var op *net.OpError
+		if errors.As(reason, &op) {
+			reason = op.Err // it names the address once more
+		}
+		return inLine(fmt.Sprintf("%s: %v", HostOf(failed.URL), reason))
+	}
+	var api apierrors.APIStatus
+	if errors.As(err, &api) && api.Status().Details != nil {
+		for _, cause := range api.Status().Details.Causes {
+			if cause.Type == "ClientWatchDecoding" { // client-go's word for a connection that broke
+				return inLine(strings.TrimPrefix(cause.Message, "unable to decode an event from the watch stream: "))
+			}
+		}
+	}
+	return strings.Join(Explain(err), "; ")
+}
+
+// explainOne adds what to do to what happened.
+func explainOne(err error) string {
+	var failed *url.Error
+	var unknown *mapper.UnknownError
+	var unwatchable *mapper.UnwatchableError
+	var asked serverError
+	var own interface {
+		error
+		Explain() string
+	}
+	switch {
+	case errors.As(err, &unknown):
+		if unknown.Verb {
+			return fmt.Sprintf("%v: dwatch has no verbs, leave out %q", unknown, unknown.Name)
+		}
+		return unknown.Error()
+	case errors.As(err, &unwatchable):
+		return unwatchable.Error()
+	case errors.As(err, &failed):
+		host := HostOf(failed.URL)
+		if errors.As(err, &asked) {
+			host = asked.Host // not where something else has led to
+		}
+		return explainConnection(host, failed)
+	case apierrors.IsUnauthorized(err):
+		return "You must be logged in to the server (Unauthorized): log in again, or check the user in the kubeconfig or --token"
+	case errors.As(err, &own):
+		return own.Explain()
+	default:
+		return err.Error()
+	}
+}
+
+// explainConnection explains, in kubectl's words, an error that came before any
+// answer of the server.
+func explainConnection(host string, failed *url.Error) string {
+	if reason, ok := strings.CutPrefix(failed.Err.Error(), "getting credentials: "); ok {
+		// client-go tells three paragraphs about plugins that are not there.
+		reason, _, _ = strings.Cut(reason, "\n")
+		return fmt.Sprintf("no credentials for the server %s: %s; check the plugin of the user in the kubeconfig", host, reason)
+	}
+	var authority x509.UnknownAuthorityError
+	var otherName x509.HostnameError
+	var record tls.RecordHeaderError
+	var lookup *net.DNSError
+	switch {
+	case isRefused(failed):
+		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
+	case errors.As(failed, &authority):
+		return unable(host, failed.Err, "give its authority with --certificate-authority")
+	case errors.As(failed, &otherName):
+		return unable(host, failed.Err, "--tls-server-name says which name to expect")
+	case errors.As(failed, &record), errors.Is(failed, http.ErrSchemeMismatch):
+		return unable(host, errors.New("it does not speak TLS"), "is it an http:// address?")
+	case strings.Contains(failed.Err.Error(), "invalid header field value"):
+		return unable(host, failed.Err, "--token, --as and their like take one line")
+	case failed.Timeout():
+		return unable(host, fmt.Errorf("no answer in time (%w)", failed.Err), "check the address and the network")
+	case errors.As(failed, &lookup):
+		return unable(host, errors.New(lookup.Err), "check the address and the network")
+	default:
+		return unable(host, failed.Err, "check the server's address")
+	}
+}
+
+// isRefused: by the server itself, not by a proxy on the way to it.
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Op != "proxyconnect"
+}
+
+func unable(host string, why error, what string) string {
+	return fmt.Sprintf("Unable to connect to the server %s: %v; %s", host, why, what)
+}
+
+// HostOf is what may be shown of a server's address: it may hold a password.
+func HostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address[strings.LastIndex(address, "@")+1:]
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dwatch/testdata/bed"
+)
+
+// room is a package, or several that are alike, and what it may import of ours.
+type room struct {
+	what    string
+	imports []string
+}
+
+// house has every room. Imports run one way: from what decides to what serves.
+var house = map[string]room{
+	".":               {"main starts the program, and that is all", []string{"cli"}},
+	"cli":             {"it composes everything", []string{"*"}},
+	"cli/cluster":     {"it leads to a server, whatever that is asked", []string{"cli/fail"}},
+	"cli/access":      {"it knows rights, not how they are reported", []string{"watcher/event", "cli/fail", "cli/cluster"}},
+	"cli/report":      {"it says what the events mean, and asks nobody but through what it is given", []string{"watcher/event", "cli/access", "cli/fail", "output"}},
+	"cli/complete":    {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},
+	"cli/plan":        {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "mapper"}},
+	"cli/fail":        {"it explains the errors of the rooms below; one of a room beside it explains itself", []string{"mapper", "output"}},
+	"mapper":          {"it turns names into resources, for whatever purpose", []string{"watcher/event"}},
+	"output":          {"it turns events into bytes, wherever they come from", []string{"watcher/event"}},
+	"watcher":         {"it makes events, and does not know who takes them", []string{"watcher/event", "watcher/source", "watcher/ledger", "watcher/shallow"}},
+	"watcher/source":  {"it is one target's connection, and does not know what was reported", []string{"watcher/event", "watcher/shallow"}},
+	"watcher/ledger":  {"it knows what was reported, and not from where it came", []string{"watcher/event"}},
+	"watcher/shallow": {"it decodes, and does not know what for", []string{"watcher/event"}},
+	"watcher/resume":  {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
+	"watcher/filter":  {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
+	"watcher/event":   {"everything may import it, so it imports nothing", nil},
+}
+
+// complaints says what is wrong with what each package imports of ours.
+func complaints(imported map[string][]string) []string {
+	var wrong []string
+	for importer, imports := range imported {
+		r, known := house[importer]
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("%s is no room of the house: say there what it may import, and why", importer))
+			continue
+		}
+		for _, i := range imports {
+			if all := slices.Contains(r.imports, "*") && i != "."; !all && !slices.Contains(r.imports, i) {
+				may := cmp.Or(strings.Join(r.imports, ", "), "nothing")
+				wrong = append(wrong, fmt.Sprintf("%s may not import %s: %s (it may import: %s)", importer, i, r.what, may))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// TestImports: the packages import each other as house says, on each platform.
+// What only tests import does not count.
+func TestImports(t *testing.T) {
+	imported, err := importsOfOurs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(imported["cli"]) == 0 {
+		t.Errorf("nothing is found: %v", imported)
+	}
+	for _, complaint := range complaints(imported) {
+		t.Error(complaint)
+	}
+}
+
+// TestComplaints: an arrow that is turned round is found, and so is a room that
+// nobody described.
+func TestComplaints(t *testing.T) {
+	for room, rule := range house {
+		for _, i := range rule.imports {
+			if turned := complaints(map[string][]string{i: {room}}); i != "*" && len(turned) == 0 {
+				t.Errorf("%s may import %s, and %[2]s may import %[1]s", room, i)
+			}
+		}
+	}
+	got := complaints(map[string][]string{"cli/report": {"output", "mapper"}, "util": nil})
+	want := []string{
+		"cli/report may not import mapper: it says what the events mean, and asks nobody but through what it is given (it may import: watcher/event, cli/access, cli/fail, output)",
+		"util is no room of the house: say there what it may import, and why",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// importsOfOurs returns what each package of the module imports of others in it.
+// Nothing in a directory called testdata is part of the program.
+func importsOfOurs() (map[string][]string, error) {
+	root, err := bed.Root()
+	if err != nil {
+		return nil, err
+	}
+	imported := map[string][]string{}
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != root && (name == "testdata" || strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		importer := filepath.ToSlash(folder)
+		found, err := importsOf(file)
+		imported[importer] = append(imported[importer], found...)
+		return err
+	})
+	for importer, imports := range imported {
+		imported[importer] = slices.Compact(slices.Sorted(slices.Values(imports)))
+	}
+	return imported, err
+}
+
+func importsOf(file string) ([]string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var ours []string
+	for _, spec := range parsed.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if inside, ok := strings.CutPrefix(name+"/", "dwatch/"); ok {
+			ours = append(ours, path.Clean(inside))
+		}
+	}
+	return ours, nil
+}

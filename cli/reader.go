@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// errReaderGone ends dwatch when nobody reads its output any more. A write
+// would only find out at the next event, which may be hours away.
+var errReaderGone = errors.New("the reader closed the pipe")
+
+// isReaderGone: for "dwatch ... | head" this is a good end. A broken pipe of
+// another file than the output, such as a connection to the server, is not.
+func isReaderGone(err error) bool {
+	var failed writeError
+	return errors.Is(err, errReaderGone) || errors.As(err, &failed) && isBrokenPipe(failed)
+}
+
+// stdout is an output whose errors can be told from those of everything else.
+type stdout struct{ file *os.File }
+
+func (s stdout) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	if err != nil {
+		return n, writeError{err}
+	}
+	return n, nil
+}
+
+// writeError is an error of the output.
+type writeError struct{ error }
+
+func (e writeError) Unwrap() error { return e.error }
+
+// Error leaves out the name that Go gives to the file: it has another one.
+func (e writeError) Error() string {
+	cause := e.error
+	var path *fs.PathError
+	if errors.As(cause, &path) {
+		cause = path.Err
+	}
+	return fmt.Sprintf("write to stdout: %v", cause)
+}
+
+// untilReaderGone returns a context that ends when the reader of out closes it.
+// stop ends the watching of out, and returns when that has ended.
+func untilReaderGone(ctx context.Context, out *os.File) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	wait := watchReader(out, func() { cancel(errReaderGone) })
+	return ctx, func() {
+		cancel(nil)
+		wait()
+	}
+}

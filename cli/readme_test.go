@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/complete"
+	"dwatch/testdata/readme"
+)
+
+var flagTable = regexp.MustCompile(`(?m)^\| Flag \| Meaning \|\n(?:\|.*\n)*`)
+
+// TestReadmeFlags: the table has each flag, and each connection flag that the
+// text after it names exists.
+func TestReadmeFlags(t *testing.T) {
+	text := readme.Read(t, "README.md")
+	old := flagTable.FindString(text)
+	if old == "" {
+		t.Fatal("README.md has no table of flags")
+	}
+	cmd := newCommand("dwatch", Streams{Err: io.Discard})
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	connection := connectionFlags()
+	fresh := "| Flag | Meaning |\n|---|---|\n"
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && connection.Lookup(f.Name) == nil {
+			fresh += flagRow(f)
+		}
+	})
+	readme.Update(t, old, fresh)
+
+	_, rest, _ := strings.Cut(text, old)
+	paragraph, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
+	for _, name := range regexp.MustCompile("`--([a-z-]+)`").FindAllStringSubmatch(paragraph, -1) {
+		if connection.Lookup(name[1]) == nil {
+			t.Errorf("there is no connection flag --%s", name[1])
+		}
+	}
+}
+
+func connectionFlags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(cluster.Flags).AddFlags(f)
+	return f
+}
+
+func flagRow(f *pflag.Flag) string {
+	value, usage := pflag.UnquoteUsage(f)
+	flag := "--" + f.Name
+	if f.Shorthand != "" {
+		flag = "-" + f.Shorthand + ", " + flag
+	}
+	if value == strings.ToUpper(value) && value != "" {
+		flag += " " + value
+	}
+	if f.DefValue != "" && f.Value.Type() == "string" {
+		usage += fmt.Sprintf(" (default `%s`)", f.DefValue)
+	}
+	return fmt.Sprintf("| `%s` | %s |\n", flag, strings.ReplaceAll(usage, "|", `\|`))
+}
+
+// TestReadmeCommands: what the README tells to type, other than in examples
+// that are run, can be typed.
+func TestReadmeCommands(t *testing.T) {
+	text := readme.Read(t, "README.md")
+	makefile := readme.Read(t, "Makefile")
+	for _, target := range regexp.MustCompile("(?m)(?:^|`)make ([a-z/-]+)").FindAllStringSubmatch(text, -1) {
+		if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
+			t.Errorf("the Makefile has no target %s", target[1])
+		}
+	}
+	for _, block := range regexp.MustCompile("(?m)^```sh\n((?:.*\n)*?)^```$").FindAllStringSubmatch(text, -1) {
+		checkCommands(t, block[1])
+	}
+	for _, path := range regexp.MustCompile("`([a-z]+/(?:[a-z./]*))`").FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(readme.Path(t, path[1])); err != nil && !strings.HasPrefix(path[1], "bin/") {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHelpExamples: what --help shows can be typed.
+func TestHelpExamples(t *testing.T) {
+	cmd := newCommand("dwatch", Streams{Err: io.Discard})
+	if n := checkCommands(t, cmd.Example); n == 0 {
+		t.Error("the help shows no example")
+	}
+	words := regexp.MustCompile(`Name resources as with kubectl: ((?s).*?), or a category`).FindStringSubmatch(cmd.Long)
+	if words == nil {
+		t.Fatal("the help does not say how resources are named")
+	}
+	for form := range strings.SplitSeq(strings.Join(strings.Fields(words[1]), " "), ", ") {
+		checkCommands(t, "dwatch "+form)
+	}
+}
+
+var dwatchCommand = regexp.MustCompile(`(?m)(?:^|<\()\s*(?:kubectl )?dwatch(?: ([^|)\n>#]*))?`)
+
+// checkCommands parses each command line of dwatch in a text, and returns how
+// many there were.
+func checkCommands(t *testing.T, text string) int {
+	t.Helper()
+	found := dwatchCommand.FindAllStringSubmatch(text, -1)
+	for _, match := range found {
+		args := strings.Fields(match[1])
+		if len(args) > 0 && args[0] == "completion" {
+			args = args[1:]
+			if !slices.Contains(complete.Shells, args[0]) {
+				t.Errorf("%s: no such shell", match[0])
+			}
+			continue
+		}
+		o := &options{}
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(f)
+		if err := f.Parse(args); err != nil {
+			t.Errorf("%s: %v", match[0], err)
+			continue
+		}
+		if _, err := o.parse(f.Args(), terminal{}); err != nil {
+			t.Errorf("%s: %v", match[0], err)
+		}
+	}
+	return len(found)
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// nowhere is a Sink that takes everything.
+var nowhere = event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+
+// TestOutages: an outage of several targets is reported once, and so is its end,
+// also where it ends in something else for one of them.
+func TestOutages(t *testing.T) {
+	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
+	const lost, again = "connection lost, trying again: down\n", "reconnected\n"
+	for end, said := range map[event.Type]string{
+		event.Gone:        "as: the server no longer has the resource; waiting for it\n",
+		event.Denied:      "",
+		event.Reconnected: "",
+	} {
+		var w bytes.Buffer
+		r := New(nowhere, Options{Out: &w})
+		for _, e := range []event.Event{
+			{Type: event.Disconnected, Target: a, Err: down},
+			{Type: event.Disconnected, Target: b, Err: down},
+			{Type: end, Target: a, Err: down},
+			{Type: event.Reconnected, Target: b},
+			{Type: event.Disconnected, Target: b, Err: down},
+		} {
+			if err := r.Deliver(t.Context(), []event.Event{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := w.String(), lost+said+again+lost; got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", end, got, want)
+		}
+	}
+}
+
+// TestDeliver: a batch is handed on as it is, after its marks are reported; and
+// targets that read the same but for their names are told apart.
+func TestDeliver(t *testing.T) {
+	var w bytes.Buffer
+	full := errors.New("full")
+	batch := []event.Event{
+		{Type: event.Synced, Target: targetOf("pods", true, "a", "")},
+		{Type: event.Heartbeat},
+		{Type: event.Disconnected, Target: targetOf("pods", true, "a", ""), Err: errors.New("down")},
+		{Type: event.Reconnected, Target: targetOf("pods", true, "b", "")},
+		{Type: event.Gap, Target: targetOf("pods", true, "a", ""), ResourceVersion: "7"},
+	}
+	var got []event.Event
+	r := New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		w.WriteString("next\n")
+		got = batch
+		return full
+	}), Options{Out: &w})
+	if err := r.Deliver(t.Context(), batch); !errors.Is(err, full) {
+		t.Errorf("%v, want that of the next", err)
+	}
+	r.Wait()
+	if len(got) != len(batch) || &got[0] != &batch[0] {
+		t.Errorf("%v handed on", got)
+	}
+	want := `no pods in namespace a yet
+connection lost, trying again: down
+reconnected
+pods in namespace a: listed anew at resourceVersion 7: states since the start may be missing, last states and deletions are not
+next
+`
+	if diff := cmp.Diff(want, w.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNothingThere: a name that is also a resource may have been meant as one.
+func TestNothingThere(t *testing.T) {
+	var w bytes.Buffer
+	r := New(nowhere, Options{Out: &w, Namesake: func(_ context.Context, name string) string {
+		if name == "deploy" {
+			return "deployments"
+		}
+		return ""
+	}})
+	r.Begin([]event.Target{targetOf("pods", true, "a", "deploy"), targetOf("pods", true, "a", "web")}, ", carrying on from x\x1b")
+	for _, name := range []string{"deploy", "web"} {
+		if err := r.Deliver(t.Context(), []event.Event{{Type: event.Synced, Target: targetOf("pods", true, "a", name)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `watching pods/deploy, pods/web in namespace a, carrying on from x\u001b
+pods/deploy in namespace a is not there yet; waiting for it ("deploy" is also a resource: to watch both, say dwatch pods,deployments)
+pods/web in namespace a is not there yet; waiting for it
+`
+	if diff := cmp.Diff(want, w.String()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,46 @@
+package report
+
+import (
+	"context"
+	"strings"
+
+	"dwatch/cli/fail"
+	"dwatch/watcher/event"
+)
+
+// Reports on rights take questions to the server: they are queued.
+
+// deny reports, once, that a target is denied.
+func (r *Reporter) deny(ctx context.Context, t event.Target, err error) {
+	if r.denied[t.Key()] || r.Rights == nil {
+		return
+	}
+	r.denied[t.Key()] = true
+	r.queue.add(ctx, func(ctx context.Context) {
+		err := r.Rights.Detail(ctx, &event.TargetError{Target: t, Err: err})
+		r.say("%s: denied, and tried again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+	})
+}
+
+// allow reports that a target is denied no more.
+func (r *Reporter) allow(ctx context.Context, t event.Target) {
+	if r.denied[t.Key()] {
+		delete(r.denied, t.Key())
+		r.queue.add(ctx, func(context.Context) { r.say("%s: allowed", describe(t)) })
+	}
+}
+
+// checkList reports, once, that a target which can be watched can't be listed. It
+// is asked when all that exists has been delivered, so no event waits for the
+// answer.
+func (r *Reporter) checkList(ctx context.Context, t event.Target) {
+	if r.checked[t.Key()] || r.Rights == nil {
+		return
+	}
+	r.checked[t.Key()] = true
+	r.queue.add(ctx, func(ctx context.Context) {
+		if refusal, lacks := r.Rights.LacksList(ctx, t); lacks {
+			r.say("%s: %s; the watch goes on, but needs it where the server does not stream what is there", describe(t), refusal)
+		}
+	})
+}

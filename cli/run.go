@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+
+	"golang.org/x/term"
+	"k8s.io/client-go/rest"
+
+	"dwatch/cli/access"
+	"dwatch/cli/cluster"
+	"dwatch/cli/report"
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
+	"dwatch/watcher/event"
+	"dwatch/watcher/filter"
+)
+
+// run does what the command line asks for, and blocks until that is done or ctx
+// ends.
+func run(ctx context.Context, o *options, args []string, s Streams) error {
+	quietClient(s.Err, o.verbosity)
+	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"}
+	request, err := o.parse(args, terminal)
+	if err != nil {
+		return err
+	}
+	j := &job{request: request, out: stdout{s.Out}, reports: s.Err}
+	warnings := rest.WarningHandler(rest.NewWarningWriter(s.Err, rest.WarningWriterOptions{Deduplicate: true}))
+	if request.quiet {
+		j.reports, warnings = io.Discard, rest.NoWarnings{}
+	}
+	if j.Cluster, err = o.connection.Connect(warnings); err != nil {
+		return err
+	}
+	ctx, stop := untilReaderGone(ctx, s.Out)
+	defer stop()
+	if request.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
+		defer cancel()
+	}
+	return ended(ctx, j.run(ctx), request.list || request.rbac.print)
+}
+
+// job is one request at one cluster.
+type job struct {
+	*request
+	*cluster.Cluster
+	out     io.Writer
+	reports io.Writer // stderr, or nowhere with --quiet
+	mapper  *mapper.Mapper
+	rights  *access.Rights
+	as      string // of --as, where nothing is done as that user
+}
+
+func (j *job) run(ctx context.Context) (err error) {
+	if j.rbac.print {
+		if j.Cluster, j.as, err = j.WithoutImpersonation(); err != nil {
+			return err
+		}
+	}
+	d, err := j.Discovery()
+	if err != nil {
+		return err
+	}
+	j.mapper = mapper.New(d)
+	resolver := newPlanner(j.request, j.Cluster, j.mapper)
+	plan, err := resolver.first(ctx)
+	if err != nil {
+		return err
+	}
+	for _, note := range plan.notes {
+		report.Line(j.reports, note)
+	}
+	j.rights, err = access.New(j.Cluster, access.Options{
+		Selection:  access.Selection{LabelSelector: j.selector, FieldSelector: j.fieldSelector},
+		Namespaces: j.namespaces,
+		Several:    len(plan.targets) > 1,
+	})
+	if err != nil {
+		return err
+	}
+	if j.rbac.print {
+		return j.rights.Print(ctx, j.out, plan.targets, j.as, j.rbac.format)
+	}
+	return j.rights.Detail(ctx, j.follow(ctx, plan, resolver))
+}
+
+// follow lists or watches what is planned.
+func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver) (err error) {
+	state, err := j.openState(ctx, plan)
+	if err != nil {
+		return err
+	}
+	defer func() { err = state.end(err) }()
+	printer, err := output.New(j.out, j.print)
+	if err != nil {
+		return err
+	}
+	w, err := watcher.New(watcher.Options{
+		Config:         j.Config,
+		HTTP:           j.HTTP,
+		Resolver:       resolver,
+		Targets:        slices.Concat(plan.targets, state.orphans(plan)),
+		Follow:         plan.live,
+		LabelSelector:  j.selector,
+		FieldSelector:  j.fieldSelector,
+		ManagedFields:  j.managedFields,
+		KeepContent:    j.old,
+		RequestTimeout: j.RequestTimeout,
+		Heartbeat:      j.heartbeat,
+		Past:           state.past(),
+	})
+	if err != nil {
+		return err
+	}
+	if !plan.live {
+		tuneRun(len(plan.targets))
+	}
+	if j.list {
+		return list(ctx, w, printer)
+	}
+	return j.watch(ctx, w, plan.targets, state, printer)
+}
+
+// watch sends the events through the stages, the last of which comes first here.
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Target, state *state, printer *output.Printer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	filtered := filter.New(printer, j.filter)
+	recorded := state.around(filtered, cancel)
+	reporter := report.New(recorded, report.Options{Out: j.reports, Rights: j.asked(), Namesake: j.namesake})
+	defer reporter.Wait()
+	defer cancel(nil) // nobody waits for an answer any more
+	reporter.Begin(targets, state.note())
+	return w.Run(ctx, &tuned{next: reporter})
+}
+
+// asked is who is asked about rights: nobody if nobody reads the answer.
+func (j *job) asked() *access.Rights {
+	if j.quiet {
+		return nil
+	}
+	return j.rights
+}
+
+// namesake returns the resource that is called name, too. The events wait
+// meanwhile, so the server is not asked.
+func (j *job) namesake(ctx context.Context, name string) string {
+	mappings := j.mapper.Recall(ctx, name)
+	if len(mappings) == 0 {
+		return ""
+	}
+	return mappings[0].Resource.Resource
+}
+
+// list prints all, or nothing: half a List would look like a whole one.
+func list(ctx context.Context, w *watcher.Watcher, p *output.Printer) error {
+	tuneLong()
+	objects, err := w.List(ctx)
+	if err != nil {
+		return err
+	}
+	return p.List(objects)
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"dwatch/cli/fail"
+	"dwatch/watcher/event"
+	"dwatch/watcher/resume"
+)
+
+// stateError is an error of the file of --state while it is written.
+type stateError struct{ error }
+
+func (e stateError) Unwrap() error { return e.error }
+
+// state is the file of --state.
+type state struct {
+	file  *resume.File
+	stage *resume.Stage
+	path  string
+}
+
+// openState opens the file of --state; nil if there is none. What is wrong with the
+// file at the start is wrong usage.
+func (j *job) openState(ctx context.Context, p *plan) (*state, error) {
+	if j.state == "" {
+		return nil, nil
+	}
+	cluster, err := j.Identity(ctx)
+	if err != nil {
+		return nil, fail.Server(j.Host, err)
+	}
+	file, err := resume.Open(j.state, resume.Header{Server: j.Host, Cluster: cluster, Selection: resume.Selection{Resources: []string{j.told(p)}}})
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	return &state{file: file, path: j.state}, nil
+}
+
+// around puts the file around a Sink. failed is called when it can't be written.
+func (s *state) around(next event.Sink, failed func(error)) event.Sink {
+	if s == nil {
+		return next
+	}
+	s.stage = s.file.Stage(next, failed)
+	return s.stage
+}
+
+// past has what earlier runs reported; nil if there is no file.
+func (s *state) past() event.Past {
+	if s == nil {
+		return nil
+	}
+	return s.file.Past
+}
+
+// orphans are what an earlier run watched, and is not among the targets, where what
+// the arguments name may come and go.
+func (s *state) orphans(p *plan) []event.Target {
+	if s == nil || !p.live {
+		return nil
+	}
+	return s.file.Orphans(p.targets)
+}
+
+// note is what there is to say about the file.
+func (s *state) note() string {
+	if s == nil || s.file.Fresh() {
+		return ""
+	}
+	return ", carrying on from " + s.path
+}
+
+// end closes the file, after a run that ended with err, and returns what the run
+// with its file ended with.
+func (s *state) end(err error) error {
+	if s == nil {
+		return err
+	}
+	var unwritten error
+	if s.stage != nil {
+		unwritten = s.stage.Close()
+	}
+	if unwritten = cmp.Or(unwritten, s.file.Close()); unwritten != nil {
+		return stateError{unwritten}
+	}
+	return err
+}
+
+// told says which objects are told, the same always in the same way. What is
+// printed of them has no part in it.
+func (j *job) told(p *plan) string {
+	text := strings.Join(sorted(p.asked), ", ")
+	if len(j.exclude) > 0 {
+		text += " without " + strings.ToLower(strings.Join(sorted(j.exclude), ", "))
+	}
+	var namespaces []string
+	for _, t := range p.targets {
+		if t.Namespaced() && !p.live {
+			namespaces = append(namespaces, t.Namespace)
+		}
+	}
+	if p.live { // and what is namespaced may come later
+		namespaces = j.everywhere(j.Namespace)
+	}
+	switch namespaces = sorted(namespaces); {
+	case len(namespaces) == 1 && namespaces[0] == "":
+		text += " in all namespaces"
+	case len(namespaces) == 1:
+		text += " in namespace " + namespaces[0]
+	case len(namespaces) > 1:
+		text += " in namespaces " + strings.Join(namespaces, ", ")
+	}
+	// Both have been parsed before.
+	if selector, err := labels.Parse(j.selector); err == nil && !selector.Empty() {
+		text += ", with labels " + strings.ReplaceAll(selector.String(), "==", "=")
+	}
+	if selector, err := fields.ParseSelector(j.fieldSelector); err == nil && !selector.Empty() {
+		text += ", with fields " + selector.String()
+	}
+	return text
+}
+
+// sorted returns each of words once.
+func sorted(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"dwatch/watcher/event"
+)
+
+const (
+	// startGC lets the heap grow to 16 MB before it is collected, which the way to
+	// the first event does not fill.
+	startGC = 400
+	// runGC is half of Go's default. Of what is kept the collector has little to
+	// look at, so that collecting twice as often hardly costs anything.
+	runGC = 50
+)
+
+// tuneStart is for the way to the first event. Who sets GOGC knows better, here
+// and later.
+func tuneStart() { setGC(startGC) }
+
+// tuneRun is for targets that are about to be watched or listed. The work of one
+// watch is a chain of goroutines that hand on one event at a time: to spread it
+// over several processors is to spend the most part on waking them up.
+func tuneRun(targets int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(targets, 1)))
+	}
+}
+
+// tuneLong is for the long run.
+func tuneLong() { setGC(runGC) }
+
+func setGC(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
+
+// tuned ends the start with the first batch.
+type tuned struct {
+	next event.Sink
+	done bool
+}
+
+// Deliver implements event.Sink.
+func (t *tuned) Deliver(ctx context.Context, batch []event.Event) error {
+	err := t.next.Deliver(ctx, batch)
+	if !t.done {
+		t.done = true
+		tuneLong()
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+//go:build unix
+
+package program
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// piped is a dwatch whose stdout is a pipe that nobody reads but the test.
+type piped struct {
+	cmd    *exec.Cmd
+	read   *os.File
+	write  *os.File // the end that dwatch has too
+	stderr transcript
+	ended  chan struct{}
+}
+
+// startPiped starts dwatch. Without a kubeconfig args have to name the server.
+func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &piped{
+		cmd:  exec.Command(filepath.Join(binaries, "dwatch"), args...),
+		read: read, write: write, ended: make(chan struct{}),
+	}
+	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir()}
+	p.cmd.Stdout, p.cmd.Stderr = write, &p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.cmd.Wait() // how it ended is in ProcessState
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		<-p.ended
+		read.Close()
+		write.Close()
+	})
+	return p
+}
+
+// signal sends a signal, unless it has ended.
+func (p *piped) signal(s os.Signal) { p.cmd.Process.Signal(s) }
+
+// says waits until stderr matches.
+func (p *piped) says(t *testing.T, pattern string) {
+	t.Helper()
+	if !p.stderr.await(regexp.MustCompile("(?m)"+pattern), 1, p.ended) {
+		t.Fatalf("stderr does not match %s:\n%s", pattern, p.stderr.String())
+	}
+}
+
+// rest reads stdout to its end, which is that of dwatch.
+func (p *piped) rest(t *testing.T) []byte {
+	t.Helper()
+	p.write.Close()
+	p.read.SetReadDeadline(time.Now().Add(patience))
+	out, err := io.ReadAll(p.read)
+	if err != nil {
+		t.Fatalf("read stdout: %v\nstderr:\n%s", err, p.stderr.String())
+	}
+	return out
+}
+
+// promptly is how long an end that was asked for may take.
+const promptly = 5 * time.Second
+
+// ends waits for the end that was asked for, and checks the exit code and all
+// of stderr.
+func (p *piped) ends(t *testing.T, code int, stderr string) {
+	t.Helper()
+	p.endsWithin(t, promptly, code, stderr)
+}
+
+func (p *piped) endsWithin(t *testing.T, limit time.Duration, code int, stderr string) {
+	t.Helper()
+	since := time.Now()
+	p.waits(t)
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		t.Errorf("%v, want exit code %d", p.cmd.ProcessState, code)
+	}
+	if got := p.stderr.String(); !regexp.MustCompile("^(?:" + stderr + ")$").MatchString(got) {
+		t.Errorf("stderr is not %s:\n%s", stderr, got)
+	}
+	if took := time.Since(since); took > limit {
+		t.Errorf("it took %v to end", took)
+	}
+}
+
+func (p *piped) waits(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatalf("it does not end\nstderr:\n%s", p.stderr.String())
+	}
+}
+
+// receive waits for a channel.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatal("waited in vain")
+		panic("unreachable")
+	}
+}
+
+// room is a namespace and a kubeconfig for one test.
+func room(t *testing.T) (o *objects, kubeconfig string) {
+	t.Helper()
+	o, err := newObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.leave)
+	kubeconfig = filepath.Join(t.TempDir(), "config")
+	if err := writeKubeconfig(kubeconfig, o.namespace); err != nil {
+		t.Fatal(err)
+	}
+	return o, kubeconfig
+}
+
+// front is an HTTP server in front of the API server, for requests as admin.
+type front struct {
+	// instead answers a request in the place of the API server, if it returns true.
+	instead func(http.ResponseWriter, *http.Request) bool
+	// change changes an answer.
+	change func(*http.Response) error
+}
+
+// serve returns the URL of the front. It ends with the test.
+func (f front) serve(t *testing.T) string {
+	t.Helper()
+	config, err := testbed.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		FlushInterval:  -1,
+		ModifyResponse: f.change,
+		// A client that goes away in mid-answer is no news.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {},
+	}
+	if proxy.Transport, err = rest.TransportFor(config); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.instead == nil || !f.instead(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,0 +1,280 @@
+//go:build linux
+
+package program
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"dwatch/testdata/readme"
+)
+
+// TestReadmeExamples runs the examples of the README as a reader would: each in
+// a terminal, in a cluster that holds testdata/readme/objects.yaml and nothing
+// of the examples before.
+func TestReadmeExamples(t *testing.T) {
+	text := readme.Read(t, "README.md")
+	examples := parseExamples(text)
+	if blocks := strings.Count(text, "```console"); len(examples) != blocks {
+		t.Fatalf("%d of %d examples are understood", len(examples), blocks)
+	}
+	stage := newStage(t)
+	for _, e := range examples {
+		t.Run(fmt.Sprintf("line%d", e.line), func(t *testing.T) {
+			for _, tool := range []string{"jq", "kubectl"} {
+				if !regexp.MustCompile(`(?m)^\$.*\b` + tool + ` `).MatchString(e.text) {
+					continue
+				}
+				if _, err := exec.LookPath(tool); err != nil {
+					t.Skipf("this example needs %s: %v", tool, err)
+				}
+			}
+			stage.clear(t)
+			play := &play{stage: stage, T: t, dir: t.TempDir()}
+			readme.Update(t, e.text, play.run(e))
+		})
+	}
+}
+
+// play is one example as it runs.
+type play struct {
+	*stage
+	*testing.T
+	dir    string         // where its commands run
+	script []string       // what is left of it
+	synced map[string]int // how many watches had synced before
+	cmd    *exec.Cmd
+	screen *transcript
+	closed chan struct{} // nobody writes to the screen any more
+	read   int           // up to where "when" has read the screen
+	ended  bool          // by the script
+}
+
+// run returns what a reader would see.
+func (p *play) run(e example) string {
+	p.script = e.meanwhile
+	p.steps()
+
+	var err error
+	if p.synced, err = p.syncs(); err != nil {
+		p.Fatal(err)
+	}
+	text := ""
+	for _, command := range e.commands {
+		p.start(command)
+		for len(p.script) > 0 {
+			p.when()
+			p.steps()
+		}
+		p.wait()
+		text += "$ " + command + "\n" + p.screen.String()
+	}
+	return sameEachTime(text)
+}
+
+// start runs a command in a terminal of its own.
+func (p *play) start(command string) {
+	master, terminal := openTerminal(p.T)
+	defer terminal.Close()
+	p.cmd = exec.Command("sh", "-c", command)
+	p.cmd.Dir = p.dir
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1",
+		"PATH="+binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	cmd, closed := p.cmd, make(chan struct{})
+	p.screen, p.closed, p.read = &transcript{}, closed, 0
+	go watchScreen(master, p.screen, closed)
+	p.Cleanup(func() {
+		select {
+		case <-closed:
+		default:
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-closed
+		}
+		cmd.Wait() // unless that was done
+		master.Close()
+	})
+}
+
+// watchScreen closes closed when no process has the terminal any more.
+func watchScreen(master *os.File, screen *transcript, closed chan<- struct{}) {
+	defer close(closed)
+	for buffer := make([]byte, 4096); ; {
+		n, err := master.Read(buffer)
+		screen.Write(buffer[:n])
+		if err != nil { // EIO
+			return
+		}
+	}
+}
+
+// openTerminal returns both ends of a terminal.
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	fd := int(master.Fd())
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	settings, getting := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err = errors.Join(err, getting); err != nil {
+		t.Fatal(err)
+	}
+	settings.Oflag &^= unix.OPOST // newlines as they are written
+	err = unix.IoctlSetTermios(fd, unix.TCSETS, settings)
+	terminal, opening := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err = errors.Join(err, opening); err != nil {
+		t.Fatal(err)
+	}
+	return master, terminal
+}
+
+// signal signals all processes of the example, as the terminal's Ctrl-C does.
+func (p *play) signal(s syscall.Signal) { syscall.Kill(-p.cmd.Process.Pid, s) }
+
+// wait waits for the end of the command, which must be a good one. What the
+// script ended is a shell, too, and that dies of it.
+func (p *play) wait() {
+	select {
+	case <-p.closed:
+	case <-time.After(patience):
+		p.Fatalf("it does not end:\n%s", p.screen.String())
+	}
+	if err := p.cmd.Wait(); err != nil && !p.ended {
+		p.Errorf("%v:\n%s", err, p.screen.String())
+	}
+}
+
+// when waits for what the next line of the script says.
+func (p *play) when() {
+	pattern, ok := strings.CutPrefix(p.script[0], "when ")
+	if !ok {
+		p.Fatalf("the script goes on with %q, not with when", p.script[0])
+	}
+	p.script = p.script[1:]
+	deadline := time.After(patience)
+	for {
+		text, more := p.screen.look()
+		if at := regexp.MustCompile("(?m)" + pattern).FindStringIndex(text[p.read:]); at != nil {
+			p.read += at[1]
+			return
+		}
+		select {
+		case <-more:
+		case <-p.closed:
+			p.Fatalf("it ended before %q:\n%s", pattern, text)
+		case <-deadline:
+			p.Fatalf("it does not say %q:\n%s", pattern, text)
+		}
+	}
+}
+
+// steps takes the steps up to the next "when".
+func (p *play) steps() {
+	for len(p.script) > 0 && !strings.HasPrefix(p.script[0], "when ") {
+		verb, args, _ := strings.Cut(strings.TrimSpace(p.script[0]), " ")
+		step, ok := readmeSteps[verb]
+		if !ok {
+			p.Fatalf("there is no step %q", verb)
+		}
+		if err := step(p, args); err != nil {
+			p.Fatalf("%s: %v", p.script[0], err)
+		}
+		p.script = p.script[1:]
+	}
+}
+
+var readmeSteps = map[string]func(*play, string) error{
+	// apply FILE of testdata/readme
+	"apply": func(p *play, file string) error {
+		return p.objects.apply(filepath.Join(readmeObjects, file), strings.NewReplacer())
+	},
+	// delete TYPE/NAME or TYPE/NAMESPACE/NAME
+	"delete": func(p *play, object string) error { return p.objects.remove(object) },
+	// patch TYPE/NAME JSON
+	"patch": func(p *play, args string) error {
+		object, patch, _ := strings.Cut(args, " ")
+		return p.objects.patch(object, patch)
+	},
+	// synced RESOURCE [N] waits until the server has told N watches all that there
+	// is; what happens after that, dwatch sees happen
+	"synced": func(p *play, args string) error {
+		resource, number, _ := strings.Cut(args, " ")
+		n, err := strconv.Atoi(cmp.Or(number, "1"))
+		return errors.Join(err, p.awaitSync(resource, n, p.synced))
+	},
+	// outage makes the server unreachable, though the steps reach it
+	"outage": func(p *play, _ string) error { return p.outage() },
+	// back ends an outage
+	"back": func(p *play, _ string) error { return p.back() },
+	// end is Ctrl-C
+	"end": func(p *play, _ string) error {
+		p.ended = true
+		p.signal(syscall.SIGINT)
+		return nil
+	},
+}
+
+var (
+	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // of several ways to notice it
+	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
+	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|since )(\d+)`)
+)
+
+// sameEachTime replaces what differs from run to run. What is the same, or
+// comes later, in a run still does.
+func sameEachTime(text string) string {
+	text = anyLoss.ReplaceAllString(text, "${1}127.0.0.1:6443: connect: connection refused")
+	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
+	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
+	uids := distinct(anyUID, text)
+	text = renumber(anyUID, text, uids, func(i int) string {
+		return fmt.Sprintf("6f1c2b9a-58d4-4c07-9e31-%012x", 0xa40c7e15d200+i)
+	})
+	versions := distinct(anyResourceVersion, text)
+	slices.SortFunc(versions, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) // as numbers
+	})
+	return renumber(anyResourceVersion, text, versions, func(i int) string { return fmt.Sprint(1201 + i) })
+}
+
+// distinct returns what the second group of a pattern finds, each once.
+func distinct(pattern *regexp.Regexp, text string) []string {
+	var found []string
+	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(found, match[2]) {
+			found = append(found, match[2])
+		}
+	}
+	return found
+}
+
+// renumber replaces what the second group of a pattern finds by a name for its
+// place in values.
+func renumber(pattern *regexp.Regexp, text string, values []string, name func(int) string) string {
+	return pattern.ReplaceAllStringFunc(text, func(match string) string {
+		parts := pattern.FindStringSubmatch(match)
+		return parts[1] + name(slices.Index(values, parts[2]))
+	})
+}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+
+	"dwatch/testdata/bed"
+)
+
+// readmeObjects has objects.yaml, what is there before each example, and what
+// examples apply.
+const readmeObjects = "../readme"
+
+// stage is the cluster of the README's examples. It is not the one that all
+// tests share: it may be taken down, and it holds nothing but what is shown.
+type stage struct {
+	dir        string
+	kubeconfig string // of dwatch; it always names the same address
+	port       string
+	cluster    *bed.Cluster
+	objects    *objects
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dir := t.TempDir()
+	s := &stage{dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig"), port: "0"}
+	t.Cleanup(func() {
+		if s.cluster != nil {
+			if err := s.cluster.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err := s.start(s.port, s.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	server, err := url.Parse(s.objects.config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.port = server.Port()
+	return s
+}
+
+// start starts the API server with the data it had, and writes a kubeconfig.
+func (s *stage) start(port, kubeconfig string) (err error) {
+	s.cluster, err = bed.Start("--data", filepath.Join(s.dir, "data"), "--port", port, "--kubeconfig", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config, err := s.cluster.Config("admin")
+	if err != nil {
+		return err
+	}
+	s.objects = &objects{config: config, namespace: metav1.NamespaceDefault}
+	if s.objects.client, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	s.objects.discovery, err = discovery.NewDiscoveryClientForConfig(config)
+	return err
+}
+
+// outage kills the API server. One on another port takes its place, with the
+// same data.
+func (s *stage) outage() error {
+	s.cluster.Kill()
+	s.cluster = nil
+	return s.start("0", filepath.Join(s.dir, "elsewhere"))
+}
+
+// back brings the API server back to where dwatch looks for it. It has none of
+// the changes of the outage in memory, so it can't tell them to a watch.
+func (s *stage) back() error {
+	stopped := s.cluster
+	s.cluster = nil
+	if err := stopped.Stop(); err != nil {
+		return err
+	}
+	return s.start(s.port, s.kubeconfig)
+}
+
+// clear leaves nothing but what objects.yaml has.
+func (s *stage) clear(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(readmeObjects, "*.yaml"))
+	for _, file := range files {
+		err = errors.Join(err, s.remove(t.Context(), file))
+	}
+	if err == nil {
+		err = s.objects.apply(filepath.Join(readmeObjects, "objects.yaml"), strings.NewReplacer())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove deletes the objects of a file, except those that others live in.
+func (s *stage) remove(ctx context.Context, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for documents := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		u := &unstructured.Unstructured{}
+		if err := documents.Decode(u); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if kind := u.GetKind(); kind == "Namespace" || kind == "CustomResourceDefinition" {
+			continue
+		}
+		if err := s.removeOne(ctx, u); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+func (s *stage) removeOne(ctx context.Context, u *unstructured.Unstructured) error {
+	gvk := u.GroupVersionKind()
+	client, err := s.objects.resource(ctx, gvk.Kind+"."+gvk.Version+"."+gvk.Group, u.GetNamespace())
+	if err != nil {
+		return nil // its CRD is not there yet, so neither is it
+	}
+	if err = client.Delete(ctx, u.GetName(), metav1.DeleteOptions{}); apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+var syncedWatches = regexp.MustCompile(`(?m)^apiserver_watch_list_duration_seconds_count\{.*resource="(.*?)".*\} (\d+)$`)
+
+// syncs returns how many watches of each resource the API server has told all
+// that there is.
+func (s *stage) syncs() (map[string]int, error) {
+	metrics, err := s.objects.discovery.RESTClient().Get().AbsPath("/metrics").DoRaw(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, found := range syncedWatches.FindAllStringSubmatch(string(metrics), -1) {
+		n, err := strconv.Atoi(found[2])
+		if err != nil {
+			return nil, err
+		}
+		counts[found[1]] += n
+	}
+	return counts, nil
+}
+
+// awaitSync waits until there are so many more of a resource than before.
+func (s *stage) awaitSync(resource string, more int, before map[string]int) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+		if now, err := s.syncs(); err != nil || now[resource] >= before[resource]+more {
+			return err
+		}
+	}
+	return fmt.Errorf("%d watches of %s do not sync", more, resource)
+}

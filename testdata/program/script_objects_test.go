@@ -1,0 +1,201 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/mapper"
+)
+
+// objects writes to the API server, in a namespace of its own.
+type objects struct {
+	config    *rest.Config
+	namespace string
+	client    dynamic.Interface
+	discovery *discovery.DiscoveryClient
+}
+
+var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+// newObjects makes a namespace; leave deletes it.
+func newObjects() (*objects, error) {
+	config, err := testbed.Config("admin")
+	if err != nil {
+		return nil, err
+	}
+	o := &objects{config: config}
+	if o.client, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if o.discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return nil, err
+	}
+	ns := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": "script-"},
+	}}
+	if ns, err = o.client.Resource(namespaces).Create(context.Background(), ns, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	o.namespace = ns.GetName()
+	return o, nil
+}
+
+// leave does not wait: the API server ends with the test.
+func (o *objects) leave() {
+	_ = o.client.Resource(namespaces).Delete(context.Background(), o.namespace, metav1.DeleteOptions{})
+}
+
+// resource finds the client for a resource; each time anew, as CRDs come and go.
+func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic.ResourceInterface, error) {
+	mappings, err := mapper.New(o.discovery).Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	client := o.client.Resource(mappings[0].Resource)
+	if mappings[0].Scope.Name() == meta.RESTScopeNameRoot {
+		return client, nil
+	}
+	if namespace == "" {
+		namespace = o.namespace
+	}
+	return client.Namespace(namespace), nil
+}
+
+// apply applies each document of a YAML file, and waits until CRDs and bindings
+// are in force.
+func (o *objects) apply(path string, replace *strings.Replacer) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(replace.Replace(string(text))), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := documents.Decode(u); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := o.applyOne(context.Background(), u); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+func (o *objects) applyOne(ctx context.Context, u *unstructured.Unstructured) error {
+	gvk := u.GroupVersionKind()
+	var client dynamic.ResourceInterface
+	// That a CRD is established the server says before discovery names it.
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (_ bool, err error) {
+		client, err = o.resource(ctx, fmt.Sprintf("%s.%s.%s", gvk.Kind, gvk.Version, gvk.Group), u.GetNamespace())
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", gvk, err)
+	}
+	if _, err := client.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "script", Force: true}); err != nil {
+		return err
+	}
+	switch gvk.Kind {
+	case "CustomResourceDefinition":
+		return o.await(ctx, client, u.GetName(), "", func(e watch.Event) bool {
+			return isEstablished(e.Object.(*unstructured.Unstructured))
+		})
+	case "RoleBinding", "ClusterRoleBinding":
+		return o.awaitBinding(ctx, u)
+	default:
+		return nil
+	}
+}
+
+func isEstablished(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// remove deletes TYPE/NAME or TYPE/NAMESPACE/NAME and returns when it is gone.
+func (o *objects) remove(arg string) error {
+	ctx := context.Background()
+	resource, name, _ := strings.Cut(arg, "/")
+	namespace := ""
+	if before, after, found := strings.Cut(name, "/"); found {
+		namespace, name = before, after
+	}
+	client, err := o.resource(ctx, resource, namespace)
+	if err != nil {
+		return err
+	}
+	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	left, err := client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	// From there on: it may be gone before the watch begins.
+	return o.await(ctx, client, name, left.GetResourceVersion(), func(e watch.Event) bool { return e.Type == watch.Deleted })
+}
+
+// await watches an object until done, from a resourceVersion or, if that is empty,
+// from what it is now.
+func (o *objects) await(
+	ctx context.Context, client dynamic.ResourceInterface, name, resourceVersion string, done func(watch.Event) bool,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	w, err := client.Watch(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector("metadata.name", name).String(),
+		ResourceVersion: resourceVersion,
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if done(e) {
+			return nil
+		}
+	}
+	return fmt.Errorf("wait for %s: %w", name, context.Cause(ctx))
+}
+
+func (o *objects) patch(arg, patch string) error {
+	ctx := context.Background()
+	resource, name, _ := strings.Cut(arg, "/")
+	client, err := o.resource(ctx, resource, "")
+	if err != nil {
+		return err
+	}
+	var subresources []string
+	if strings.Contains(patch, `"status"`) && !strings.Contains(patch, `"spec"`) {
+		subresources = []string{"status"}
+	}
+	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	return err
+}

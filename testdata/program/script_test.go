@@ -1,0 +1,302 @@
+package program
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"dwatch/cli"
+	"dwatch/cli/complete"
+	"dwatch/testdata/bed"
+)
+
+// The scripts of testdata/script run the built binary against one real API
+// server. Each has a namespace of its own, $NS, which is the default namespace
+// of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of
+// the server.
+//
+// Besides testscript's own, they have these commands:
+//
+//	apply FILE...              create or update objects, by server-side apply, and
+//	                           wait until CRDs and bindings are in force
+//	delete TYPE/NAME...        delete objects (TYPE/NAMESPACE/NAME in another
+//	                           namespace), and wait until they are gone
+//	patch TYPE/NAME JSON       merge a patch into an object
+//	nudge TYPE/NAME NAME.out REGEXP   change an object again and again until the
+//	                           output of a program matches
+//	start NAME CMD [ARG...]    start a command in the background
+//	await NAME.out|err REGEXP [N]   wait until its output matches (N times)
+//	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0, if not
+//	                           killed by SIGKILL
+//	end NAME CODE              wait for its end with that exit code
+//	events FILE                print TYPE [initial] KIND NAME for each event
+//	fails CODE CMD [ARG...]    run a command that must end soon with that exit
+//	                           code, nothing on stdout and its errors in one line each
+//
+// After quit and end its output is in the files NAME.out and NAME.err.
+
+const scripts = "../script"
+
+var (
+	testbed  *bed.Cluster
+	binaries string // a directory with dwatch, under all its names
+)
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "dwatch-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binaries = dir
+	if err := build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return bed.Main(m, &testbed)
+}
+
+// build builds dwatch, with the race detector if the test has it.
+func build(dir string) error {
+	args := []string{"build", "-o", filepath.Join(dir, "dwatch")}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, "dwatch")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	for _, name := range []string{cli.PluginName, complete.PluginName} {
+		if err := os.Symlink("dwatch", filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 scripts,
+		Setup:               setup,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"apply":  apply,
+			"delete": remove,
+			"patch":  patch,
+			"nudge":  nudge,
+			"start":  start,
+			"await":  await,
+			"quit":   quit,
+			"end":    end,
+			"events": events,
+			"fails":  fails,
+		},
+	})
+}
+
+// TestScriptsGoOn: testscript's own "stop" ends a script early as a success, so
+// what is meant to stop a program would hide all that follows.
+func TestScriptsGoOn(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(scripts, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range files {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^stop\b`).Match(text) {
+			t.Errorf("%s: stop ends the script, not a program: use quit", script)
+		}
+	}
+}
+
+// bench is what the commands of one script share.
+type bench struct {
+	objects  *objects
+	programs map[string]*program
+}
+
+type benchKey struct{}
+
+func setup(env *testscript.Env) error {
+	o, err := newObjects()
+	if err != nil {
+		return err
+	}
+	b := &bench{objects: o, programs: map[string]*program{}}
+	env.Values[benchKey{}] = b
+	env.Defer(func() {
+		for _, p := range b.programs {
+			p.kill()
+		}
+		o.leave()
+	})
+	kubeconfig := filepath.Join(env.WorkDir, ".kubeconfig")
+	env.Setenv("NS", o.namespace)
+	env.Setenv("SERVER", o.config.Host)
+	env.Setenv("KUBECONFIG", kubeconfig)
+	env.Setenv("PATH", binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return writeKubeconfig(kubeconfig, o.namespace)
+}
+
+// writeKubeconfig writes the cluster's kubeconfig with another namespace.
+func writeKubeconfig(path, namespace string) error {
+	config, err := clientcmd.LoadFromFile(testbed.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	for _, c := range config.Contexts {
+		c.Namespace = namespace
+	}
+	return clientcmd.WriteToFile(*config, path)
+}
+
+func of(ts *testscript.TestScript) *bench { return ts.Value(benchKey{}).(*bench) }
+
+func apply(ts *testscript.TestScript, neg bool, args []string) {
+	for _, file := range args {
+		ts.Check(of(ts).objects.apply(ts.MkAbs(file), strings.NewReplacer("$NS", ts.Getenv("NS"))))
+	}
+}
+
+func remove(ts *testscript.TestScript, neg bool, args []string) {
+	for _, arg := range args {
+		ts.Check(of(ts).objects.remove(arg))
+	}
+}
+
+func patch(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: patch TYPE/NAME JSON")
+	}
+	ts.Check(of(ts).objects.patch(args[0], args[1]))
+}
+
+func nudge(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: nudge TYPE/NAME NAME.out REGEXP")
+	}
+	p := of(ts).programs[strings.TrimSuffix(args[1], ".out")]
+	pattern, err := regexp.Compile("(?m)" + args[2])
+	ts.Check(err)
+	deadline := time.Now().Add(patience)
+	for i := 0; !pattern.MatchString(p.stdout.String()); i++ {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s does not match %s", args[1], args[2])
+		}
+		ts.Check(of(ts).objects.patch(args[0], fmt.Sprintf(`{"metadata":{"annotations":{"nudge":"%d"}}}`, i)))
+	}
+}
+
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: start NAME CMD [ARG...]")
+	}
+	p, err := newProgram(ts, args[1:])
+	ts.Check(err)
+	of(ts).programs[args[0]] = p
+}
+
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: await NAME.out|NAME.err REGEXP [N]")
+	}
+	times := 1
+	if len(args) == 3 {
+		_, err := fmt.Sscan(args[2], &times)
+		ts.Check(err)
+	}
+	name, stream, _ := strings.Cut(args[0], ".")
+	p := of(ts).programs[name]
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	out := &p.stdout
+	if stream == "err" {
+		out = &p.stderr
+	}
+	if !out.await(pattern, times, p.ended) {
+		ts.Fatalf("%s does not match %s %d times\nstdout:\n%s\nstderr:\n%s", args[0], args[1], times, p.stdout.String(), p.stderr.String())
+	}
+}
+
+func quit(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: quit NAME [SIGNAL]")
+	}
+	signal := os.Signal(os.Interrupt)
+	if len(args) == 2 {
+		signal = signals[args[1]]
+	}
+	p := of(ts).programs[args[0]]
+	ts.Check(p.cmd.Process.Signal(signal))
+	code := 0
+	if signal == os.Kill {
+		code = -1
+	}
+	finish(ts, args[0], code)
+}
+
+func end(ts *testscript.TestScript, neg bool, args []string) {
+	var code int
+	_, err := fmt.Sscan(args[1], &code)
+	ts.Check(err)
+	finish(ts, args[0], code)
+}
+
+// finish waits for a program and leaves its output in files.
+func finish(ts *testscript.TestScript, name string, code int) {
+	p := of(ts).programs[name]
+	got, ok := p.wait()
+	ts.Check(os.WriteFile(ts.MkAbs(name+".out"), []byte(p.stdout.String()), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(name+".err"), []byte(p.stderr.String()), 0o644))
+	ts.Logf("stdout:\n%sstderr:\n%s", p.stdout.String(), p.stderr.String())
+	if !ok {
+		ts.Fatalf("%s does not end", name)
+	}
+	if got != code {
+		ts.Fatalf("%s ended with %d, want %d", name, got, code)
+	}
+}
+
+// events prints what a stream says, without what differs from run to run.
+func events(ts *testscript.TestScript, neg bool, args []string) {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
+	for decoder.More() {
+		var e struct {
+			Type                       string
+			Initial, FinalStateUnknown bool
+			Object                     metav1.PartialObjectMetadata
+		}
+		ts.Check(decoder.Decode(&e))
+		words := []string{e.Type}
+		if e.Initial {
+			words = append(words, "initial")
+		}
+		if e.FinalStateUnknown {
+			words = append(words, "finalStateUnknown")
+		}
+		words = append(words, e.Object.Kind, e.Object.Name)
+		fmt.Fprintln(ts.Stdout(), strings.Join(words, " "))
+	}
+}
+
+// patience bounds each wait of a script. It only decides how soon a failure is
+// seen. The API server may take a minute to delete a definition.
+const patience = 2 * time.Minute

@@ -1,0 +1,157 @@
+//go:build unix
+
+package program
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dwatch/cli/fail"
+
+	"dwatch/testdata/bed"
+)
+
+// What answers at the address of the server is no API server, or one that is
+// not well. Each case is one line and an end within seconds.
+func TestServerThatIsNone(t *testing.T) {
+	kubernetes, err := testbed.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(kubernetes.Host, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	garbage := listen(t, func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.9\r\n") })
+	closing := listen(t, func(net.Conn) {})
+	silent, _ := mute(t)
+	plain := web(t, http.StatusOK, "text/html", "<html>\n<h1>It works!</h1>\n</html>")
+	for name, test := range map[string]struct{ server, want string }{
+		"http to https": {"http://127.0.0.1:" + port, `.*it answers "Client sent an HTTP request to an HTTPS server."; is it an https:// address\?`},
+		"https to http": {"https://" + plain, `.*: it does not speak TLS; is it an http:// address\?`},
+		"garbage":       {"http://" + garbage, `Unable to connect to the server HOST: .*; check the server's address`},
+		"garbage tls":   {"https://" + garbage, `.*: it does not speak TLS; is it an http:// address\?`},
+		"closes":        {"http://" + closing, `Unable to connect to the server HOST: .*; check the .*`},
+		"closes tls":    {"https://" + closing, `Unable to connect to the server HOST: .*; check the .*`},
+		"mute":          {"http://" + silent, `Unable to connect to the server HOST: no answer in time; check the address, or wait longer with --request-timeout`},
+		"mute tls":      {"https://" + silent, `Unable to connect to the server HOST: no answer in time; check the address, or wait longer with --request-timeout`},
+		"web":           {"http://" + plain, `ask the server what it serves: .* \(HOST\)`},
+		"not found":     {"http://" + web(t, 404, "text/html", "<h1>Not Found</h1>"), `the server HOST does not answer like a Kubernetes API server: the server could not find the requested resource; check its address`},
+		"other json":    {"http://" + web(t, 200, "application/json", `{"hello":"world"}`), `.*it names no resources: is it a Kubernetes API server\? \(HOST\)`},
+		"bad request":   {"http://" + web(t, 400, "text/plain", "no"), `the server HOST does not answer like a Kubernetes API server: .*; check its address`},
+		"forbidden":     {"http://" + web(t, 403, "text/html", strings.Repeat("<p>no\x1b[31m</p>\n", 1000)), `the server HOST does not tell this user what it serves \(Forbidden\).*`},
+		"internal":      {"http://" + web(t, 500, "text/html", strings.Repeat("<p>oh\x1b[31m</p>\n", 1000)), `the server HOST can't answer now: .*`},
+		"unavailable":   {"http://" + web(t, 503, "text/plain", "no healthy upstream"), `the server HOST can't answer now: .*; try again later`},
+		"redirect":      {"http://" + web(t, 302, "text/plain", ""), `Unable to connect to the server HOST: .*stopped after 10 redirects.*`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startPiped(t, "", "cm", "--server", test.server, "--request-timeout", "3s")
+			host := regexp.QuoteMeta(test.server[strings.Index(test.server, "//")+2:])
+			p.refuses(t, strings.ReplaceAll(test.want, "HOST", host))
+		})
+	}
+}
+
+// refuses waits for the end after a start in vain, which must be one error that matches.
+func TestTimeoutBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
+	silent, _ := mute(t)
+	p := startPiped(t, "", "cm", "--server", "http://"+silent, "--timeout", "1s")
+	p.refuses(t, "--timeout passed before the server had answered: nothing was printed")
+}
+
+func (p *piped) refuses(t *testing.T, pattern string) {
+	t.Helper()
+	p.endsWithin(t, soon, fail.ExitFailed, "(watching .*\n)?error: "+pattern+"\n")
+	if wrong := misspoken(p.stderr.String()); wrong != "" {
+		t.Errorf("%s in stderr:\n%s", wrong, p.stderr.String())
+	}
+}
+
+// web answers everything in one way. It returns the address.
+func web(t *testing.T, code int, kind, body string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Location", "/again")
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// The API server says what it serves, but does not answer well about objects.
+func TestServerThatFailsLater(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(http.ResponseWriter)
+		want   string
+	}{
+		"closes":  {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, `.*`},
+		"garbage": {func(w http.ResponseWriter) { io.WriteString(w, "{]\n") }, `.*`},
+		"internal": {func(w http.ResponseWriter) { http.Error(w, "oh\x1b[31m\nno", http.StatusInternalServerError) },
+			`watch configmaps in namespace some: an error on the server .* has prevented the request from succeeding.*`},
+		// What a server says does not get to steer the terminal.
+		"forbidden": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"configmaps is forbidden:\nerror: all is well\u001b[2J\u202e\u009b31m"}`)
+		}, `configmaps is forbidden: error: all is well\\u001b\[2J\\u202e\\u009b31m`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := front{instead: func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(r.URL.Path, "/namespaces/") {
+					test.answer(w)
+					return true
+				}
+				return false
+			}}
+			p := startPiped(t, "", "cm", "--server", f.serve(t), "-n", "some", "--request-timeout", "3s")
+			p.refuses(t, test.want)
+		})
+	}
+}
+
+// The server goes away in the middle of a watch: dwatch says so once, tries on
+// without another word, and ends when it is told to.
+func TestServerThatGoesAway(t *testing.T) {
+	cluster, err := bed.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := cluster.Config("")
+	if err != nil {
+		cluster.Kill()
+		t.Fatal(err)
+	}
+	p := startPiped(t, cluster.Kubeconfig, "cm,secrets,pods", "-n", "default")
+	for _, what := range []string{"configmaps", "secrets", "pods"} {
+		p.says(t, "^no "+what+" in namespace default yet$")
+	}
+	cluster.Kill()
+	p.says(t, "^connection lost, trying again: ")
+	tries := make(chan struct{}, 100)
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listenAt(t, server.Host, func(net.Conn) { tries <- struct{}{} })
+	for range 8 {
+		receive(t, tries)
+	}
+	p.signal(os.Interrupt)
+	said := "watching configmaps, secrets, pods in namespace default\n(no .* yet\n){3}"
+	p.ends(t, fail.ExitOK, said+"connection lost, trying again: .*\n")
+	if out := p.rest(t); len(out) > 0 {
+		t.Errorf("stdout: %s", out)
+	}
+}

@@ -1,0 +1,240 @@
+//go:build unix
+
+package program
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dwatch/cli/fail"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// fill creates n ConfigMaps of 1 KB and returns the last resourceVersion.
+func (o *objects) fill(t *testing.T, n int) string {
+	t.Helper()
+	client := o.client.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(o.namespace)
+	var last string
+	for i := range n {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": fmt.Sprintf("cm-%03d", i)},
+			"data":     map[string]any{"padding": strings.Repeat("x", 1000)},
+		}}
+		u, err := client.Create(t.Context(), u, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = u.GetResourceVersion()
+	}
+	return last
+}
+
+// What was received before the signal is written after it, though the pipe was
+// full all the time.
+func TestSignalWritesWhatWasReceived(t *testing.T) {
+	const many = 100 // more than this pipe holds, and fewer than dwatch takes ahead of its reader
+	o, _ := room(t)
+	server, resumed, left := cutting(t, many)
+	p := startPiped(t, "", "cm", "--server", server, "-n", o.namespace)
+	p.says(t, "^no configmaps in namespace \\S+ yet$")
+	narrow(t, p.write)
+	last := o.fill(t, many)
+	if got := receive(t, resumed); got != last {
+		t.Fatalf("the watch goes on at %s, want %s", got, last)
+	}
+	awaitFull(t, p.write)
+	p.signal(syscall.SIGTERM)
+	receive(t, left)
+	out := p.rest(t)
+	p.ends(t, fail.ExitOK, "watching .*\nno configmaps .*\n")
+	if got := namesIn(t, out); len(got) != many {
+		t.Errorf("%d of %d objects were written", len(got), many)
+	}
+}
+
+// cutting is a server that ends a watch after so many events. That dwatch has
+// taken all of them shows when it asks on from the last one: resumed is where
+// from, and left is closed when it gives that up.
+func cutting(t *testing.T, after int) (server string, resumed <-chan string, left <-chan struct{}) {
+	t.Helper()
+	from, done := make(chan string, 1), make(chan struct{})
+	f := front{
+		instead: func(w http.ResponseWriter, r *http.Request) bool {
+			q := r.URL.Query()
+			if q.Get("watch") == "" || q.Has("sendInitialEvents") {
+				return false
+			}
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			from <- q.Get("resourceVersion")
+			<-r.Context().Done()
+			close(done)
+			return true
+		},
+		change: func(r *http.Response) error {
+			if r.Request.URL.Query().Has("watch") {
+				r.Body = &cut{ReadCloser: r.Body, after: after}
+			}
+			return nil
+		},
+	}
+	return f.serve(t), from, done
+}
+
+// cut ends a watch, in good order, after so many ADDED events.
+type cut struct {
+	io.ReadCloser
+	after int
+}
+
+func (c *cut) Read(p []byte) (int, error) {
+	if c.after <= 0 {
+		return 0, io.EOF
+	}
+	n, err := c.ReadCloser.Read(p)
+	c.after -= bytes.Count(p[:n], []byte("\n")) - bytes.Count(p[:n], []byte("BOOKMARK"))
+	return n, err
+}
+
+// namesIn returns the names in a stream of whole events.
+func namesIn(t *testing.T, stream []byte) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for decoder := json.NewDecoder(bytes.NewReader(stream)); ; {
+		var e struct {
+			Object metav1.PartialObjectMetadata
+		}
+		err := decoder.Decode(&e)
+		if err == io.EOF {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[e.Object.Name] = true
+	}
+}
+
+// The first signal waits for a reader who does not read; the second does not.
+func TestSignalTwice(t *testing.T) {
+	o, kubeconfig := room(t)
+	o.fill(t, 500) // more than the pipe and all that is before it hold
+	p := startPiped(t, kubeconfig, "cm")
+	awaitFull(t, p.write)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for signals := 0; ; signals++ {
+		select {
+		case <-deadline:
+			t.Fatalf("it does not end after %d signals", signals)
+		case <-p.ended:
+			status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if !status.Signaled() || status.Signal() != syscall.SIGTERM || signals < 2 {
+				t.Errorf("%v after %d signals", p.cmd.ProcessState, signals)
+			}
+			return
+		case <-tick.C:
+			p.signal(syscall.SIGTERM)
+		}
+	}
+}
+
+// narrow makes a pipe as small as it gets, where that can be had.
+func narrow(t *testing.T, write *os.File) {
+	t.Helper()
+	const setPipeSize = 1031 // F_SETPIPE_SZ
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if _, err := unix.FcntlInt(write.Fd(), setPipeSize, os.Getpagesize()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitFull waits until a write to a pipe would block. The system tells of a
+// pipe that can be written to, but not of one that no longer can.
+func awaitFull(t *testing.T, write *os.File) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		fds := []unix.PollFd{{Fd: int32(write.Fd()), Events: unix.POLLOUT}}
+		if n, err := unix.Poll(fds, 0); n == 0 && err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the pipe does not fill")
+}
+
+// Nothing has come yet, and nothing is said: dwatch was asked to end.
+func TestSignalBeforeAnAnswer(t *testing.T) {
+	for _, scheme := range []string{"http://", "https://"} {
+		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			t.Run(scheme+signal.String(), func(t *testing.T) {
+				server, reached := mute(t)
+				p := startPiped(t, "", "cm", "--server", scheme+server)
+				receive(t, reached)
+				p.signal(signal)
+				p.ends(t, fail.ExitOK, "")
+			})
+		}
+	}
+	t.Run("watch", func(t *testing.T) {
+		server, reached := unanswered(t)
+		p := startPiped(t, "", "cm", "--server", server, "-n", "some")
+		receive(t, reached)
+		p.signal(os.Interrupt)
+		p.ends(t, fail.ExitOK, "watching configmaps in namespace some\n")
+	})
+}
+
+// No List is not a List: a script must see that in the exit code.
+func TestSignalInList(t *testing.T) {
+	interrupted := "error: interrupted before the output was complete: nothing was printed\n"
+	t.Run("discovery", func(t *testing.T) {
+		server, reached := mute(t)
+		p := startPiped(t, "", "cm", "--list", "--server", "http://"+server)
+		receive(t, reached)
+		p.signal(syscall.SIGTERM)
+		p.ends(t, fail.ExitFailed, interrupted)
+	})
+	t.Run("objects", func(t *testing.T) {
+		server, reached := unanswered(t)
+		p := startPiped(t, "", "cm,secrets", "--list", "--server", server, "-n", "some")
+		receive(t, reached)
+		p.signal(os.Interrupt)
+		p.ends(t, fail.ExitFailed, interrupted)
+		if out := p.rest(t); len(out) > 0 {
+			t.Errorf("stdout: %s", out)
+		}
+	})
+}
+
+// unanswered says what it serves, and nothing of any object.
+func unanswered(t *testing.T) (server string, reached <-chan struct{}) {
+	t.Helper()
+	asked := make(chan struct{}, 100)
+	f := front{instead: func(_ http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/namespaces/") {
+			return false
+		}
+		asked <- struct{}{}
+		<-r.Context().Done()
+		return true
+	}}
+	return f.serve(t), asked
+}

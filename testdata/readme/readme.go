@@ -1,0 +1,49 @@
+// Package readme is README.md, for the tests that hold it to what dwatch does.
+package readme
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/testdata/bed"
+)
+
+// Path returns the path of a file that is named from the top of the module.
+func Path(t *testing.T, name string) string {
+	t.Helper()
+	root, err := bed.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, name)
+}
+
+// Read returns the text of a file that is named from the top of the module.
+func Read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(Path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Update checks that what stands in README.md is what it should be, or with
+// UPDATE_README replaces it.
+func Update(t *testing.T, old, fresh string) {
+	t.Helper()
+	if diff := cmp.Diff(old, fresh); diff == "" {
+		return
+	} else if os.Getenv("UPDATE_README") == "" {
+		t.Errorf("README.md is not what dwatch does; make readme updates it (-README +dwatch):\n%s", diff)
+		return
+	}
+	text := strings.Replace(Read(t, "README.md"), old, fresh, 1)
+	if err := os.WriteFile(Path(t, "README.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

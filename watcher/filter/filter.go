@@ -1,0 +1,76 @@
+// Package filter leaves events out of a stream: it has stages around a Sink.
+package filter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dwatch/watcher/event"
+)
+
+// Options says which events pass. With the zero value all do, but for marks.
+type Options struct {
+	// WatchOnly leaves out the objects that exist at the start.
+	WatchOnly bool
+	// Types are those of the objects' events that pass; empty means all.
+	Types []event.Type
+	// Marks lets marks pass. A heartbeat always does: there is none that was not
+	// asked for.
+	Marks bool
+}
+
+// ParseTypes reads types of events as they are typed.
+func ParseTypes(words []string) ([]event.Type, error) {
+	var types []event.Type
+	known := []event.Type{event.Added, event.Modified, event.Deleted}
+	for _, word := range words {
+		i := slices.Index(known, event.Type(strings.ToUpper(strings.TrimSpace(word))))
+		if i < 0 {
+			return nil, fmt.Errorf("invalid --types %q: it takes added, modified and deleted", word)
+		}
+		types = append(types, known[i])
+	}
+	return types, nil
+}
+
+// filter is the stage.
+type filter struct {
+	Options
+	next event.Sink
+	kept []event.Event // of the present batch; the memory is used again
+}
+
+// New returns a Sink that hands on to next what passes. A batch of which nothing
+// passes is not handed on.
+func New(next event.Sink, o Options) event.Sink { return &filter{Options: o, next: next} }
+
+// Deliver implements event.Sink.
+func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
+	if !slices.ContainsFunc(batch, func(e event.Event) bool { return !f.passes(e) }) {
+		return f.next.Deliver(ctx, batch)
+	}
+	f.kept = f.kept[:0]
+	for _, e := range batch {
+		if f.passes(e) {
+			f.kept = append(f.kept, e)
+		}
+	}
+	if len(f.kept) == 0 {
+		return nil
+	}
+	defer func() { clear(f.kept) }() // or it would keep the objects
+	return f.next.Deliver(ctx, f.kept)
+}
+
+func (f *filter) passes(e event.Event) bool {
+	switch {
+	case e.Type.IsMark():
+		return f.Marks || e.Type == event.Heartbeat
+	case f.WatchOnly && e.Initial:
+		return false
+	default:
+		return len(f.Types) == 0 || slices.Contains(f.Types, e.Type)
+	}
+}
