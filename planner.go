@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -92,27 +91,26 @@ func (p *planner) plan(ctx context.Context, passable func(error) bool) (*plan, e
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	result := newPlan(p.wait)
-	p.prepare()
 	excluded, err := p.excluded(ctx, result)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range p.arguments {
-		mappings, err := p.resolve(ctx, a.Resource)
-		result.unsure = append(result.unsure, p.mapper.Failed()...)
+		answer, err := p.resolve(ctx, a.Resource)
+		result.unsure = append(result.unsure, answer.Unsure...)
 		switch {
 		case err != nil && passable(err):
 			result.note("the server doesn't have a resource type " + quoted(a.Resource) + " yet; waiting for it" + suggestion(err))
 		case err != nil:
 			return nil, err
-		case p.mapper.IsSet(ctx, a.Resource):
+		case answer.Set:
 			result.live = true
 		default:
-			result.name(mappings[0])
+			result.name(answer.Mappings[0])
 		}
-		result.asked = append(result.asked, p.asked(ctx, a, mappings))
-		result.noteAlternatives(a.Resource, mappings, p.mapper.Alternatives(ctx, a.Resource))
-		for _, mapping := range mappings {
+		result.asked = append(result.asked, p.asked(a, answer))
+		result.noteAlternatives(a.Resource, answer)
+		for _, mapping := range answer.Mappings {
 			if !excluded[mapping.Resource.GroupResource()] {
 				result.add(mapping, p.where(a.Resource, mapping), a.Name)
 			}
@@ -125,23 +123,14 @@ func (p *planner) plan(ctx context.Context, passable func(error) bool) (*plan, e
 	return result, nil
 }
 
-// prepare tells the mapper what it will be asked for.
-func (p *planner) prepare() {
-	names := slices.Clone(p.exclude)
-	for _, a := range p.arguments {
-		names = append(names, a.Resource)
-	}
-	p.mapper.Prepare(names)
-}
-
 // resolve returns what name names, and remembers what a single resource's was
 // taken for.
-func (p *planner) resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error) {
-	mappings, err := p.mapper.Resolve(ctx, cmp.Or(p.taken[name], name))
-	if err == nil && !p.mapper.IsSet(ctx, name) {
-		p.taken[name] = qualified(name, mappings[0].Resource)
+func (p *planner) resolve(ctx context.Context, name string) (mapper.Answer, error) {
+	answer, err := p.mapper.Resolve(ctx, cmp.Or(p.taken[name], name))
+	if err == nil && !answer.Set {
+		p.taken[name] = qualified(name, answer.Mappings[0].Resource)
 	}
-	return mappings, err
+	return answer, err
 }
 
 // qualified is a name for r that nothing else answers to. If name says which
@@ -158,14 +147,14 @@ func qualified(name string, r schema.GroupVersionResource) string {
 func (p *planner) excluded(ctx context.Context, result *plan) (map[schema.GroupResource]bool, error) {
 	excluded := map[schema.GroupResource]bool{}
 	for _, name := range p.exclude {
-		mappings, err := p.mapper.Resolve(ctx, name)
+		answer, err := p.mapper.Resolve(ctx, name)
 		switch {
 		case err != nil && isUnknown(err):
 			result.note("--exclude " + name + ": the server doesn't have such a resource yet")
 		case err != nil && !isAbsent(err):
 			return nil, err
 		}
-		for _, m := range mappings {
+		for _, m := range answer.Mappings {
 			excluded[m.Resource.GroupResource()] = true
 		}
 	}
@@ -201,10 +190,10 @@ func (r *request) everywhere(ours string) []string {
 
 // asked writes a the same for all names of one resource. What a category stands
 // for may change, and with --wait what a name stands for may not be known.
-func (p *planner) asked(ctx context.Context, a mapper.Argument, mappings []*meta.RESTMapping) string {
+func (p *planner) asked(a mapper.Argument, answer mapper.Answer) string {
 	what := strings.ToLower(a.Resource)
-	if len(mappings) == 1 && !p.wait && !p.mapper.IsSet(ctx, a.Resource) {
-		what = mappings[0].Resource.GroupResource().String()
+	if len(answer.Mappings) == 1 && !p.wait && !answer.Set {
+		what = answer.Mappings[0].Resource.GroupResource().String()
 	}
 	if a.Name != "" {
 		what += "/" + a.Name

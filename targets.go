@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/mapper"
 	"dwatch/watcher/event"
 )
 
@@ -74,15 +75,15 @@ func (p *plan) merge() {
 }
 
 // noteAlternatives says which resource an ambiguous name was taken for.
-func (p *plan) noteAlternatives(name string, taken, others []*meta.RESTMapping) {
-	if len(others) == 0 || len(taken) != 1 {
+func (p *plan) noteAlternatives(name string, answer mapper.Answer) {
+	if len(answer.Alternatives) == 0 {
 		return
 	}
 	var names []string
-	for _, o := range others {
+	for _, o := range answer.Alternatives {
 		names = append(names, o.Resource.GroupResource().String())
 	}
-	p.note(quoted(name) + " is taken for " + taken[0].Resource.GroupResource().String() + "; it could also be " + strings.Join(names, ", "))
+	p.note(quoted(name) + " is taken for " + answer.Mappings[0].Resource.GroupResource().String() + "; it could also be " + strings.Join(names, ", "))
 }
 
 func (p *plan) noteClusterScoped() {
