@@ -20,7 +20,7 @@ const completionDeadline = 2 * time.Second
 
 // arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
 func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	pairs := slices.ContainsFunc(args, hasSlash)
+	pairs := mapper.HasPairs(args)
 	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
 		if len(args) > 0 && !pairs {
 			given, err := mapper.ParseArguments(nil, args)
@@ -31,7 +31,7 @@ func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) (
 			return choose("", typed, nil, s.names(ctx, types, given, typed))
 		}
 		head, item := lastItem(typed)
-		return s.item(ctx, c.given(head, args), head, item, pairs || hasSlash(head))
+		return s.item(ctx, c.given(head, args), head, item, pairs || strings.Contains(head, "/"))
 	}))
 }
 

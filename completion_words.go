@@ -74,5 +74,3 @@ func reply(choices []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirec
 	}
 	return choices, directive
 }
-
-func hasSlash(s string) bool { return strings.Contains(s, "/") }

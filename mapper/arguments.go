@@ -47,11 +47,17 @@ func ParseArguments(resources, args []string) ([]Argument, error) {
 	return parsed, nil
 }
 
+// HasPairs reports whether the positional arguments are TYPE/NAME: if one is, all
+// have to be.
+func HasPairs(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
+}
+
 func parsePositional(args []string) ([]Argument, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	if slices.ContainsFunc(args, hasSlash) {
+	if HasPairs(args) {
 		return parsePairs(args)
 	}
 	types, err := parseList(args[0])
@@ -117,7 +123,7 @@ func parseItem(item string) (Argument, error) {
 	switch {
 	case !pair:
 		return Argument{Resource: resource}, nil
-	case hasSlash(name):
+	case strings.Contains(name, "/"):
 		return Argument{}, fmt.Errorf("%q: arguments in resource/name form may not have more than one slash", item)
 	case resource == "" || name == "":
 		return Argument{}, fmt.Errorf("%q: arguments in resource/name form must have a single resource and name", item)
@@ -136,8 +142,6 @@ func checkName(name string) error {
 	}
 	return nil
 }
-
-func hasSlash(s string) bool { return strings.Contains(s, "/") }
 
 func unique(arguments []Argument) []Argument {
 	seen := make(map[Argument]bool, len(arguments))
