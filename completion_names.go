@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/cli/plan"
 	"dwatch/mapper"
 )
 
@@ -28,15 +29,15 @@ func (s server) names(ctx context.Context, types, given []mapper.Argument, typed
 	if err != nil {
 		return nil
 	}
-	r := &request{arguments: types, namespaces: namespaces, allNamespaces: s.o.allNamespaces}
-	plan, err := newPlanner(r, s.cluster, s.mapper).plan(ctx, func(error) bool { return false })
+	request := plan.Request{Arguments: types, Namespaces: namespaces, AllNamespaces: s.o.allNamespaces, Home: s.namespace}
+	p, err := plan.New(request, s.mapper).First(ctx)
 	if err != nil {
 		return nil
 	}
 	taken := s.taken(ctx, given)
-	found := make([][]string, len(plan.targets))
+	found := make([][]string, len(p.Targets))
 	var all sync.WaitGroup
-	for i, t := range plan.targets {
+	for i, t := range p.Targets {
 		all.Go(func() {
 			names := s.list(ctx, t.Resource(), t.Namespace, typed)
 			found[i] = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(taken[t.Resource()], n) })

@@ -7,7 +7,7 @@
 //	         \_ asides (what takes a question to the server first)
 //
 // One file a subject: options.go reads the command line, connection.go finds the
-// server, planner.go turns names into targets, watch.go runs them, state.go keeps
+// server, cli/plan turns names into targets, watch.go runs them, state.go keeps
 // what has been told, talk.go says on stderr what goes on, exit.go and explain.go
 // turn an error into an exit code and a line. need.go knows which rights a run
 // takes: rights.go asks the server for them, denied.go says what is missing and

@@ -24,11 +24,11 @@ type need struct {
 	labelSelector string
 }
 
-// needs are the rights that a run takes. To watch definitions and API services,
+// needsOf are the rights that a run takes. To watch definitions and API services,
 // which tell when a resource comes, is none of them: without it dwatch polls.
-func (p *plan) needs(r *request) []need {
+func needsOf(targets []event.Target, r *request) []need {
 	var needs []need
-	for _, t := range p.targets {
+	for _, t := range targets {
 		needs = append(needs, needOf(t, r))
 	}
 	return needs

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"dwatch/cli/plan"
 )
 
 // printRBAC prints the smallest roles that allow this request, bound to the user
 // of --as or to the one that the server takes this one for.
-func (j *job) printRBAC(ctx context.Context, p *plan) error {
+func (j *job) printRBAC(ctx context.Context, p *plan.Plan) error {
 	name := j.as
 	if name == "" {
 		var err error
@@ -25,7 +27,7 @@ func (j *job) printRBAC(ctx context.Context, p *plan) error {
 			return err
 		}
 	}
-	return printObjects(j.out, rbacObjects(p.needs(j.request), subjectOf(name)), j.rbac.format)
+	return printObjects(j.out, rbacObjects(needsOf(p.Targets, j.request), subjectOf(name)), j.rbac.format)
 }
 
 func (j *job) askUser(ctx context.Context) (string, error) {

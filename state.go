@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
+	"dwatch/cli/plan"
 	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
 )
@@ -52,7 +49,7 @@ func (e stateError) Unwrap() error { return e.error }
 // openState opens the file of --state, if there is one. The context that it
 // returns ends when the file or the output can't be written. What is wrong with
 // the file at the start is wrong usage.
-func (j *job) openState(ctx context.Context, p *plan) (context.Context, *state, error) {
+func (j *job) openState(ctx context.Context, p *plan.Plan) (context.Context, *state, error) {
 	if j.state == "" {
 		return ctx, noState(j.out), nil
 	}
@@ -60,15 +57,19 @@ func (j *job) openState(ctx context.Context, p *plan) (context.Context, *state, 
 	if err != nil {
 		return nil, nil, serverError{j.host, err}
 	}
-	file, err := resume.Open(j.state, resume.Header{Server: j.host, Cluster: cluster, Arguments: j.told(p)})
+	selection, err := p.Selection.WithSelectors(j.selector, j.fieldSelector)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	file, err := resume.Open(j.state, resume.Header{Server: j.host, Cluster: cluster, Arguments: selection.String()})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	recorder := file.Record(j.out, cancel)
 	s := &state{Writer: recorder, stage: recorder.Stage, past: file.Past}
-	if p.live {
-		s.orphans = file.Orphans(p.targets)
+	if p.Live {
+		s.orphans = file.Orphans(p.Targets)
 	}
 	if !file.Fresh() {
 		s.note = ", carrying on from " + j.state
@@ -110,40 +111,3 @@ func (c *cluster) identity(ctx context.Context) (string, error) {
 	}
 	return string(ns.GetUID()), err
 }
-
-// told says which objects are told, the same always in the same way. What is
-// printed of them has no part in it.
-func (j *job) told(p *plan) string {
-	text := strings.Join(sorted(p.asked), ", ")
-	if len(j.exclude) > 0 {
-		text += " without " + strings.ToLower(strings.Join(sorted(j.exclude), ", "))
-	}
-	var namespaces []string
-	for _, t := range p.targets {
-		if t.Namespaced() && !p.live {
-			namespaces = append(namespaces, t.Namespace)
-		}
-	}
-	if p.live { // and what is namespaced may come later
-		namespaces = j.everywhere(j.namespace)
-	}
-	switch namespaces = sorted(namespaces); {
-	case len(namespaces) == 1 && namespaces[0] == "":
-		text += " in all namespaces"
-	case len(namespaces) == 1:
-		text += " in namespace " + namespaces[0]
-	case len(namespaces) > 1:
-		text += " in namespaces " + strings.Join(namespaces, ", ")
-	}
-	// Both have been parsed before.
-	if selector, err := labels.Parse(j.selector); err == nil && !selector.Empty() {
-		text += ", with labels " + strings.ReplaceAll(selector.String(), "==", "=")
-	}
-	if selector, err := fields.ParseSelector(j.fieldSelector); err == nil && !selector.Empty() {
-		text += ", with fields " + selector.String()
-	}
-	return text
-}
-
-// sorted returns each of words once.
-func sorted(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/client-go/rest"
 
+	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
@@ -65,26 +67,47 @@ func (j *job) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.talk.mapper = mapper.New(d)
-	resolver := newPlanner(j.request, j.cluster, j.talk.mapper)
-	plan, err := resolver.first(ctx)
+	planner := plan.New(j.planned(), j.talk.mapper)
+	p, err := planner.First(ctx)
 	if err != nil {
-		return err
+		return j.unplanned(err)
 	}
-	for _, note := range plan.notes {
+	for _, note := range p.Notes {
 		j.talk.say("%s", note)
 	}
 	if j.rights, err = newRights(j.cluster, j.request); err != nil {
 		return err
 	}
 	if j.rbac.print {
-		return j.printRBAC(ctx, plan)
+		return j.printRBAC(ctx, p)
 	}
-	return j.rights.detailAll(ctx, j.follow(ctx, plan, resolver))
+	return j.rights.detailAll(ctx, j.follow(ctx, p, planner))
+}
+
+// planned is what is to be planned.
+func (j *job) planned() plan.Request {
+	return plan.Request{
+		Arguments:     j.arguments,
+		Exclude:       j.exclude,
+		Namespaces:    j.namespaces,
+		AllNamespaces: j.allNamespaces,
+		Home:          j.namespace,
+		Wait:          j.wait,
+		Ask:           j.ask,
+	}
+}
+
+// unplanned says of what kind the error of a planner is.
+func (j *job) unplanned(err error) error {
+	if _, ok := errors.AsType[*plan.UsageError](err); ok {
+		return usageError{err}
+	}
+	return serverError{j.host, err}
 }
 
 // follow lists or watches what is planned.
-func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver) (err error) {
-	ctx, state, err := j.openState(ctx, plan)
+func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolver) (err error) {
+	ctx, state, err := j.openState(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -98,8 +121,8 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 		Config:         j.config,
 		HTTP:           j.http,
 		Resolver:       resolver,
-		Targets:        slices.Concat(plan.targets, state.orphans),
-		Follow:         plan.live,
+		Targets:        slices.Concat(p.Targets, state.orphans),
+		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
 		ManagedFields:  j.managedFields,
@@ -112,26 +135,26 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 	if err != nil {
 		return err
 	}
-	if !plan.live {
-		tuneRun(len(plan.targets))
+	if !p.Live {
+		tuneRun(len(p.Targets))
 	}
 	if j.list {
 		tuneLong()
 		return list(ctx, w, printer)
 	}
-	return j.watch(ctx, w, plan, state.note, emit)
+	return j.watch(ctx, w, p, state.note, emit)
 }
 
 // watch watches, with what there is to say about it.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, plan *plan, note string, emit func(event.Event) error) error {
-	j.rights.several = len(plan.targets) > 1
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, p *plan.Plan, note string, emit func(event.Event) error) error {
+	j.rights.several = len(p.Targets) > 1
 	if !j.quiet {
 		j.talk.rights = j.rights
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer j.talk.asides.wait()
 	defer cancel() // nobody waits for an answer any more
-	j.talk.begin(plan.targets, note)
+	j.talk.begin(p.Targets, note)
 	return w.Run(ctx, tuned(j.talk.hear(ctx, emit)))
 }
 
