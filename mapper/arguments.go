@@ -68,6 +68,9 @@ func parsePositional(args []string) ([]Argument, error) {
 	if len(names) == 0 {
 		return types, nil
 	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ",") }); i >= 0 {
+		return nil, commaError(names[i], args)
+	}
 	var parsed []Argument
 	for _, t := range types {
 		for _, name := range names {
@@ -78,6 +81,24 @@ func parsePositional(args []string) ([]Argument, error) {
 		}
 	}
 	return parsed, nil
+}
+
+// commaError refuses a name with a comma, which of all resources only those of RBAC
+// allow: a list is what is meant. args are TYPE[,TYPE...] NAME...
+func commaError(name string, args []string) error {
+	comma := func(r rune) bool { return r == ',' }
+	names := strings.FieldsFunc(strings.Join(args[1:], ","), comma)
+	var pairs []string
+	for _, t := range strings.FieldsFunc(args[0], comma) {
+		for _, n := range names {
+			pairs = append(pairs, t+"/"+n)
+		}
+	}
+	if len(pairs) == 0 {
+		return fmt.Errorf("invalid name %q: names are separated by spaces", name)
+	}
+	return fmt.Errorf("invalid name %q: names are separated by spaces, as in %q, or come with their type, as in %q",
+		name, args[0]+" "+strings.Join(names, " "), strings.Join(pairs, ","))
 }
 
 // parsePairs reads arguments of which at least one is TYPE/NAME, so all must be.
