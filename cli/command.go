@@ -11,6 +11,7 @@ import (
 	"dwatch/cli/cluster"
 	"dwatch/cli/complete"
 	"dwatch/cli/fail"
+	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 )
@@ -110,12 +111,16 @@ func (o *options) targets(ctx context.Context, c *cluster.Cluster, m *mapper.Map
 	if err != nil {
 		return nil, err
 	}
-	r := &request{arguments: arguments, namespaces: namespaces, allNamespaces: o.allNamespaces}
-	plan, err := newPlanner(r, c, m).plan(ctx, func(error) bool { return false })
+	p, err := plan.New(plan.Request{
+		Arguments:     arguments,
+		Namespaces:    namespaces,
+		AllNamespaces: o.allNamespaces,
+		Home:          c.Namespace,
+	}, m).First(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return plan.targets, nil
+	return p.Targets, nil
 }
 
 // oneLine keeps the first line of an error: pflag's may go on with usage.

@@ -74,8 +74,24 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "Nothing but errors on stderr")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "Log level of the Kubernetes client on stderr; 6 shows each request")
 	f.BoolP("watch", "w", false, "Without effect: dwatch watches")
+	for _, name := range []string{"exclude", "namespace", "output", "types"} {
+		flag := f.Lookup(name)
+		flag.Value = filled{flag.Value}
+		flag.DefValue = strings.Trim(flag.DefValue, "[]") // or help would show it
+	}
 	o.connection.UserAgent = userAgent()
 	o.connection.AddFlags(f)
+}
+
+// filled is the value of a flag that takes no empty one: a variable of a shell that
+// is not set must not stand for the default.
+type filled struct{ pflag.Value }
+
+func (v filled) Set(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("it must not be empty")
+	}
+	return v.Value.Set(text)
 }
 
 // request is a command line that makes sense.

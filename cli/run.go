@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
+	"dwatch/cli/fail"
+	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/mapper"
 	"dwatch/output"
@@ -68,31 +71,54 @@ func (j *job) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.mapper = mapper.New(d)
-	resolver := newPlanner(j.request, j.Cluster, j.mapper)
-	plan, err := resolver.first(ctx)
+	planner := plan.New(j.planned(), j.mapper)
+	p, err := planner.First(ctx)
 	if err != nil {
-		return err
+		return j.unplanned(err)
 	}
-	for _, note := range plan.notes {
+	for _, note := range p.Notes {
 		report.Line(j.reports, note)
 	}
 	j.rights, err = access.New(j.Cluster, access.Options{
 		Selection:  access.Selection{LabelSelector: j.selector, FieldSelector: j.fieldSelector},
 		Namespaces: j.namespaces,
-		Several:    len(plan.targets) > 1,
+		Several:    len(p.Targets) > 1,
 	})
 	if err != nil {
 		return err
 	}
 	if j.rbac.print {
-		return j.rights.Print(ctx, j.out, plan.targets, j.as, j.rbac.format)
+		return j.rights.Print(ctx, j.out, p.Targets, j.as, j.rbac.format)
 	}
-	return j.rights.Detail(ctx, j.follow(ctx, plan, resolver))
+	return j.rights.Detail(ctx, j.follow(ctx, p, planner))
+}
+
+// planned is what is to be planned.
+func (j *job) planned() plan.Request {
+	return plan.Request{
+		Arguments:     j.arguments,
+		Exclude:       j.exclude,
+		Namespaces:    j.namespaces,
+		AllNamespaces: j.allNamespaces,
+		Home:          j.Namespace,
+		LabelSelector: j.selector,
+		FieldSelector: j.fieldSelector,
+		Wait:          j.wait,
+		Ask:           j.Ask,
+	}
+}
+
+// unplanned says of what kind the error of a planner is.
+func (j *job) unplanned(err error) error {
+	if _, ok := errors.AsType[*plan.UsageError](err); ok {
+		return fail.Usage(err)
+	}
+	return fail.Server(j.Host, err)
 }
 
 // follow lists or watches what is planned.
-func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver) (err error) {
-	state, err := j.openState(ctx, plan)
+func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolver) (err error) {
+	state, err := j.openState(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -105,8 +131,8 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 		Config:         j.Config,
 		HTTP:           j.HTTP,
 		Resolver:       resolver,
-		Targets:        slices.Concat(plan.targets, state.orphans(plan)),
-		Follow:         plan.live,
+		Targets:        slices.Concat(p.Targets, state.orphans(p)),
+		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
 		ManagedFields:  j.managedFields,
@@ -118,13 +144,13 @@ func (j *job) follow(ctx context.Context, plan *plan, resolver watcher.Resolver)
 	if err != nil {
 		return err
 	}
-	if !plan.live {
-		tuneRun(len(plan.targets))
+	if !p.Live {
+		tuneRun(len(p.Targets))
 	}
 	if j.list {
 		return list(ctx, w, printer)
 	}
-	return j.watch(ctx, w, plan.targets, state, printer)
+	return j.watch(ctx, w, p.Targets, state, printer)
 }
 
 // watch sends the events through the stages, the last of which comes first here.

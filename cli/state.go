@@ -3,13 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"dwatch/cli/fail"
+	"dwatch/cli/plan"
 	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
 )
@@ -28,7 +24,7 @@ type state struct {
 
 // openState opens the file of --state; nil if there is none. What is wrong with the
 // file at the start is wrong usage.
-func (j *job) openState(ctx context.Context, p *plan) (*state, error) {
+func (j *job) openState(ctx context.Context, p *plan.Plan) (*state, error) {
 	if j.state == "" {
 		return nil, nil
 	}
@@ -36,7 +32,7 @@ func (j *job) openState(ctx context.Context, p *plan) (*state, error) {
 	if err != nil {
 		return nil, fail.Server(j.Host, err)
 	}
-	file, err := resume.Open(j.state, resume.Header{Server: j.Host, Cluster: cluster, Selection: resume.Selection{Resources: []string{j.told(p)}}})
+	file, err := resume.Open(j.state, resume.Header{Server: j.Host, Cluster: cluster, Selection: p.Selection})
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
@@ -62,11 +58,11 @@ func (s *state) past() event.Past {
 
 // orphans are what an earlier run watched, and is not among the targets, where what
 // the arguments name may come and go.
-func (s *state) orphans(p *plan) []event.Target {
-	if s == nil || !p.live {
+func (s *state) orphans(p *plan.Plan) []event.Target {
+	if s == nil || !p.Live {
 		return nil
 	}
-	return s.file.Orphans(p.targets)
+	return s.file.Orphans(p.Targets)
 }
 
 // note is what there is to say about the file.
@@ -92,40 +88,3 @@ func (s *state) end(err error) error {
 	}
 	return err
 }
-
-// told says which objects are told, the same always in the same way. What is
-// printed of them has no part in it.
-func (j *job) told(p *plan) string {
-	text := strings.Join(sorted(p.asked), ", ")
-	if len(j.exclude) > 0 {
-		text += " without " + strings.ToLower(strings.Join(sorted(j.exclude), ", "))
-	}
-	var namespaces []string
-	for _, t := range p.targets {
-		if t.Namespaced() && !p.live {
-			namespaces = append(namespaces, t.Namespace)
-		}
-	}
-	if p.live { // and what is namespaced may come later
-		namespaces = j.everywhere(j.Namespace)
-	}
-	switch namespaces = sorted(namespaces); {
-	case len(namespaces) == 1 && namespaces[0] == "":
-		text += " in all namespaces"
-	case len(namespaces) == 1:
-		text += " in namespace " + namespaces[0]
-	case len(namespaces) > 1:
-		text += " in namespaces " + strings.Join(namespaces, ", ")
-	}
-	// Both have been parsed before.
-	if selector, err := labels.Parse(j.selector); err == nil && !selector.Empty() {
-		text += ", with labels " + strings.ReplaceAll(selector.String(), "==", "=")
-	}
-	if selector, err := fields.ParseSelector(j.fieldSelector); err == nil && !selector.Empty() {
-		text += ", with fields " + selector.String()
-	}
-	return text
-}
-
-// sorted returns each of words once.
-func sorted(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }

@@ -1,24 +1,17 @@
 package mapper
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// alternatives returns the resources of other groups that answer to name too.
-func (c *catalog) alternatives(ctx context.Context, name string) []resource {
-	if len(c.category(ctx, name)) > 0 {
-		return nil
-	}
-	taken, ok := c.one(ctx, name)
-	if !ok || taken.gv.Group == "" {
-		return nil
-	}
+// alternatives returns the resources of other groups that answer to name, too,
+// where taken was found under it.
+func (c *catalog) alternatives(name string, taken resource) []resource {
 	typed := schema.ParseGroupResource(name)
-	if typed.Group == taken.gv.Group || typed.Group == taken.gv.Version+"."+taken.gv.Group {
+	if group := taken.gv.Group; group == "" || typed.Group == group || typed.Group == taken.gv.Version+"."+group {
 		return nil
 	}
 	groups := []string{taken.gv.Group}

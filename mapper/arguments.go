@@ -47,11 +47,17 @@ func ParseArguments(resources, args []string) ([]Argument, error) {
 	return parsed, nil
 }
 
+// HasPairs reports whether the positional arguments are TYPE/NAME: if one is, all
+// have to be.
+func HasPairs(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
+}
+
 func parsePositional(args []string) ([]Argument, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	if slices.ContainsFunc(args, hasSlash) {
+	if HasPairs(args) {
 		return parsePairs(args)
 	}
 	types, err := parseList(args[0])
@@ -61,6 +67,9 @@ func parsePositional(args []string) ([]Argument, error) {
 	names := args[1:]
 	if len(names) == 0 {
 		return types, nil
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ",") }); i >= 0 {
+		return nil, commaError(names[i], args)
 	}
 	var parsed []Argument
 	for _, t := range types {
@@ -72,6 +81,24 @@ func parsePositional(args []string) ([]Argument, error) {
 		}
 	}
 	return parsed, nil
+}
+
+// commaError refuses a name with a comma, which of all resources only those of RBAC
+// allow: a list is what is meant. args are TYPE[,TYPE...] NAME...
+func commaError(name string, args []string) error {
+	comma := func(r rune) bool { return r == ',' }
+	names := strings.FieldsFunc(strings.Join(args[1:], ","), comma)
+	var pairs []string
+	for _, t := range strings.FieldsFunc(args[0], comma) {
+		for _, n := range names {
+			pairs = append(pairs, t+"/"+n)
+		}
+	}
+	if len(pairs) == 0 {
+		return fmt.Errorf("invalid name %q: names are separated by spaces", name)
+	}
+	return fmt.Errorf("invalid name %q: names are separated by spaces, as in %q, or come with their type, as in %q",
+		name, args[0]+" "+strings.Join(names, " "), strings.Join(pairs, ","))
 }
 
 // parsePairs reads arguments of which at least one is TYPE/NAME, so all must be.
@@ -117,7 +144,7 @@ func parseItem(item string) (Argument, error) {
 	switch {
 	case !pair:
 		return Argument{Resource: resource}, nil
-	case hasSlash(name):
+	case strings.Contains(name, "/"):
 		return Argument{}, fmt.Errorf("%q: arguments in resource/name form may not have more than one slash", item)
 	case resource == "" || name == "":
 		return Argument{}, fmt.Errorf("%q: arguments in resource/name form must have a single resource and name", item)
@@ -136,8 +163,6 @@ func checkName(name string) error {
 	}
 	return nil
 }
-
-func hasSlash(s string) bool { return strings.Contains(s, "/") }
 
 func unique(arguments []Argument) []Argument {
 	seen := make(map[Argument]bool, len(arguments))

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
+
+	"dwatch/watcher/event"
 )
 
 // A catalog finds resources by name. The work is done by the mapper and the
@@ -48,19 +50,19 @@ func newCatalog(v view) *catalog {
 	return c
 }
 
-// find returns what name names: what is in a category of that name, else one
-// resource, else nothing.
-func (c *catalog) find(ctx context.Context, name string) []resource {
+// find returns what name names: everything or what is in a category of that name,
+// which is a set, else one resource, else nothing.
+func (c *catalog) find(ctx context.Context, name string) (found []resource, set bool) {
 	if name == Everything {
-		return c.everything()
+		return c.everything(), true
 	}
 	if members := c.category(ctx, name); len(members) > 0 {
-		return members
+		return members, true
 	}
 	if r, ok := c.one(ctx, name); ok {
-		return []resource{r}
+		return []resource{r}, false
 	}
-	return nil
+	return nil, false
 }
 
 // category returns the preferred version of each resource in a category.
@@ -150,13 +152,7 @@ func (c *catalog) first(fits func(resource) bool) (resource, bool) {
 
 func (r resource) gvr() schema.GroupVersionResource { return r.gv.WithResource(r.Name) }
 
-func (r resource) mapping() *meta.RESTMapping {
-	scope := meta.RESTScope(meta.RESTScopeRoot)
-	if r.Namespaced {
-		scope = meta.RESTScopeNamespace
-	}
-	return &meta.RESTMapping{Resource: r.gvr(), GroupVersionKind: r.gv.WithKind(r.Kind), Scope: scope}
-}
+func (r resource) mapping() *meta.RESTMapping { return event.NewMapping(r.gvr(), r.Kind, r.Namespaced) }
 
 // longNames returns plural, kind and singular in lower case.
 func (r resource) longNames() []string {

@@ -13,17 +13,16 @@
 // group in the server's own order, and in it the version the server prefers.
 //
 // A Mapper asks the server when it must and not otherwise: two requests, at the
-// same time, for the first name and none for the next ones. A fully qualified name, such as
-// deployments.v1.apps or pods.v1., takes one small request while nothing else is
-// known. It does not take none: that a name says resource, version and group
-// does not say kind and scope, and to guess the scope is to ask at a wrong URL.
-// A name that is unknown to what was
-// learned before costs one more look at the server, so a definition made
-// meanwhile is found. [Mapper.Reset] makes the next call look again, for a
-// caller who finds that a resource has gone.
+// same time, for the first name and none for the next ones. A fully qualified
+// name, such as deployments.v1.apps or pods.v1., is no different: it says neither
+// kind nor scope. A name that is unknown to what was learned before costs one more
+// look at the server, so a definition made meanwhile is found. [Mapper.Reset] makes
+// the next call look again, for a caller who finds that a resource has gone.
 //
-// A group whose server does not answer hides only its own resources. If the name
-// is not found among the others, the error names the groups that said nothing.
+// One call for a name, [Mapper.Resolve], answers all there is to know of it, from
+// one look. A group whose server does not answer hides only its own resources:
+// each [Answer] says which groups said nothing, and so does the error if the name
+// is not found among the others.
 //
 // All methods may be called by several goroutines. Whatever waits ends with its
 // context. No method prints or logs what it returns as an error.

@@ -4,89 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 )
 
 // Mapper resolves names against one server.
 type Mapper struct {
-	server discovery.DiscoveryInterfaceWithContext
-	cache  discovery.CachedDiscoveryInterfaceWithContext // of server, for client-go's mapper
+	server discovery.CachedDiscoveryInterfaceWithContext
 	// turn holds one token: who has it may talk to the server. A channel
 	// instead of a mutex, so that waiting for it can end with a context.
-	turn   chan struct{}
-	latest atomic.Pointer[snapshot]  // nil: nothing learned yet
-	since  atomic.Pointer[time.Time] // what was learned before does not count
-	// versions is what was learned of single versions. It is for who has the turn.
-	versions map[schema.GroupVersion]*snapshot
-	// whole: to learn all at once takes fewer requests than single versions.
-	whole atomic.Bool
+	turn chan struct{}
+
+	mu     sync.Mutex // never held while the server is asked
+	latest *snapshot  // nil: nothing learned yet
+	since  time.Time  // what was asked before is out of date
 }
 
 // New returns a Mapper for the server behind d. It makes no request.
 func New(d *discovery.DiscoveryClient) *Mapper {
-	m := &Mapper{
-		server:   d,
-		cache:    memory.NewMemCacheClientWithContext(documents{d}),
-		turn:     make(chan struct{}, 1),
-		versions: make(map[schema.GroupVersion]*snapshot),
+	return &Mapper{
+		server: memory.NewMemCacheClientWithContext(documents{d}),
+		turn:   make(chan struct{}, 1),
 	}
-	m.since.Store(new(time.Time))
-	return m
 }
 
-// Resolve returns the resources that name names: one, or for a category all
-// that can be watched, in the server's order of priority.
+// Resolve returns what name names: at least one resource, if there is no error.
 //
-// The error is an *UnknownError, an *UnwatchableError, or it wraps why the
-// server could not be asked.
-func (m *Mapper) Resolve(ctx context.Context, name string) ([]*meta.RESTMapping, error) {
-	if found, err := m.direct(ctx, name); len(found) > 0 || err != nil {
-		return mappings(found), err
-	}
+// The error is an *UnknownError, an *UnwatchableError, or it wraps why the server
+// could not be asked. With the first two, Unsure of the Answer is set all the same.
+func (m *Mapper) Resolve(ctx context.Context, name string) (Answer, error) {
 	called := time.Now()
 	known, err := m.known(ctx)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	found := known.watchable.find(ctx, name)
-	if len(found) == 0 { // by now it may be there; learn knows if this call has just asked
+	answer := known.answer(ctx, name)
+	if len(answer.Mappings) == 0 { // by now it may be there; learn knows if this call has just asked
 		if known, err = m.learn(ctx, called); err != nil {
-			return nil, err
+			return Answer{}, err
 		}
-		found = known.watchable.find(ctx, name)
+		answer = known.answer(ctx, name)
 	}
-	if len(found) == 0 {
-		return nil, known.explain(ctx, name)
+	if len(answer.Mappings) == 0 {
+		return answer, known.explain(ctx, name)
 	}
-	return mappings(found), nil
+	return answer, nil
 }
 
-// Recall returns what name names as far as has been learned. It makes no request.
+// Recall returns what name named when the server was last asked; nothing if it
+// has not been asked yet. It makes no request.
 func (m *Mapper) Recall(ctx context.Context, name string) []*meta.RESTMapping {
-	known := m.latest.Load()
+	known, _ := m.newest()
 	if known == nil {
 		return nil
 	}
-	return mappings(known.watchable.find(ctx, name))
-}
-
-// Alternatives returns the resources of other groups that answer to name and
-// were not taken by Resolve, one for each group, in the server's order. There
-// are none if the core group won, if name is a category, or if name says exactly
-// which group it means. It makes no request: before a successful Resolve it
-// returns nothing.
-func (m *Mapper) Alternatives(ctx context.Context, name string) []*meta.RESTMapping {
-	known := m.latest.Load()
-	if known == nil {
-		return nil
-	}
-	return mappings(known.watchable.alternatives(ctx, name))
+	return known.answer(ctx, name).Mappings
 }
 
 // Watchable returns every resource that can be watched, in the server's order
@@ -101,13 +77,23 @@ func (m *Mapper) Watchable(ctx context.Context) ([]Resource, error) {
 
 // Reset makes the next call ask the server anew. It does not wait.
 func (m *Mapper) Reset() {
-	now := time.Now()
-	m.since.Store(&now)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since = time.Now()
 }
 
+// newest returns what the server said last, which is nil before it was asked, and
+// from when on an answer is not out of date.
+func (m *Mapper) newest() (latest *snapshot, since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest, m.since
+}
+
+// known returns what the server said, if that is not out of date, and else asks it.
 func (m *Mapper) known(ctx context.Context) (*snapshot, error) {
-	since := *m.since.Load()
-	if known := m.latest.Load(); known.isOf(since) {
+	known, since := m.newest()
+	if known.isOf(since) {
 		return known, nil
 	}
 	return m.learn(ctx, since)
@@ -116,33 +102,24 @@ func (m *Mapper) known(ctx context.Context) (*snapshot, error) {
 // learn returns what the server said at since or later. Callers who wait for
 // the same thing share one look at the server.
 func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) {
-	done, err := m.takeTurn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if known := m.latest.Load(); known.isOf(since) {
-		return known, nil
-	}
-	known, err := ask(ctx, m.cache)
-	if err != nil {
-		return nil, notAsked(err)
-	}
-	m.latest.Store(known)
-	return known, nil
-}
-
-// takeTurn waits until nobody else talks to the server; done ends the turn.
-func (m *Mapper) takeTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case m.turn <- struct{}{}:
-		return func() { <-m.turn }, nil
+		defer func() { <-m.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if known, _ := m.newest(); known.isOf(since) {
+		return known, nil
+	}
+	known, err := ask(ctx, m.server)
+	if err != nil {
+		return nil, fmt.Errorf("ask the server what it serves: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.latest = known
+	return known, nil
 }
-
-func notAsked(err error) error { return fmt.Errorf("ask the server what it serves: %w", err) }
 
 // ask asks the server what it serves, whatever was known before.
 func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithContext) (*snapshot, error) {
@@ -162,12 +139,4 @@ func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithConte
 		return nil, errors.New("it names no resources: is it a Kubernetes API server?")
 	}
 	return newSnapshot(asked, server, groups, lists, failed), nil
-}
-
-func mappings(resources []resource) []*meta.RESTMapping {
-	var result []*meta.RESTMapping
-	for _, r := range resources {
-		result = append(result, r.mapping())
-	}
-	return result
 }

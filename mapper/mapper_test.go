@@ -24,11 +24,16 @@ import (
 
 func resolve(t testing.TB, m *Mapper, name string) []string {
 	t.Helper()
+	return text(answer(t, m, name).Mappings)
+}
+
+func answer(t testing.TB, m *Mapper, name string) Answer {
+	t.Helper()
 	found, err := m.Resolve(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text(found)
+	return found
 }
 
 func wantRequests(t testing.TB, count interface{ Load() int64 }, want int64) {
@@ -59,7 +64,7 @@ func TestResolve(t *testing.T) {
 		"po": "v1/pods Pod", "pods": "v1/pods Pod", "pod": "v1/pods Pod", "Pod": "v1/pods Pod", "PODS": "v1/pods Pod", "pods.v1.": "v1/pods Pod",
 		"endpoints": "v1/endpoints Endpoints",
 		"deploy":    deployments, "deployments": deployments, "deployment": deployments, "Deployment": deployments,
-		"deployments.apps": deployments, "deployments.v1.apps": deployments, "deploy.apps": deployments, "deploy.v1.apps": deployments,
+		"deployments.apps": deployments, "deployment.v1.apps": deployments, "deployments.v1.apps": deployments, "deploy.apps": deployments, "deploy.v1.apps": deployments,
 		"Deployment.apps": deployments, "Deployment.v1.apps": deployments, "deployments.app": deployments,
 		"storageclass.storage": "storage.k8s.io/v1/storageclasses StorageClass",
 		"hpa.v1.autoscaling":   "autoscaling/v1/horizontalpodautoscalers HorizontalPodAutoscaler",
@@ -77,11 +82,15 @@ func TestResolve(t *testing.T) {
 	m, count := fresh(t)
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]string{want}, resolve(t, m, name)); diff != "" {
+			found := answer(t, m, name)
+			if diff := cmp.Diff([]string{want}, text(found.Mappings)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if others := m.Alternatives(t.Context(), name); len(others) > 0 {
-				t.Errorf("alternatives %v", text(others))
+			if len(found.Alternatives) > 0 {
+				t.Errorf("alternatives %v", text(found.Alternatives))
+			}
+			if found.Set || found.Unsure != nil {
+				t.Errorf("set %v, unsure %v", found.Set, found.Unsure)
 			}
 		})
 	}
@@ -98,7 +107,7 @@ func TestScope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := found[0].Scope.Name(); got != want {
+		if got := found.Mappings[0].Scope.Name(); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -142,19 +151,21 @@ func TestAmbiguous(t *testing.T) {
 	for range 50 {
 		m, count := fresh(t)
 		for _, name := range []string{"twins", "tw", "Twin", "twins."} {
-			if diff := cmp.Diff(taken, resolve(t, m, name)); diff != "" {
+			found := answer(t, m, name)
+			if diff := cmp.Diff(taken, text(found.Mappings)); diff != "" {
 				t.Fatalf("%s: -want +got:\n%s", name, diff)
 			}
-			if diff := cmp.Diff(other, text(m.Alternatives(t.Context(), name))); diff != "" {
+			if diff := cmp.Diff(other, text(found.Alternatives)); diff != "" {
 				t.Fatalf("alternatives of %s: -want +got:\n%s", name, diff)
 			}
 		}
 		for _, name := range []string{"tw.b.twins.example.com", "twins.b.twins.example.com", "Twin.v1.b.twins.example.com", "tw.b"} {
-			if diff := cmp.Diff(other, resolve(t, m, name)); diff != "" {
+			found := answer(t, m, name)
+			if diff := cmp.Diff(other, text(found.Mappings)); diff != "" {
 				t.Fatalf("%s: -want +got:\n%s", name, diff)
 			}
-			if got := m.Alternatives(t.Context(), name); len(got) > 0 {
-				t.Fatalf("alternatives of %s: %v", name, text(got))
+			if len(found.Alternatives) > 0 {
+				t.Fatalf("alternatives of %s: %v", name, text(found.Alternatives))
 			}
 		}
 		wantRequests(t, count, 2)
@@ -165,11 +176,12 @@ func TestCoreWinsSilently(t *testing.T) {
 	define(t, definition{group: "a.example.com", plural: "services", singular: "service", kind: "Service", shortNames: []string{"svc"}, versions: []string{"v1"}})
 	m, _ := fresh(t)
 	for _, name := range []string{"services", "service", "svc", "Service", "services.v1."} {
-		if diff := cmp.Diff([]string{"v1/services Service"}, resolve(t, m, name)); diff != "" {
+		found := answer(t, m, name)
+		if diff := cmp.Diff([]string{"v1/services Service"}, text(found.Mappings)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
-		if others := m.Alternatives(t.Context(), name); len(others) > 0 {
-			t.Errorf("%s: alternatives %v", name, text(others))
+		if len(found.Alternatives) > 0 {
+			t.Errorf("%s: alternatives %v", name, text(found.Alternatives))
 		}
 	}
 }
@@ -212,6 +224,23 @@ func TestReset(t *testing.T) {
 	wantRequests(t, count, 4)
 }
 
+func TestRecall(t *testing.T) {
+	m, count := fresh(t)
+	if found := m.Recall(t.Context(), "pods"); found != nil {
+		t.Errorf("recalled %v before anything was learned", text(found))
+	}
+	wantRequests(t, count, 0)
+	resolve(t, m, "deploy")
+	m.Reset()
+	if diff := cmp.Diff([]string{"v1/pods Pod"}, text(m.Recall(t.Context(), "po"))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if found := m.Recall(t.Context(), "nonesuch"); found != nil {
+		t.Errorf("recalled %v", text(found))
+	}
+	wantRequests(t, count, 2)
+}
+
 func TestConcurrent(t *testing.T) {
 	m, count := fresh(t)
 	var group sync.WaitGroup
@@ -221,7 +250,7 @@ func TestConcurrent(t *testing.T) {
 			if _, err := m.Resolve(t.Context(), name); err != nil {
 				t.Error(err)
 			}
-			m.Alternatives(t.Context(), name)
+			m.Recall(t.Context(), name)
 			if _, err := m.Watchable(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -314,14 +343,23 @@ func TestBrokenAggregatedAPI(t *testing.T) {
 		return err == nil && failed[broken] != nil
 	})
 	m, count := fresh(t)
-	if diff := cmp.Diff([]string{"apps/v1/deployments Deployment"}, resolve(t, m, "deploy")); diff != "" {
+	unsure := []schema.GroupVersion{broken}
+	deploy := answer(t, m, "deploy")
+	if diff := cmp.Diff([]string{"apps/v1/deployments Deployment"}, text(deploy.Mappings)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(unsure, deploy.Unsure); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	wantRequests(t, count, 2)
 	if all, err := m.Watchable(t.Context()); err != nil || len(all) == 0 {
 		t.Error(len(all), err)
 	}
-	_, err := m.Resolve(t.Context(), "whatever.broken.example.com")
+	// Whoever waits for a name has to know what else could have it.
+	unknown, err := m.Resolve(t.Context(), "whatever.broken.example.com")
+	if diff := cmp.Diff(Answer{Unsure: unsure}, unknown); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 	const want = `the server doesn't have a resource type "whatever.broken.example.com"; it could not say what is in broken.example.com/v1beta1`
 	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -356,8 +394,8 @@ func TestServerCannotBeAsked(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if others := m.Alternatives(t.Context(), "pods"); others != nil {
-				t.Error(text(others))
+			if found := m.Recall(t.Context(), "pods"); found != nil {
+				t.Error(text(found))
 			}
 		})
 	}

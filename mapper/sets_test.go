@@ -1,14 +1,14 @@
 package mapper
 
 import (
-	"context"
 	"slices"
 	"testing"
 )
 
 func TestEverything(t *testing.T) {
 	m, count := fresh(t)
-	all := resolve(t, m, Everything)
+	found := answer(t, m, Everything)
+	all := text(found.Mappings)
 	watchable, err := m.Watchable(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -27,20 +27,16 @@ func TestEverything(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	if others := m.Alternatives(t.Context(), Everything); others != nil {
-		t.Error(text(others))
+	if found.Alternatives != nil {
+		t.Error(text(found.Alternatives))
 	}
 	wantRequests(t, count, 2)
 }
 
-func TestIsSet(t *testing.T) {
+func TestSet(t *testing.T) {
 	m, _ := fresh(t)
-	if !m.IsSet(context.Background(), Everything) {
-		t.Error("everything is no set")
-	}
-	for name, want := range map[string]bool{"all": true, "pods": false, "deployments.v1.apps": false} {
-		resolve(t, m, name)
-		if got := m.IsSet(t.Context(), name); got != want {
+	for name, want := range map[string]bool{Everything: true, "all": true, "pods": false, "deployments.v1.apps": false} {
+		if got := answer(t, m, name).Set; got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -111,7 +111,7 @@ func TestFind(t *testing.T) {
 	s := played()
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]string{want}, text(mappings(s.watchable.find(context.Background(), name)))); diff != "" {
+			if diff := cmp.Diff([]string{want}, text(s.answer(context.Background(), name).Mappings)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -138,7 +138,7 @@ func TestAlternatives(t *testing.T) {
 	s := played()
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(want, text(mappings(s.watchable.alternatives(context.Background(), name)))); diff != "" {
+			if diff := cmp.Diff(want, text(s.answer(context.Background(), name).Alternatives)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -168,8 +168,8 @@ func TestExplain(t *testing.T) {
 	s := played()
 	for name, want := range tests {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
-			if found := s.watchable.find(context.Background(), name); len(found) > 0 {
-				t.Fatalf("found %v", text(mappings(found)))
+			if found := s.answer(context.Background(), name).Mappings; len(found) > 0 {
+				t.Fatalf("found %v", text(found))
 			}
 			if diff := cmp.Diff(want, s.explain(context.Background(), name).Error()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -186,7 +186,7 @@ func TestListNamesLeadBack(t *testing.T) {
 	}
 	for _, r := range resources {
 		want := text([]*meta.RESTMapping{r.Mapping})
-		if diff := cmp.Diff(want, text(mappings(s.watchable.find(context.Background(), r.Name)))); diff != "" {
+		if diff := cmp.Diff(want, text(s.answer(context.Background(), r.Name).Mappings)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", r.Name, diff)
 		}
 	}

@@ -48,11 +48,11 @@ func (s server) taken(ctx context.Context, given []mapper.Argument) map[schema.G
 		if g.Name == "" {
 			continue
 		}
-		mappings, err := s.mapper.Resolve(ctx, g.Resource)
+		answer, err := s.mapper.Resolve(ctx, g.Resource)
 		if err != nil {
 			continue // it is wrong, but somewhere else on the line
 		}
-		for _, m := range mappings {
+		for _, m := range answer.Mappings {
 			taken[m.Resource] = append(taken[m.Resource], g.Name)
 		}
 	}

@@ -21,7 +21,7 @@ const deadline = 2 * time.Second
 
 // arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
 func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	pairs := strings.Contains(strings.Join(args, " "), "/")
+	pairs := mapper.HasPairs(args)
 	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
 		if len(args) > 0 && !pairs {
 			given, err := mapper.ParseArguments(nil, args)

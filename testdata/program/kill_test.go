@@ -281,7 +281,7 @@ func (k *killed) look() {
 		return
 	}
 	f, err := resume.Open(k.state, resume.Header{
-		Server: strings.TrimPrefix(k.objects.config.Host, "https://"), Selection: resume.Selection{Resources: []string{"configmaps in namespace " + k.objects.namespace}},
+		Server: strings.TrimPrefix(k.objects.config.Host, "https://"), Selection: event.Selection{Resources: []event.Selected{{Resource: "configmaps"}}, Namespaces: []string{k.objects.namespace}},
 	})
 	if err != nil {
 		k.t.Fatal(err)

@@ -65,12 +65,13 @@ func (o *objects) leave() {
 
 // resource finds the client for a resource; each time anew, as CRDs come and go.
 func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic.ResourceInterface, error) {
-	mappings, err := mapper.New(o.discovery).Resolve(ctx, name)
+	answer, err := mapper.New(o.discovery).Resolve(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	client := o.client.Resource(mappings[0].Resource)
-	if mappings[0].Scope.Name() == meta.RESTScopeNameRoot {
+	mapping := answer.Mappings[0]
+	client := o.client.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return client, nil
 	}
 	if namespace == "" {

@@ -18,7 +18,7 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-var mine = Header{Server: "host:6443", Cluster: "uid", Selection: Selection{Resources: []string{"pods"}, Namespaces: []string{"a"}}}
+var mine = Header{Server: "host:6443", Cluster: "uid", Selection: event.Selection{Resources: []event.Selected{{Resource: "pods"}}, Namespaces: []string{"a"}}}
 
 func targetOf(resource, namespace, name string) event.Target {
 	_, gr := schema.ParseResourceArg(resource)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
+
+	"dwatch/watcher/event"
 )
 
 // refused opens the file, which must fail with one line that matches.
@@ -29,13 +31,13 @@ func refused(t *testing.T, path string, h Header, pattern string) {
 	}
 }
 
-var allPods = Selection{Resources: []string{"pods"}, Namespaces: []string{""}}
+var allPods = event.Selection{Resources: []event.Selected{{Resource: "pods"}}, AllNamespaces: true}
 
 func TestOpenForSomethingElse(t *testing.T) {
 	unknown := func(server string) Header { return Header{Server: server, Selection: allPods} }
 	known := func(server, cluster string) Header { return Header{server, cluster, allPods} }
 	other := allPods
-	other.LabelSelector = "app=web"
+	other.Labels = "app=web"
 	for name, test := range map[string]struct {
 		made, now Header
 		want      string // empty: it opens

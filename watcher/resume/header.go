@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	bolt "go.etcd.io/bbolt"
+
+	"dwatch/watcher/event"
 )
 
 // Header says what a file is for. What it recorded holds only there.
@@ -17,7 +19,7 @@ type Header struct {
 	// that is not known.
 	Cluster string `json:"cluster,omitempty"`
 	// Selection is what is watched.
-	Selection Selection `json:"selection"`
+	Selection event.Selection `json:"selection"`
 }
 
 // format is the version of what is in the file. In format 1 the selection was a

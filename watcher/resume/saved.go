@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher/event"
@@ -40,13 +39,8 @@ func describe(t event.Target) about {
 }
 
 func (a about) target() event.Target {
-	version := schema.GroupVersion{Group: a.Group, Version: a.Version}
-	scope := meta.RESTScope(meta.RESTScopeRoot)
-	if a.Namespaced {
-		scope = meta.RESTScopeNamespace
-	}
-	mapping := &meta.RESTMapping{Resource: version.WithResource(a.Resource), GroupVersionKind: version.WithKind(a.Kind), Scope: scope}
-	return event.Target{Mapping: mapping, Namespace: a.Namespace, Name: a.Name}
+	resource := schema.GroupVersionResource{Group: a.Group, Version: a.Version, Resource: a.Resource}
+	return event.Target{Mapping: event.NewMapping(resource, a.Kind, a.Namespaced), Namespace: a.Namespace, Name: a.Name}
 }
 
 // saved is one target in the file.

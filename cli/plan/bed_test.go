@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"dwatch/mapper"
+	"dwatch/testdata/bed"
+)
+
+var cluster *bed.Cluster
+
+func TestMain(m *testing.M) { os.Exit(bed.Main(m, &cluster)) }
+
+func admin(t testing.TB) *rest.Config {
+	t.Helper()
+	config, err := cluster.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.WarningHandler = rest.NoWarnings{}
+	return config
+}
+
+func planner(t testing.TB, r Request) *Planner {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(admin(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(r, mapper.New(d))
+}
+
+func first(t testing.TB, r Request) *Plan {
+	t.Helper()
+	p, err := planner(t, r).First(t.Context())
+	if err != nil {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	return p
+}
+
+// of asks for TYPE or TYPE/NAME, in the namespace home.
+func of(args ...string) Request {
+	r := Request{Home: "home"}
+	for _, arg := range args {
+		resource, name, _ := strings.Cut(arg, "/")
+		r.Arguments = append(r.Arguments, mapper.Argument{Resource: resource, Name: name})
+	}
+	return r
+}
+
+func everywhere(r Request) Request {
+	r.AllNamespaces = true
+	return r
+}
+
+func waiting(r Request) Request {
+	r.Wait = true
+	return r
+}
+
+func without(r Request, exclude ...string) Request {
+	r.Exclude = exclude
+	return r
+}

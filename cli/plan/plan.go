@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+// Plan is what is to be watched, and what there is to say about it.
+type Plan struct {
+	Targets []event.Target
+	// Selection is what was asked for.
+	Selection event.Selection
+	// Notes are what people should know, a line each.
+	Notes []string
+	// Live: what the arguments name may come and go.
+	Live bool
+}
+
+// draft is a Plan in the making.
+type draft struct {
+	Plan
+	asked []event.Selected
+	// named are the resources that were named one by one.
+	named map[schema.GroupResource]*meta.RESTMapping
+	// wrong is the first mistake that was found in the arguments.
+	wrong error
+	// unsure are the group versions that could not be asked.
+	unsure []schema.GroupVersion
+}
+
+func newDraft(r Request) *draft {
+	return &draft{Plan: Plan{Live: r.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
+}
+
+// name notes that a resource was named, in this version.
+func (d *draft) name(mapping *meta.RESTMapping) {
+	r := mapping.Resource.GroupResource()
+	if other := d.named[r]; other != nil && other.Resource != mapping.Resource {
+		d.mistake(fmt.Errorf("%s is asked for in two versions, which show the same objects: ask for one", r))
+	}
+	d.named[r] = mapping
+}
+
+func (d *draft) mistake(err error) {
+	if d.wrong == nil {
+		d.wrong = err
+	}
+}
+
+func (d *draft) add(mapping *meta.RESTMapping, namespaces []string, name string) {
+	for _, n := range namespaces {
+		d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: n, Name: name})
+	}
+}
+
+func (d *draft) note(note string) {
+	if !slices.Contains(d.Notes, note) {
+		d.Notes = append(d.Notes, note)
+	}
+}
+
+// noteAlternatives says which resource an ambiguous name was taken for.
+func (d *draft) noteAlternatives(name string, answer mapper.Answer) {
+	if len(answer.Alternatives) == 0 {
+		return
+	}
+	var names []string
+	for _, o := range answer.Alternatives {
+		names = append(names, o.Resource.GroupResource().String())
+	}
+	d.note(strconv.Quote(name) + " is taken for " + answer.Mappings[0].Resource.GroupResource().String() + "; it could also be " + strings.Join(names, ", "))
+}
+
+// finish is to be called when all arguments are in.
+func (d *draft) finish(r Request) {
+	d.merge()
+	d.Selection = selection(d.asked, r.Exclude)
+	// What is namespaced may also come later.
+	if d.Live || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
+		in(&d.Selection, r)
+	}
+	if err := addSelectors(&d.Selection, r); err != nil {
+		d.mistake(err)
+	}
+	if len(r.Namespaces) > 0 && !r.AllNamespaces {
+		d.noteClusterScoped()
+	}
+}
+
+// merge drops what another target watches too. What is in a set is watched in the
+// version in which it was named.
+func (d *draft) merge() {
+	var merged []event.Target
+	for i, t := range d.Targets {
+		if named := d.named[t.Resource().GroupResource()]; named != nil {
+			d.Targets[i].Mapping = named
+		}
+	}
+	for i, t := range d.Targets {
+		covered := func(other event.Target) bool {
+			return other.Resource() == t.Resource() && other.Namespace == t.Namespace &&
+				(other.Name == t.Name || other.Name == "")
+		}
+		wider := func(other event.Target) bool { return covered(other) && other.Name != t.Name }
+		if !slices.ContainsFunc(d.Targets[:i], covered) && !slices.ContainsFunc(d.Targets[i+1:], wider) {
+			merged = append(merged, t)
+		}
+	}
+	d.Targets = merged
+}
+
+func (d *draft) noteClusterScoped() {
+	var names []string
+	for _, t := range d.Targets {
+		if name := t.Resource().GroupResource().String(); !t.Namespaced() && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		d.note(names[0] + " is cluster-scoped: -n does not apply to it")
+	default:
+		d.note(strings.Join(names, ", ") + " are cluster-scoped: -n does not apply to them")
+	}
+}

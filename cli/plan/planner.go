@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+// Planner makes plans for one request. Its methods may be called by several
+// goroutines; whatever waits ends with its context.
+type Planner struct {
+	request Request
+	mapper  *mapper.Mapper
+
+	mu sync.Mutex // never held while the server is asked
+	// taken is what the name of a single resource was taken for when it was first
+	// found.
+	taken map[string]string
+}
+
+// New returns a Planner that resolves names with m. It makes no request.
+func New(r Request, m *mapper.Mapper) *Planner {
+	return &Planner{request: r, mapper: m, taken: map[string]string{}}
+}
+
+// First returns the plan for the start, from what m knows or learns. A resource
+// that the server does not have is an error, or with Wait a note.
+func (p *Planner) First(ctx context.Context) (*Plan, error) {
+	ctx, cancel := p.ask(ctx)
+	defer cancel()
+	d, err := p.plan(ctx, func(err error) bool { return p.request.Wait && isUnknown(err) })
+	switch {
+	case err != nil:
+		return nil, err
+	case d.wrong != nil:
+		return nil, &UsageError{d.wrong}
+	case len(d.Targets) == 0 && !p.request.Wait:
+		return nil, &UsageError{errNothingLeft}
+	}
+	return &d.Plan, nil
+}
+
+// Resolve asks the server what there is to watch now, whatever it said before.
+func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
+	ctx, cancel := p.ask(ctx)
+	defer cancel()
+	p.mapper.Reset()
+	d, err := p.plan(ctx, isAbsent)
+	if err != nil {
+		return event.Found{}, err
+	}
+	return event.Found{Targets: d.Targets, Unsure: d.unsure}, nil
+}
+
+func (p *Planner) ask(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.request.Ask == nil {
+		return context.WithCancel(ctx)
+	}
+	return p.request.Ask(ctx)
+}
+
+// plan resolves the arguments: each resource in each namespace, by name where one
+// was given, and nothing twice. An argument with an error that is passable is left
+// out.
+func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
+	d := newDraft(p.request)
+	excluded, err := p.excluded(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range p.request.Arguments {
+		answer, err := p.resolve(ctx, a.Resource)
+		d.unsure = append(d.unsure, answer.Unsure...)
+		switch {
+		case err != nil && passable(err):
+			d.note("the server doesn't have a resource type " + strconv.Quote(a.Resource) + " yet; waiting for it" + suggestion(err))
+		case err != nil:
+			return nil, err
+		case answer.Set:
+			d.Live = true
+		default:
+			d.name(answer.Mappings[0])
+		}
+		d.checkName(a.Name, answer.Mappings)
+		d.asked = append(d.asked, selected(a, answer, p.request.Wait))
+		d.noteAlternatives(a.Resource, answer)
+		for _, mapping := range answer.Mappings {
+			if !excluded[mapping.Resource.GroupResource()] {
+				d.add(mapping, p.where(a.Resource, mapping), a.Name)
+			}
+		}
+	}
+	d.finish(p.request)
+	return d, nil
+}
+
+// resolve returns what name names, and remembers what a single resource's was
+// taken for.
+func (p *Planner) resolve(ctx context.Context, name string) (mapper.Answer, error) {
+	p.mu.Lock()
+	taken := p.taken[name]
+	p.mu.Unlock()
+	answer, err := p.mapper.Resolve(ctx, cmp.Or(taken, name))
+	if err == nil && !answer.Set && taken == "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.taken[name] = cmp.Or(p.taken[name], qualified(name, answer.Mappings[0].Resource))
+	}
+	return answer, err
+}
+
+// qualified is a name for r that nothing else answers to. If name says which
+// version is meant, it does so, too.
+func qualified(name string, r schema.GroupVersionResource) string {
+	asked, _ := schema.ParseResourceArg(name)
+	if r.Group == "" || asked != nil && asked.GroupVersion() == r.GroupVersion() {
+		return r.Resource + "." + r.Version + "." + r.Group
+	}
+	return r.GroupResource().String()
+}
+
+// excluded returns what --exclude names.
+func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResource]bool, error) {
+	excluded := map[schema.GroupResource]bool{}
+	for _, name := range p.request.Exclude {
+		answer, err := p.mapper.Resolve(ctx, name)
+		switch {
+		case err != nil && isUnknown(err):
+			d.note("--exclude " + name + ": the server doesn't have such a resource yet")
+		case err != nil && !isAbsent(err):
+			return nil, err
+		}
+		for _, m := range answer.Mappings {
+			excluded[m.Resource.GroupResource()] = true
+		}
+	}
+	return excluded, nil
+}
+
+// where returns the namespaces to watch a resource in: one that is empty for all
+// of them, and none if it is not to be watched.
+func (p *Planner) where(name string, mapping *meta.RESTMapping) []string {
+	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
+		return p.request.where()
+	}
+	if name == mapper.Everything && !p.request.AllNamespaces {
+		return nil // everything in the namespace is meant
+	}
+	return []string{""}
+}

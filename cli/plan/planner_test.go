@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+func keys(targets []event.Target) []string {
+	var texts []string
+	for _, t := range targets {
+		texts = append(texts, fmt.Sprintf("%s %s %s", t.Resource().GroupVersion().WithResource(t.Resource().Resource), t.Namespace, t.Name))
+	}
+	return texts
+}
+
+func TestFirst(t *testing.T) {
+	ab := func(r Request) Request {
+		r.Namespaces = []string{"a", "b"}
+		return r
+	}
+	const (
+		pods = "/v1, Resource=pods"
+		jobs = "batch/v1, Resource=jobs"
+		hpa1 = "autoscaling/v1, Resource=horizontalpodautoscalers"
+	)
+	for name, test := range map[string]struct {
+		request Request
+		targets []string
+		notes   []string
+		live    bool
+	}{
+		"home":             {request: of("pods"), targets: []string{pods + " home "}},
+		"each namespace":   {request: ab(of("pods", "jobs")), targets: []string{pods + " a ", pods + " b ", jobs + " a ", jobs + " b "}},
+		"all namespaces":   {request: everywhere(ab(of("pods"))), targets: []string{pods + "  "}},
+		"wider, narrower":  {request: of("pods", "po/web"), targets: []string{pods + " home "}},
+		"narrower, wider":  {request: of("pods/web", "po"), targets: []string{pods + " home "}},
+		"twice":            {request: of("pods/web", "po/web", "pods/db"), targets: []string{pods + " home web", pods + " home db"}},
+		"excluded":         {request: without(of("pods", "jobs"), "po"), targets: []string{jobs + " home "}},
+		"excluded set":     {request: without(of("pods", "secrets"), "all"), targets: []string{"/v1, Resource=secrets home "}},
+		"no such":          {request: without(of("pods"), "nope"), targets: []string{pods + " home "}, notes: []string{"--exclude nope: the server doesn't have such a resource yet"}},
+		"cluster-scoped":   {request: ab(of("nodes")), targets: []string{"/v1, Resource=nodes  "}, notes: []string{"nodes is cluster-scoped: -n does not apply to it"}},
+		"a set":            {request: without(of("all"), "rc", "svc", "ds", "deploy", "rs", "sts", "cj", "jobs", "hpa"), targets: []string{pods + " home "}, live: true},
+		"in a set, named":  {request: without(of("hpa.v1.autoscaling", "all"), "po", "rc", "svc", "ds", "deploy", "rs", "sts", "cj", "jobs"), targets: []string{hpa1 + " home "}, live: true},
+		"waited for":       {request: waiting(of("podz", "pods")), targets: []string{pods + " home "}, live: true, notes: []string{`the server doesn't have a resource type "podz" yet; waiting for it (did you mean pods (v1)?)`}},
+		"only waited for":  {request: waiting(of("nonesuch")), live: true, notes: []string{`the server doesn't have a resource type "nonesuch" yet; waiting for it`}},
+		"RBAC has any":     {request: of("clusterroles/system:some node", "roles/A_b"), targets: []string{"rbac.authorization.k8s.io/v1, Resource=clusterroles  system:some node", "rbac.authorization.k8s.io/v1, Resource=roles home A_b"}},
+		"an IPv6 address":  {request: of("ipaddresses/fd00::1"), targets: []string{"networking.k8s.io/v1, Resource=ipaddresses  fd00::1"}},
+		"the core service": {request: of("apiservices/v1."), targets: []string{"apiregistration.k8s.io/v1, Resource=apiservices  v1."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := first(t, test.request)
+			if diff := cmp.Diff(test.targets, keys(p.Targets)); diff != "" {
+				t.Errorf("targets: -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(test.notes, p.Notes); diff != "" {
+				t.Errorf("notes: -want +got:\n%s", diff)
+			}
+			if p.Live != test.live {
+				t.Errorf("live is %v", p.Live)
+			}
+		})
+	}
+}
+
+// A '*' is what is in the namespace, or with all namespaces what is in none, too.
+func TestEverything(t *testing.T) {
+	clusterScoped := func(targets []event.Target) bool {
+		return slices.ContainsFunc(targets, func(t event.Target) bool { return !t.Namespaced() })
+	}
+	here, all := first(t, of("*")).Targets, first(t, everywhere(of("*"))).Targets
+	if clusterScoped(here) || !clusterScoped(all) || len(here) < 20 {
+		t.Errorf("here %v, everywhere %v", keys(here), keys(all))
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	const subdomain = "a lowercase RFC 1123 subdomain must consist of "
+	for _, test := range []struct {
+		request Request
+		want    string
+	}{
+		{without(of("pods"), "pods"), "nothing is left to watch"},
+		{of("hpa.v1.autoscaling", "hpa.v2.autoscaling"), "horizontalpodautoscalers.autoscaling is asked for in two versions"},
+		{of("pods/a b"), `invalid name "a b" for pods: ` + subdomain},
+		{of("deploy/Web"), `invalid name "Web" for deployments.apps: ` + subdomain},
+		{of("cm/a\x1b[2J"), `invalid name "a\x1b[2J" for configmaps: ` + subdomain},
+		{waiting(of("crd/crontabs_x")), `invalid name "crontabs_x" for customresourcedefinitions.apiextensions.k8s.io: ` + subdomain},
+		{of("all/a:b"), `invalid name "a:b" for pods: ` + subdomain},
+		{of("pods/" + strings.Repeat("a", 254)), `invalid name "` + strings.Repeat("a", 254) + `" for pods: must be no more than 253 `},
+	} {
+		p, err := planner(t, test.request).First(t.Context())
+		if err == nil {
+			t.Errorf("%+v: %v", test.request, keys(p.Targets))
+			continue
+		}
+		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%T %v, want %s", err, err, test.want)
+		}
+	}
+}
+
+// What the mapper says of a name is no mistake of this package's.
+func TestUnknownIsTheMappers(t *testing.T) {
+	_, err := planner(t, of("nope")).First(t.Context())
+	if !isUnknown(err) {
+		t.Errorf("%T %v", err, err)
+	}
+	_, err = planner(t, waiting(of("bindings"))).First(t.Context())
+	if !isAbsent(err) || isUnknown(err) {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
+// TestResolve: later, what is not there is left out, whoever asks at the same time.
+func TestResolve(t *testing.T) {
+	p := planner(t, of("pods", "nope", "deploy"))
+	want := []string{"/v1, Resource=pods home ", "apps/v1, Resource=deployments home "}
+	var asking sync.WaitGroup
+	for range 10 {
+		asking.Go(func() {
+			found, err := p.Resolve(t.Context())
+			if diff := cmp.Diff(want, keys(found.Targets)); diff != "" || err != nil {
+				t.Errorf("%v, -want +got:\n%s", err, diff)
+			}
+		})
+	}
+	asking.Wait()
+	if diff := cmp.Diff(map[string]string{"pods": "pods.v1.", "deploy": "deployments.apps"}, p.taken); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// stalled never answers.
+type stalled struct{ asked chan struct{} }
+
+func (s stalled) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked <- struct{}{}
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestEveryWaitEnds: a question ends with its context and by what bounds it, also
+// while another one is under way.
+func TestEveryWaitEnds(t *testing.T) {
+	server := stalled{make(chan struct{}, 10)}
+	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := of("pods")
+	var bounded sync.Once
+	r.Ask = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		timeout := time.Millisecond
+		bounded.Do(func() { timeout = time.Hour })
+		return context.WithTimeout(ctx, timeout)
+	}
+	p := New(r, mapper.New(d))
+	asking, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := p.Resolve(asking); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	<-server.asked
+	if _, err := p.Resolve(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	stop()
+	group.Wait()
+}

@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+// selected is what an argument selects.
+func selected(a mapper.Argument, answer mapper.Answer, wait bool) event.Selected {
+	if len(answer.Mappings) == 0 || answer.Set || wait {
+		return event.Selected{Resource: strings.ToLower(a.Resource), Name: a.Name}
+	}
+	return event.Selected{Resource: answer.Mappings[0].Resource.GroupResource().String(), Name: a.Name}
+}
+
+// selection returns the Selection of what was asked for, in no namespace.
+func selection(asked []event.Selected, exclude []string) event.Selection {
+	all := map[string]bool{}
+	for _, a := range asked {
+		all[a.Resource] = all[a.Resource] || a.Name == ""
+	}
+	narrower := func(a event.Selected) bool { return a.Name != "" && all[a.Resource] }
+	resources := slices.DeleteFunc(slices.Clone(asked), narrower)
+	slices.SortFunc(resources, func(a, b event.Selected) int { return strings.Compare(a.String(), b.String()) })
+	var excluded []string
+	for _, name := range exclude {
+		excluded = append(excluded, strings.ToLower(name))
+	}
+	return event.Selection{Resources: slices.Compact(resources), Exclude: sorted(excluded)}
+}
+
+// in adds the namespaces of r.
+func in(s *event.Selection, r Request) {
+	if s.AllNamespaces = r.AllNamespaces; !s.AllNamespaces {
+		s.Namespaces = sorted(r.where())
+	}
+}
+
+// sorted returns each of words once.
+func sorted(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }
