@@ -10,7 +10,7 @@ import (
 )
 
 // errInterrupted: half a List would look like a whole one, and no List at all
-// like a success, if the exit code did not tell.
+// like a success, if the exit code did not say so.
 var errInterrupted = errors.New("interrupted before the output was complete: nothing was printed")
 
 // errTimeout is the end that --timeout asks for. It is an error only for what

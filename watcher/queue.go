@@ -7,7 +7,7 @@ import (
 	"dwatch/watcher/source"
 )
 
-// note is what the loop is told of one target: what its source has observed, or
+// note is what the loop gets to know of one target: what its source has observed, or
 // what has become of it.
 type note struct {
 	of   *target

@@ -138,7 +138,7 @@ func (s *targetSet) look() bool {
 }
 
 // compare returns the targets that are new. What was found before another target
-// left, as the number of those that have left tells, is older than that.
+// left, as the number of those that have left shows, is older than that.
 func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,7 +44,7 @@ func (r *Rights) narrower(ctx context.Context, n need) string {
 	return fmt.Sprintf("it is allowed with -n %s instead of -A%s", strings.Join(allowed, ","), more)
 }
 
-// candidates are the namespaces to ask about, likely ones first; all tells that
+// candidates are the namespaces to ask about, likely ones first; all means that
 // there are no others.
 func (r *Rights) candidates(ctx context.Context) (names []string, all bool) {
 	if r.namespaces == nil {

@@ -32,7 +32,7 @@ type Selection struct {
 }
 
 // need is the right that watching t takes. To watch definitions and API services,
-// which tell when a resource comes, is not needed: without it dwatch polls.
+// which show when a resource comes, is not needed: without it dwatch polls.
 func (s Selection) need(t event.Target) need {
 	n := need{
 		resource:      t.Resource(),

@@ -29,7 +29,7 @@ const (
 	// Denied: the user lacks a right; Err says which. Retries go on.
 	Denied Type = "DENIED"
 	// Heartbeat: the run is alive. It is about all targets: Target is zero. Count
-	// is their number, Connected tells whether all of them are, and LastEvent when
+	// is their number, Connected says whether all of them are, and LastEvent when
 	// an object was last reported.
 	Heartbeat Type = "HEARTBEAT"
 )

@@ -20,17 +20,17 @@ type change struct {
 
 func (c change) isAdded() bool { return c.about == nil && c.kind == event.Added }
 
-// commit writes all changes or none, and syncs them to the disk: those that told
-// brings have been told; announced are about to be.
-func (f *File) commit(told, announced []change) error {
+// commit writes all changes or none, and syncs them to the disk: what is in
+// reported has been; announced is about to be.
+func (f *File) commit(reported, announced []change) error {
 	return f.db.Update(func(tx *bolt.Tx) error {
 		targets, err := tx.CreateBucketIfNotExists(targetsBucket)
 		if err != nil {
 			return err
 		}
 		p := pages{targets, map[*saved]*bolt.Bucket{}}
-		for _, c := range told {
-			if err := p.apply(c, c.told); err != nil {
+		for _, c := range reported {
+			if err := p.apply(c, c.reported); err != nil {
 				return err
 			}
 		}
@@ -43,8 +43,8 @@ func (f *File) commit(told, announced []change) error {
 	})
 }
 
-// told is what becomes of e when the change has been told.
-func (c change) told(e entry) entry {
+// reported is what becomes of e when the change has been reported.
+func (c change) reported(e entry) entry {
 	if c.kind == event.Deleted {
 		return e.delete(c.state.uid())
 	}
@@ -78,7 +78,7 @@ func (p pages) apply(c change, become func(entry) entry) error {
 }
 
 // objectsOf is the bucket of the target's objects. None is made without what is
-// to be known about the target, though that may still have to be told.
+// to be known about the target, though that may still have to be reported.
 func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	if b := p.objects[s]; b != nil {
 		return b, nil

@@ -23,19 +23,19 @@ func (s state) uid() string {
 }
 
 // entry is what the file has under one name. There is one state, and it was
-// told; or unsure is set: the process was about to tell the first one as ADDED,
+// reported; or unsure is set: the process was about to report the first one as ADDED,
 // and the deletion of all others. Whether it did, it could not note any more.
 type entry struct {
 	unsure bool
 	states []state
 }
 
-// announce: s is about to be told as ADDED.
+// announce: s is about to be reported as ADDED.
 func (e entry) announce(s state) entry {
 	return entry{unsure: true, states: append([]state{s}, e.without(s.uid())...)}
 }
 
-// delete: the deletion of the object with this UID has been told.
+// delete: the deletion of the object with this UID has been reported.
 func (e entry) delete(uid string) entry {
 	return entry{unsure: e.unsure, states: e.without(uid)}
 }
@@ -44,8 +44,8 @@ func (e entry) without(uid string) []state {
 	return slices.DeleteFunc(slices.Clone(e.states), func(s state) bool { return s.uid() == uid })
 }
 
-// tells hands out what the entry says about name, the older first.
-func (e entry) tells(namespace, name string, take func(event.Reported)) {
+// handOut hands out what the entry says about name, the older first.
+func (e entry) handOut(namespace, name string, take func(event.Reported)) {
 	for _, s := range slices.Backward(e.states) {
 		uid, resourceVersion, _ := strings.Cut(string(s), " ")
 		take(event.Reported{

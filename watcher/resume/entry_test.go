@@ -27,7 +27,7 @@ func parseEntry(t *testing.T, text string) entry {
 func TestEntry(t *testing.T) {
 	announced := func(s state) func(entry) entry { return func(e entry) entry { return e.announce(s) } }
 	told := func(kind event.Type, s state) func(entry) entry {
-		return change{kind: kind, state: s}.told
+		return change{kind: kind, state: s}.reported
 	}
 	for name, test := range map[string]struct {
 		before string
@@ -60,7 +60,7 @@ func TestEntry(t *testing.T) {
 
 func TestEntryTells(t *testing.T) {
 	var got []string
-	parseEntry(t, "?c 3,b 2,a 1").tells("ns", "web", func(o event.Reported) { got = append(got, fmt.Sprint(o)) })
+	parseEntry(t, "?c 3,b 2,a 1").handOut("ns", "web", func(o event.Reported) { got = append(got, fmt.Sprint(o)) })
 	if diff := cmp.Diff([]string{"{ns web a 1 true}", "{ns web b 2 true}", "{ns web c 3 true}"}, got); diff != "" {
 		t.Error(diff)
 	}

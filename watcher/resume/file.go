@@ -25,7 +25,7 @@ func damaged(why any) error {
 	return fmt.Errorf("it is damaged (%v): delete it to begin anew", why)
 }
 
-// File is what has been told, on disk. It is locked until it is closed.
+// File is what was reported, on disk. It is locked until it is closed.
 type File struct {
 	db    *bolt.DB
 	path  string
@@ -198,7 +198,7 @@ func (f *File) claim(h Header) error {
 	})
 }
 
-// Fresh reports whether nothing had been told when the file was opened.
+// Fresh reports whether nothing had been reported when the file was opened.
 func (f *File) Fresh() bool { return f.fresh }
 
 // Close unlocks the file. A Recorder is to be closed before.

@@ -25,7 +25,7 @@ type about struct {
 	Namespaced bool   `json:"namespaced,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
-	// Synced: all that existed at the start has been told.
+	// Synced: all that existed at the start has been reported.
 	Synced bool `json:"synced,omitempty"`
 }
 
@@ -48,9 +48,9 @@ type saved struct {
 	key   []byte
 	about about
 	// first is what the file gets about a target of which it had nothing, before
-	// anything is told. It does not change.
+	// anything is reported. It does not change.
 	first about
-	// any: something was told about it that is not deleted, as of the opening of
+	// any: something was reported of it that is not deleted, as of the opening of
 	// the file.
 	any bool
 }
@@ -79,7 +79,7 @@ func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
 	return found, err
 }
 
-// read hands out what was told about the target.
+// read hands out what was reported of the target.
 func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	objects := tx.Bucket(targetsBucket).Bucket(s.key).Bucket(objectsBucket)
 	if objects == nil {
@@ -91,7 +91,7 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 		if !isKey || !isEntry {
 			return damaged(fmt.Sprintf("at %q", key))
 		}
-		e.tells(namespace, name, take)
+		e.handOut(namespace, name, take)
 		return nil
 	})
 }
@@ -106,7 +106,7 @@ func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, e
 }
 
 // Orphans returns the targets of which the file has objects and that are not
-// among present, in no order: what was told about them is not told on. Their
+// among present, in no order: nothing would be reported of them. Their
 // mappings are those of the last run.
 func (f *File) Orphans(present []event.Target) []event.Target {
 	here := map[event.Key]bool{}

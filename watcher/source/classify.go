@@ -21,7 +21,7 @@ const (
 type action uint8
 
 const (
-	retry  action = iota // ask again after a while, and tell the informer nothing
+	retry  action = iota // ask again after a while; the informer hears nothing of it
 	relist               // let the informer act: it lists anew
 	abort                // end the session with the error
 )
@@ -42,7 +42,7 @@ func classify(err error, r request, answered, resumed bool) action {
 		return relist
 	case r == forSync && isUnsupported(err):
 		// No initial events from this server, or a bad request: the list that
-		// the informer asks for now will tell.
+		// the informer asks for now will show.
 		return relist
 	case errors.Is(err, errSilentSync):
 		return relist
