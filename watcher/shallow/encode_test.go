@@ -47,8 +47,9 @@ func BenchmarkPrint(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		batch := []event.Event{{Type: event.Added, Object: object}}
 		for b.Loop() {
-			if err := printer.Print(event.Event{Type: event.Added, Object: object}); err != nil {
+			if err := printer.Deliver(b.Context(), batch); err != nil {
 				b.Fatal(err)
 			}
 		}
