@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, demo)
-	cmd.Dir = readme.Path(t, ".") // as make does
+	cmd.Dir = readme.Path(t, ".")                                         // as make does
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it has things to end
 	cmd.WaitDelay = patience
 	// Lines are cut to the width of the screen.
