@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"dwatch/testdata/readme"
 )
 
 // TestDemo runs what make demo runs.
@@ -23,6 +25,7 @@ func TestDemo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, demo)
+	cmd.Dir = readme.Path(t, ".")                                         // as make does
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it has things to end
 	cmd.WaitDelay = patience
 	// Lines are cut to the width of the screen.

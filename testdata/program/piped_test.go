@@ -38,7 +38,7 @@ func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 		cmd:  exec.Command(filepath.Join(binaries, "dwatch"), args...),
 		read: read, write: write, ended: make(chan struct{}),
 	}
-	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir()}
+	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
 	p.cmd.Stdout, p.cmd.Stderr = write, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func parseExamples(readme string) []example {
 func TestGuarantees(t *testing.T) {
 	text := readme.Read(t, "docs/guarantees.md")
 	var tests strings.Builder
-	for _, pattern := range []string{"watcher/*_test.go", "watcher/*/*_test.go", "testdata/chaos/*_test.go", "testdata/program/*_test.go"} {
+	for _, pattern := range []string{"watcher/*_test.go", "watcher/*/*_test.go", "cli/*/*_test.go", "testdata/chaos/*_test.go", "testdata/program/*_test.go"} {
 		files, err := filepath.Glob(readme.Path(t, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ func newProgram(ts *testscript.TestScript, argv []string) (*program, error) {
 	}
 	p := &program{cmd: exec.Command(path, argv[1:]...), ended: make(chan struct{})}
 	p.cmd.Dir = ts.Getenv("PWD")
-	for _, name := range []string{"HOME", "PATH", "KUBECONFIG", "NS"} {
+	for _, name := range []string{"HOME", "PATH", "KUBECONFIG", "NS", "GORACE"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Dir = ts.MkAbs(".")

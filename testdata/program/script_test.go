@@ -63,6 +63,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binaries = dir
+	os.Setenv(raceOptions())
 	if err := build(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -86,6 +87,11 @@ func build(dir string) error {
 	}
 	return nil
 }
+
+// raceOptions is a variable of the environment. A program with the race detector
+// sleeps for a second at its end, for the goroutines that are left: dwatch has
+// waited for its own.
+func raceOptions() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -151,6 +157,7 @@ func setup(env *testscript.Env) error {
 	kubeconfig := filepath.Join(env.WorkDir, ".kubeconfig")
 	env.Setenv("NS", o.namespace)
 	env.Setenv("SERVER", o.config.Host)
+	env.Setenv(raceOptions())
 	env.Setenv("KUBECONFIG", kubeconfig)
 	env.Setenv("PATH", binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return writeKubeconfig(kubeconfig, o.namespace)
