@@ -30,6 +30,7 @@ var secrets = &meta.RESTMapping{
 // TestDeniedThenOutage: a target that is denied has had its answer. An outage
 // that it meets must not end the others.
 func TestDeniedThenOutage(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -65,6 +66,7 @@ func TestDeniedThenOutage(t *testing.T) {
 // TestCutRelist: a list after a gap is cut. It told of an object that is gone
 // before the next: so its deletion is told, too.
 func TestCutRelist(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -103,6 +105,7 @@ func (r *room) addedThenGone(name string) string {
 // TestPassing404: the server did not know the resource for a moment. What
 // changed meanwhile is a gap.
 func TestPassing404(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -130,6 +133,7 @@ func TestPassing404(t *testing.T) {
 // TestExpiredAtStart: to a request that goes on from nothing, 410 is an error
 // like any other; the informer would ask again as fast as it could.
 func TestExpiredAtStart(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusGone, expired) })
@@ -145,6 +149,7 @@ func TestExpiredAtStart(t *testing.T) {
 // TestEndsAtOnce: a proxy passes one bookmark and closes. It is asked again
 // with a wait, not as fast as it answers.
 func TestEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -170,6 +175,7 @@ func TestEndsAtOnce(t *testing.T) {
 // TestSyncAlwaysCut: a proxy ends each request before the initial events have.
 // The objects are listed instead.
 func TestSyncAlwaysCut(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")

@@ -67,6 +67,7 @@ var sinceFirstRun = []string{
 
 // TestPast: only what is different from what an earlier run told is told.
 func TestPast(t *testing.T) {
+	t.Parallel()
 	r, before := firstRun(t)
 	for _, keep := range []bool{false, true} {
 		w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, Past: past(true, before...), KeepContent: keep})
@@ -103,6 +104,7 @@ func checkIdentity(t *testing.T, e event.Event, before []event.Event) {
 
 // TestPastOfLists: the same from a server that streams no initial events.
 func TestPastOfLists(t *testing.T) {
+	t.Parallel()
 	r, before := firstRun(t)
 	f, config := newFaults(t, cluster)
 	f.set(func(req *http.Request) *http.Response {
@@ -122,6 +124,7 @@ func TestPastOfLists(t *testing.T) {
 // TestPastIncomplete: an earlier run ended before all that existed at its start
 // was told. The rest still is what existed at the start.
 func TestPastIncomplete(t *testing.T) {
+	t.Parallel()
 	r, before := firstRun(t)
 	var some []event.Event
 	for _, e := range before {
@@ -141,6 +144,7 @@ func TestPastIncomplete(t *testing.T) {
 // TestPastCutInSync: while the first sync is not complete, what it has not named
 // yet is not told as deleted.
 func TestPastCutInSync(t *testing.T) {
+	t.Parallel()
 	r, before := firstRun(t)
 	f, config := newFaults(t, cluster)
 	var once sync.Once
@@ -169,6 +173,7 @@ func TestPastCutInSync(t *testing.T) {
 // TestPastOfAnotherHistory: etcd was restored from a backup meanwhile. What is
 // listed as present is told, though it is older.
 func TestPastOfAnotherHistory(t *testing.T) {
+	t.Parallel()
 	r, before := firstRun(t)
 	for i, e := range before {
 		if e.Type.IsMark() || e.Object.Name != "same" {
@@ -186,6 +191,7 @@ func TestPastOfAnotherHistory(t *testing.T) {
 // TestPastDenied: a right that is missing at the start says nothing about the
 // objects.
 func TestPastDenied(t *testing.T) {
+	t.Parallel()
 	r, before := firstRun(t)
 	f, config := newFaults(t, cluster)
 	f.set(func(req *http.Request) *http.Response {
@@ -221,6 +227,7 @@ func TestPastDenied(t *testing.T) {
 
 // TestPastError: what is not known must not be taken for nothing.
 func TestPastError(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	unreadable := errors.New("unreadable")
 	w := newWatcher(t, Options{
@@ -236,6 +243,7 @@ func TestPastError(t *testing.T) {
 // TestPastUnsure: an earlier run was killed while it told what it had found. What
 // the reader may not have got is told again, deletions first.
 func TestPastUnsure(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	r.create("added")
 	r.create("recreated")

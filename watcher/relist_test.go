@@ -19,6 +19,7 @@ const unprocessable = `{"kind":"Status","apiVersion":"v1","metadata":{},"status"
 // TestPageExpires: the server lists in pages, and forgets between the first and
 // the second. What is on the second is neither missed nor taken for deleted.
 func TestPageExpires(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -51,6 +52,7 @@ func TestPageExpires(t *testing.T) {
 // has seen. The list that follows is of the present, not of what the informer
 // saw last.
 func TestListedAsOfNow(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -96,6 +98,7 @@ func (r *room) added(name string) string {
 // TestBookmarkOfNothing: a bookmark without a resourceVersion, which no API server
 // sends, is not where the watch goes on: that would be from now.
 func TestBookmarkOfNothing(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")

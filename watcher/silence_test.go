@@ -15,6 +15,7 @@ import (
 // the objects changes all the time. That is no progress of the sync: the objects
 // are listed, and what is gone is found out.
 func TestBusySilence(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")

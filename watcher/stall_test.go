@@ -377,6 +377,7 @@ func testStallEnds(t *testing.T, inSync bool, err error) {
 // TestEndAfterGap: the last event before a gap was of an object that is gone
 // after it. The end of the watch must not wait for that object.
 func TestEndAfterGap(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})

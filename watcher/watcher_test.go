@@ -71,6 +71,7 @@ func leaks() string {
 
 // TestWithoutWatchList runs against a server that streams no initial events.
 func TestWithoutWatchList(t *testing.T) {
+	t.Parallel()
 	old, err := bed.Start("--apiserver-arg", "feature-gates=WatchList=false")
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +100,7 @@ func TestWithoutWatchList(t *testing.T) {
 // TestOrder: many writers; the states of each object come in order, once each,
 // and the last one comes.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
@@ -136,6 +138,7 @@ func TestOrder(t *testing.T) {
 // TestCut: the connection breaks again and again while the objects change. The
 // watch resumes where it broke off; nothing is listed anew, missed or repeated.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}})
@@ -166,6 +169,7 @@ func TestCut(t *testing.T) {
 // broke off. Of what happened in between, each last state and each deletion
 // arrives, and no state twice.
 func TestExpired(t *testing.T) {
+	t.Parallel()
 	t.Run("plain", func(t *testing.T) { testExpired(t, false) })
 	t.Run("content kept", func(t *testing.T) { testExpired(t, true) })
 }
@@ -225,6 +229,7 @@ func testExpired(t *testing.T, keep bool) {
 
 // TestOld: where content is kept, a modification comes with the state before.
 func TestOld(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	r.create("a")
 	w := watchWith(t, Options{Config: r.config, Targets: []event.Target{r.target()}, KeepContent: true})
@@ -247,6 +252,7 @@ func TestOld(t *testing.T) {
 // TestCutInSync: the connection breaks before the initial events are complete.
 // What was told already is not told again, and what has vanished meanwhile is.
 func TestCutInSync(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("kept")
@@ -320,6 +326,7 @@ func TestDrain(t *testing.T) {
 
 // TestEmitError: after an error of emit nothing more is emitted.
 func TestEmitError(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	for i := range 10 {
 		r.create(fmt.Sprintf("cm-%d", i))
@@ -341,6 +348,7 @@ func TestEmitError(t *testing.T) {
 // TestBatch: a lone event is delivered at once, as a batch of its own; what comes
 // while the sink is busy is the next one.
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -394,6 +402,7 @@ func (f resolverFunc) Resolve(context.Context) (event.Found, error) { return f()
 // TestGone: the server no longer has the resource. Its objects are gone with it,
 // and when it has it again the watch goes on.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
@@ -426,6 +435,7 @@ func TestGone(t *testing.T) {
 // TestSilentSync: the server takes the request for initial events and never
 // says when they end. It is asked for a list instead.
 func TestSilentSync(t *testing.T) {
+	t.Parallel()
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
