@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dwatch/testdata/bed"
 )
@@ -16,6 +14,7 @@ const (
 	dwatchName     = "dwatch"
 	dwatchOldName  = "dwatch --old"
 	dwatchListName = "dwatch --list"
+	beforeName     = "before"
 	kubectlName    = "kubectl"
 	curlName       = "curl"
 )
@@ -45,25 +44,13 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 	if err != nil {
 		return nil, err
 	}
-	dwatch, kubectl, pods := opts.dwatch, opts.kubectl, "/api/v1/pods"
+	kubectl, pods := opts.kubectl, "/api/v1/pods"
 	one := []string{"configmaps", "--namespace", lonely}
 	f := &field{env: append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "HOME="+dir, "KUBECACHEDIR=")}
-	f.add(dwatchName, contender{
-		watch: []string{dwatch, "pods", "-A"},
-		start: append([]string{dwatch}, one...),
-	})
-	if hasOld, err := knowsOld(dwatch); err != nil {
-		return nil, err
-	} else if hasOld {
-		f.add(dwatchOldName, contender{
-			watch: []string{dwatch, "pods", "-A", "--old"},
-			start: append([]string{dwatch, "--old"}, one...),
-		})
+	f.addDwatch(opts.dwatch, one, dwatchName, dwatchOldName, dwatchListName)
+	if opts.before != "" {
+		f.addDwatch(opts.before, one, beforeName, before(dwatchOldName), before(dwatchListName))
 	}
-	f.add(dwatchListName, contender{
-		list:  []string{dwatch, "pods", "-A", "--list"},
-		start: append([]string{dwatch, "--list"}, one...),
-	})
 	// Without --chunk-size=0 kubectl prints each 500 of the initial objects as one
 	// event, of a list. Time, CPU and memory are much the same.
 	f.add(kubectlName, contender{
@@ -83,14 +70,24 @@ func (f *field) add(name string, c contender) {
 	f.contenders = append(f.contenders, c)
 }
 
-// knowsOld tells whether this dwatch has the flag --old.
-func knowsOld(dwatch string) (bool, error) {
-	help, err := exec.Command(dwatch, "--help").CombinedOutput()
-	if err != nil {
-		return false, fmt.Errorf("%s --help: %w\n%s", dwatch, err, help)
-	}
-	return bytes.Contains(help, []byte("--old")), nil
+// addDwatch adds what is measured of one dwatch: a stream, one with --old, a list.
+func (f *field) addDwatch(path string, one []string, plain, old, list string) {
+	f.add(plain, contender{
+		watch: []string{path, "pods", "-A"},
+		start: append([]string{path}, one...),
+	})
+	f.add(old, contender{
+		watch: []string{path, "pods", "-A", "--old"},
+		start: append([]string{path, "--old"}, one...),
+	})
+	f.add(list, contender{
+		list:  []string{path, "pods", "-A", "--list"},
+		start: append([]string{path, "--list"}, one...),
+	})
 }
+
+// before is the contender that one of dwatch's is compared with.
+func before(name string) string { return strings.Replace(name, dwatchName, beforeName, 1) }
 
 // curlTo returns what makes curl's command line for a watch of path. It writes
 // the token and the certificate into dir, so that curl reads them from files.

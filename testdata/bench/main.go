@@ -37,6 +37,7 @@ type options struct {
 	rate    float64 // the steady rate, in updates per second
 	starts  int     // how often a round starts each contender on one object
 	dwatch  string  // path of the binary
+	before  string  // path of another dwatch to compare with; empty: none
 	kubectl string  // path of the binary
 	without string  // the contender to leave out
 }
@@ -94,6 +95,7 @@ func parse(args []string) (options, error) {
 	flags.Float64Var(&o.rate, "rate", 200, "the steady rate, in updates a `second`")
 	flags.IntVar(&o.starts, "starts", 7, "start on a single object `K` times a round")
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
+	flags.StringVar(&o.before, "before", "", "`path` of another dwatch to compare with, such as the one before a change")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
 	if err := flags.Parse(args); err != nil {

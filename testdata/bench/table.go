@@ -40,7 +40,7 @@ func rows(o options) []row {
 // and beside it, where it is no reference itself, its ratios to both references.
 func (r results) table(o options) string {
 	subjects := r.measured(dwatchName, dwatchOldName, dwatchListName)
-	references := r.measured(kubectlName, curlName)
+	references := r.measured(beforeName, kubectlName, curlName)
 	header := []string{""}
 	for _, name := range subjects {
 		header = append(header, name)
@@ -79,6 +79,9 @@ func (r results) cell(row row, name string) string {
 }
 
 func (r results) ratio(row row, name, reference string) string {
+	if reference == beforeName {
+		reference = before(name)
+	}
 	value := r.median(name, row.metric) / r.median(reference, row.metric)
 	if math.IsNaN(value) || row.plain {
 		return ""
