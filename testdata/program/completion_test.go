@@ -53,11 +53,12 @@ func kubeconfigFor(t *testing.T, server string, user api.AuthInfo) string {
 // What does not answer ends with the deadline: a server that accepts and says
 // nothing, a program that never has the credentials.
 func TestCompletionOfSilence(t *testing.T) {
+	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mute.Close() // nobody accepts: the kernel does, and keeps the connection
+	t.Cleanup(func() { mute.Close() }) // nobody accepts: the kernel does, and keeps the connection
 	sleeps := api.AuthInfo{Exec: &api.ExecConfig{
 		APIVersion:      "client.authentication.k8s.io/v1",
 		Command:         "sleep",
@@ -84,6 +85,7 @@ const maxNames = 500
 // Of more names than a page holds some are offered, and those that fit what is
 // typed are found behind others.
 func TestCompletionOfManyNames(t *testing.T) {
+	t.Parallel()
 	config, err := testbed.Config("admin")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 // TestDemo runs what make demo runs.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	demo := filepath.Join(t.TempDir(), "demo")
 	args := []string{"build", "-o", demo}
 	if raceEnabled {

@@ -55,6 +55,7 @@ const hostileContent = `{
 // TestHostileContent writes hostile objects to the API server and compares what
 // dwatch prints of them with what the server answers to a plain GET.
 func TestHostileContent(t *testing.T) {
+	t.Parallel()
 	config, err := testbed.Config("admin")
 	if err != nil {
 		t.Fatal(err)

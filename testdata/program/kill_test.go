@@ -40,6 +40,7 @@ import (
 // At the end the stream is what the server has, and has told each deletion. The
 // first run is killed at its first line.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	const standing, kills = 1000, 15
 	random := rand.New(rand.NewPCG(1, 2))
 	o, err := newObjects()

@@ -15,6 +15,7 @@ import (
 // TestRBACIsSmallest: what --print-rbac prints is enough to list and to watch
 // with the same arguments, and is not if a rule, a resource or a name is left out.
 func TestRBACIsSmallest(t *testing.T) {
+	t.Parallel()
 	o, err := newObjects()
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +29,7 @@ func TestRBACIsSmallest(t *testing.T) {
 		"all -n NS",
 	} {
 		t.Run(args, func(t *testing.T) {
+			t.Parallel()
 			args := strings.Fields(strings.ReplaceAll(args, "NS", o.namespace))
 			user := o.namespace + "-smallest-" + string(rune('a'+i))
 			for without := -1; ; without++ {

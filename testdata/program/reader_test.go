@@ -35,6 +35,7 @@ func (o *objects) create(t *testing.T, names ...string) {
 
 // The reader goes, and nothing further happens in the cluster.
 func TestReaderGone(t *testing.T) {
+	t.Parallel()
 	o, kubeconfig := room(t)
 	o.create(t, "one")
 	watching := "watching configmaps in namespace " + o.namespace + "\n"
@@ -75,6 +76,7 @@ func TestReaderGone(t *testing.T) {
 
 // The reader goes while a write waits for it.
 func TestReaderGoneInMidWrite(t *testing.T) {
+	t.Parallel()
 	o, kubeconfig := room(t)
 	o.fill(t, 500)
 	p := startPiped(t, kubeconfig, "cm")

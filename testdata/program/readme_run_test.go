@@ -26,6 +26,7 @@ import (
 // a terminal, in a cluster that holds testdata/readme/objects.yaml and nothing
 // of the examples before.
 func TestReadmeExamples(t *testing.T) {
+	t.Parallel()
 	text := readme.Read(t, "README.md")
 	examples := parseExamples(text)
 	if blocks := strings.Count(text, "```console"); len(examples) != blocks {

@@ -57,6 +57,7 @@ func isReview(r *http.Request) bool { return strings.Contains(r.URL.Path, "/self
 // A server that does not answer what rights there are is asked once, and
 // everything else goes on.
 func TestRightsUnknown(t *testing.T) {
+	t.Parallel()
 	user, namespace := grantWatch(t)
 	for name, answer := range map[string]http.HandlerFunc{
 		"empty":     func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") },
@@ -107,6 +108,7 @@ func TestRightsUnknown(t *testing.T) {
 // TestRightsQuestions: who may do everything is asked one question, however many
 // targets there are; and with --quiet, or for a list, none.
 func TestRightsQuestions(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		args []string
 		want []string

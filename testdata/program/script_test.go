@@ -3,6 +3,7 @@ package program
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,6 +57,8 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	flag.Parse()
+	flag.Set("test.parallel", "8") // the tests wait most of the time
 	dir, err := os.MkdirTemp("", "dwatch-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -94,6 +97,7 @@ func build(dir string) error {
 func raceOptions() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 scripts,
 		Setup:               setup,

@@ -21,6 +21,7 @@ import (
 // What answers at the address of the server is no API server, or one that is
 // not well. Each case is one line and an end within seconds.
 func TestServerThatIsNone(t *testing.T) {
+	t.Parallel()
 	kubernetes, err := testbed.Config("admin")
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +92,7 @@ func web(t *testing.T, code int, kind, body string) string {
 
 // The API server says what it serves, but does not answer well about objects.
 func TestServerThatFailsLater(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		answer func(http.ResponseWriter)
 		want   string
@@ -124,6 +126,7 @@ func TestServerThatFailsLater(t *testing.T) {
 // The server goes away in the middle of a watch: dwatch says so once, tries on
 // without another word, and ends when it is told to.
 func TestServerThatGoesAway(t *testing.T) {
+	t.Parallel()
 	cluster, err := bed.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,7 @@ func (o *objects) fill(t *testing.T, n int) string {
 // What was received before the signal is written after it, though the pipe was
 // full all the time.
 func TestSignalWritesWhatWasReceived(t *testing.T) {
+	t.Parallel()
 	const many = 100 // more than this pipe holds, and fewer than dwatch takes ahead of its reader
 	o, _ := room(t)
 	server, resumed, left := cutting(t, many)
@@ -131,6 +132,7 @@ func namesIn(t *testing.T, stream []byte) map[string]bool {
 
 // The first signal waits for a reader who does not read; the second does not.
 func TestSignalTwice(t *testing.T) {
+	t.Parallel()
 	o, kubeconfig := room(t)
 	o.fill(t, 500) // more than the pipe and all that is before it hold
 	p := startPiped(t, kubeconfig, "cm")
@@ -182,6 +184,7 @@ func awaitFull(t *testing.T, write *os.File) {
 
 // Nothing has come yet, and nothing is said: dwatch was asked to end.
 func TestSignalBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
 	for _, scheme := range []string{"http://", "https://"} {
 		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 			t.Run(scheme+signal.String(), func(t *testing.T) {
@@ -204,6 +207,7 @@ func TestSignalBeforeAnAnswer(t *testing.T) {
 
 // No List is not a List: a script must see that in the exit code.
 func TestSignalInList(t *testing.T) {
+	t.Parallel()
 	interrupted := "error: interrupted before the output was complete: nothing was printed\n"
 	t.Run("discovery", func(t *testing.T) {
 		server, reached := mute(t)

@@ -16,6 +16,7 @@ import (
 
 // TestStateOfCluster: a state file is of one cluster, wherever its server is.
 func TestStateOfCluster(t *testing.T) {
+	t.Parallel()
 	o, _ := room(t)
 	kubeSystem := func(answer func(http.ResponseWriter)) front {
 		return front{instead: func(w http.ResponseWriter, r *http.Request) bool {
