@@ -7,10 +7,14 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X dwatch/cli.release=$(RELEASE)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
 PREFIX ?= $(HOME)/.local
 
-# ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/program ./testdata/readme
+# ./... does not look into testdata. What takes longest comes first, so that nothing
+# else waits for it in the end.
+HELPERS := ./testdata/chaos ./testdata/program ./testdata/bed ./testdata/bench ./testdata/demo ./testdata/readme
+# What takes longer than a moment.
+SLOW := dwatch/watcher|dwatch/testdata/(bed|chaos|program)
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
 .DEFAULT_GOAL := help
@@ -31,9 +35,17 @@ bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first ti
 demo: build bin/cluster ## watch real changes on a real API server
 	@$(GO) run ./testdata/demo
 
+.PHONY: check
+check: bin/cluster ## while you work: linters and quick tests of what changed, within a minute
+	@$(FORMATTED)
+	$(GO) vet ./... $(HELPERS)
+	$(GO) run $(STATICCHECK) ./... $(HELPERS)
+	$(GO) test $$($(GO) list ./... $(HELPERS) | grep -vxE '$(SLOW)')
+
+# Three packages at a time: much of their time is waiting.
 .PHONY: test
-test: bin/cluster ## run all tests, against a real API server
-	$(GO) test $(RACE) -timeout 30m ./... $(HELPERS)
+test: bin/cluster ## before a change lands: all tests, on real API servers, some minutes
+	$(GO) test $(RACE) -p 3 -timeout 30m $(HELPERS) ./...
 	cd testdata/cluster && $(GO) test ./...
 
 bin/kubectl: testdata/cluster/go.mod
@@ -58,8 +70,8 @@ readme: bin/cluster ## write what dwatch really prints into README.md
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
 .PHONY: lint
-lint: ## gofmt, vet, staticcheck, go mod tidy
-	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
+lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
+	@$(FORMATTED)
 	$(GO) vet ./... $(HELPERS)
 	$(GO) run $(STATICCHECK) ./... $(HELPERS)
 	$(GO) mod tidy -diff

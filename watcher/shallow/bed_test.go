@@ -113,21 +113,27 @@ var createHostile = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	content := strings.ReplaceAll(string(text), "LONG", strings.Repeat(`\"x]}`, 60_000))
 	client := dynamic.NewForConfigOrDie(config)
 	return errors.Join(
-		createFive(client.Resource(untamed), "Wild", `"managedFields":[1],"rows":[],"object":`+content),
-		createFive(client.Resource(flocks).Namespace("zoo"), "Flock", `"spec":`+content),
+		createFive(client.Resource(untamed), "Wild", `"managedFields":[1],"rows":[],"object":CONTENT`, string(text)),
+		createFive(client.Resource(flocks).Namespace("zoo"), "Flock", `"spec":CONTENT`, string(text)),
 		createFive(client.Resource(gadgets).Namespace("zoo"), "Gadget",
-			`"spec":{"integer":-9223372036854775808,"number":1e3,"text":"","nothing":null,"map":{},"any":`+content+`}`),
+			`"spec":{"integer":-9223372036854775808,"number":1e3,"text":"","nothing":null,"map":{},"any":CONTENT}`, string(text)),
 	)
 })
 
-func createFive(resource dynamic.ResourceInterface, kind, content string) error {
+// createFive creates one object of more than 300 KB, and others that are larger
+// than the buffer for reading, too.
+func createFive(resource dynamic.ResourceInterface, kind, members, content string) error {
 	for i := range 5 {
+		long := strings.Repeat(`\"x]}`, 15_000)
+		if i == 0 {
+			long = strings.Repeat(long, 4)
+		}
+		members := strings.ReplaceAll(members, "CONTENT", strings.ReplaceAll(content, "LONG", long))
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"zoo.example.com/v1","kind":%q,"metadata":{"name":"a.%d",
-			"annotations":{"note":"<&>\u2028\u0000","managedFields":""},"labels":{"x":""}},%s}`, kind, i, content)); err != nil {
+			"annotations":{"note":"<&>\u2028\u0000","managedFields":""},"labels":{"x":""}},%s}`, kind, i, members)); err != nil {
 			return err
 		}
 		if _, err := resource.Create(context.Background(), u, metav1.CreateOptions{}); err != nil {
