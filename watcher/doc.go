@@ -28,7 +28,7 @@
 // holds back the server: what is on the way between the two is bounded to 4 MiB of
 // content for all targets together; see [source.Gate].
 //
-// Memory: of an object that has been delivered only the identity is kept, half a
+// Memory: of an object that has been delivered only the identity is kept, less than a
 // kilobyte, unless [Options.KeepContent] is set or for [Watcher.List].
 //
 // Ending: when the context ends, what has been received is delivered before Run

@@ -34,7 +34,7 @@ type Options struct {
 	FieldSelector string
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
-	// KeepContent keeps the content of every object, for Event.Old. Without it
+	// KeepContent keeps the content of every object, compressed, for Event.Old. Without it
 	// an object costs less than a kilobyte once it has been delivered, whatever its size.
 	KeepContent bool
 	// RequestTimeout bounds each list request, and the wait for the answer to a

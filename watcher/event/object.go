@@ -28,14 +28,25 @@ type Identity struct {
 // The zero Object stands for none; only [Object.IsZero] may be called on it.
 type Object struct {
 	*Identity
-	// content is the whole object as one line of JSON; empty if only the identity
-	// is known.
+	// content is the whole object as one line of JSON, and kept is where that is if
+	// it is not here. Empty and nil if only the identity is known.
 	content string
+	kept    Kept
+}
+
+// Kept is where the content of an object is kept, in some other form.
+type Kept interface {
+	// Content returns it, as one line of JSON, made anew.
+	Content() string
 }
 
 // NewObject returns the object whose content is one line of JSON; empty if only
 // id is known of it. Neither may change any more.
-func NewObject(id *Identity, content string) Object { return Object{id, content} }
+func NewObject(id *Identity, content string) Object { return Object{Identity: id, content: content} }
+
+// NewKept returns the object whose content is kept elsewhere. Neither may change any
+// more.
+func NewKept(id *Identity, kept Kept) Object { return Object{Identity: id, kept: kept} }
 
 // IsZero reports whether there is no object.
 func (o Object) IsZero() bool { return o.Identity == nil }
@@ -45,15 +56,14 @@ func (o Object) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// Len returns the length of the content in bytes, 0 where only the identity is
-// known.
-func (o Object) Len() int { return len(o.content) }
-
 // Raw returns the object as one line of JSON: the server's bytes, or where only
 // the identity is known, apiVersion, kind and the metadata that are it.
 func (o Object) Raw() string {
-	if o.content != "" {
+	switch {
+	case o.content != "":
 		return o.content
+	case o.kept != nil:
+		return o.kept.Content()
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(o.APIVersion)

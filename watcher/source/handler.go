@@ -41,7 +41,7 @@ func (s *session) hand(obj any, o Observation) {
 		o.Held = t.held
 	}
 	s.source.observer.Observe(o)
-	strip(obj, s.source.options.Keep)
+	strip(obj)
 	if t != nil {
 		s.transit.leave()
 	}

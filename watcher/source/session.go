@@ -31,6 +31,9 @@ type session struct {
 	// settled is done when that has been observed.
 	settled sync.Once
 	stop    chan struct{}
+
+	// plain and packed are memory for pack.
+	plain, packed []byte
 }
 
 // drainPatience is how long an informer may take to hand out what it was given,

@@ -1,8 +1,10 @@
 package source
 
 import (
+	"bytes"
 	"sync/atomic"
 
+	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,12 +19,12 @@ import (
 type stored struct {
 	*metav1.ObjectMeta // nothing: for what client-go does not ask for
 	identity           event.Identity
-	// content is the object's bytes. Where the store does not keep them they are
-	// there until the handler has been given them; none but the handler looks.
+	// packed is the object's content, where the store keeps that.
+	packed []byte
+	// content and ticket are of what came after the sync, until the handler has been
+	// given them; none but the handler looks.
 	content string
-	// ticket is nil but for what came after the sync, until the handler has been
-	// given it.
-	ticket *ticket
+	ticket  *ticket
 }
 
 var (
@@ -56,12 +58,33 @@ func (s *session) transform(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	o := &stored{ObjectMeta: &nothing, identity: *shallow.Identity(u), content: shallow.Content(u)}
+	o := &stored{ObjectMeta: &nothing, identity: *shallow.Identity(u)}
+	content := shallow.Content(u)
+	if s.source.options.Keep == KeepContent {
+		o.packed = s.pack(content)
+	}
 	if t, ok := u.Object[ticketKey].(*ticket); ok {
 		t.taken.Store(true)
-		o.ticket = t
+		o.content, o.ticket = content, t
 	}
 	return o, nil
+}
+
+// pack makes content small: to less than half, for some microseconds. It is called
+// by the reflector, which does one thing at a time.
+func (s *session) pack(content string) []byte {
+	s.plain = append(s.plain[:0], content...)
+	s.packed = s2.Encode(s.packed[:cap(s.packed)], s.plain)
+	return bytes.Clone(s.packed)
+}
+
+// Content implements event.Kept.
+func (s *stored) Content() string {
+	content, err := s2.Decode(nil, s.packed)
+	if err != nil {
+		panic(err) // it was packed here
+	}
+	return string(content)
 }
 
 // open returns the object that the informer hands out as obj, and its ticket; the
@@ -71,6 +94,9 @@ func open(obj any) (event.Object, *ticket) {
 	case *unstructured.Unstructured:
 		return event.NewObject(shallow.Identity(obj), shallow.Content(obj)), nil
 	case *stored:
+		if obj.content == "" && obj.packed != nil {
+			return event.NewKept(&obj.identity, obj), nil
+		}
 		return event.NewObject(&obj.identity, obj.content), obj.ticket
 	default:
 		return event.Object{}, nil
@@ -79,11 +105,8 @@ func open(obj any) (event.Object, *ticket) {
 
 // strip leaves in the store what it is to keep of obj, which the handler has been
 // given.
-func strip(obj any, keep Keep) {
+func strip(obj any) {
 	if o, ok := obj.(*stored); ok {
-		o.ticket = nil
-		if keep == KeepIdentity {
-			o.content = ""
-		}
+		o.content, o.ticket = "", nil
 	}
 }
