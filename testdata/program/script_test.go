@@ -35,7 +35,7 @@ import (
 //	                           namespace), and wait until they are gone
 //	patch TYPE/NAME JSON       merge a patch into an object
 //	nudge TYPE/NAME NAME.out REGEXP   change an object again and again until the
-//	                           output of a program matches
+//	                           output of a program matches, and has the last change
 //	start NAME CMD [ARG...]    start a command in the background
 //	await NAME.out|err REGEXP [N]   wait until its output matches (N times)
 //	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0, if not
@@ -208,11 +208,16 @@ func nudge(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[2])
 	ts.Check(err)
 	deadline := time.Now().Add(patience)
+	last := ""
 	for i := 0; !pattern.MatchString(p.stdout.String()); i++ {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s does not match %s", args[1], args[2])
 		}
-		ts.Check(of(ts).objects.patch(args[0], fmt.Sprintf(`{"metadata":{"annotations":{"nudge":"%d"}}}`, i)))
+		last = fmt.Sprintf(`"nudge":"%d"`, i)
+		ts.Check(of(ts).objects.patch(args[0], `{"metadata":{"annotations":{`+last+`}}}`))
+	}
+	if !p.stdout.await(regexp.MustCompile(last), 1, p.ended) {
+		ts.Fatalf("%s does not have the last change, %s", args[1], last)
 	}
 }
 
