@@ -41,6 +41,10 @@ func appendEvent(dst []byte, e event.Event) []byte {
 	if e.FinalStateUnknown {
 		dst = append(dst, `,"finalStateUnknown":true`...)
 	}
+	if !e.Time.IsZero() {
+		dst = append(dst, `,"time":"`...)
+		dst = append(appendTime(dst, e.Time), '"')
+	}
 	dst = append(dst, `,"object":`...)
 	dst = append(dst, e.Object.Raw()...)
 	if !e.Old.IsZero() {

@@ -13,16 +13,16 @@ import (
 type mark struct {
 	Type event.Type `json:"type"`
 	// Resource is resource.version.group, as it can be typed.
-	Resource        string     `json:"resource,omitempty"`
-	Namespace       string     `json:"namespace,omitempty"`
-	Name            string     `json:"name,omitempty"`
-	Count           *int       `json:"count,omitempty"`
-	From            string     `json:"from,omitempty"`
-	ResourceVersion string     `json:"resourceVersion,omitempty"`
-	Connected       *bool      `json:"connected,omitempty"`
-	LastEvent       *time.Time `json:"lastEvent,omitempty"`
-	Message         string     `json:"message,omitempty"`
-	Time            time.Time  `json:"time"`
+	Resource        string `json:"resource,omitempty"`
+	Namespace       string `json:"namespace,omitempty"`
+	Name            string `json:"name,omitempty"`
+	Count           *int   `json:"count,omitempty"`
+	From            string `json:"from,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Connected       *bool  `json:"connected,omitempty"`
+	LastEvent       string `json:"lastEvent,omitempty"`
+	Message         string `json:"message,omitempty"`
+	Time            string `json:"time"`
 }
 
 func newMark(e event.Event) mark {
@@ -47,15 +47,18 @@ func newMark(e event.Event) mark {
 	case event.Heartbeat:
 		m.Count, m.Connected = &e.Count, &e.Connected
 		if !e.LastEvent.IsZero() {
-			last := timestamp(e.LastEvent)
-			m.LastEvent = &last
+			m.LastEvent = timestamp(e.LastEvent)
 		}
 	}
 	return m
 }
 
-// timestamp is t as it is printed: in UTC, to the millisecond.
-func timestamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+// timestamp is t as it is printed: RFC 3339, in UTC, to the millisecond.
+func timestamp(t time.Time) string { return string(appendTime(nil, t)) }
+
+func appendTime(dst []byte, t time.Time) []byte {
+	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+}
 
 // marshalMark returns a mark as compact JSON.
 func marshalMark(e event.Event) ([]byte, error) {

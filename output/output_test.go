@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,14 +44,14 @@ func TestPrint(t *testing.T) {
 	o := object(t, web)
 	events := []event.Event{
 		{Type: event.Added, Object: o, Initial: true},
-		{Type: event.Deleted, Object: o, FinalStateUnknown: true},
+		{Type: event.Deleted, Object: o, FinalStateUnknown: true, Time: time.Date(2026, 1, 31, 9, 0, 0, 120_999_999, time.FixedZone("", 3600))},
 	}
 	compact := `"object":` + web + "}\n"
 	for name, test := range map[string]struct {
 		options Options
 		want    string
 	}{
-		"json": {Options{}, `{"type":"ADDED","initial":true,` + compact + `{"type":"DELETED","finalStateUnknown":true,` + compact},
+		"json": {Options{}, `{"type":"ADDED","initial":true,` + compact + `{"type":"DELETED","finalStateUnknown":true,"time":"2026-01-31T08:00:00.120Z",` + compact},
 		"name": {Options{Format: "name"}, "deployment.apps/web\ndeployment.apps/web\n"},
 		"yaml": {Options{Format: "yaml"}, `type: ADDED
 initial: true
@@ -67,6 +68,7 @@ object:
 ---
 type: DELETED
 finalStateUnknown: true
+time: "2026-01-31T08:00:00.120Z"
 object:
   apiVersion: apps/v1
   kind: Deployment

@@ -22,6 +22,9 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.FinalStateUnknown {
 		dst = append(dst, "finalStateUnknown: true\n"...)
 	}
+	if !e.Time.IsZero() {
+		dst = append(appendTime(append(dst, `time: "`...), e.Time), "\"\n"...)
+	}
 	dst, err := appendMember(dst, "object", e.Object)
 	if err != nil || e.Old.IsZero() {
 		return dst, err

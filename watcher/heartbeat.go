@@ -22,10 +22,10 @@ func newHealth(targets []event.Target) *health {
 	return h
 }
 
-func (h *health) observe(e event.Event) {
+func (h *health) observe(e *event.Event) {
 	switch e.Type {
 	case event.Added, event.Modified, event.Deleted:
-		h.lastEvent = time.Now()
+		h.lastEvent = e.Time
 	case event.Synced, event.Reconnected, event.Gap:
 		h.connected[e.Target.Key()] = true
 	case event.Disconnected, event.Denied, event.Arrived:

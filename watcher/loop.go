@@ -81,7 +81,12 @@ func (l *loop) take(n *note) {
 // deliver hands over the batch, and makes room for what comes next.
 func (l *loop) deliver(ctx context.Context) {
 	if len(l.batch) > 0 && l.failed == nil {
-		for _, e := range l.batch {
+		now := time.Now()
+		for i := range l.batch {
+			e := &l.batch[i]
+			if e.Time.IsZero() {
+				e.Time = now
+			}
 			l.health.observe(e)
 		}
 		if err := l.sink.Deliver(ctx, l.batch); err != nil {

@@ -55,8 +55,11 @@ type Event struct {
 	// known of the object: its last known state, at least its identity.
 	FinalStateUnknown bool
 
-	// The fields of marks. Time is when it happened, to this side's knowledge.
-	Time            time.Time
+	// Time is when it was seen, or of a mark when it happened, to this side's
+	// knowledge.
+	Time time.Time
+
+	// The fields of marks.
 	Count           int
 	From            string
 	ResourceVersion string
