@@ -10,7 +10,7 @@ import (
 
 // describe names a target: deployments.apps/web in namespace default.
 func describe(t event.Target) string {
-	return join(nameOf(t.Key()), placeOf(t).String())
+	return strings.TrimSpace(nameOf(t.Key()) + " " + placeOf(t).String())
 }
 
 // nameOf names what is watched, wherever that is.
@@ -21,36 +21,32 @@ func nameOf(k event.Key) string {
 	return k.Resource.String() + "/" + k.Name
 }
 
-// place is where targets are watched. The zero place is the cluster, for what is
-// in no namespace.
-type place struct {
-	everywhere bool // in all namespaces
-	namespaces []string
-}
+// place is where targets are watched: in these namespaces, or in one that is empty
+// for all of them. None is the cluster.
+type place []string
 
 func placeOf(t event.Target) place {
-	switch {
-	case !t.Namespaced():
-		return place{}
-	case t.Namespace == "":
-		return place{everywhere: true}
-	default:
-		return place{namespaces: []string{t.Namespace}}
+	if !t.Namespaced() {
+		return nil
 	}
+	return place{t.Namespace}
 }
 
 func (p place) String() string {
 	switch {
-	case p.everywhere:
-		return "in all namespaces"
-	case len(p.namespaces) == 0:
+	case len(p) == 0:
 		return ""
-	case len(p.namespaces) == 1:
-		return "in namespace " + p.namespaces[0]
+	case p[0] == "":
+		return "in all namespaces"
+	case len(p) == 1:
+		return "in namespace " + p[0]
 	default:
-		return "in namespaces " + strings.Join(p.namespaces, ", ")
+		return "in namespaces " + strings.Join(p, ", ")
 	}
 }
+
+// named reports whether p are namespaces with a name.
+func (p place) named() bool { return len(p) > 0 && p[0] != "" }
 
 // group is what is watched in one place. The keys have no namespace.
 type group struct {
@@ -58,45 +54,36 @@ type group struct {
 	what []event.Key
 }
 
-// describeAll says in one line what is watched where.
+// describeAll says in one line what is watched where. Places and targets keep
+// their order.
 func describeAll(targets []event.Target) string {
+	var places []group
+	for _, t := range targets {
+		where, what := placeOf(t), t.Key()
+		what.Namespace = ""
+		i := slices.IndexFunc(places, func(g group) bool { return slices.Equal(g.place, where) })
+		if i < 0 {
+			i = len(places)
+			places = append(places, group{place: where})
+		}
+		places[i].what = append(places[i].what, what)
+	}
 	var parts []string
-	for _, g := range mergeNamespaces(groupByPlace(targets)) {
-		parts = append(parts, join(g.summary(), g.String()))
+	for _, g := range mergeNamespaces(places) {
+		parts = append(parts, strings.TrimSpace(g.summary()+" "+g.String()))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// groupByPlace keeps the order in which places and targets come.
-func groupByPlace(targets []event.Target) []group {
-	var groups []group
-	for _, t := range targets {
-		where := placeOf(t)
-		i := slices.IndexFunc(groups, func(g group) bool {
-			return g.everywhere == where.everywhere && slices.Equal(g.namespaces, where.namespaces)
-		})
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, group{place: where})
-		}
-		what := t.Key()
-		what.Namespace = ""
-		groups[i].what = append(groups[i].what, what)
-	}
-	return groups
 }
 
 // mergeNamespaces puts namespaces together in which the same is watched.
 func mergeNamespaces(groups []group) []group {
 	var merged []group
 	for _, g := range groups {
-		i := slices.IndexFunc(merged, func(m group) bool {
-			return len(m.namespaces) > 0 && len(g.namespaces) > 0 && slices.Equal(m.what, g.what)
-		})
+		i := slices.IndexFunc(merged, func(m group) bool { return m.named() && g.named() && slices.Equal(m.what, g.what) })
 		if i < 0 {
 			merged = append(merged, g)
 		} else {
-			merged[i].namespaces = append(merged[i].namespaces, g.namespaces...)
+			merged[i].place = append(merged[i].place, g.place...)
 		}
 	}
 	return merged
@@ -111,16 +98,13 @@ func (g group) summary() string {
 		}
 		return strings.Join(names, ", ")
 	}
-	kind := "resources"
-	if !g.everywhere && len(g.namespaces) == 0 {
-		kind = "cluster-scoped resources"
+	text := fmt.Sprintf("%d resources", len(g.what))
+	if g.place == nil {
+		text = fmt.Sprintf("%d cluster-scoped resources", len(g.what))
 	}
-	text := fmt.Sprintf("%d %s", len(g.what), kind)
 	name := g.what[0].Name
-	if other := slices.ContainsFunc(g.what, func(k event.Key) bool { return k.Name != name }); name != "" && !other {
+	if name != "" && !slices.ContainsFunc(g.what, func(k event.Key) bool { return k.Name != name }) {
 		text += fmt.Sprintf(" named %q", name)
 	}
 	return text
 }
-
-func join(what, where string) string { return strings.TrimSpace(what + " " + where) }

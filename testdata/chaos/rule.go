@@ -70,7 +70,7 @@ type query struct {
 type kind int
 
 const (
-	other  kind = iota // discovery and the like
+	other  kind = iota // discovery, questions about rights
 	list               // the first page of a list
 	page               // a further page
 	syncs              // a watch that begins with what is there
@@ -95,6 +95,7 @@ func queryOf(r *http.Request) query {
 	q := query{path: path}
 	parts := len(strings.Split(strings.Trim(path, "/"), "/"))
 	switch {
+	case r.Method != http.MethodGet: // a question about rights
 	case values.Get("sendInitialEvents") == "true":
 		q.kind = syncs
 	case values.Get("watch") != "":

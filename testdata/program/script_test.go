@@ -58,7 +58,7 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
-	flag.Set("test.parallel", "8") // the tests wait most of the time
+	flag.Set("test.parallel", "4") // they wait, but what they run has deadlines
 	dir, err := os.MkdirTemp("", "dwatch-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
