@@ -127,7 +127,7 @@ func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 			return
 		}
 		watch.Lost(err)
-		if watch.HasSettled() {
+		if watch.HasSynced() {
 			backoff.Reset()
 		}
 		if !backoff.Wait(s.ctx, err) {
@@ -140,7 +140,7 @@ func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 func (w *definitionWatch) Observe(o source.Observation) {
 	w.gate.Leave(o.Held)
 	switch {
-	case o.Kind == source.Handed && !o.InSync:
+	case o.Kind == source.Handed:
 		source.Signal(w.changed)
 	case o.Kind == source.SyncEnded, o.Kind == source.Answered && o.ResourceVersion != "":
 		if w.blind.CompareAndSwap(true, false) {

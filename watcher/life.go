@@ -68,7 +68,7 @@ func (l *life) live(ctx context.Context, session func(context.Context) error) er
 		case missing:
 			l.source.Lost(err)
 		}
-		if l.source.HasSettled() {
+		if l.source.HasSynced() {
 			backoff.Reset()
 		}
 		if !backoff.Wait(ctx, err) {

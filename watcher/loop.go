@@ -26,7 +26,7 @@ type loop struct {
 
 // maxBatch is how many events are delivered at once: enough for large writes, and
 // for few commits of who keeps a file of them.
-const maxBatch = 4 << 10
+const maxBatch = maxSpare
 
 // run delivers until the queue is closed and empty, and returns the first error of
 // the sink. After that nothing is delivered, but what waits is let go.
@@ -46,6 +46,7 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 			}
 		}
 		l.deliver(ctx)
+		notes = emptied(notes)
 	}
 	return l.failed
 }
@@ -94,8 +95,7 @@ func (l *loop) deliver(ctx context.Context) {
 			l.cancel(err)
 		}
 	}
-	clear(l.batch)
-	l.batch = l.batch[:0]
+	l.batch = emptied(l.batch)
 	l.gate.Leave(l.held)
 	l.held = 0
 }

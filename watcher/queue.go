@@ -59,18 +59,24 @@ func (q *queue) close() {
 	source.Signal(q.ready)
 }
 
-// maxSpare is how many notes' memory is kept for the next ones.
-const maxSpare = 4 << 10
-
-// take returns all that waits, and whether anything may come after it. taken is
-// what was taken before; its memory is used again.
-func (q *queue) take(taken []note) (waiting []note, open bool) {
-	clear(taken)
-	if cap(taken) > maxSpare {
-		taken = nil
-	}
+// take returns all that waits, and whether anything may come after it. The memory
+// of spare is used again.
+func (q *queue) take(spare []note) (waiting []note, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting, q.waiting = q.waiting, taken[:0]
+	waiting, q.waiting = q.waiting, spare
 	return waiting, !q.closed
+}
+
+// maxSpare is how many items' memory, or up to twice that, is used again.
+const maxSpare = 4 << 10
+
+// emptied returns items without what they hold, to be used again; nil if they are
+// too many to be kept while nothing comes.
+func emptied[T any](items []T) []T {
+	if cap(items) > 2*maxSpare {
+		return nil
+	}
+	clear(items)
+	return items[:0]
 }

@@ -41,7 +41,7 @@ const (
 	answers                   // the server answers
 	resumes                   // the server answers, and the watch goes on where it stopped
 	rejects                   // the first answer is no
-	settles                   // the informer has handed out all of the first sync
+	syncs                     // the server has named all that there is
 	vanishes                  // the server no longer has the resource
 	fails                     // the connection is lost, or denied
 )
@@ -60,7 +60,7 @@ func (s stage) next(h happening, loss event.Type) (stage, event.Type) {
 		if s.phase == connecting {
 			return stage{rejected, loss}, ""
 		}
-	case settles:
+	case syncs:
 		if s.phase != live {
 			return stage{live, s.loss}, event.Synced
 		}

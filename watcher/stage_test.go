@@ -36,10 +36,10 @@ func TestStage(t *testing.T) {
 		{stage{phase: syncing}, fails, lost, stage{syncing, lost}, lost},
 		{stage{syncing, lost}, fails, lost, stage{syncing, lost}, ""},
 		{stage{syncing, lost}, answers, "", stage{phase: syncing}, ""},
-		{stage{phase: syncing}, settles, "", stage{phase: live}, event.Synced},
-		{stage{syncing, lost}, settles, "", stage{live, lost}, event.Synced},
+		{stage{phase: syncing}, syncs, "", stage{phase: live}, event.Synced},
+		{stage{syncing, lost}, syncs, "", stage{live, lost}, event.Synced},
 		// Live.
-		{stage{phase: live}, settles, "", stage{phase: live}, ""},
+		{stage{phase: live}, syncs, "", stage{phase: live}, ""},
 		{stage{phase: live}, resumes, "", stage{phase: live}, ""},
 		{stage{phase: live}, fails, lost, stage{live, lost}, lost},
 		{stage{live, lost}, fails, denied, stage{live, denied}, denied},

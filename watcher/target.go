@@ -20,8 +20,6 @@ type target struct {
 	// initial: what the first sync names existed at the start. It did not where the
 	// target came later, or an earlier run has reported all that existed.
 	initial bool
-	// syncedAt is the resourceVersion of the last sync.
-	syncedAt string
 }
 
 func newTarget(t event.Target) *target {
@@ -56,16 +54,9 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	case source.Lost:
 		dst = t.happens(dst, fails, event.Event{Err: o.Err})
 	case source.SyncBegan:
-		// Where the objects of a sync are not shown, a session that has settled
-		// already has an informer that finds out by itself what is missing.
-		if o.Shown || t.stage.phase != live {
-			t.ledger.Begin()
-		}
+		t.ledger.Begin()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o)
-	case source.Settled:
-		dst = t.ledger.Sweep(dst)
-		dst = t.happens(dst, settles, event.Event{Count: t.ledger.Len(), ResourceVersion: t.syncedAt})
 	case source.Listed, source.Handed:
 		dst = t.see(dst, o)
 	}
@@ -77,22 +68,20 @@ func (t *target) see(dst []event.Event, o source.Observation) []event.Event {
 	listed := o.Kind == source.Listed
 	return t.ledger.Observe(dst, ledger.Observation{
 		Object: o.Object, Old: o.Old,
-		Deleted: o.Deleted, Unknown: o.Unknown,
-		Initial: listed && t.initial,
+		Deleted: o.Deleted,
+		Initial: listed && o.Added && t.initial,
 		Listed:  listed,
 	})
 }
 
 // endSync: the server has named all that there was. What was not among it is gone.
 func (t *target) endSync(dst []event.Event, o source.Observation) []event.Event {
-	if o.Shown {
-		dst = t.ledger.Sweep(dst)
-	}
-	t.initial, t.syncedAt = false, o.ResourceVersion
+	dst = t.ledger.Sweep(dst, o.Last)
+	t.initial = false
 	if o.From != "" {
 		dst = append(dst, mark(event.Event{Type: event.Gap, From: o.From, ResourceVersion: o.ResourceVersion}))
 	}
-	return dst
+	return t.happens(dst, syncs, event.Event{Count: t.ledger.Len(), ResourceVersion: o.ResourceVersion})
 }
 
 // happens changes the stage, and appends the mark that reports that, if there is
@@ -112,7 +101,7 @@ func (t *target) happens(dst []event.Event, h happening, what event.Event) []eve
 func (t *target) vanish(dst []event.Event) []event.Event {
 	from := len(dst)
 	t.ledger.Begin()
-	dst = t.happens(t.ledger.Sweep(dst), vanishes, event.Event{})
+	dst = t.happens(t.ledger.Sweep(dst, nil), vanishes, event.Event{})
 	return t.sign(dst, from)
 }
 

@@ -50,8 +50,8 @@ type Observation struct {
 	Object event.Object
 	// Old is the state that the store had before; zero where it had none.
 	Old event.Object
-	// Deleted: the object is gone. Unknown: that was found out after the fact.
-	Deleted, Unknown bool
+	// Deleted: the object is gone.
+	Deleted bool
 	// Initial: seen in the first sync of all.
 	Initial bool
 	// Listed: seen in a sync, as the present state. Where etcd was restored from
@@ -107,7 +107,7 @@ func (l *Ledger) observeDeletion(dst []event.Event, o Observation, known entry, 
 		return dst
 	}
 	delete(l.reported, keyOf(o.Object))
-	return append(dst, event.Event{Type: event.Deleted, Object: o.Object, FinalStateUnknown: o.Unknown})
+	return append(dst, event.Event{Type: event.Deleted, Object: o.Object})
 }
 
 // lost is the deletion of an object whose end was not seen. last is its last
@@ -128,14 +128,18 @@ func (l *Ledger) lost(key cache.ObjectName, known entry, last event.Object) even
 func (l *Ledger) Begin() { l.epoch++ }
 
 // Sweep closes a sync: what was reported before it and not seen in it is gone. It
-// appends the deletions to dst, by namespace and name.
-func (l *Ledger) Sweep(dst []event.Event) []event.Event {
+// appends the deletions to dst, by namespace and name. last, if not nil, returns the
+// last state of an object that is known; zero if none is.
+func (l *Ledger) Sweep(dst []event.Event, last func(cache.ObjectName) event.Object) []event.Event {
 	dst = l.flush(dst)
+	if last == nil {
+		last = func(cache.ObjectName) event.Object { return event.Object{} }
+	}
 	swept := len(dst)
 	for key, known := range l.reported {
 		if known.epoch != l.epoch {
 			delete(l.reported, key)
-			dst = append(dst, l.lost(key, known, event.Object{}))
+			dst = append(dst, l.lost(key, known, last(key)))
 		}
 	}
 	slices.SortFunc(dst[swept:], func(a, b event.Event) int {

@@ -2,47 +2,33 @@ package source
 
 import "k8s.io/client-go/tools/cache"
 
-// The session is the handler of its informer.
+// The session is the handler of its informer. Of what the informer hands out only
+// what came after the sync is new: the objects of a sync are observed off the wire.
 var _ cache.ResourceEventHandler = (*session)(nil)
 
 // OnAdd implements cache.ResourceEventHandler.
-func (s *session) OnAdd(obj any, initial bool) { s.hand(obj, Observation{InSync: initial}) }
+func (s *session) OnAdd(obj any, _ bool) { s.hand(obj, Observation{}) }
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (s *session) OnUpdate(old, obj any) {
 	var o Observation
-	if s.source.options.Keep != KeepIdentity {
-		o.Old, _ = open(old)
+	if s.source.options.Keep == KeepContent {
+		o.Old = open(old)
 	}
 	s.hand(obj, o)
 }
 
 // OnDelete implements cache.ResourceEventHandler.
-func (s *session) OnDelete(obj any) {
-	tombstone, unknown := obj.(cache.DeletedFinalStateUnknown)
-	if unknown {
-		obj = tombstone.Obj
-	}
-	s.hand(obj, Observation{Deleted: true, Unknown: unknown})
-}
+func (s *session) OnDelete(obj any) { s.hand(obj, Observation{Deleted: true}) }
 
-// hand observes what the informer hands out. The first thing that is not part of
-// the sync ends it: the informer has handed out all of that before.
+// hand observes what came with a ticket, and takes that off it.
 func (s *session) hand(obj any, o Observation) {
-	var t *ticket
-	if o.Object, t = open(obj); o.Object.IsZero() {
+	live, ok := obj.(*stored)
+	if !ok || live.ticket == nil {
 		return
 	}
-	if !o.InSync {
-		s.settle()
-	}
-	o.Kind = Handed
-	if t != nil {
-		o.Held = t.held
-	}
+	o.Kind, o.Object, o.Held = Handed, open(live), live.ticket.held
 	s.source.observer.Observe(o)
-	strip(obj)
-	if t != nil {
-		s.transit.leave()
-	}
+	live.content, live.ticket = "", nil
+	s.transit.leave()
 }

@@ -23,6 +23,8 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	}
 	s.noteEvent()
 	switch {
+	case u.GetKind() == "Table" && u.GroupVersionKind().Group == metav1.GroupName:
+		return nil // the one kind of object that an informer does not take
 	case e.Type == watch.Bookmark:
 		return s.passBookmark(ctx, e, u)
 	case s.syncing:
@@ -36,14 +38,14 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 }
 
 func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
-	if u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		s.syncing = false
+	last := u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+	if last {
 		s.tap.endSync(u.GetResourceVersion())
 	}
 	if err := s.send(ctx, e); err != nil {
 		return err
 	}
-	if !s.syncing {
+	if s.syncing = s.syncing && !last; !s.syncing {
 		s.advance(u.GetResourceVersion())
 	}
 	return nil
@@ -65,7 +67,6 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 		s.tap.options.Gate.Leave(held)
 		return err
 	}
-	s.last = t
 	s.advance(resourceVersion)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,9 +27,7 @@ type session struct {
 	informer informers.GenericInformer
 	// synced is closed when the handler has been given all of the first sync.
 	synced <-chan struct{}
-	// settled is done when that has been observed.
-	settled sync.Once
-	stop    chan struct{}
+	stop   chan struct{}
 
 	// plain and packed are memory for pack.
 	plain, packed []byte
@@ -79,7 +76,6 @@ func (s *Source) runSession(ctx context.Context, synced func(*session) error) er
 	defer now.end()
 	select {
 	case <-now.synced:
-		now.settle()
 		if err := synced(now); err != nil {
 			fail(err)
 		}
@@ -91,10 +87,12 @@ func (s *Source) runSession(ctx context.Context, synced func(*session) error) er
 }
 
 func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (*session, error) {
-	s.setSettled(false)
+	s.mu.Lock()
+	s.synced = false
+	s.mu.Unlock()
 	now := &session{source: s, stop: make(chan struct{})}
 	now.tap = &tap{Interface: s.options.Client, Source: s, session: now, ctx: ctx, fail: fail}
-	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now.tap, 0, s.target.Namespace, s.narrow)
+	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now.tap, 0, s.target.Namespace, s.options.narrowTo(s.target))
 	now.informer = now.factory.ForResource(s.target.Resource())
 	informer := now.informer.Informer()
 	if s.options.Keep != KeepObjects {
@@ -110,20 +108,12 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 	return now, nil
 }
 
-// settle observes, once, that the informer has handed out all of the first sync.
-func (s *session) settle() {
-	s.settled.Do(func() {
-		s.source.setSettled(true)
-		s.source.observer.Observe(Observation{Kind: Settled})
-	})
-}
-
 // beginSync observes that the server is to name all that there is. What the
 // informer was given before is observed first, lest it come after what the sync
 // shows.
 func (s *session) beginSync(ctx context.Context) {
 	s.drain(ctx)
-	s.source.observer.Observe(Observation{Kind: SyncBegan, Shown: s.source.shows()})
+	s.source.observer.Observe(Observation{Kind: SyncBegan})
 }
 
 // drain waits until all that the informer took after the sync has been observed:
@@ -157,7 +147,7 @@ func (s *session) list() ([]event.Object, error) {
 	}
 	objects := make([]event.Object, len(items))
 	for i, item := range items {
-		objects[i], _ = open(item)
+		objects[i] = open(item)
 	}
 	slices.SortFunc(objects, func(a, b event.Object) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,9 +60,8 @@ type Source struct {
 	answered bool
 	// connected: since the last loss the server has answered.
 	connected bool
-	// synced: a sync has ended. settled: the informer of the present session has
-	// handed out all of its first.
-	synced, settled bool
+	// synced: in the present session, or the last one, a sync has ended.
+	synced bool
 	// cursor is the resourceVersion that the informer has been taken to; empty
 	// before the first sync.
 	cursor string
@@ -104,12 +104,12 @@ func (s *Source) SetAnswered() {
 	s.answered = true
 }
 
-// HasSettled reports whether the present or last session has handed out all of its
-// first sync.
-func (s *Source) HasSettled() bool {
+// HasSynced reports whether in the present session, or the last one, a sync has
+// ended.
+func (s *Source) HasSynced() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settled
+	return s.synced
 }
 
 // Lost observes that the connection is down, or denied.
@@ -131,21 +131,6 @@ func (s *Source) noteAnswer(resourceVersion string) {
 	}
 }
 
-func (s *Source) setSettled(settled bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settled = settled
-}
-
-// shows reports whether the objects of a sync are observed as they come off the
-// wire. After the first sync the informer knows more: the state before, but only
-// where content is kept.
-func (s *Source) shows() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.options.Keep == KeepIdentity || s.options.Keep == KeepContent && !s.synced
-}
-
 // reached notes how far the informer has been taken.
 func (s *Source) reached(resourceVersion string) {
 	s.mu.Lock()
@@ -153,29 +138,14 @@ func (s *Source) reached(resourceVersion string) {
 	s.cursor = resourceVersion
 }
 
-// endSync observes that the server has named all that there was.
-func (s *Source) endSync(resourceVersion string) {
-	o := Observation{Kind: SyncEnded, ResourceVersion: resourceVersion, Shown: s.shows()}
-	s.mu.Lock()
-	o.From = s.cursor
-	s.synced, s.cursor = true, resourceVersion
-	s.mu.Unlock()
-	s.observer.Observe(o)
-}
-
-// narrow makes a request ask for what the target is.
-func (s *Source) narrow(options *metav1.ListOptions) {
-	options.LabelSelector = s.options.LabelSelector
-	options.FieldSelector = s.fieldSelector()
-}
-
-func (s *Source) fieldSelector() string {
-	if s.target.Name == "" {
-		return s.options.FieldSelector
+// narrowTo returns what makes a request ask for t and no more.
+func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
+	selector := o.FieldSelector
+	if t.Name != "" {
+		name := fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()
+		selector = strings.Trim(selector+","+name, ",")
 	}
-	name := fields.OneTermEqualSelector(metav1.ObjectNameField, s.target.Name).String()
-	if s.options.FieldSelector == "" {
-		return name
+	return func(options *metav1.ListOptions) {
+		options.LabelSelector, options.FieldSelector = o.LabelSelector, selector
 	}
-	return s.options.FieldSelector + "," + name
 }

@@ -2,12 +2,12 @@ package source
 
 import (
 	"bytes"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
@@ -38,14 +38,10 @@ func (s *stored) GetName() string            { return s.identity.Name }
 func (s *stored) GetUID() types.UID          { return s.identity.UID }
 func (s *stored) GetResourceVersion() string { return s.identity.ResourceVersion }
 
-// ticket goes with a live event through the informer. The informer may pass over
-// the event (an object of a kind that it does not take, an unknown type): then its
-// transform has not been asked, and nobody gives the ticket back but who wrote it.
+// ticket goes with a live event through the informer, to its handler.
 type ticket struct {
 	// held is what the event holds of the gate.
 	held int64
-	// taken: the informer has the event, and its handler will be given it.
-	taken atomic.Bool
 }
 
 // ticketKey is where a shallow object on its way to the informer has its ticket.
@@ -64,7 +60,6 @@ func (s *session) transform(obj any) (any, error) {
 		o.packed = s.pack(content)
 	}
 	if t, ok := u.Object[ticketKey].(*ticket); ok {
-		t.taken.Store(true)
 		o.content, o.ticket = content, t
 	}
 	return o, nil
@@ -87,26 +82,40 @@ func (s *stored) Content() string {
 	return string(content)
 }
 
-// open returns the object that the informer hands out as obj, and its ticket; the
-// zero Object if it is none.
-func open(obj any) (event.Object, *ticket) {
+// open returns the object that the informer's store has as obj; the zero Object if
+// that is none.
+func open(obj any) event.Object {
 	switch obj := obj.(type) {
 	case *unstructured.Unstructured:
-		return event.NewObject(shallow.Identity(obj), shallow.Content(obj)), nil
+		return event.NewObject(shallow.Identity(obj), shallow.Content(obj))
 	case *stored:
 		if obj.content == "" && obj.packed != nil {
-			return event.NewKept(&obj.identity, obj), nil
+			return event.NewKept(&obj.identity, obj)
 		}
-		return event.NewObject(&obj.identity, obj.content), obj.ticket
+		return event.NewObject(&obj.identity, obj.content)
 	default:
-		return event.Object{}, nil
+		return event.Object{}
 	}
 }
 
-// strip leaves in the store what it is to keep of obj, which the handler has been
-// given.
-func strip(obj any) {
-	if o, ok := obj.(*stored); ok {
-		o.content, o.ticket = "", nil
+// find returns what the store has under a key; the zero Object if that is nothing.
+func (s *session) find(key string) event.Object {
+	obj, _, _ := s.informer.Informer().GetStore().GetByKey(key) // it knows no error
+	return open(obj)
+}
+
+// last returns what finds what the store has now, also when it has been replaced.
+func (s *session) last() func(cache.ObjectName) event.Object {
+	objects := s.informer.Informer().GetStore().List()
+	var found map[cache.ObjectName]event.Object
+	return func(name cache.ObjectName) event.Object {
+		if found == nil {
+			found = make(map[cache.ObjectName]event.Object, len(objects))
+			for _, obj := range objects {
+				o := open(obj)
+				found[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = o
+			}
+		}
+		return found[name]
 	}
 }

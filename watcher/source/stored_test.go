@@ -42,13 +42,22 @@ func TestTransform(t *testing.T) {
 		if key, err := cache.MetaNamespaceKeyFunc(first); key != "n/web" || err != nil {
 			t.Errorf("key %q, %v", key, err)
 		}
-		object, got := open(first)
-		if object.Raw() != web || got != pass || !pass.taken.Load() {
-			t.Errorf("the handler is given %s, %v", object.Raw(), got)
+		if object := open(first); object.Raw() != web {
+			t.Errorf("the handler is given %s", object.Raw())
 		}
-		strip(first)
-		if object, got := open(first); object.Raw() != left || got != nil {
-			t.Errorf("there is %s, %v left, want %s", object.Raw(), got, left)
+		var seen Observation
+		s.source.observer, s.informer = observer(func(o Observation) { seen = o }), nil
+		s.transit.enter()
+		s.OnAdd(first, false)
+		if seen.Object.Raw() != web || seen.Held != 1 || seen.Kind != Handed {
+			t.Errorf("observed: %+v", seen)
+		}
+		if object := open(first); object.Raw() != left {
+			t.Errorf("there is %s left, want %s", object.Raw(), left)
+		}
+		seen = Observation{}
+		if s.OnUpdate(first, first); !seen.Object.IsZero() {
+			t.Errorf("observed again: %+v", seen)
 		}
 		gone := cache.DeletedFinalStateUnknown{Key: "n/web"}
 		if tombstone, err := s.transform(gone); err != nil || tombstone != gone {
@@ -56,3 +65,7 @@ func TestTransform(t *testing.T) {
 		}
 	}
 }
+
+type observer func(Observation)
+
+func (f observer) Observe(o Observation) { f(o) }

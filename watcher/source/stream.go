@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -43,9 +42,6 @@ type stream struct {
 	// short counts the connections in a row that the server ended at once.
 	short   int
 	backoff *Backoff
-	// last is the ticket of the last live event that the informer was given; nil if
-	// it is known to have it, or to have passed it over.
-	last *ticket
 }
 
 func newStream(r resourceTap, options metav1.ListOptions) *stream {
@@ -87,36 +83,8 @@ func (s *stream) run() {
 	for s.serve() {
 	}
 	if s.tap.ctx.Err() != nil {
-		s.settleLast()
 		<-s.stopped
 	}
-	s.resolveLast()
-}
-
-// settleLast returns when the informer has taken the last event that it was given,
-// or passed it over: it does one thing after the other, and has done with that one
-// when it receives another, which asks nothing of it.
-func (s *stream) settleLast() {
-	if s.last == nil {
-		return
-	}
-	bookmark := &unstructured.Unstructured{Object: map[string]any{}}
-	bookmark.SetResourceVersion(s.resumeFrom)
-	select {
-	case s.out <- watch.Event{Type: watch.Bookmark, Object: bookmark}:
-		s.resolveLast()
-	case <-s.stopped:
-	}
-}
-
-// resolveLast gives back the last ticket if the informer has passed over its event.
-// The informer must be done with that.
-func (s *stream) resolveLast() {
-	if t := s.last; t != nil && !t.taken.Load() {
-		s.tap.options.Gate.Leave(t.held)
-		s.tap.session.transit.leave()
-	}
-	s.last = nil
 }
 
 // serve is one connection, and the wait before the next. It reports whether
@@ -148,6 +116,7 @@ func (s *stream) serve() bool {
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:
+		s.tap.session.drain(s.ctx) // what came before the loss is observed before it
 		s.tap.lost(err)
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
@@ -177,12 +146,10 @@ func (s *stream) noteAnswer() {
 	}
 }
 
-// send hands e to the informer, unless the stream ends first. The informer is done
-// then with what it was given before.
+// send hands e to the informer, unless the stream ends first.
 func (s *stream) send(ctx context.Context, e watch.Event) error {
 	select {
 	case s.out <- e:
-		s.resolveLast()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
@@ -152,11 +153,25 @@ func (t *tap) take(list *unstructured.UnstructuredList) error {
 	return nil
 }
 
+// endSync observes that the server has named all that there was. The informer has
+// not replaced its store yet.
+func (t *tap) endSync(resourceVersion string) {
+	o := Observation{Kind: SyncEnded, ResourceVersion: resourceVersion}
+	if t.options.Keep == KeepContent {
+		o.Last = t.session.last()
+	}
+	t.mu.Lock()
+	o.From = t.cursor
+	t.synced, t.cursor = true, resourceVersion
+	t.mu.Unlock()
+	t.observer.Observe(o)
+}
+
 // show shows an object of a sync to the observer, and leaves to the informer what
 // it is to keep. It waits for the gate.
 func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
-	if !t.shows() {
-		return nil
+	if t.options.Keep == KeepObjects {
+		return nil // what there is, is listed
 	}
 	content := shallow.Content(u)
 	if t.options.Keep == KeepIdentity {
@@ -166,12 +181,17 @@ func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
 	if err != nil {
 		return err
 	}
-	t.observer.Observe(Observation{
+	o := Observation{
 		Kind:    Listed,
 		Object:  event.NewObject(shallow.Identity(u), content),
+		Added:   kind == watch.Added,
 		Deleted: kind == watch.Deleted,
 		Held:    held,
-	})
+	}
+	if t.options.Keep == KeepContent {
+		o.Old = t.session.find(cache.MetaObjectToName(u).String())
+	}
+	t.observer.Observe(o)
 	return nil
 }
 
