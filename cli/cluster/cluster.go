@@ -45,6 +45,9 @@ func (f *Flags) Connect(warnings rest.WarningHandler) (*Cluster, error) {
 		return nil, fail.Usage(fmt.Errorf("invalid --request-timeout %q: it takes seconds, or a number with a unit such as 1s, 2m or 3h", f.overrides.Timeout))
 	}
 	loader := f.Loader()
+	if err := f.checkFiles(loader); err != nil {
+		return nil, fail.Usage(err)
+	}
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, fail.Usage(f.configError(loader, err))
