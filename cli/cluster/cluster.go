@@ -68,6 +68,7 @@ func (f *Flags) Connect(warnings rest.WarningHandler) (*Cluster, error) {
 	config.UserAgent = f.UserAgent
 	config.WarningHandler = warnings
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryClosed{next} })
 	result.Config = config
 	if result.HTTP, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fail.Usage(f.configError(loader, err))
