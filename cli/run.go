@@ -32,13 +32,13 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	j := &job{request: request, out: stdout{s.Out}, reports: s.Err}
-	warnings := rest.WarningHandler(rest.NewWarningWriter(s.Err, rest.WarningWriterOptions{Deduplicate: true}))
 	if request.quiet {
-		j.reports, warnings = io.Discard, rest.NoWarnings{}
+		j.reports = io.Discard
 	}
-	if j.Cluster, err = o.connection.Connect(warnings); err != nil {
+	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
+	defer j.Close()
 	ctx, stop := untilReaderGone(ctx, s.Out)
 	defer stop()
 	if request.timeout > 0 {
@@ -60,11 +60,24 @@ type job struct {
 	as      string // of --as, where nothing is done as that user
 }
 
+// connection says where to go with what comes on the way to the server. A question
+// of a credential plugin is for people, too, but nothing goes on without an answer.
+func (j *job) connection(stderr io.Writer) cluster.Options {
+	return cluster.Options{
+		Warnings:   rest.NewWarningWriter(j.reports, rest.WarningWriterOptions{Deduplicate: true}),
+		Note:       func(line string) { report.Line(j.reports, line) },
+		PluginText: output.Escape(stderr),
+	}
+}
+
 func (j *job) run(ctx context.Context) (err error) {
 	if j.rbac.print {
 		if j.Cluster, j.as, err = j.WithoutImpersonation(); err != nil {
 			return err
 		}
+	}
+	if err := j.Login(ctx); err != nil {
+		return fail.Server(j.Host, err)
 	}
 	d, err := j.Discovery()
 	if err != nil {

@@ -202,9 +202,32 @@ func TestLine(t *testing.T) {
 		"a\nb\tc\x1b[31m\x7f": `a\u000ab\u0009c\u001b[31m\u007f`,
 		"csi \u009b31m":       `csi \u009b31m`,
 		"\u202ekcab":          `\u202ekcab`,
+		"byte \x9b31m":        "byte \ufffd31m",
 	} {
 		if got := Line(text); got != want {
 			t.Errorf("Line(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestEscape: what is harmless passes as it is, wherever it is cut.
+func TestEscape(t *testing.T) {
+	for text, want := range map[string]string{
+		"Password: ":                 "Password: ",
+		"ä 漢\n\tb\n":                 "ä 漢\n\tb\n",
+		"a\r\nb\rc\n":                "a\nb\\u000dc\n",
+		"a\x1b[31mb\u009b2Jc\u202ed": `a\u001b[31mb\u009b2Jc\u202ed`,
+		"byte \x9b31m\n":             "byte \ufffd31m\n",
+		"byte \xe6\n":                "byte \ufffd\n",
+	} {
+		var whole, cut strings.Builder
+		io.WriteString(Escape(&whole), text)
+		w := Escape(&cut)
+		for i := range len(text) {
+			io.WriteString(w, text[i:i+1])
+		}
+		if whole.String() != want || cut.String() != want {
+			t.Errorf("%q is %q, and cut %q, want %q", text, whole.String(), cut.String(), want)
 		}
 	}
 }

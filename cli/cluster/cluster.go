@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -36,15 +37,32 @@ type Cluster struct {
 	// Config and HTTP have no timeout.
 	Config *rest.Config
 	HTTP   *http.Client
+
+	plugin *plugin // nil: the credentials come from elsewhere
 }
 
-// Connect reads the configuration. It does not talk to the server, whose warnings
-// will go to warnings.
-func (f *Flags) Connect(warnings rest.WarningHandler) (*Cluster, error) {
+// Options say where to go with what comes on the way to the server.
+type Options struct {
+	// Warnings gets those of the server; nil: they are logged.
+	Warnings rest.WarningHandler
+	// Note gets a line for people when something takes long, from any goroutine;
+	// nil: nothing is said.
+	Note func(line string)
+	// PluginText gets what a credential plugin writes to stderr, as it comes; nil:
+	// the plugin has the process's stderr.
+	PluginText io.Writer
+}
+
+// Connect reads the configuration. It does not talk to the server. The Cluster has
+// to be closed.
+func (f *Flags) Connect(o Options) (*Cluster, error) {
 	if timeout, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil || timeout < 0 {
 		return nil, fail.Usage(fmt.Errorf("invalid --request-timeout %q: it takes seconds, or a number with a unit such as 1s, 2m or 3h", f.overrides.Timeout))
 	}
 	loader := f.Loader()
+	if err := f.checkFiles(loader); err != nil {
+		return nil, fail.Usage(err)
+	}
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, fail.Usage(f.configError(loader, err))
@@ -57,19 +75,38 @@ func (f *Flags) Connect(warnings rest.WarningHandler) (*Cluster, error) {
 		// The error would quote all of the address, and there may be a password in it.
 		return nil, fail.Usage(fmt.Errorf("invalid server address %q: it takes a URL or HOST:PORT", fail.HostOf(config.Host)))
 	}
-	result := &Cluster{Host: fail.HostOf(config.Host), Namespace: namespace, RequestTimeout: config.Timeout}
+	result := &Cluster{Host: fail.HostOf(config.Host), Namespace: namespace, RequestTimeout: config.Timeout, Config: config}
+	config.UserAgent = f.UserAgent
+	if err := result.prepare(o); err != nil {
+		return nil, fail.Usage(f.configError(loader, err))
+	}
+	return result, nil
+}
+
+// prepare makes the client of the configuration.
+func (c *Cluster) prepare(o Options) (err error) {
+	config := c.Config
 	// The HTTP client's timeout would cut every watch; the client's own rate
 	// limit would only slow the start down: the server has its own.
 	config.Timeout = 0
 	config.QPS = -1
-	config.UserAgent = f.UserAgent
-	config.WarningHandler = warnings
+	config.WarningHandler = o.Warnings
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	result.Config = config
-	if result.HTTP, err = rest.HTTPClientFor(config); err != nil {
-		return nil, fail.Usage(f.configError(loader, err))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryClosed{next} })
+	if c.plugin, err = newPlugin(config, o); err != nil {
+		return err
 	}
-	return result, nil
+	if c.HTTP, err = newClient(config, c.plugin); err != nil {
+		c.Close()
+	}
+	return err
+}
+
+// Close prints what is left of a credential plugin's text.
+func (c *Cluster) Close() {
+	if c.plugin != nil {
+		c.plugin.close()
+	}
 }
 
 // Discovery returns a client that asks the server what it serves.
@@ -92,7 +129,7 @@ func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 	oneself := *c
 	oneself.Config = rest.CopyConfig(c.Config)
 	oneself.Config.Impersonate = rest.ImpersonationConfig{}
-	if oneself.HTTP, err = rest.HTTPClientFor(oneself.Config); err != nil {
+	if oneself.HTTP, err = newClient(oneself.Config, c.plugin); err != nil {
 		return nil, "", fmt.Errorf("client: %w", err)
 	}
 	return &oneself, c.Config.Impersonate.UserName, nil

@@ -40,6 +40,7 @@ func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 	}
 	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
 	p.cmd.Stdout, p.cmd.Stderr = write, &p.stderr
+	p.cmd.WaitDelay = promptly // for what it has started, and left behind with its stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +152,21 @@ type front struct {
 // serve returns the URL of the front. It ends with the test.
 func (f front) serve(t *testing.T) string {
 	t.Helper()
+	server := httptest.NewServer(f.handler(t))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// serveTLS is serve, with a certificate that nobody knows.
+func (f front) serveTLS(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(f.handler(t))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (f front) handler(t *testing.T) http.Handler {
+	t.Helper()
 	config, err := testbed.Config("admin")
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +176,10 @@ func (f front) serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Authorization") // a plugin's
+		},
 		FlushInterval:  -1,
 		ModifyResponse: f.change,
 		// A client that goes away in mid-answer is no news.
@@ -169,11 +188,9 @@ func (f front) serve(t *testing.T) string {
 	if proxy.Transport, err = rest.TransportFor(config); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.instead == nil || !f.instead(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"dwatch/cli/fail"
@@ -39,8 +41,8 @@ func TestServerThatIsNone(t *testing.T) {
 		"https to http": {"https://" + plain, `.*: it does not speak TLS; is it an http:// address\?`},
 		"garbage":       {"http://" + garbage, `Unable to connect to the server HOST: .*; check the server's address`},
 		"garbage tls":   {"https://" + garbage, `.*: it does not speak TLS; is it an http:// address\?`},
-		"closes":        {"http://" + closing, `Unable to connect to the server HOST: .*; check the .*`},
-		"closes tls":    {"https://" + closing, `Unable to connect to the server HOST: .*; check the .*`},
+		"closes":        {"http://" + closing, `Unable to connect to the server HOST: it closed the connection without an answer; check the server's address`},
+		"closes tls":    {"https://" + closing, `Unable to connect to the server HOST: it closed the connection without an answer; check the server's address`},
 		"mute":          {"http://" + silent, `Unable to connect to the server HOST: no answer in time; check the address, or wait longer with --request-timeout`},
 		"mute tls":      {"https://" + silent, `Unable to connect to the server HOST: no answer in time; check the address, or wait longer with --request-timeout`},
 		"web":           {"http://" + plain, `ask the server what it serves: .* \(HOST\)`},
@@ -61,7 +63,18 @@ func TestServerThatIsNone(t *testing.T) {
 	}
 }
 
-// refuses waits for the end after a start in vain, which must be one error that matches.
+// A server that closes each connection has been asked often enough after a second.
+func TestServerThatCloses(t *testing.T) {
+	closing := listen(t, func(net.Conn) {})
+	for _, scheme := range []string{"http://", "https://"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			p := startPiped(t, "", "cm", "--server", scheme+closing)
+			p.ends(t, fail.ExitFailed, "error: Unable to connect to the server .*: it closed the connection without an answer; check the server's address\n")
+		})
+	}
+}
+
 func TestTimeoutBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
 	silent, _ := mute(t)
@@ -69,6 +82,7 @@ func TestTimeoutBeforeAnAnswer(t *testing.T) {
 	p.refuses(t, "--timeout passed before the server had answered: nothing was printed")
 }
 
+// refuses waits for the end after a start in vain, which must be one error that matches.
 func (p *piped) refuses(t *testing.T, pattern string) {
 	t.Helper()
 	p.endsWithin(t, soon, fail.ExitFailed, "(watching .*\n)?error: "+pattern+"\n")
@@ -97,7 +111,7 @@ func TestServerThatFailsLater(t *testing.T) {
 		answer func(http.ResponseWriter)
 		want   string
 	}{
-		"closes":  {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, `.*`},
+		"closes":  {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, `Unable to connect to the server .*: it closed the connection without an answer; .*`},
 		"garbage": {func(w http.ResponseWriter) { io.WriteString(w, "{]\n") }, `.*`},
 		"internal": {func(w http.ResponseWriter) { http.Error(w, "oh\x1b[31m\nno", http.StatusInternalServerError) },
 			`watch configmaps in namespace some: an error on the server .* has prevented the request from succeeding.*`},
@@ -155,6 +169,39 @@ func TestServerThatGoesAway(t *testing.T) {
 	said := "watching configmaps, secrets, pods in namespace default\n(no .* yet\n){3}"
 	p.ends(t, fail.ExitOK, said+"connection lost, trying again: .*\n")
 	if out := p.rest(t); len(out) > 0 {
+		t.Errorf("stdout: %s", out)
+	}
+}
+
+// A server that closes each connection in the middle of a watch is lost like any
+// other: dwatch says so, and goes on from where it was when that is over.
+func TestServerThatClosesLater(t *testing.T) {
+	o, _ := room(t)
+	var closing atomic.Bool
+	watches := make(chan context.CancelFunc, 100)
+	f := front{instead: func(w http.ResponseWriter, r *http.Request) bool {
+		if closing.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		if r.URL.Query().Has("watch") {
+			ctx, cancel := context.WithCancel(r.Context())
+			*r = *r.WithContext(ctx)
+			watches <- cancel
+		}
+		return false
+	}}
+	p := startPiped(t, "", "cm", "--server", f.serve(t), "-n", o.namespace)
+	p.says(t, "^no configmaps in namespace \\S+ yet$")
+	closing.Store(true)
+	receive(t, watches)()
+	p.says(t, "^connection lost, trying again: 127.0.0.1:\\d+: it closed the connection without an answer$")
+	o.create(t, "meanwhile")
+	closing.Store(false)
+	p.says(t, "^reconnected$")
+	p.signal(os.Interrupt)
+	out := p.rest(t)
+	p.ends(t, fail.ExitOK, "watching .*\nno configmaps .*\nconnection lost, .*\nreconnected\n")
+	if names := namesIn(t, out); !names["meanwhile"] {
 		t.Errorf("stdout: %s", out)
 	}
 }

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// retryWait is the wait before a request is made again whose connection was closed
+// before an answer.
+const retryWait = time.Second
+
+// errClosed takes the place of the errors by which client-go knows such a request,
+// and does not wrap them. client-go would make it ten times more, a second apart,
+// and say nothing meanwhile; if it is for a watch, it would then take that for one
+// that ended in good order.
+var errClosed = errors.New("it closed the connection without an answer")
+
+// retryClosed makes a request once more whose connection was closed before an
+// answer, as by a server that restarts. If that happens again, the error is
+// errClosed.
+type retryClosed struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (c retryClosed) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := c.next.RoundTrip(r)
+	if !isClosed(err) || !isIdempotent(r) {
+		return answer, err
+	}
+	if !pause(r.Context(), retryWait) {
+		return nil, context.Cause(r.Context())
+	}
+	if answer, err = c.next.RoundTrip(r); isClosed(err) {
+		return nil, errClosed
+	}
+	return answer, err
+}
+
+// isClosed reports what client-go takes for a reason to ask again, and the same seen
+// by net/http in the middle of a write, or just before.
+func isClosed(err error) bool {
+	if err == nil {
+		return false
+	}
+	return utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "server closed idle connection")
+}
+
+func isIdempotent(r *http.Request) bool {
+	return r.Method == http.MethodGet && (r.Body == nil || r.Body == http.NoBody)
+}
+
+// pause reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// client stands in for client-go: it runs a plugin, makes the request, and after a
+// 401 runs the plugin again.
+type client struct {
+	next  http.RoundTripper
+	run   func() // the plugin
+	count int
+}
+
+func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.count++
+	c.run()
+	answer, err := c.next.RoundTrip(r)
+	if err == nil && answer.StatusCode == http.StatusUnauthorized {
+		c.run()
+	}
+	return answer, err
+}
+
+// server answers with a code, and notes when its answer is closed.
+type server struct {
+	code   int
+	closed chan struct{}
+}
+
+func (s server) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: s.code, Body: body{http.NoBody, s.closed}}, nil
+}
+
+type body struct {
+	io.Reader
+	closed chan struct{}
+}
+
+func (b body) Close() error {
+	close(b.closed)
+	return nil
+}
+
+// bench is a plugin, and what it has for notes.
+type bench struct {
+	*plugin
+	server server
+	client *client
+	notes  []string
+}
+
+func newBench(code int, run func()) *bench {
+	b := &bench{server: server{code, make(chan struct{})}}
+	b.plugin = &plugin{command: "login", turn: make(chan struct{}, 1)}
+	b.note = func(line string) { b.notes = append(b.notes, line) }
+	b.client = &client{next: afterPlugin{b.server}, run: run}
+	return b
+}
+
+func (b *bench) ask(t *testing.T, limit time.Duration) (*http.Response, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	return withPlugin{b.plugin, b.client}.RoundTrip(get(t, ctx, "GET"))
+}
+
+// A request ends with its context while the plugin hangs, and one after it does not
+// wait behind the plugin. What comes in the end is closed.
+func TestPluginThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		b := newBench(http.StatusOK, func() { <-released })
+		for range 3 {
+			if _, err := b.ask(t, time.Minute); err != context.DeadlineExceeded {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if b.client.count != 1 {
+			t.Errorf("%d requests wait for the plugin, want one", b.client.count)
+		}
+		want := "waiting for the credential plugin login of the user in the kubeconfig; Ctrl-C ends dwatch"
+		if len(b.notes) != 1 || b.notes[0] != want {
+			t.Errorf("%q", b.notes)
+		}
+		close(released)
+		<-b.server.closed
+		if answer, err := b.ask(t, time.Minute); err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("%v, %v", answer, err)
+		}
+	})
+}
+
+// The server's own time is not the plugin's.
+func TestPluginThatIsQuick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(http.StatusOK, func() {})
+		b.client.next = afterPlugin{slow{b.server}}
+		if _, err := b.ask(t, time.Hour); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if len(b.notes) > 0 {
+			t.Errorf("%q", b.notes)
+		}
+	})
+}
+
+type slow struct{ next http.RoundTripper }
+
+func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(time.Minute)
+	return s.next.RoundTrip(r)
+}
+
+// After a 401 the plugin runs again, and that may hang, too.
+func TestPluginThatHangsAfterUnauthorized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		runs := 0
+		b := newBench(http.StatusUnauthorized, func() {
+			if runs++; runs == 2 {
+				<-released
+			}
+		})
+		for range 2 {
+			if _, err := b.ask(t, time.Minute); err != context.DeadlineExceeded {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if len(b.notes) != 1 || b.client.count != 1 {
+			t.Errorf("%d requests, %q", b.client.count, b.notes)
+		}
+		close(released)
+		<-b.server.closed
+	})
+}
+
+// A question says by itself what is waited for.
+func TestPluginThatAsks(t *testing.T) {
+	b := newBench(http.StatusOK, func() {})
+	b.stderr = &pluginStderr{}
+	text := (*lineEnds)(&b.stderr.midLine)
+	io.WriteString(text, "one line\nPassword: ")
+	b.takesLong()
+	if len(b.notes) > 0 {
+		t.Errorf("%q", b.notes)
+	}
+	if _, err := b.ask(t, time.Minute); err != nil { // the plugin runs again, and asks nothing
+		t.Fatal(err)
+	}
+	b.takesLong()
+	if len(b.notes) != 1 {
+		t.Errorf("%q", b.notes)
+	}
+}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package program
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"dwatch/cli/fail"
+)
+
+// credentials is a credential plugin. What it gets is out of date at once, so that
+// it runs for each request. While there is a file hang, it waits for the test.
+type credentials struct {
+	dir  string
+	gate *os.File // the plugin waits until something is written to it, or it is closed
+}
+
+const pluginScript = `#!/bin/sh
+cd "$(dirname "$0")"
+if [ -e hang ]; then
+	printf '%s' "$(cat hang)" >&2
+	read line <gate
+fi
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
+"status":{"token":"any","expirationTimestamp":"2020-01-01T00:00:00Z"}}'
+`
+
+const pluginKubeconfig = `apiVersion: v1
+kind: Config
+current-context: it
+contexts: [{name: it, context: {cluster: it, user: it, namespace: %q}}]
+clusters: [{name: it, cluster: {server: %q, insecure-skip-tls-verify: true}}]
+users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login.sh, interactiveMode: Never}}}]
+`
+
+func newCredentials(t *testing.T) *credentials {
+	t.Helper()
+	c := &credentials{dir: t.TempDir()}
+	c.write(t, "login.sh", pluginScript)
+	path := filepath.Join(c.dir, "gate")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.gate, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.gate.Close() })
+	return c
+}
+
+func (c *credentials) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hang makes the plugin hang from now on, when it has printed text.
+func (c *credentials) hang(t *testing.T, text string) {
+	t.Helper()
+	c.write(t, "hang", text)
+}
+
+// kubeconfig returns the path of one with the plugin.
+func (c *credentials) kubeconfig(t *testing.T, server, namespace string) string {
+	t.Helper()
+	c.write(t, "config", fmt.Sprintf(pluginKubeconfig, namespace, server))
+	return filepath.Join(c.dir, "config")
+}
+
+const waitingForPlugin = "waiting for the credential plugin login.sh of the user in the kubeconfig; Ctrl-C ends dwatch"
+
+// A plugin that hangs is named, and the first signal ends dwatch, though the plugin
+// goes on.
+func TestPluginThatHangs(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"watch": {nil, fail.ExitOK, ""},
+		"list":  {[]string{"--list"}, fail.ExitFailed, "error: interrupted before the output was complete: nothing was printed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCredentials(t)
+			c.hang(t, "")
+			p := startPiped(t, c.kubeconfig(t, "https://127.0.0.1:1", ""), append([]string{"cm", "--request-timeout", "1s"}, test.args...)...)
+			p.says(t, "^"+waitingForPlugin+"$")
+			p.signal(os.Interrupt)
+			p.ends(t, test.code, waitingForPlugin+"\n"+test.want)
+		})
+	}
+}
+
+// The same in the middle of a watch, when the credentials are out of date, or when
+// the server does not take them any more.
+func TestPluginThatHangsLater(t *testing.T) {
+	for name, refuse := range map[string]bool{"expired": false, "unauthorized": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, _ := room(t)
+			c := newCredentials(t)
+			watches := make(chan context.CancelFunc, 100)
+			refused := make(chan struct{}, 100)
+			f := front{instead: func(w http.ResponseWriter, r *http.Request) bool {
+				if !r.URL.Query().Has("watch") {
+					return false
+				}
+				if refuse && !r.URL.Query().Has("sendInitialEvents") {
+					c.hang(t, "")
+					w.WriteHeader(http.StatusUnauthorized)
+					refused <- struct{}{}
+					return true
+				}
+				ctx, cancel := context.WithCancel(r.Context())
+				*r = *r.WithContext(ctx)
+				watches <- cancel
+				return false
+			}}
+			p := startPiped(t, c.kubeconfig(t, f.serveTLS(t), o.namespace), "cm")
+			p.says(t, "^no configmaps in namespace \\S+ yet$")
+			if !refuse {
+				c.hang(t, "")
+			}
+			receive(t, watches)()
+			if refuse {
+				receive(t, refused)
+			}
+			p.says(t, "^"+waitingForPlugin+"$")
+			p.signal(os.Interrupt)
+			p.ends(t, fail.ExitOK, "watching .*\nno configmaps .*\n(connection lost, .*\n)?"+waitingForPlugin+"\n")
+		})
+	}
+}
+
+// What a plugin prints is seen at once, as a question has to be. Its answer may take
+// longer than what bounds the questions to the server.
+func TestPluginThatAsks(t *testing.T) {
+	t.Parallel()
+	o, _ := room(t)
+	c := newCredentials(t)
+	c.hang(t, "Go on\x1b[31m? ")
+	p := startPiped(t, c.kubeconfig(t, front{}.serveTLS(t), o.namespace), "cm", "--request-timeout", "10s")
+	p.says(t, `^Go on\\u001b\[31m\? $`)
+	if err := os.Remove(filepath.Join(c.dir, "hang")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.gate.WriteString("yes\n"); err != nil {
+		t.Fatal(err)
+	}
+	p.says(t, "^no configmaps in namespace \\S+ yet$")
+	p.signal(os.Interrupt)
+	p.ends(t, fail.ExitOK, `Go on\\u001b\[31m\? watching .*\nno configmaps .*\n`)
+}
