@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 )
@@ -138,5 +142,16 @@ func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithConte
 	case len(lists) == 0:
 		return nil, errors.New("it names no resources: is it a Kubernetes API server?")
 	}
+	if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == "v1" }) {
+		// client-go takes a 404 for the core group for "there is none", as a proxy
+		// may answer it. A server without one there may be; it is not for sure.
+		failed = maps.Clone(failed)
+		if failed == nil {
+			failed = map[schema.GroupVersion]error{}
+		}
+		failed[schema.GroupVersion{Version: "v1"}] = errNoCore
+	}
 	return newSnapshot(asked, server, groups, lists, failed), nil
 }
+
+var errNoCore = errors.New("the server names no core group")
