@@ -1,0 +1,81 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kind says what happened to a value.
+type Kind string
+
+const (
+	// Added: it is in the new object only, maybe as null. Old is nil.
+	Added Kind = "added"
+	// Removed: it was in the old object only, maybe as null. New is nil.
+	Removed Kind = "removed"
+	// Changed: another value of the same JSON type.
+	Changed Kind = "changed"
+	// TypeChanged: a value of another JSON type; null is one.
+	TypeChanged Kind = "typeChanged"
+	// Rewritten: written otherwise, with the same meaning: 1 and 1.0, or as a
+	// quantity 1 and 1000m.
+	Rewritten Kind = "rewritten"
+	// Moved: an item has another place among those that are in both lists. Old and
+	// New are its indexes (int64). What changed in it is reported besides.
+	Moved Kind = "moved"
+)
+
+// Change is one difference between two objects: of a scalar, or of a map, a list or
+// an item of a list that was added, removed or got another type as a whole.
+type Change struct {
+	Path Path
+	Kind Kind
+	// Old and New are the values: parts of the objects that were compared, to be
+	// read only, or copies without noise and hidden values.
+	Old, New any
+	// Masked: something in Path, Old or New is hidden, as [Masks] says.
+	Masked bool
+	// Who made the change, as far as the object says.
+	Who Who
+}
+
+// Result is what [Between] found.
+type Result struct {
+	// Changes are sorted: fields by name, items by index, what was removed first.
+	Changes []Change
+	// Noise is the number of changes that were left out. What a pattern names counts
+	// once, whatever changed below it.
+	Noise int
+}
+
+// Options say which changes count, and what is shown of them. With the zero value
+// all changes count.
+type Options struct {
+	// Only, if there are any, names what counts. Of a map or a list that was added or
+	// removed as a whole, only the parts that are named are reported.
+	Only Patterns
+	// Noise is what does not count; see [DefaultNoise]. Where Only names the same or
+	// something below, that wins.
+	Noise Noise
+	// Masks hide values; nil hides none.
+	Masks *Masks
+}
+
+// Between returns the changes from old to new, two states of one object as JSON is
+// decoded into any: with int64, float64 or json.Number for numbers. It changes
+// neither. A nil map is an object without fields.
+//
+// Items of lists are compared by key: by the one that field managers use (KEP-555;
+// metadata.managedFields of old and new, so let them be in there), else by the first
+// of name, type, key, host, ip, path, port and uid that all items have and no two
+// share. Sets of scalars are compared by value. Items of other lists are compared
+// along a longest common subsequence.
+func Between(old, new map[string]any, o Options) Result {
+	w := walk{options: o, fields: fields{old: old, new: new}, path: make(Path, 0, 16)}
+	w.masks = o.Masks.rules(old, new)
+	w.maps(w.masks.hideManaged(old), w.masks.hideManaged(new))
+	slices.SortFunc(w.changes, func(a, b Change) int {
+		return cmp.Or(a.Path.compare(b.Path), cmp.Compare(b.Kind, a.Kind)) // moved before changed
+	})
+	return Result{w.changes, w.noise}
+}

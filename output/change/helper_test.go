@@ -1,0 +1,47 @@
+package change
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// decode returns what the dynamic client makes of a text in YAML.
+func decode(t testing.TB, text string) map[string]any {
+	t.Helper()
+	encoded, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	var object map[string]any
+	if err := utiljson.Unmarshal(encoded, &object); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	return object
+}
+
+// text returns a value as JSON.
+func text(v any) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func patterns(t testing.TB, texts ...string) (ps Patterns) {
+	t.Helper()
+	for _, text := range texts {
+		p, err := ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}

@@ -1,0 +1,93 @@
+package change
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// hideManaged returns the object with what its managed fields say of hidden values,
+// as keys of items and as values of sets, hidden. It shares the rest with it.
+func (ms masks) hideManaged(object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	if len(ms) == 0 || len(list) == 0 {
+		return object
+	}
+	list = slices.Clone(list)
+	hidden := false
+	for i, item := range list {
+		entry, _ := item.(map[string]any)
+		set, _ := entry["fieldsV1"].(map[string]any)
+		if shown, changed := ms.hideSet(nil, set); changed {
+			entry = maps.Clone(entry)
+			entry["fieldsV1"] = shown
+			list[i], hidden = entry, true
+		}
+	}
+	if !hidden {
+		return object
+	}
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	metadata["managedFields"], object["metadata"] = list, metadata
+	return object
+}
+
+// hideSet returns a field set, of what is at the path, as it may be shown, and
+// whether that is another one.
+func (ms masks) hideSet(path Path, set map[string]any) (shown map[string]any, changed bool) {
+	if m, below := ms.at(path); m == nil && !below {
+		return set, false
+	}
+	shown = make(map[string]any, len(set))
+	for name, inner := range set {
+		step, ok := parseElement(name)
+		if below, isSet := inner.(map[string]any); ok && isSet {
+			path := append(slices.Clip(path), step)
+			if m, _ := ms.at(path); m != nil && step.Item != nil {
+				name, changed = m.hideElement(step.Item), true
+			}
+			var inside bool
+			inner, inside = ms.hideSet(path, below)
+			changed = changed || inside
+		}
+		shown[name] = inner
+	}
+	return shown, changed
+}
+
+// parseElement reads the name of a part in a field set; false if it is none that a
+// path leads to.
+func parseElement(name string) (Step, bool) {
+	kind, rest, _ := strings.Cut(name, ":")
+	switch kind {
+	case "f":
+		return Step{Field: rest}, true
+	case "v":
+		item := &Item{Set: true}
+		return Step{Item: item}, json.Unmarshal([]byte(rest), &item.Value) == nil
+	case "k":
+		var keys map[string]any
+		err := json.Unmarshal([]byte(rest), &keys)
+		item := &Item{}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			item.Keys = append(item.Keys, Key{key, keys[key]})
+		}
+		return Step{Item: item}, err == nil
+	}
+	return Step{}, false
+}
+
+// hideElement returns the name of an item in a field set without its values.
+func (m *mask) hideElement(i *Item) string {
+	if i.Set {
+		return string(appendScalar([]byte("v:"), m.placeholder(i.Value)))
+	}
+	keys := make(map[string]any, len(i.Keys))
+	for _, key := range i.Keys {
+		keys[key.Name] = m.placeholder(key.Value)
+	}
+	text, _ := json.Marshal(keys) // they are scalars
+	return "k:" + string(text)
+}

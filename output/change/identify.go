@@ -1,0 +1,192 @@
+package change
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// how says what tells the items of a list apart.
+type how int
+
+const (
+	byPosition how = iota
+	byKey
+	byValue // a set of scalars
+)
+
+// identity is what tells the items of a list, in two states, apart.
+type identity struct {
+	how   how
+	keys  []string // names of the fields that do, by name
+	shown []string // those that are shown instead
+	// The items as field managers name them; not by position.
+	old, new []string
+}
+
+// naturalKeys are looked for in this order where the managed fields name no key.
+var naturalKeys = []string{"name", "type", "key", "host", "ip", "path", "port", "uid"}
+
+// identify returns what tells the items of the lists at the path apart.
+func (f *fields) identify(path Path, old, new []any) identity {
+	keys, set := f.listType(path)
+	if isFinalizers(path) || set {
+		if by, ok := identityOf(nil, old, new); ok {
+			return by
+		}
+	}
+	if isOwners(path) {
+		if by, ok := identityOf([]string{"uid"}, old, new); ok {
+			by.shown = []string{"name"}
+			return by
+		}
+	}
+	if len(keys) > 0 {
+		if by, ok := identityOf(keys, old, new); ok {
+			return by
+		}
+		return identity{}
+	}
+	for _, key := range naturalKeys {
+		if by, ok := identityOf([]string{key}, old, new); ok {
+			return by
+		}
+	}
+	return identity{}
+}
+
+func isMetadata(path Path, field string) bool {
+	return len(path) == 2 && path[0].Field == "metadata" && path[1].Item == nil && path[1].Field == field
+}
+
+func isFinalizers(path Path) bool { return isMetadata(path, "finalizers") }
+func isOwners(path Path) bool     { return isMetadata(path, "ownerReferences") }
+
+// identityOf returns the identity by keys, or without any by value, if it tells all
+// items apart.
+func identityOf(keys []string, old, new []any) (by identity, ok bool) {
+	by = identity{how: byKey, keys: keys, shown: keys}
+	if keys == nil {
+		by.how = byValue
+	}
+	if by.old, ok = ids(keys, old); !ok {
+		return by, false
+	}
+	by.new, ok = ids(keys, new)
+	return by, ok
+}
+
+// ids returns the items as field managers name them; false if it does not tell them
+// apart.
+func ids(keys []string, items []any) ([]string, bool) {
+	names := make([]string, len(items))
+	for i, item := range items {
+		if names[i] = id(keys, item); names[i] == "" {
+			return nil, false
+		}
+	}
+	return names, unique(names)
+}
+
+func unique(texts []string) bool {
+	if len(texts) <= 8 {
+		for i, text := range texts {
+			if slices.Contains(texts[:i], text) {
+				return false
+			}
+		}
+		return true
+	}
+	seen := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		seen[text] = true
+	}
+	return len(seen) == len(texts)
+}
+
+// id returns an item as field managers name it, empty if it has none of the keys. A
+// key that is missing has a default in the schema, which field managers would name.
+func id(keys []string, item any) string {
+	if keys == nil {
+		if !isScalar(item) {
+			return ""
+		}
+		return string(appendScalar([]byte("v:"), item))
+	}
+	fields, _ := item.(map[string]any)
+	text := append(make([]byte, 0, 64), "k:{"...)
+	for _, key := range keys {
+		value, there := fields[key]
+		if !there {
+			continue
+		}
+		if !isScalar(value) {
+			return ""
+		}
+		if text[len(text)-1] != '{' {
+			text = append(text, ',')
+		}
+		text = append(appendScalar(text, key), ':')
+		text = appendScalar(text, value)
+	}
+	if text[len(text)-1] == '{' {
+		return ""
+	}
+	return string(append(text, '}'))
+}
+
+// appendScalar appends a scalar as JSON.
+func appendScalar(text []byte, v any) []byte {
+	s, ok := v.(string)
+	switch {
+	case !ok && typeOf(v) == jsonNumber:
+		return append(text, numberText(v)...)
+	case ok && isPlain(s) && !strings.ContainsAny(s, "<>&"):
+		return append(append(append(text, '"'), s...), '"')
+	}
+	encoded, _ := json.Marshal(v) // a scalar can be encoded
+	return append(text, encoded...)
+}
+
+// step returns the step to an item of one of the two lists.
+func (by identity) step(items []any, i int) Step {
+	item := &Item{Index: i}
+	switch by.how {
+	case byValue:
+		item.Set, item.Value = true, items[i]
+		item.managed = id(nil, items[i])
+	case byKey:
+		fields := items[i].(map[string]any) // or it had no id
+		item.Keys = make([]Key, 0, len(by.shown))
+		for _, key := range by.shown {
+			if value, there := fields[key]; there && isScalar(value) {
+				item.Keys = append(item.Keys, Key{key, value})
+			}
+		}
+		item.managed = id(by.keys, fields)
+	}
+	return Step{Item: item}
+}
+
+// children goes through the parts of a value of which there is nothing else at the
+// path: the other object has none.
+func (f *fields) children(path Path, value any) iter.Seq2[Step, any] {
+	return func(yield func(Step, any) bool) {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, part := range v {
+				if !yield(Step{Field: name}, part) {
+					return
+				}
+			}
+		case []any:
+			by := f.identify(path, v, nil)
+			for i, part := range v {
+				if !yield(by.step(v, i), part) {
+					return
+				}
+			}
+		}
+	}
+}

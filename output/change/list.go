@@ -1,0 +1,87 @@
+package change
+
+import "slices"
+
+// lists compares two lists at the path.
+func (w *walk) lists(old, new []any) {
+	if equalLists(old, new) {
+		return
+	}
+	switch verdict, quiet := w.judge(); verdict {
+	case noise: // not looked into: it may be long
+		w.count(w.path[:quiet])
+		return
+	case skip:
+		return
+	}
+	by := w.fields.identify(w.path, old, new)
+	from := by.pair(old, new)
+	removed := w.removed(by, old, from)
+	stays := increasing(from)
+	order := by.how != byValue || !removed && len(new) == len(old) // of a set, only if that is all
+	for j, i := range from {
+		switch {
+		case i < 0:
+			w.at(by.step(new, j), func() { w.emit(Added, nil, new[j]) })
+			continue
+		case !stays[j] && order:
+			w.at(by.step(new, j), func() { w.emit(Moved, int64(i), int64(j)) })
+		}
+		if !equal(old[i], new[j]) {
+			w.at(by.step(new, j), func() { w.values(old[i], new[j]) })
+		}
+	}
+}
+
+func (w *walk) at(s Step, do func()) {
+	w.push(s)
+	do()
+	w.pop()
+}
+
+// removed reports the old items that no new one comes from, and returns whether there
+// are any.
+func (w *walk) removed(by identity, old []any, from []int) (any bool) {
+	kept := make([]bool, len(old))
+	for _, i := range from {
+		if i >= 0 {
+			kept[i] = true
+		}
+	}
+	for i := range old {
+		if !kept[i] {
+			any = true
+			step := by.step(old, i)
+			step.Item.gone = true
+			w.at(step, func() { w.emit(Removed, old[i], nil) })
+		}
+	}
+	return any
+}
+
+// pair returns for each new item the index of the old one that it comes from, -1 if
+// there is none.
+func (by identity) pair(old, new []any) []int {
+	if by.how == byPosition {
+		return align(old, new, true)
+	}
+	from := make([]int, len(new))
+	if slices.Equal(by.old, by.new) {
+		for j := range from {
+			from[j] = j
+		}
+		return from
+	}
+	index := make(map[string]int, len(old))
+	for i, id := range by.old {
+		index[id] = i
+	}
+	for j, id := range by.new {
+		if i, there := index[id]; there {
+			from[j] = i
+		} else {
+			from[j] = -1
+		}
+	}
+	return from
+}

@@ -1,0 +1,131 @@
+package change
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+)
+
+// Masks say which values are not to be shown. In the place of one stands its size and
+// a keyed hash of it, as in <12 bytes, 3f9a1c>: the same for the same value, so that
+// a change is seen. A number or a boolean is <number, ...> or <boolean, ...>; null
+// stays. Names of fields are shown.
+//
+// A value is hidden in the copy that kubectl keeps in the annotation
+// kubectl.kubernetes.io/last-applied-configuration, too, in metadata.managedFields,
+// and where it is a key in a path.
+//
+// The zero Masks hide nothing.
+type Masks struct {
+	// Paths are what is hidden, with all below.
+	Paths Patterns
+	// Secrets hides the values in data and stringData of Secrets (v1). The size and
+	// the hash are those of the decoded value. In a Secret's annotations, each JSON
+	// object is taken for a copy of it.
+	Secrets bool
+	// Key is the key of the hash (HMAC-SHA256, of which 24 bits are shown): random,
+	// and the same for a whole run. Without one there is no hash.
+	Key []byte
+}
+
+// Object returns the object with its values hidden. It is not changed; the result
+// shares with it what is not hidden, and is to be read only.
+func (m *Masks) Object(object map[string]any) map[string]any {
+	masks := m.rules(object, nil)
+	if len(masks) == 0 {
+		return object
+	}
+	object = masks.hideManaged(object)
+	h := hider{masks: masks, fields: &fields{new: object}}
+	return h.value(object).(map[string]any)
+}
+
+// mask is one rule of what is hidden, and how.
+type mask struct {
+	Pattern
+	cover cover
+	key   []byte
+}
+
+type masks []mask
+
+// cover says what stands at the path of a mask.
+type cover int
+
+const (
+	plain   cover = iota
+	encoded       // base64
+	copied        // an object as JSON, or else nothing that may be shown
+	maybe         // an object as JSON, or else nothing to hide
+)
+
+// rules returns the masks for an object in two states.
+func (m *Masks) rules(old, new map[string]any) masks {
+	if m == nil {
+		return nil
+	}
+	rules := m.with(nil, plain, m.Paths)
+	secret := m.Secrets && (isSecret(old) || isSecret(new))
+	if secret {
+		rules = m.with(rules, encoded, mustParse("data"))
+		rules = m.with(rules, plain, mustParse("stringData"))
+	}
+	if len(rules) > 0 {
+		rules = m.with(rules, copied, mustParse("metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]"))
+	}
+	if secret {
+		rules = m.with(rules, maybe, mustParse("metadata.annotations.*"))
+	}
+	return rules
+}
+
+func (m *Masks) with(rules masks, cover cover, patterns Patterns) masks {
+	for _, p := range patterns {
+		rules = append(rules, mask{p, cover, m.Key})
+	}
+	return rules
+}
+
+func isSecret(object map[string]any) bool {
+	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
+}
+
+// at returns the first mask that matches the path, nil if there is none, and whether
+// one could match below it.
+func (ms masks) at(path Path) (found *mask, below bool) {
+	for i := range ms {
+		depth, b := ms[i].match(path)
+		if depth > 0 {
+			return &ms[i], false
+		}
+		below = below || b
+	}
+	return nil, below
+}
+
+// placeholder returns what stands in the place of a scalar.
+func (m *mask) placeholder(v any) any {
+	size, content := "", []byte(scalarText(v))
+	switch typeOf(v) {
+	case jsonNull:
+		return nil
+	case jsonBoolean:
+		size = "boolean"
+	case jsonNumber:
+		size = "number"
+	default:
+		if m.cover == encoded {
+			if decoded, err := base64.StdEncoding.DecodeString(string(content)); err == nil {
+				content = decoded
+			}
+		}
+		size = fmt.Sprintf("%d bytes", len(content))
+	}
+	if len(m.key) == 0 {
+		return "<" + size + ">"
+	}
+	hash := hmac.New(sha256.New, m.key)
+	hash.Write(content)
+	return fmt.Sprintf("<%s, %x>", size, hash.Sum(nil)[:3])
+}

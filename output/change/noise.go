@@ -1,0 +1,93 @@
+package change
+
+import (
+	"slices"
+	"sync"
+)
+
+// Noise is what changes without telling people anything.
+type Noise struct {
+	// Paths are those at and below which no change counts.
+	Paths Patterns
+	// Moves are the lists in which the order of items does not count.
+	Moves Patterns
+}
+
+// DefaultNoise returns what is noise in the objects of Kubernetes. The result is
+// the caller's to change.
+func DefaultNoise() Noise {
+	n := defaultNoise()
+	return Noise{Paths: slices.Clone(n.Paths), Moves: slices.Clone(n.Moves)}
+}
+
+// defaultNoise is parsed when it is first asked for.
+var defaultNoise = sync.OnceValue(func() Noise {
+	return Noise{
+		Paths: mustParse(
+			// Every write sets these, or whoever sees it.
+			"metadata.resourceVersion",
+			"metadata.generation",
+			"metadata.managedFields",
+			"status..observedGeneration",
+			"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", // a copy
+
+			// Numbers that controllers of workloads keep for themselves.
+			"metadata.annotations[deployment.kubernetes.io/revision]",
+			"metadata.annotations[deployment.kubernetes.io/revision-history]",
+			"metadata.annotations[deployment.kubernetes.io/desired-replicas]",
+			"metadata.annotations[deployment.kubernetes.io/max-replicas]",
+			"metadata.annotations[deprecated.daemonset.template.generation]",
+			"metadata.finalizers[=batch.kubernetes.io/job-tracking]",
+			"status.uncountedTerminatedPods",
+
+			// Times of signs of life, and those that say when what changed besides did.
+			"spec.renewTime", // of a Lease
+			"metadata.annotations[control-plane.alpha.kubernetes.io/leader]",
+			"metadata.annotations[endpoints.kubernetes.io/last-change-trigger-time]",
+			"status..conditions[*].lastHeartbeatTime",
+			"status..conditions[*].lastProbeTime",
+			"status..conditions[*].lastUpdateTime",
+			"status..conditions[*].lastTransitionTime",
+			"lastTimestamp", // of an Event, whose count says it
+			"series.lastObservedTime",
+		),
+		// Controllers put the condition that they have set last.
+		Moves: mustParse("status"),
+	}
+})
+
+// prune takes what is noise out of a value that was added or removed at the path,
+// counts it, and reports whether nothing is left. What value points to becomes a
+// copy; the value itself stays as it is.
+func (w *walk) prune(value *any) (gone bool) {
+	if isScalar(*value) {
+		return false
+	}
+	if _, below := w.options.Noise.Paths.match(w.path); !below {
+		return false
+	}
+	before := w.noise
+	m, list := map[string]any{}, []any{}
+	for step, part := range w.fields.children(w.path, *value) {
+		w.push(step)
+		if verdict, quiet := w.judge(); verdict == noise {
+			w.count(w.path[:quiet])
+		} else if gone := w.prune(&part); !gone {
+			if step.Item != nil {
+				list = append(list, part)
+			} else {
+				m[step.Field] = part
+			}
+		}
+		w.pop()
+	}
+	if w.noise == before {
+		return false
+	}
+	if _, isMap := (*value).(map[string]any); isMap {
+		*value = m
+	} else {
+		*value = list
+	}
+	return len(m)+len(list) == 0
+}

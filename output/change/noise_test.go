@@ -1,0 +1,62 @@
+package change
+
+import (
+	"testing"
+)
+
+func TestNoise(t *testing.T) {
+	standard := Options{Noise: DefaultNoise()}
+	for _, c := range []between{
+		{name: "what every write sets", options: standard,
+			old:  `{metadata: {resourceVersion: "1", generation: 1, managedFields: [{manager: a, time: x}, {manager: b}], labels: {a: b}}, spec: {replicas: 1}}`,
+			new:  `{metadata: {resourceVersion: "2", generation: 2, managedFields: [{manager: a, time: z}, {manager: c}, {manager: d}], labels: {a: b}}, spec: {replicas: 2}}`,
+			want: []string{`changed spec.replicas 1 -> 2`, `+3 noise`}},
+		{name: "nothing else", options: standard, old: `{metadata: {resourceVersion: "1"}}`, new: `{metadata: {resourceVersion: "2"}}`, want: []string{"+1 noise"}},
+		{name: "observed at any depth", options: standard,
+			old:  `{spec: {observedGeneration: 1}, status: {observedGeneration: 1, parents: [{conditions: [{type: A, observedGeneration: 1, reason: x}]}]}}`,
+			new:  `{spec: {observedGeneration: 2}, status: {observedGeneration: 2, parents: [{conditions: [{type: A, observedGeneration: 2, reason: z}]}]}}`,
+			want: []string{`changed spec.observedGeneration 1 -> 2`, `changed status.parents[0].conditions[type=A].reason "x" -> "z"`, `+2 noise`}},
+		{name: "a map of nothing else is added", options: standard,
+			old: `{metadata: {name: a}}`, new: `{metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "1"}}}`, want: []string{"+1 noise"}},
+		{name: "a map with more is added", options: standard,
+			old: `{metadata: {}}`, new: `{metadata: {annotations: {deployment.kubernetes.io/revision: "1", team: a}}}`, want: []string{`added metadata.annotations -> {"team":"a"}`, "+1 noise"}},
+		{name: "a status is removed", options: standard,
+			old: `{status: {observedGeneration: 1, conditions: [{type: A, lastUpdateTime: x}, {type: B, lastHeartbeatTime: x}], x: {}, l: []}}`, new: `{}`,
+			want: []string{`removed status {"conditions":[{"type":"A"},{"type":"B"}],"l":[],"x":{}}`, "+3 noise"}},
+		{name: "conditions in another order", options: standard,
+			old:  `{status: {conditions: [{type: A}, {type: B}, {type: C, reason: x}]}}`,
+			new:  `{status: {conditions: [{type: B}, {type: C, reason: z}, {type: A}]}}`,
+			want: []string{`changed status.conditions[type=C].reason "x" -> "z"`, "+1 noise"}},
+		{name: "only", options: Options{Only: patterns(t, "spec.containers[*].image", "spec.containers[name=b].env"), Noise: DefaultNoise()},
+			old:  `{metadata: {resourceVersion: "1"}, spec: {replicas: 1, containers: [{name: a, image: x, tty: true}, {name: b, image: x, env: [{name: q, value: x}]}]}}`,
+			new:  `{metadata: {resourceVersion: "2"}, spec: {replicas: 2, containers: [{name: b, image: z, env: [{name: q, value: z}]}, {name: a, image: x, tty: false}]}}`,
+			want: []string{`changed spec.containers[name=b].env[name=q].value "x" -> "z"`, `changed spec.containers[name=b].image "x" -> "z"`}},
+		{name: "only, in what is added and removed", options: Options{Only: patterns(t, "spec.containers[*].image", "status.x[1]")},
+			old:  `{spec: {containers: [{name: a, image: x, tty: true}]}, status: {x: [5, 6, 7], z: 1}}`,
+			new:  `{spec: {containers: [{name: b, image: z}]}}`,
+			want: []string{`removed spec.containers[name=a].image "x"`, `added spec.containers[name=b].image -> "z"`, `removed status.x[1] 6`}},
+		{name: "only, and it is noise", options: Options{Only: patterns(t, "metadata.generation", "metadata.managedFields[manager=a].time"), Noise: DefaultNoise()},
+			old:  `{metadata: {resourceVersion: "1", generation: 1, managedFields: [{manager: a, time: x}]}}`,
+			new:  `{metadata: {resourceVersion: "2", generation: 2, managedFields: [{manager: a, time: z}]}}`,
+			want: []string{`changed metadata.generation 1 -> 2`}},
+		{name: "only, and noise is in it", options: Options{Only: patterns(t, "metadata"), Noise: DefaultNoise()},
+			old:  `{metadata: {resourceVersion: "1", labels: {a: b}}, x: 1}`,
+			new:  `{metadata: {resourceVersion: "2", labels: {a: c}}, x: 2}`,
+			want: []string{`changed metadata.labels.a "b" -> "c"`, "+1 noise"}},
+		{name: "noise by key", options: Options{Noise: Noise{Paths: patterns(t, "spec.env[name=A]", "spec.args")}},
+			old:  `{spec: {env: [{name: A, value: x}, {name: B, value: x}], args: [a, b]}}`,
+			new:  `{spec: {env: [{name: A, value: z, more: 1}, {name: C}], args: [b]}}`,
+			want: []string{`removed spec.env[name=B] {"name":"B","value":"x"}`, `added spec.env[name=C] -> {"name":"C"}`, "+2 noise"}},
+	} {
+		t.Run(c.name, c.run)
+	}
+}
+
+// TestDefaultNoise: what a caller changes, others do not see.
+func TestDefaultNoise(t *testing.T) {
+	a := DefaultNoise()
+	a.Paths = append(a.Paths[:1], patterns(t, "spec")...)
+	if b := DefaultNoise(); b.Paths.Match(Path{field("spec")}) {
+		t.Error("it is shared")
+	}
+}

@@ -1,0 +1,115 @@
+package change
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// Operation is one operation of a JSON patch (RFC 6902): add, remove or replace.
+type Operation struct {
+	Op string
+	// Path is a JSON pointer (RFC 6901), valid when the operations before it have
+	// been applied.
+	Path string
+	// Value is a part of the new object, to be read only; nil for remove.
+	Value any
+}
+
+// MarshalJSON writes the operation as RFC 6902 wants it: a null value is written, and
+// none for remove.
+func (o Operation) MarshalJSON() ([]byte, error) {
+	if o.Op == "remove" {
+		return json.Marshal(struct {
+			Op   string `json:"op"`
+			Path string `json:"path"`
+		}{o.Op, o.Path})
+	}
+	return json.Marshal(struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}{o.Op, o.Path, o.Value})
+}
+
+// Patch returns the operations that make new out of old, both JSON decoded into any:
+// the same bytes, once both are encoded alike, so that 1.0 takes the place of 1. It
+// knows no keys and no noise. In lists it leaves alone the items of a longest common
+// subsequence. Fields come in the order of their names.
+func Patch(old, new map[string]any) []Operation {
+	p := patcher{operations: []Operation{}}
+	p.maps("", old, new)
+	return p.operations
+}
+
+type patcher struct{ operations []Operation }
+
+func (p *patcher) do(op, path string, value any) {
+	p.operations = append(p.operations, Operation{op, path, value})
+}
+
+func (p *patcher) maps(path string, old, new map[string]any) {
+	names := make([]string, 0, len(old)+len(new))
+	for name := range old {
+		names = append(names, name)
+	}
+	for name := range new {
+		if _, both := old[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		was, inOld := old[name]
+		is, inNew := new[name]
+		at := path + "/" + pointerEscapes.Replace(name)
+		switch {
+		case !inNew:
+			p.do("remove", at, nil)
+		case !inOld:
+			p.do("add", at, is)
+		default:
+			p.values(at, was, is)
+		}
+	}
+}
+
+func (p *patcher) values(path string, old, new any) {
+	if equal(old, new) {
+		return
+	}
+	switch was := old.(type) {
+	case map[string]any:
+		if is, ok := new.(map[string]any); ok {
+			p.maps(path, was, is)
+			return
+		}
+	case []any:
+		if is, ok := new.([]any); ok {
+			p.lists(path, was, is)
+			return
+		}
+	}
+	p.do("replace", path, new)
+}
+
+// lists goes through both lists from the start; what is before index j is done.
+func (p *patcher) lists(path string, old, new []any) {
+	from := align(old, new, false)
+	i := 0
+	for j, source := range from {
+		at := path + "/" + strconv.Itoa(j)
+		if source < 0 {
+			p.do("add", at, new[j])
+			continue
+		}
+		for ; i < source; i++ {
+			p.do("remove", at, nil)
+		}
+		p.values(at, old[i], new[j])
+		i++
+	}
+	for ; i < len(old); i++ {
+		p.do("remove", path+"/"+strconv.Itoa(len(new)), nil)
+	}
+}

@@ -1,0 +1,158 @@
+package change
+
+import (
+	"strings"
+	"testing"
+)
+
+var examples = map[string]Path{
+	"image":      {field("spec"), field("containers"), item(1, Key{"name", "web"}), field("image")},
+	"port":       {field("spec"), field("ports"), item(0, Key{"port", int64(80)}, Key{"protocol", "TCP"})},
+	"annotation": {field("metadata"), field("annotations"), field("a.b/c")},
+	"finalizer":  {field("metadata"), field("finalizers"), value(0, "a.b/c")},
+	"rule":       {field("spec"), field("rules"), item(2), field("host")},
+	"observed":   {field("status"), field("parents"), item(0), field("observedGeneration")},
+	"replicas":   {field("spec"), field("replicas")},
+	"digits":     {field("data"), field("2")},
+	"status":     {field("status")},
+}
+
+// patternExamples are patterns, and which of the examples they match.
+var patternExamples = map[string]string{
+	"spec.replicas":                              "replicas",
+	".spec.replicas":                             "replicas",
+	"{.spec.replicas}":                           "replicas",
+	"{spec.replicas}":                            "replicas",
+	"$.spec.replicas":                            "replicas",
+	"{$.spec.replicas}":                          "replicas",
+	"{@.spec.replicas}":                          "replicas",
+	"['spec'].replicas":                          "replicas",
+	`$["spec"]["replicas"]`:                      "replicas",
+	".['spec'].replicas":                         "replicas",
+	"spec":                                       "image port replicas rule",
+	".status":                                    "observed status",
+	"spec.containers[*].image":                   "image",
+	"spec.containers[name=web].image":            "image",
+	`spec.containers[name="web"]`:                "image",
+	`{.spec.containers[?(@.name=="web")].image}`: "image",
+	`{.spec.containers[?( @.name == 'web' )].image}`: "image",
+	"spec.containers[name=db].image":                 "",
+	"spec.containers[1]":                             "image",
+	"spec.containers[0]":                             "",
+	"spec.containers.image":                          "",
+	"spec.containers.*.image":                        "image",
+	"spec.*":                                         "image port replicas rule",
+	"spec.*.*.host":                                  "rule",
+	"spec.ports[port=80,protocol=TCP]":               "port",
+	"spec.ports[protocol=TCP]":                       "port",
+	"spec.ports[port=80,protocol=UDP]":               "",
+	"spec.ports[port=80,nope=1]":                     "",
+	"metadata.annotations[a.b/c]":                    "annotation",
+	"metadata.annotations['a.b/c']":                  "annotation",
+	`metadata.annotations["a.b/c"]`:                  "annotation",
+	`metadata.annotations.a\.b/c`:                    "annotation",
+	`{.metadata.annotations.a\.b\/c}`:                "annotation",
+	"metadata.annotations[=a.b/c]":                   "",
+	"metadata.finalizers[=a.b/c]":                    "finalizer",
+	"metadata.finalizers[a.b/c]":                     "",
+	"metadata.*[0]":                                  "finalizer",
+	"spec.rules[2].host":                             "rule",
+	"data[2]":                                        "digits",
+	`data["2"]`:                                      "digits",
+	"data.2":                                         "digits",
+	"[data][2]":                                      "digits",
+	"spec.rules[99999999999999999999]":               "",
+	"status..observedGeneration":                     "observed",
+	"..observedGeneration":                           "observed",
+	"{..observedGeneration}":                         "observed",
+	"status..parents..observedGeneration":            "observed",
+	"..[name=web]":                                   "image",
+	"..*":                                            "annotation digits finalizer image observed port replicas rule status",
+	"..*..*..*":                                      "annotation finalizer image observed port rule",
+	"status..status":                                 "",
+	"metadata.managedFields":                         "",
+	"spec.replicas.x":                                "",
+}
+
+func TestPattern(t *testing.T) {
+	for text, want := range patternExamples {
+		p, err := ParsePattern(text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var got []string
+		for _, name := range []string{"annotation", "digits", "finalizer", "image", "observed", "port", "replicas", "rule", "status"} {
+			if p.Match(examples[name]) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want || p.String() != text {
+			t.Errorf("%s matches %q, want %q", p, got, want)
+		}
+	}
+	if (Pattern{}).Match(examples["image"]) || (Patterns)(nil).Match(Path{}) {
+		t.Error("what is empty matches")
+	}
+}
+
+// TestBelow: whether a pattern could match something below a path.
+func TestBelow(t *testing.T) {
+	for text, want := range map[string]bool{
+		"spec.rules[2].host.x": true, "spec.rules[2].host": false, "spec": false, "spec.rules[1].host.x": false,
+		"..x": true, "spec..x.y": true, "status..x": false, "spec.*.*.*.*": true,
+	} {
+		if _, below := patterns(t, text)[0].match(examples["rule"]); below != want {
+			t.Errorf("%s: %v", text, below)
+		}
+	}
+}
+
+// TestPatternErrors: each says at which place it is.
+func TestPatternErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           `character 1: the name of a field is missing`,
+		".":                          `character 2: the name of a field is missing`,
+		"$":                          `character 2: the name of a field is missing`,
+		"{}":                         `character 2: the name of a field is missing`,
+		"{.spec":                     `character 7: "}" is missing`,
+		"$spec":                      `character 2: "." or "[" is missing`,
+		"spec.":                      `character 6: the name of a field is missing`,
+		"spec...a":                   `character 7: the name of a field is missing`,
+		"spec.[0]":                   `character 6: the name of a field is missing`,
+		"spec a":                     `character 5: ' ' has to be in brackets and quotes`,
+		"spec.replicas=3":            `character 14: '=' has to be in brackets and quotes`,
+		"{.spec}{.status}":           `character 7: '}' has to be in brackets and quotes`,
+		"spec.x}":                    `character 7: '}' has to be in brackets and quotes`,
+		`spec.a\`:                    `character 7: nothing comes after the backslash`,
+		"spec.ä[":                    `character 8: a name or a value is missing; an empty one is ""`,
+		"spec.a[name=web":            `character 7: "]" is missing`,
+		"spec.a[name=web].b[c=d":     `character 19: "]" is missing`,
+		"spec.a[*":                   `character 7: "]" is missing`,
+		"spec.a[]":                   `character 8: a name or a value is missing; an empty one is ""`,
+		"spec.a[name=]":              `character 13: a name or a value is missing; an empty one is ""`,
+		"spec.a[name=web]b":          `character 17: "." or "[" is missing`,
+		"spec.a[name=web,protocol]":  `character 17: "=" and a value are missing after the key "protocol"`,
+		"spec.a[name==web]":          `character 13: one "=" is enough in brackets`,
+		"spec.a[name='web]":          `character 13: the closing quote is missing`,
+		`spec.a["\q"]`:               `character 8: "\q" is not well quoted`,
+		"spec.a[a b]":                `character 9: ' ' has to be in quotes`,
+		"spec.a['b'x]":               `character 11: "]" is missing before 'x'`,
+		"spec.a['b','c']":            `character 11: unions are not known here: give several paths`,
+		"spec.a[0:2]":                `character 8: 0:2 is no index: one counts from 0, and slices are not known here`,
+		"spec.a[:]":                  `character 8: : is no index: one counts from 0, and slices are not known here`,
+		"spec.a[-1]":                 `character 8: -1 is no index: one counts from 0, and slices are not known here`,
+		"spec.a[?(@.x>1)]":           `character 13: only @.key=="value" is known here: "==" is missing`,
+		"spec.a[?(@.x.y==1)]":        `character 13: only @.key=="value" is known here: "==" is missing`,
+		"spec.a[?(x==1)]":            `character 10: "@." and a key are missing`,
+		`spec.a[?(@.x=="1" && @.y)]`: `character 19: ")" is missing`,
+		`spec.a[?(@.x=="1")`:         `character 7: "]" is missing`,
+		"spec.(a)":                   `character 6: '(' has to be in brackets and quotes`,
+		"range .items[*]":            `character 6: ' ' has to be in brackets and quotes`,
+	} {
+		_, err := ParsePattern(text)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}

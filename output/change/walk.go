@@ -1,0 +1,164 @@
+package change
+
+import "slices"
+
+// walk goes through two objects at the same time.
+type walk struct {
+	options Options
+	masks   masks
+	fields  fields
+	path    Path // to what is looked at; changes get copies
+	counted Path // what was counted as noise last
+	changes []Change
+	noise   int
+}
+
+func (w *walk) push(s Step) { w.path = append(w.path, s) }
+func (w *walk) pop()        { w.path = w.path[:len(w.path)-1] }
+
+func (w *walk) maps(old, new map[string]any) {
+	both := 0
+	for name, was := range old {
+		is, there := new[name]
+		if there {
+			both++
+			if isScalar(was) && equal(was, is) {
+				continue
+			}
+		}
+		w.push(Step{Field: name})
+		if there {
+			w.values(was, is)
+		} else {
+			w.emit(Removed, was, nil)
+		}
+		w.pop()
+	}
+	if both == len(new) {
+		return
+	}
+	for name, is := range new {
+		if _, there := old[name]; !there {
+			w.push(Step{Field: name})
+			w.emit(Added, nil, is)
+			w.pop()
+		}
+	}
+}
+
+func (w *walk) values(old, new any) {
+	switch was := old.(type) {
+	case map[string]any:
+		if is, ok := new.(map[string]any); ok {
+			w.maps(was, is)
+			return
+		}
+	case []any:
+		if is, ok := new.([]any); ok {
+			w.lists(was, is)
+			return
+		}
+	}
+	switch {
+	case equal(old, new):
+	case isScalar(old) && isScalar(new) && sameMeaning(w.path, old, new):
+		w.emit(Rewritten, old, new)
+	case typeOf(old) != typeOf(new):
+		w.emit(TypeChanged, old, new)
+	default:
+		w.emit(Changed, old, new)
+	}
+}
+
+// verdict says what is to be done with a change.
+type verdict int
+
+const (
+	report verdict = iota
+	split          // only parts of it are asked for
+	noise
+	skip // not asked for
+)
+
+// judge returns the verdict on a change at the path, and for noise the number of
+// steps that are named as such.
+func (w *walk) judge() (verdict, int) {
+	quiet, _ := w.options.Noise.Paths.match(w.path)
+	if len(w.options.Only) == 0 {
+		if quiet > 0 {
+			return noise, quiet
+		}
+		return report, 0
+	}
+	asked, below := w.options.Only.match(w.path)
+	switch {
+	case asked > 0 && asked >= quiet:
+		return report, 0
+	case below:
+		return split, 0
+	case asked > 0:
+		return noise, quiet
+	}
+	return skip, 0
+}
+
+// emit reports a change at the path, as far as it counts.
+func (w *walk) emit(kind Kind, old, new any) {
+	verdict, quiet := w.judge()
+	switch {
+	case verdict == noise:
+		w.count(w.path[:quiet])
+	case verdict == split && (kind == Added || kind == Removed):
+		w.parts(kind, old, new)
+	case verdict != report:
+	case kind == Moved && w.options.Noise.Moves.Match(w.path):
+		w.noise++
+	case kind == Added && w.prune(&new), kind == Removed && w.prune(&old):
+		// Nothing of it but noise, which is counted.
+	default:
+		w.changes = append(w.changes, w.change(kind, old, new))
+	}
+}
+
+func (w *walk) change(kind Kind, old, new any) Change {
+	c := Change{Path: slices.Clone(w.path), Kind: kind, Old: old, New: new, Who: w.fields.who(w.path, kind)}
+	if len(w.masks) > 0 {
+		w.hide(&c)
+	}
+	return c
+}
+
+// hide hides what is to be hidden in a change at the path.
+func (w *walk) hide(c *Change) {
+	hider := hider{masks: w.masks, fields: &w.fields, path: w.path}
+	if c.Kind != Moved { // then it is two indexes
+		c.Old, c.New = hider.value(c.Old), hider.value(c.New)
+	}
+	c.Path = hider.hidePath(c.Path)
+	c.Masked = hider.hidden
+}
+
+// count counts what the path leads to as noise, once for all changes in it.
+func (w *walk) count(path Path) {
+	if w.noise == 0 || !slices.Equal(path, w.counted) {
+		w.noise++
+		w.counted = append(w.counted[:0], path...)
+	}
+}
+
+// parts reports the parts of a value that was added or removed.
+func (w *walk) parts(kind Kind, old, new any) {
+	value := old
+	if kind == Added {
+		value = new
+	}
+	for step, part := range w.fields.children(w.path, value) {
+		w.push(step)
+		if kind == Added {
+			w.emit(kind, nil, part)
+		} else {
+			w.emit(kind, part, nil)
+		}
+		w.pop()
+	}
+}

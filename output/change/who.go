@@ -1,0 +1,124 @@
+package change
+
+import "time"
+
+// Who made a change, as metadata.managedFields says (KEP-555). A manager is a
+// program, not a person: kubectl by whomever, and one name for all controllers of
+// kube-controller-manager. The zero Who means that it is not known.
+//
+// It is not known who deleted an object (that sets metadata.deletionTimestamp), nor
+// mostly who set what the server keeps itself. If there was more than one write between
+// the two states, what was removed is said of one of the writers.
+type Who struct {
+	// Manager is the name of the program, or what it called itself.
+	Manager string
+	// Operation is Apply or Update.
+	Operation string
+	// Subresource through which it wrote, such as status or scale; mostly empty.
+	Subresource string
+	// Time at which the manager last set fields, in seconds; zero if it is not said.
+	Time time.Time
+}
+
+// Known reports whether it is known who made the change.
+func (w Who) Known() bool { return w.Manager != "" }
+
+// oldest is the manager to which the server adds the oldest entries when there are
+// too many: nobody who wrote just now.
+const oldest = "ancient-changes"
+
+// who returns who made the change at the path, for the two states before and after one
+// write. What has a value belongs to the manager who set it: the owner of the deepest
+// part of the path that anybody owns; of several the one whose entry is not what it
+// was. What was removed, and the order of items, belong to nobody: the writer is whose
+// entry has a new time, or in the same second whose has new fields, as a write adds
+// none to those of others. If that is not exactly one, it is not known.
+func (f *fields) who(path Path, kind Kind) Who {
+	f.parse()
+	var found []*entry
+	if kind == Removed || kind == Moved {
+		if found = filter(f.after, (*entry).hasNewTime); len(found) == 0 {
+			found = filter(f.after, (*entry).hasGrown)
+		}
+	} else if found = f.owners(path); len(found) > 1 {
+		found = filter(found, (*entry).hasChanged)
+	}
+	if len(found) != 1 || found[0].manager == oldest {
+		return Who{}
+	}
+	e := found[0]
+	who := Who{Manager: e.manager, Operation: e.operation, Subresource: e.subresource}
+	who.Time, _ = time.Parse(time.RFC3339, e.time) // zero if it says nothing
+	return who
+}
+
+func filter(entries []*entry, keep func(*entry) bool) (kept []*entry) {
+	for _, e := range entries {
+		if keep(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// hasNewTime reports whether the entry is new, or has another time than before.
+func (e *entry) hasNewTime() bool {
+	return e.manager != oldest && e.time != "" && (e.was == nil || e.was.time != e.time)
+}
+
+// hasGrown reports whether the entry has fields that it did not have before.
+func (e *entry) hasGrown() bool {
+	return e.manager != oldest && (e.was == nil || !within(e.fields, e.was.fields))
+}
+
+// within reports whether a field set is part of another one.
+func within(part, whole map[string]any) bool {
+	for name, inner := range part {
+		other, there := whole[name].(map[string]any)
+		set, ok := inner.(map[string]any)
+		if !there || !ok || !within(set, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasChanged reports whether the entry is new, or has another time or other fields
+// than before.
+func (e *entry) hasChanged() bool {
+	return e.was == nil || e.was.time != e.time || !equalMaps(e.was.fields, e.fields)
+}
+
+// owners returns the entries of the new object that own the deepest part of the path.
+func (f *fields) owners(path Path) (found []*entry) {
+	deepest := 1 // at 0 is the object itself, which nobody owns
+	for _, e := range f.after {
+		depth := e.owned(path)
+		if depth > deepest {
+			deepest, found = depth, nil
+		}
+		if depth == deepest {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// owned returns how many steps of the path lead to the deepest part of it that the
+// entry owns. A field set has for each part a set: {} or one with "." if the part
+// itself is owned. Who owns something below the whole path counts as its owner.
+func (e *entry) owned(path Path) (depth int) {
+	set := e.fields
+	for i, s := range path {
+		next, ok := child(set, s)
+		if !ok {
+			return depth
+		}
+		_, itself := next["."]
+		if itself || len(next) == 0 || i+1 == len(path) {
+			depth = i + 1
+		}
+		set = next
+	}
+	return depth
+}
