@@ -34,6 +34,8 @@ var house = map[string]room{
 	"cli/fail":        {"it explains the errors of the rooms below; one of a room beside it explains itself", []string{"mapper", "output"}},
 	"mapper":          {"it turns names into resources, for whatever purpose", []string{"watcher/event"}},
 	"output":          {"it turns events into bytes, wherever they come from", []string{"watcher/event"}},
+	"output/change":   {"it compares objects, whoever asks", nil},
+	"output/view":     {"it is a format of its own", []string{"watcher/event", "output", "output/change"}},
 	"watcher":         {"it makes events, and does not know who takes them", []string{"watcher/event", "watcher/source", "watcher/ledger", "watcher/shallow"}},
 	"watcher/source":  {"it is one target's connection, and does not know what was reported", []string{"watcher/event", "watcher/shallow"}},
 	"watcher/ledger":  {"it knows what was reported, and not from where it came", []string{"watcher/event"}},
