@@ -101,7 +101,7 @@ func newCommand(name string, s Streams) *cobra.Command {
 		return fail.Usage(fmt.Errorf("%w; see '%s --help'", oneLine(err), display))
 	})
 	o.addFlags(cmd.Flags())
-	complete.Add(cmd, complete.Options{Connection: &o.connection, Targets: o.targets})
+	complete.Add(cmd, complete.Options{Connection: &o.connection, Formats: formats, Targets: o.targets})
 	return cmd
 }
 

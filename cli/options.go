@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/mapper"
 	"dwatch/output"
+	"dwatch/output/change"
 	"dwatch/watcher/filter"
 )
 
@@ -30,6 +32,7 @@ type options struct {
 	selector      string
 	fieldSelector string
 	output        string
+	view          viewFlags
 	wait          bool
 	list          bool
 	printRBAC     bool
@@ -58,7 +61,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Watch in all namespaces, whatever -n says")
 	f.StringVarP(&o.selector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
 	f.StringVar(&o.fieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
-	f.StringVarP(&o.output, "output", "o", "json", "Output `FORMAT`: "+strings.Join(output.Formats, ", "))
+	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+"; by default json, and at a terminal changes")
+	o.addViewFlags(f)
 	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
 	f.BoolVar(&o.wait, "wait", false, "Wait for a resource that the server does not have yet")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest roles that allow this, with bindings for the present user or that of --as, and end")
@@ -81,6 +85,18 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	}
 	o.connection.UserAgent = userAgent()
 	o.connection.AddFlags(f)
+}
+
+func (o *options) addViewFlags(f *pflag.FlagSet) {
+	v := &o.view
+	f.BoolVar(&v.initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
+	f.BoolVar(&v.timestamps, "timestamps", false, "With -o changes, show the date and milliseconds")
+	f.BoolVar(&v.full, "full", false, "With -o changes, shorten no value")
+	f.StringArrayVar(&v.only, "only", nil, "With -o changes, show only what changes at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
+	f.StringArrayVar(&v.ignore, "ignore", nil, "With -o changes, count what changes at or below `PATH` as noise (repeatable)")
+	f.BoolVar(&v.noise, "noise", false, "With -o changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
+	f.StringArrayVar(&v.mask, "mask", nil, "With -o changes, show the values at or below `PATH` as size and hash (repeatable); those of Secrets are")
+	f.BoolVar(&v.showSecrets, "show-secrets", false, "With -o changes, show the values of Secrets")
 }
 
 // filled is the value of a flag that takes no empty one: a variable of a shell that
@@ -113,6 +129,8 @@ type request struct {
 	rbac          rbac
 	filter        filter.Options
 	print         output.Options
+	view          viewFlags      // for the format "changes"
+	compare       change.Options // for the same
 }
 
 // parse checks all that can be checked without a server. It touches nothing. Its
@@ -140,7 +158,10 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		heartbeat:     o.heartbeat,
 		timeout:       o.timeout,
 		filter:        filter.Options{WatchOnly: o.watchOnly, Marks: o.marks},
+		view:          o.view,
 	}
+	o.chooseFormat(terminal)
+	r.filter.Marks = r.filter.Marks || o.output == changesFormat // they say what is there at the start
 	var err error
 	if r.arguments, err = mapper.ParseArguments(o.resources, args); err != nil {
 		return nil, err
@@ -154,7 +175,10 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 	if r.filter.Types, err = filter.ParseTypes(o.types); err != nil {
 		return nil, err
 	}
-	if err = o.checkTogether(); err != nil {
+	if err = cmp.Or(o.checkTogether(), o.checkView()); err != nil {
+		return nil, err
+	}
+	if r.compare, err = o.comparing(); err != nil {
 		return nil, err
 	}
 	if r.print, err = o.printing(terminal); err != nil {
@@ -238,6 +262,9 @@ func (o *options) printing(t terminal) (output.Options, error) {
 	case "never":
 	default:
 		return p, fmt.Errorf("invalid --color %q: it takes auto, always or never", o.color)
+	}
+	if o.output == changesFormat {
+		return p, nil
 	}
 	return p, output.CheckFormat(o.output)
 }

@@ -31,7 +31,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, out: stdout{s.Out}, reports: s.Err}
+	j := &job{request: request, out: stdout{s.Out}, stdout: s.Out, reports: s.Err}
 	if request.quiet {
 		j.reports = io.Discard
 	}
@@ -54,6 +54,7 @@ type job struct {
 	*request
 	*cluster.Cluster
 	out     io.Writer
+	stdout  *os.File  // which out writes to
 	reports io.Writer // stderr, or nowhere with --quiet
 	mapper  *mapper.Mapper
 	rights  *access.Rights
@@ -136,10 +137,6 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		return err
 	}
 	defer func() { err = state.end(err) }()
-	printer, err := output.New(j.out, j.print)
-	if err != nil {
-		return err
-	}
 	w, err := watcher.New(watcher.Options{
 		Config:         j.Config,
 		HTTP:           j.HTTP,
@@ -148,8 +145,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields,
-		KeepContent:    j.old,
+		ManagedFields:  j.managedFields || j.print.Format == changesFormat,
+		KeepContent:    j.old || j.print.Format == changesFormat,
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
 		Past:           state.past(),
@@ -161,13 +158,18 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		tuneRun(len(p.Targets))
 	}
 	if j.list {
-		return list(ctx, w, printer)
+		return j.printList(ctx, w)
 	}
-	return j.watch(ctx, w, p.Targets, state, printer)
+	return j.watch(ctx, w, p.Targets, state)
 }
 
 // watch sends the events through the stages, the last of which comes first here.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Target, state *state, printer *output.Printer) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Target, state *state) error {
+	printer, err := j.newPrinter(ctx, j.stdout)
+	if err != nil {
+		return err
+	}
+	defer sayHidden(j.reports, printer)
 	ctx, cancel := context.WithCancelCause(ctx)
 	filtered := filter.New(printer, j.filter)
 	recorded := state.around(filtered, cancel)
@@ -196,12 +198,16 @@ func (j *job) namesake(ctx context.Context, name string) string {
 	return mappings[0].Resource.Resource
 }
 
-// list prints all, or nothing: half a List would look like a whole one.
-func list(ctx context.Context, w *watcher.Watcher, p *output.Printer) error {
+// printList prints all, or nothing: half a List would look like a whole one.
+func (j *job) printList(ctx context.Context, w *watcher.Watcher) error {
 	tuneLong()
+	printer, err := output.New(j.out, j.print)
+	if err != nil {
+		return err
+	}
 	objects, err := w.List(ctx)
 	if err != nil {
 		return err
 	}
-	return p.List(objects)
+	return printer.List(objects)
 }

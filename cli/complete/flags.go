@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"dwatch/cli/fail"
-	"dwatch/output"
 	"dwatch/watcher/event"
 )
 
@@ -20,7 +19,7 @@ type completer struct{ Options }
 // something is known. Of the others, nothing is offered.
 func (c *completer) flags() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"output":                fixed(output.Formats...),
+		"output":                fixed(c.Formats...),
 		"color":                 fixed("auto", "always", "never"),
 		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
 		"heartbeat":             fixed("10s", "30s", "1m", "5m"),

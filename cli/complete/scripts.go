@@ -69,6 +69,8 @@ var Shells = []string{"bash", "zsh", "fish", "powershell"}
 // Options is what completion needs to know of the command that it completes.
 type Options struct {
 	Connection *cluster.Flags
+	// Formats are the values of --output.
+	Formats []string
 	// Targets returns what arguments without a name, with the flags given so far,
 	// would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)

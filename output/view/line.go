@@ -1,0 +1,99 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// ellipsis stands for what was cut.
+const ellipsis = "…"
+
+// line writes one line: time, sign, subject, text, and on the right who did it.
+func (v *View) line(t time.Time, sign rune, subject, text, who string) {
+	left := v.clock(t) + " " + string(sign) + " " + subject
+	if text != "" {
+		left += "  " + text
+	}
+	v.write(v.paint(left, sign, len(v.clock(t))+1), left, who)
+}
+
+// detail writes a line that belongs to the one before.
+func (v *View) detail(text, who string) {
+	left := strings.Repeat(" ", v.indent()) + text
+	v.write(left, left, who)
+}
+
+// write writes a line, which looks like plain but may be coloured, and who on its
+// right.
+func (v *View) write(line, plain, who string) {
+	width := ansi.StringWidth(plain)
+	switch {
+	case v.width > 0 && width > v.width:
+		line = ansi.Truncate(line, v.width, ellipsis)
+	case who == "":
+	case v.width == 0:
+		line += "  " + v.faint(who)
+	case width+2+ansi.StringWidth(who) <= v.width:
+		line += strings.Repeat(" ", v.width-width-ansi.StringWidth(who)) + v.faint(who)
+	}
+	v.w.WriteString(line)
+	v.w.WriteByte('\n')
+}
+
+// clock is the time at the front of a line: local, seconds, or with Timestamps the
+// date and milliseconds.
+func (v *View) clock(t time.Time) string {
+	if v.Timestamps {
+		return t.Local().Format("2006-01-02T15:04:05.000")
+	}
+	return t.Local().Format(time.TimeOnly)
+}
+
+// indent is where the subject of a line begins.
+func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
+
+// room returns how many columns there are for a detail beside who; 0: any number.
+func (v *View) room(who string) int {
+	if v.width == 0 {
+		return 0
+	}
+	room := v.width - v.indent()
+	if who != "" {
+		room -= 2 + ansi.StringWidth(who)
+	}
+	return max(room, 8)
+}
+
+// colors are those of the signs, by ANSI's numbers.
+var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36"}
+
+// paint colours the sign in a line, which stands at this byte.
+func (v *View) paint(line string, sign rune, at int) string {
+	if !v.Color {
+		return line
+	}
+	return "\x1b[2m" + line[:at] + "\x1b[0m\x1b[1;" + colors[sign] + "m" + line[at:at+1] + "\x1b[0m" + line[at+1:]
+}
+
+func (v *View) faint(text string) string {
+	if !v.Color {
+		return text
+	}
+	return "\x1b[2m" + text + "\x1b[0m"
+}
+
+// cutFront shortens a path to a width, at its front: at the next part of it, unless
+// that is far.
+func cutFront(path string, width int) string {
+	excess := ansi.StringWidth(path) - width
+	if excess <= 0 {
+		return path
+	}
+	rest := ansi.TruncateLeft(path, excess+1, "")
+	if i := strings.IndexByte(rest, '.'); i >= 0 && i < leastPath/2 {
+		rest = rest[i+1:]
+	}
+	return ellipsis + rest
+}

@@ -1,0 +1,147 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"dwatch/output"
+	"dwatch/output/change"
+)
+
+// row is a change, as it is shown.
+type row struct {
+	path     string
+	kind     change.Kind
+	old, new string // shortened
+	diff     string // of long texts; otherwise empty
+}
+
+const (
+	// maxValue is how many columns of a value are shown, unless all are.
+	maxValue = 120
+	// maxDiff is how many lines of a diff are.
+	maxDiff = 20
+	// leastPath is to how many columns a path may be cut.
+	leastPath = 24
+)
+
+func (v *View) row(c change.Change) row {
+	r := row{path: clean(c.Path.String()), kind: c.Kind}
+	before, wasText := c.Old.(string)
+	after, isText := c.New.(string)
+	if wasText && isText && (isLong(before) || isLong(after)) {
+		r.diff = v.diff(before, after)
+		return r
+	}
+	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
+	r.old, r.new = v.value(c.Old, quoted), v.value(c.New, quoted)
+	return r
+}
+
+// isLong: a text of several lines.
+func isLong(text string) bool { return strings.Contains(strings.TrimSuffix(text, "\n"), "\n") }
+
+// diff is the difference between two texts, each line of it fit for a terminal.
+func (v *View) diff(before, after string) string {
+	lines := strings.Split(strings.TrimSuffix(change.Text(before, after), "\n"), "\n")
+	more := ""
+	if len(lines) > maxDiff && !v.Full {
+		more = fmt.Sprintf("\n%s %d lines more", ellipsis, len(lines)-maxDiff)
+		lines = lines[:maxDiff]
+	}
+	for i, line := range lines {
+		lines[i] = clean(line)
+	}
+	return strings.Join(lines, "\n") + more
+}
+
+// value is a value as it is shown. Text stands without quotes where it can't be
+// mistaken; quoted shows its type.
+func (v *View) value(value any, quoted bool) string {
+	text, isText := value.(string)
+	if !isText || quoted || text == "" || text != strings.TrimSpace(text) || isLong(text) {
+		content, err := json.Marshal(value)
+		if err != nil {
+			content = []byte(strconv.Quote(fmt.Sprint(value)))
+		}
+		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
+	}
+	text = clean(text)
+	most := maxValue
+	if v.width > 0 {
+		most = min(most, v.room("")-len("  + "))
+	}
+	if v.Full || ansi.StringWidth(text) <= most {
+		return text
+	}
+	whole := " (" + size(len(text)) + ")"
+	return ansi.Truncate(text, most-len(whole), ellipsis) + whole
+}
+
+func size(bytes int) string {
+	if bytes < 1000 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%.1f KB", float64(bytes)/1000)
+}
+
+// inLine returns the row on one line, and whether it fits in room columns; 0: there
+// is no bound. The path is cut in front if that helps.
+func (r row) inLine(room int) (string, bool) {
+	if r.diff != "" {
+		return "", false
+	}
+	text := r.what()
+	line := r.path + "  " + text
+	if room == 0 || ansi.StringWidth(line) <= room {
+		return line, true
+	}
+	left := room - 2 - ansi.StringWidth(text)
+	if left < min(leastPath, ansi.StringWidth(r.path)) {
+		return "", false
+	}
+	return cutPath(r.path, left) + "  " + text, true
+}
+
+// cutPath shortens a path in front; with a width of 0 it stays.
+func cutPath(path string, width int) string {
+	if width == 0 {
+		return path
+	}
+	return cutFront(path, width)
+}
+
+// what says what happened to the value, on one line.
+func (r row) what() string {
+	switch r.kind {
+	case change.Added:
+		return "+ " + r.new
+	case change.Removed:
+		return "- " + r.old
+	case change.Moved:
+		return "moved from [" + r.old + "] to [" + r.new + "]"
+	case change.Rewritten:
+		return r.old + " → " + r.new + " (means the same)"
+	default:
+		return r.old + " → " + r.new
+	}
+}
+
+// lines says the same on several lines.
+func (r row) lines() []string {
+	switch {
+	case r.diff != "":
+		return strings.Split(r.diff, "\n")
+	case r.kind == change.Added, r.kind == change.Removed, r.kind == change.Moved:
+		return []string{r.what()}
+	default:
+		return []string{"- " + r.old, "+ " + r.new}
+	}
+}
+
+// clean makes text from a server harmless.
+func clean(text string) string { return output.Line(text) }

@@ -1,0 +1,174 @@
+package view
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/change"
+	"dwatch/watcher/event"
+)
+
+// Options say how to show events. The zero value shows all that is not noise, in one
+// namespace, without colour, on lines of any length.
+type Options struct {
+	// Width returns the columns of the terminal as it is now; nil, or 0, if there is
+	// none: then nothing is cut.
+	Width func() int
+	Color bool
+	// Timestamps shows the date and milliseconds.
+	Timestamps bool
+	// Full shortens no value.
+	Full bool
+	// Initial shows each object that exists at the start; otherwise they are counted.
+	Initial bool
+	// Namespaces shows the namespace of each object.
+	Namespaces bool
+	// ShortName returns the name that a resource is shown by; nil means its plural.
+	ShortName func(schema.GroupVersionResource) string
+	// Compare says which changes count and what is masked.
+	Compare change.Options
+}
+
+// MinWidth is the least width for which there are lines.
+const MinWidth = 40
+
+// View shows events. It is used from one goroutine.
+type View struct {
+	Options
+	w     *bufio.Writer
+	width int // of the present batch
+	// hidden counts the events in which nothing but noise changed.
+	hidden int
+	// gone has when the last object of a name was deleted, of the last few.
+	gone recent
+}
+
+var _ event.Sink = (*View)(nil)
+
+// New returns a View that writes to w.
+func New(w io.Writer, o Options) *View {
+	if o.ShortName == nil {
+		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
+	}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10)}
+}
+
+// Deliver implements event.Sink.
+func (v *View) Deliver(_ context.Context, batch []event.Event) error {
+	v.width = 0
+	if v.Width != nil {
+		v.width = v.Width()
+	}
+	for i := range batch {
+		if err := v.show(&batch[i]); err != nil {
+			return err
+		}
+	}
+	return v.w.Flush()
+}
+
+// Hidden returns how many events were not shown, because nothing but noise changed.
+func (v *View) Hidden() int { return v.hidden }
+
+func (v *View) show(e *event.Event) error {
+	switch {
+	case e.Type == event.Synced:
+		v.showCount(e)
+		return nil
+	case e.Type.IsMark(), e.Initial && !v.Initial:
+		return nil // of what becomes of the watch, the reporter speaks
+	}
+	now, err := v.open(e.Object)
+	if err != nil {
+		return err
+	}
+	switch e.Type {
+	case event.Added:
+		v.showAdded(e, now)
+	case event.Deleted:
+		v.showDeleted(e, now)
+	case event.Modified:
+		return v.showModified(e, now)
+	}
+	return nil
+}
+
+// open decodes an object for comparing; nil if only its identity is known.
+func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
+	u, err := o.Open()
+	if err != nil {
+		return nil, fmt.Errorf("show %s/%s: %w", o.Namespace, clean(o.Name), err)
+	}
+	return u, nil
+}
+
+// showCount says how many objects a target has at the start.
+func (v *View) showCount(e *event.Event) {
+	if e.Count == 0 || v.Initial {
+		return
+	}
+	what := e.Target.Resource().Resource
+	if e.Count == 1 {
+		what = strings.ToLower(e.Target.Mapping.GroupVersionKind.Kind)
+	}
+	where := ""
+	switch {
+	case e.Target.Namespace != "":
+		where = " in " + e.Target.Namespace
+	case e.Target.Namespaced():
+		where = " in all namespaces"
+	}
+	v.line(e.Time, '=', fmt.Sprintf("%d %s%s", e.Count, what, where), "", "")
+}
+
+func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
+	text := describe(now)
+	if since, again := v.gone.take(e); again {
+		text += ", replaces the one deleted " + since + " ago"
+	}
+	v.line(e.Time, '+', v.subject(e), text, "")
+}
+
+func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
+	text := "was " + stateOf(last)
+	if born := last.GetCreationTimestamp(); !born.IsZero() {
+		text += ", " + age(e.Time.Sub(born.Time)) + " old"
+	}
+	if e.FinalStateUnknown {
+		text += ", found out later"
+	}
+	v.gone.put(e)
+	v.line(e.Time, '-', v.subject(e), text, "")
+}
+
+// subject is the object by a name that kubectl takes, after its namespace where there
+// are several: default po/web.
+func (v *View) subject(e *event.Event) string {
+	namespace, name := e.Object.Namespace, e.Object.Name
+	subject := clean(v.ShortName(e.Target.Resource()) + "/" + name)
+	if v.Namespaces && namespace != "" {
+		subject = clean(namespace) + " " + subject
+	}
+	return subject
+}
+
+// age is a duration as kubectl would say it aloud.
+func age(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", max(d, 0)/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+}

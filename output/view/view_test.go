@@ -1,0 +1,157 @@
+package view
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/change"
+	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
+)
+
+var deployments = event.Target{
+	Mapping:   event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true),
+	Namespace: "shop",
+}
+
+var hash = regexp.MustCompile(`, [0-9a-f]{6}`)
+
+var at = time.Date(2026, 1, 31, 9, 0, 0, 120_000_000, time.Local)
+
+// object is a ConfigMap or Secret named web, made two minutes before, with these
+// members besides.
+func object(t testing.TB, kind, members string) event.Object {
+	t.Helper()
+	if members == "" {
+		return event.Object{}
+	}
+	o, err := shallow.Parse(fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"1","creationTimestamp":%q},%s}`,
+		kind, at.Add(-2*time.Minute).UTC().Format(time.RFC3339), members))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func modified(t testing.TB, kind, old, now string) event.Event {
+	return event.Event{Type: event.Modified, Target: deployments, Time: at, Object: object(t, kind, now), Old: object(t, kind, old)}
+}
+
+func options(width int) Options {
+	return Options{
+		Width:     func() int { return width },
+		ShortName: func(schema.GroupVersionResource) string { return "deploy" },
+		Compare:   change.Options{Noise: change.DefaultNoise(), Masks: &change.Masks{Secrets: true, Key: []byte("key")}},
+	}
+}
+
+// shown is what a View makes of events, without the time, which is local.
+func shown(t testing.TB, o Options, events ...event.Event) string {
+	t.Helper()
+	var out strings.Builder
+	if err := New(&out, o).Deliver(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(out.String(), "09:00:00", "")
+}
+
+func TestShow(t *testing.T) {
+	gone := event.Event{Type: event.Deleted, Target: deployments, Time: at, Object: object(t, "ConfigMap", `"data":{}`)}
+	lost := gone
+	lost.FinalStateUnknown = true
+	lost.Object = event.NewObject(gone.Object.Identity, "")
+	again := event.Event{Type: event.Added, Target: deployments, Time: at.Add(3 * time.Second), Object: gone.Object}
+	count := event.Event{Type: event.Synced, Target: deployments, Time: at, Count: 3}
+	const long = `"one\ntwo\nthree\n"`
+	for name, test := range map[string]struct {
+		width  int
+		events []event.Event
+		want   string
+	}{
+		"one change":         {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
+		"to the right":       {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
+		"a path is cut":      {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
+		"two changes":        {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
+		"too long for one":   {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
+		"text":               {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
+		"types":              {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
+		"a secret":           {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
+		"escapes":            {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
+		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
+		"is being deleted":   {0, []event.Event{{Type: event.Modified, Target: deployments, Time: at, Old: object(t, "ConfigMap", `"data":{}`), Object: terminating(t)}}, " ~ deploy/web  is being deleted, 30 s of grace, waits for example.com/hold  unknown\n           metadata.finalizers  + [\"example.com/hold\"]\n"},
+		"deleted":            {0, []event.Event{gone}, " - deploy/web  was Current, 2 min old\n"},
+		"lost":               {0, []event.Event{lost}, " - deploy/web  was Unknown, found out later\n"},
+		"replaced":           {0, []event.Event{gone, again}, " - deploy/web  was Current, 2 min old\n09:00:03 + deploy/web  Current, replaces the one deleted 3 s ago\n"},
+		"what is there":      {0, []event.Event{count}, " = 3 deployments in shop\n"},
+		"old is not known":   {0, []event.Event{modified(t, "ConfigMap", "", `"data":{}`)}, " ~ deploy/web  changed; what, is not known: the state before is not\n"},
+		"nothing but noise":  {0, []event.Event{modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)}, ""},
+		"a mark of the wire": {0, []event.Event{{Type: event.Disconnected, Target: deployments, Time: at}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := hash.ReplaceAllString(shown(t, options(test.width), test.events...), "")
+			want := strings.NewReplacer("<7 bytes, a>", "<7 bytes>", "<7 bytes, b>", "<7 bytes>").Replace(test.want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func terminating(t testing.TB) event.Object {
+	o, err := shallow.Parse([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"2","creationTimestamp":` +
+		`"` + at.Add(-2*time.Minute).UTC().Format(time.RFC3339) + `","deletionTimestamp":"2026-01-31T09:00:30Z","deletionGracePeriodSeconds":30,"finalizers":["example.com/hold"]},"data":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestWidths: no line is wider than the terminal, whatever it is, and nothing stands
+// in a pipe that is cut.
+func TestWidths(t *testing.T) {
+	text := strings.Repeat("wörter 語 ", 200)
+	e := modified(t, "ConfigMap",
+		fmt.Sprintf(`"data":{"one":"1","%s":"x"},"list":[{"name":"a","v":%q},{"name":"b"}]`, strings.Repeat("key", 30), text),
+		fmt.Sprintf(`"data":{"one":%q,"%s":"y"},"list":[{"name":"b"},{"name":"a","v":"short"}]`, text, strings.Repeat("key", 30)))
+	for width := MinWidth; width <= 300; width++ {
+		for line := range strings.Lines(shown(t, options(width), e)) {
+			if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > width {
+				t.Fatalf("%d columns on %d: %s", got, width, line)
+			}
+		}
+	}
+	o := options(0)
+	o.Full = true
+	if got := shown(t, o, e); strings.Contains(got, ellipsis) || !strings.Contains(got, strings.TrimSpace(text)) {
+		t.Errorf("cut: %s", got)
+	}
+}
+
+// TestColor: colour is put around the text and changes none of it.
+func TestColor(t *testing.T) {
+	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
+	for _, width := range []int{0, 40, 80} {
+		plain, colored := options(width), options(width)
+		colored.Color = true
+		if got, want := ansi.Strip(shown(t, colored, e)), shown(t, plain, e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestHidden: what is not shown is counted.
+func TestHidden(t *testing.T) {
+	var out strings.Builder
+	v := New(&out, options(0))
+	e := modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)
+	if err := v.Deliver(t.Context(), []event.Event{e, e}); err != nil || v.Hidden() != 2 || out.Len() > 0 {
+		t.Errorf("%d hidden, %v: %s", v.Hidden(), err, out.String())
+	}
+}
