@@ -1,12 +1,5 @@
-// Command dwatch prints what changes in a Kubernetes cluster.
-//
-//	argv -> options -> mapper.Resolve -> targets -> watcher.Run -> a Sink -> stdout
-//	        (parse)    (names)           (merge)    (events)       (stages)
-//
-//	a Sink:  tuned -> reporter (marks to stderr) -> state (--state) -> filter (--watch-only, --types, --marks) -> printer
-//	                    \_ queue (what takes a question to the server first)
-//
-// All of it is composed in cli/run.go.
+// Command dwatch prints what changes in a Kubernetes cluster. cli/run.go puts its
+// parts together; docs/architecture.md draws them.
 package main
 
 import (
@@ -19,7 +12,7 @@ import (
 )
 
 func main() {
-	// A reader that closes the pipe is a way to end, not to die: see cli/reader.go.
+	// When the reader closes the pipe, dwatch ends in good order: see cli/reader.go.
 	signal.Ignore(syscall.SIGPIPE)
 	// The first signal ends in good order, a second one by the system's default.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

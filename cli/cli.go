@@ -1,5 +1,5 @@
-// Package cli is the program: it reads the command line, composes what that asks
-// for, and turns how it ends into an exit code.
+// Package cli is the program: it reads the command line, puts together what that
+// asks for, and turns the result into an exit code.
 package cli
 
 import (

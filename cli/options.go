@@ -188,7 +188,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 	return r, err
 }
 
-// minHeartbeat keeps heartbeats from being all there is.
+// minHeartbeat keeps heartbeats from drowning the events.
 const minHeartbeat = time.Second
 
 // checkTogether finds values and flags that make no sense together.

@@ -19,7 +19,7 @@ func isReaderGone(err error) bool {
 	return errors.Is(err, errReaderGone) || errors.As(err, &failed) && isBrokenPipe(failed)
 }
 
-// stdout is an output whose errors can be told from those of everything else.
+// stdout is an output whose errors can be distinguished from all others.
 type stdout struct{ file *os.File }
 
 func (s stdout) Write(p []byte) (int, error) {

@@ -107,7 +107,6 @@ func (j *job) run(ctx context.Context) (err error) {
 	return j.rights.Detail(ctx, j.follow(ctx, p, planner))
 }
 
-// planned is what is to be planned.
 func (j *job) planned() plan.Request {
 	return plan.Request{
 		Arguments:     j.arguments,
@@ -180,7 +179,8 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	return w.Run(ctx, &tuned{next: reporter})
 }
 
-// asked is who is asked about rights: nobody if nobody reads the answer.
+// asked returns what the reporter asks about rights; nil with --quiet, when nobody
+// would read the answer.
 func (j *job) asked() *access.Rights {
 	if j.quiet {
 		return nil

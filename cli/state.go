@@ -56,8 +56,8 @@ func (s *state) past() event.Past {
 	return s.file.Past
 }
 
-// orphans are what an earlier run watched, and is not among the targets, where what
-// the arguments name may come and go.
+// orphans returns the targets that an earlier run watched and p does not have.
+// There are none unless what the arguments name may come and go.
 func (s *state) orphans(p *plan.Plan) []event.Target {
 	if s == nil || !p.Live {
 		return nil

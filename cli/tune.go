@@ -23,7 +23,7 @@ const (
 func tuneStart() { setGC(startGC) }
 
 // tuneRun is for targets that are about to be watched or listed. The work of one
-// watch is a chain of goroutines that hand on one event at a time: to spread it
+// watch is a chain of goroutines that pass on one event at a time: to spread it
 // over several processors is to spend the most part on waking them up.
 func tuneRun(targets int) {
 	if os.Getenv("GOMAXPROCS") == "" {

@@ -26,7 +26,7 @@ func (c *catalog) alternatives(name string, taken resource) []resource {
 	return found
 }
 
-// answers tells whether name, without a group, could mean r. Short names alone
+// answers reports whether name, without a group, could mean r. Short names alone
 // are taken letter by letter, as client-go takes them.
 func (r resource) answers(name string) bool {
 	return slices.Contains(r.ShortNames, name) || slices.Contains(r.longNames(), strings.ToLower(name))

@@ -20,9 +20,9 @@
 // the next call look again, for a caller who finds that a resource has gone.
 //
 // One call for a name, [Mapper.Resolve], answers all there is to know of it, from
-// one look. A group whose server does not answer hides only its own resources:
-// each [Answer] says which groups said nothing, and so does the error if the name
-// is not found among the others.
+// one look. A group whose server does not answer hides only its own resources: each
+// [Answer] says which groups did not answer, and so does the error if the name is
+// not found among the others.
 //
 // All methods may be called by several goroutines. Whatever waits ends with its
 // context. No method prints or logs what it returns as an error.

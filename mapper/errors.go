@@ -86,7 +86,7 @@ func (s *snapshot) explain(ctx context.Context, name string) error {
 	return unknown
 }
 
-// isVerb tells whether kubectl has a command of this name.
+// isVerb reports whether kubectl has a command of this name.
 func isVerb(name string) bool {
 	return slices.Contains([]string{
 		"annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cordon", "cp", "create", "debug",

@@ -19,8 +19,8 @@ import (
 // Mapper resolves names against one server.
 type Mapper struct {
 	server discovery.CachedDiscoveryInterfaceWithContext
-	// turn holds one token: who has it may talk to the server. A channel
-	// instead of a mutex, so that waiting for it can end with a context.
+	// turn holds one token: who has it may ask the server. A channel instead of a
+	// mutex, so that waiting for it can end with a context.
 	turn chan struct{}
 
 	mu     sync.Mutex // never held while the server is asked
@@ -79,7 +79,7 @@ func (m *Mapper) Watchable(ctx context.Context) ([]Resource, error) {
 	return known.watchable.list(), nil
 }
 
-// Reset makes the next call ask the server anew. It does not wait.
+// Reset makes the next call ask the server again. It does not wait.
 func (m *Mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,8 +26,8 @@ func newSnapshot(
 	groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error,
 ) *snapshot {
 	lists = order(groups, lists)
-	of := func(keep func(*metav1.APIResource) bool) *catalog {
-		return newCatalog(view{server, groups, filter(lists, keep)})
+	of := func(wanted func(*metav1.APIResource) bool) *catalog {
+		return newCatalog(view{server, groups, filter(lists, wanted)})
 	}
 	return &snapshot{
 		asked: asked,
@@ -39,7 +39,7 @@ func newSnapshot(
 	}
 }
 
-// isOf tells whether s, which may be nil, is what the server said at since or later.
+// isOf reports whether s, which may be nil, is what the server said at since or later.
 func (s *snapshot) isOf(since time.Time) bool { return s != nil && !s.asked.Before(since) }
 
 // order returns lists by the server's order of groups and, in each, of
@@ -67,16 +67,16 @@ func order(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1
 	return ordered
 }
 
-// filter returns lists with only what keep keeps, which it copies: what the
+// filter returns lists with only what is wanted, which it copies: what the
 // discovery cache holds must not change.
-func filter(lists []*metav1.APIResourceList, keep func(*metav1.APIResource) bool) []*metav1.APIResourceList {
+func filter(lists []*metav1.APIResourceList, wanted func(*metav1.APIResource) bool) []*metav1.APIResourceList {
 	return discovery.FilteredBy(discovery.ResourcePredicateFunc(func(_ string, r *metav1.APIResource) bool {
-		return keep(r)
+		return wanted(r)
 	}), lists)
 }
 
-// isResource tells resources from their subresources, and leaves out what could
-// not be shown on a terminal: an aggregated API server may name things at will.
+// isResource leaves out subresources, and what could not be shown on a terminal: an
+// aggregated API server may name things at will.
 func isResource(r *metav1.APIResource) bool {
 	return r.Name != "" && !strings.Contains(r.Name, "/") &&
 		isPrintable(r.Name, r.Kind) && isPrintable(r.ShortNames...) && isPrintable(r.Verbs...)

@@ -5,6 +5,6 @@
 // gone there when Deliver returns. An error of the writer is returned by the call
 // that met it and by all that follow.
 //
-// A new format is a file with an encoder of its own and a line in the table in
-// printer.go.
+// A new format is a file with an encoder of its own, and a line in encoders and in
+// Formats, which are in printer.go.
 package output

@@ -27,7 +27,7 @@ type Options struct {
 type encoder interface {
 	// event appends one event to dst and returns it.
 	event(dst []byte, e event.Event) ([]byte, error)
-	// mark appends what a mark says, or nothing if the format has no words for it.
+	// mark appends what a mark says, or nothing if the format has no form for it.
 	mark(dst []byte, e event.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []event.Object) error
@@ -75,8 +75,8 @@ func New(w io.Writer, o Options) (*Printer, error) {
 	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil
 }
 
-// Deliver implements event.Sink: it writes batch, and has handed all of it to the
-// writer when it returns. It does not end with its context.
+// Deliver implements event.Sink: it writes batch, and all of it is with the writer
+// when it returns. It does not end with its context.
 func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
 		if err := p.print(e); err != nil {

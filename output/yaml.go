@@ -32,7 +32,6 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return appendMember(dst, "old", e.Old)
 }
 
-// begin begins a document.
 func (y *yamlEncoder) begin(dst []byte) []byte {
 	if y.started {
 		dst = append(dst, "---\n"...)

@@ -6,9 +6,9 @@
 //
 // Each target has a [source.Source], which knows the server, and in the loop a
 // stage and a [ledger.Ledger], which know what was reported. The loop is one
-// goroutine: all that sources note comes to it through one queue, and it alone makes
-// events and calls the Sink. So what is true needs no lock, and the order in which
-// it was noted is the order in which it is reported.
+// goroutine: all that sources note comes to it through one queue, and it alone
+// makes events and calls the Sink. So ledgers and stages need no lock, and the
+// order in which it was noted is the order in which it is reported.
 //
 // # Contract
 //
@@ -16,9 +16,10 @@
 // different objects of one target keep the order in which the server sent them;
 // between targets there is no order.
 //
-// Once: no (resource, UID, resourceVersion) is reported twice in a run. States that
-// followed each other while the connection was down may be merged into the last
-// one; a last state and a deletion are never lost.
+// Once: no (type, resource, UID, resourceVersion) is reported twice in a run, as
+// long as the server goes on serving the resource. States that followed each other
+// while the connection was down may be merged into the last one; a last state and a
+// deletion are never lost.
 //
 // Resuming: where [Options.Past] says what earlier runs reported, only what is
 // different from that is reported, as after a gap.
@@ -33,12 +34,12 @@
 //
 // Ending: when the context ends, what has been received is delivered before Run
 // returns. When the Sink returns an error, nothing further is delivered and Run
-// returns that error. Nothing waits without end for the informer: see
-// watcher/source/transit.go.
+// returns that error. Nothing waits without end for the informer: see drainPatience
+// in watcher/source/session.go.
 //
 // Trust: no connection is trusted for longer than two minutes or so. A watch is
 // renewed where it stopped, see [Options.WatchLife]; so a right that was taken
-// away, or a connection that died without a sign, does not go unnoticed.
+// away, or a connection that died without a sign, is noticed.
 //
 // Starting: a target has started when the server first served it. When the
 // answer to all of them is no, or there is none, Run ends with the error;

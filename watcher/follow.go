@@ -31,15 +31,15 @@ const lookEvery = 5 * time.Minute
 // served, and named by discovery, some time after it is written.
 var lookAfter = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
 
-// busy is the step to go on with when changes keep coming: a look every second.
-const busy = 2
+// busyStep is the step to go on with when changes keep coming: a look every second.
+const busyStep = 2
 
 // follower decides when a targetSet looks.
 type follower struct {
-	// changed and up hold one each: an object has changed, a watch works (again).
+	// changed and up hold one signal each: an object has changed, a watch works (again).
 	changed, up chan struct{}
-	// blind counts the watches of definitions that see nothing: until that ends, poll
-	// is how often to look.
+	// blind counts the watches of definitions that are down: while one is, poll is how
+	// often to look.
 	blind atomic.Int32
 	poll  time.Duration
 	// step is the next wait of lookAfter; after the last, nothing has changed for long.
@@ -49,7 +49,7 @@ type follower struct {
 
 func newFollower(poll time.Duration) *follower {
 	f := &follower{changed: make(chan struct{}, 1), up: make(chan struct{}, 1), poll: poll, step: len(lookAfter)}
-	f.rest()
+	f.planNext()
 	return f
 }
 
@@ -67,32 +67,32 @@ func (s *targetSet) followServer() {
 		case <-s.ctx.Done():
 			return
 		case <-f.changed:
-			f.hurry(0)
+			f.lookSoon(0)
 		case <-f.up:
-			f.hurry(len(lookAfter) - 2)
+			f.lookSoon(len(lookAfter) - 2)
 		case <-timer.C:
 			if !s.look() {
 				source.Signal(f.changed)
 			}
-			f.rest()
+			f.planNext()
 		}
 		timer.Reset(time.Until(f.due))
 	}
 }
 
-// hurry makes a look come soon, and others after it from this step on. While
-// looks follow a change already, there are only more of them.
-func (f *follower) hurry(step int) {
+// lookSoon plans a look for soon, and others after it from this step on. While
+// looks already follow a change, it only adds to them.
+func (f *follower) lookSoon(step int) {
 	if f.step > 0 && f.step < len(lookAfter) {
-		f.step = min(f.step, busy)
+		f.step = min(f.step, busyStep)
 		return
 	}
 	f.step = step + 1
 	f.due = time.Now().Add(lookAfter[0])
 }
 
-// rest plans the look after this one.
-func (f *follower) rest() {
+// planNext plans the look after this one.
+func (f *follower) planNext() {
 	wait := lookEvery
 	if f.blind.Load() > 0 {
 		wait = f.poll
@@ -119,7 +119,7 @@ func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 	options.Client, options.Gate = s.metadata, source.NewGate()
 	options.LabelSelector, options.FieldSelector, options.Keep = "", "", source.KeepIdentity
 	watch := source.New(t, options, &definitionWatch{follower: f, gate: options.Gate})
-	watch.SetAnswered() // so that it tries on for ever
+	watch.SetAnswered() // so that it retries for ever
 	backoff := source.NewBackoff()
 	for {
 		err := watch.Run(s.ctx)

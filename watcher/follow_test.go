@@ -130,17 +130,17 @@ func TestFollower(t *testing.T) {
 		}
 	}
 	within(lookEvery, lookEvery)
-	f.hurry(0)
+	f.lookSoon(0)
 	within(0, 100*time.Millisecond)
-	f.rest() // after the look
+	f.planNext() // after the look
 	within(400*time.Millisecond, 400*time.Millisecond)
 	for range 5 {
-		f.hurry(0)
-		f.rest()
+		f.lookSoon(0)
+		f.planNext()
 		within(time.Second, time.Second)
 	}
 	for _, wait := range []time.Duration{2 * time.Second, 4 * time.Second, lookEvery} {
-		f.rest()
+		f.planNext()
 		within(wait, wait)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"dwatch/watcher/source"
 )
 
-// life is the life of one target: session after session of its source until the
-// context ends or the resource is gone. It runs in a goroutine of its own.
+// life runs one target: session after session of its source, in a goroutine of its
+// own, until the context ends or the resource is gone.
 type life struct {
 	*run
-	// target is what the notes are of. Only the loop looks inside.
+	// target is what the notes are about. Only the loop looks inside.
 	target *target
 	// now is the target as the server has it.
 	now    event.Target
@@ -35,7 +35,6 @@ func (r *run) newLife(t *target) *life {
 // Observe implements source.Observer.
 func (l *life) Observe(o source.Observation) { l.note(note{of: l.target, Observation: o}) }
 
-// wrap says what was being done when err came.
 func (l *life) wrap(err error) error { return &event.TargetError{Target: l.now, Err: err} }
 
 // live runs sessions until ctx ends, or until the server no longer has the
@@ -60,7 +59,7 @@ func (l *life) live(ctx context.Context, session func(context.Context) error) er
 			other = l.switchVersion(found)
 		}
 		switch {
-		case other: // it is another that is asked for now
+		case other: // the next session asks for another version
 		case !l.source.HasAnswer() && isUsage(err):
 			return l.wrap(err)
 		case !l.source.HasAnswer():
@@ -115,7 +114,7 @@ func (l *life) refuse(err error) {
 	l.note(note{of: l.target, what: refused, Observation: source.Observation{Err: l.wrap(err)}})
 }
 
-// stop ends the life without a word, and waits for that.
+// stop ends the life, notes nothing, and waits for its end.
 func (l *life) stop() {
 	l.cancel()
 	<-l.ended

@@ -12,11 +12,11 @@ import (
 	"dwatch/watcher/source"
 )
 
-// List returns the objects that are there: it starts each target's informer,
-// waits until it has synced, and asks the generic lister. The objects come in
-// the order of the targets, then by namespace and name. A named object that is
-// not there is a NotFound error. List returns either all or an error. Of the
-// options, those on what is kept and on what comes later are not looked at.
+// List returns the objects that are there: it starts each target's informer, waits
+// until it has synced, and asks the generic lister. The objects come in the order
+// of the targets, then by namespace and name. A named object that is not there is a
+// NotFound error. List returns either all or an error. KeepContent, Follow, Poll,
+// Heartbeat and Past have no effect.
 func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -29,7 +29,7 @@ func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	for i, t := range r.options.Targets {
 		running.Go(func() {
 			found[i], errs[i] = r.list(ctx, t)
-			// What one target may not see, or has not, is worth saying of all.
+			// What is forbidden or missing is collected from all targets.
 			if err := errs[i]; err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 				cancel()
 			}

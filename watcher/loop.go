@@ -9,8 +9,7 @@ import (
 )
 
 // loop is what one Run reports: all that its targets note comes here, and nothing
-// else calls the sink. It owns the targets' ledgers, so that no lock is needed for
-// what is true.
+// else calls the sink. It owns the targets' ledgers, so that they need no lock.
 type loop struct {
 	sink     event.Sink
 	queue    *queue
@@ -65,7 +64,7 @@ func (l *loop) take(n *note) {
 		t.stage, _ = t.stage.next(rejects, lossOf(n.Err))
 		l.batch = l.starting.refuse(l.batch, t, n.Err)
 	case switched:
-		t.become(n.found)
+		t.switchTo(n.found)
 	case joined:
 		for _, narrower := range n.narrower {
 			l.health.forget(narrower.Key())

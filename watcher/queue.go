@@ -11,7 +11,7 @@ import (
 // what has become of it.
 type note struct {
 	of   *target
-	what what
+	what subject
 	source.Observation
 	// found is the target as the server has it now, of switched.
 	found event.Target
@@ -19,20 +19,20 @@ type note struct {
 	narrower []*target
 }
 
-// what says what a note is about.
-type what uint8
+// subject says what a note is about.
+type subject uint8
 
 const (
-	observed what = iota // by the source
-	refused              // the server's first answer is no, as Err says
-	switched             // to another version of the resource, or another scope
-	joined               // after the start
-	left                 // at the start, without having been served
-	gone                 // the server no longer has the resource
+	observed subject = iota // by the source
+	refused                 // the server's first answer is no, as Err says
+	switched                // to another version of the resource, or another scope
+	joined                  // after the start
+	left                    // at the start, without having been served
+	gone                    // the server no longer has the resource
 )
 
-// queue is what waits for the loop. To put something into it never blocks: what
-// comes with an object has passed the gate, and the rest is little.
+// queue is what waits for the loop. put never blocks: what comes with an object has
+// passed the gate, and the rest is little.
 type queue struct {
 	// ready holds one when there is something to take.
 	ready chan struct{}

@@ -14,9 +14,9 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// starting weighs what is refused before it has been served: one target must not
-// stop the others, but when all are refused there is nothing to watch. A refusal is
-// reported when another target is served, which is when it is not an error. It
+// starting decides what a refusal means that comes before the target was served:
+// one target must not stop the others, but when all are refused Run ends. A refusal
+// is reported once another target is served: until then it may be an error. It
 // belongs to the loop.
 type starting struct {
 	fail context.CancelCauseFunc
@@ -26,37 +26,35 @@ type starting struct {
 	refused []refusal // not reported yet
 }
 
-// refusal says why a target is refused.
 type refusal struct {
 	target *target
 	err    error
 }
 
-// refuse notes the refusal of a target.
 func (s *starting) refuse(dst []event.Event, t *target, err error) []event.Event {
 	s.refused = append(s.refused, refusal{t, err})
-	return s.weigh(dst)
+	return s.decide(dst)
 }
 
-// serve notes that a target is served.
 func (s *starting) serve(dst []event.Event, t *target) []event.Event {
 	s.served = true
 	s.forget(t)
-	return s.weigh(dst)
+	return s.decide(dst)
 }
 
-// leave notes that the server does not have the target, so that it is neither.
+// leave notes that the server does not have the target, so that it counts as neither.
 func (s *starting) leave(dst []event.Event, t *target) []event.Event {
 	s.targets--
 	s.forget(t)
-	return s.weigh(dst)
+	return s.decide(dst)
 }
 
 func (s *starting) forget(t *target) {
 	s.refused = slices.DeleteFunc(s.refused, func(r refusal) bool { return r.target == t })
 }
 
-func (s *starting) weigh(dst []event.Event) []event.Event {
+// decide reports the refusals, or ends Run with them, or waits for more.
+func (s *starting) decide(dst []event.Event) []event.Event {
 	switch {
 	case len(s.refused) == 0:
 	case s.served:

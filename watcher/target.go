@@ -60,7 +60,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	case source.Listed, source.Handed:
 		dst = t.see(dst, o)
 	}
-	return t.sign(dst, from)
+	return t.setTarget(dst, from)
 }
 
 // see observes an object.
@@ -102,7 +102,7 @@ func (t *target) vanish(dst []event.Event) []event.Event {
 	from := len(dst)
 	t.ledger.Begin()
 	dst = t.happens(t.ledger.Sweep(dst, nil), vanishes, event.Event{})
-	return t.sign(dst, from)
+	return t.setTarget(dst, from)
 }
 
 // join reports that the server has a target that it did not have at the start. Of
@@ -113,7 +113,7 @@ func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
 	for _, n := range narrower {
 		t.ledger.TakeOver(n.ledger)
 	}
-	return t.sign(append(dst, mark(event.Event{Type: event.Arrived})), from)
+	return t.setTarget(append(dst, mark(event.Event{Type: event.Arrived})), from)
 }
 
 // reportRefusal reports that the target was refused at the start, if that has not
@@ -123,17 +123,17 @@ func (t *target) reportRefusal(dst []event.Event, err error) []event.Event {
 		return dst
 	}
 	t.stage.phase = waiting
-	return t.sign(append(dst, mark(event.Event{Type: t.stage.loss, Err: err})), len(dst))
+	return t.setTarget(append(dst, mark(event.Event{Type: t.stage.loss, Err: err})), len(dst))
 }
 
-// become goes on with another version of the resource, or another scope.
-func (t *target) become(now event.Target) {
+// switchTo goes on with another version of the resource, or another scope.
+func (t *target) switchTo(now event.Target) {
 	t.Target = now
 	t.ledger.SetKind(now.Mapping.GroupVersionKind)
 }
 
-// sign says of the events from the one at from on that they are the target's.
-func (t *target) sign(events []event.Event, from int) []event.Event {
+// setTarget sets the Target of the events from index from on.
+func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	for i := range events[from:] {
 		events[from+i].Target = t.Target
 	}

@@ -119,16 +119,16 @@ func (s *targetSet) startFollowing() {
 	s.follow.Do(func() { s.running.Go(s.followServer) })
 }
 
-// look compares what is watched with what the server has. Targets that it does
-// not have are not ended: it may be that it does not know yet. They are made to
-// ask it themselves. It reports false if there has to be another look.
+// look compares what is watched with what the server has. Targets that it does not
+// have are not ended: it may be that it does not know yet. Their watches are
+// renewed, which shows. It reports false if there has to be another look.
 func (s *targetSet) look() bool {
 	s.mu.Lock()
 	left := s.left
 	s.mu.Unlock()
 	found, err := s.options.Resolver.Resolve(s.ctx)
 	if err != nil {
-		return true // the time for another look comes
+		return true // the follower looks again
 	}
 	fresh, ok := s.compare(found, left)
 	for _, t := range fresh {

@@ -34,8 +34,9 @@ type Options struct {
 	FieldSelector string
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
-	// KeepContent keeps the content of every object, compressed, for Event.Old. Without it
-	// an object costs less than a kilobyte once it has been delivered, whatever its size.
+	// KeepContent keeps the content of every object, compressed, for Event.Old.
+	// Without it an object costs less than a kilobyte once it has been delivered,
+	// whatever its size.
 	KeepContent bool
 	// RequestTimeout bounds each list request, and the wait for the answer to a
 	// watch request; 0 means one minute. It never cuts a watch.
@@ -66,7 +67,7 @@ type Watcher struct {
 	client, metadata dynamic.Interface
 }
 
-// New returns a Watcher; it does not talk to the server.
+// New returns a Watcher; it makes no request.
 func New(options Options) (*Watcher, error) {
 	client, err := shallow.NewClient(options.Config, options.HTTP, options.ManagedFields)
 	if err != nil {

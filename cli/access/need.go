@@ -49,8 +49,8 @@ func (s Selection) need(t event.Target) need {
 	return n
 }
 
-// refusal says in the server's words, which it has no message for, that user
-// lacks verbs. An empty user is whoever reads it.
+// refusal says that user lacks verbs, as the server would say it. An empty user is
+// whoever reads it.
 func (n need) refusal(user string, verbs ...string) string {
 	who := "you"
 	if user != "" {

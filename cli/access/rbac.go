@@ -17,9 +17,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Print prints the smallest roles that allow to watch targets, bound to the user
-// of that name, or without one to whom the server takes this user for. format is
-// yaml or json.
+// Print prints the smallest roles that allow to watch targets, bound to user, or if
+// that is empty to the user that the server knows this one as. format is yaml or
+// json.
 func (r *Rights) Print(ctx context.Context, w io.Writer, targets []event.Target, user, format string) error {
 	if user == "" {
 		var err error
@@ -43,7 +43,7 @@ func (r *Rights) askUser(ctx context.Context) (string, error) {
 	case errors.As(err, &failed):
 		return "", fail.Server(r.cluster.Host, err)
 	case err != nil:
-		// Who the user is depends on nothing that was typed, nor does the exit code.
+		// It is not wrong usage: who the user is depends on nothing that was typed.
 		return "", fmt.Errorf("the server does not say who you are (%v): say who is to get the rights with --as USER, or --as %sNAMESPACE:NAME", err, serviceAccountPrefix)
 	}
 	return name, nil

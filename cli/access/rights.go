@@ -50,9 +50,9 @@ type Rights struct {
 	guesses    int
 }
 
-// New does not talk to the server.
+// New makes no request.
 func New(c *cluster.Cluster, o Options) (*Rights, error) {
-	// That the server knows less of these questions is nothing to people.
+	// People need no warnings about these questions.
 	config := rest.CopyConfig(c.Config)
 	config.WarningHandler = rest.NoWarnings{}
 	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
@@ -78,8 +78,8 @@ func New(c *cluster.Cluster, o Options) (*Rights, error) {
 	}, nil
 }
 
-// LacksList reports whether the server says that the user may not list target,
-// and says so in its words. It blocks for at most two seconds.
+// LacksList reports whether the server says that the user may not list target, with
+// a sentence like the server's. It blocks for at most two seconds.
 func (r *Rights) LacksList(ctx context.Context, target event.Target) (refusal string, lacks bool) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (r *Rights) LacksList(ctx context.Context, target event.Target) (refusal st
 	if !r.lacksList(ctx, n) {
 		return "", false
 	}
-	user, _ := r.user(ctx) // the sentence does without
+	user, _ := r.user(ctx) // without a name it says "you"
 	return n.refusal(user, "list"), true
 }
 

@@ -123,8 +123,8 @@ func (c *Cluster) Ask(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, timeout)
 }
 
-// WithoutImpersonation is c without --as, and who that names; empty without it:
-// who prepares the rights of a user need not have the right to be that user.
+// WithoutImpersonation returns c without --as, and the user that --as names; empty
+// without it. To print roles for a user takes no right to impersonate that user.
 func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 	oneself := *c
 	oneself.Config = rest.CopyConfig(c.Config)
@@ -135,9 +135,8 @@ func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 	return &oneself, c.Config.Impersonate.UserName, nil
 }
 
-// Identity returns what tells the cluster from all others, as the field does:
-// the UID of the namespace kube-system. It is empty where the user may not see
-// that.
+// Identity returns what identifies the cluster, as other tools do it, too: the UID
+// of the namespace kube-system. It is empty where the user may not see that.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	d, err := c.Discovery()
 	if err != nil {

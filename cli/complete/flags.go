@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// completer completes one command line. Its methods that are completion
-// functions ask nobody, but for those of server.go.
+// completer completes one command line. Of its methods only those in server.go ask
+// the server.
 type completer struct{ Options }
 
 // flags returns how the value of a flag is completed, for all flags of which
@@ -62,7 +62,7 @@ func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCom
 }
 
 // kubeconfig completes a name that the kubeconfig has. It reads the files, and
-// does not talk to a server.
+// makes no request.
 func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		config, err := c.Connection.Loader().RawConfig()

@@ -131,7 +131,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// IsAsked tells whether args are a shell's, and not a person's.
+// IsAsked reports whether args are a shell's question for completions.
 func IsAsked(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

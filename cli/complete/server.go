@@ -115,10 +115,10 @@ func (c *completer) connect() (server, error) {
 	return server{c.Options, cluster, mapper.New(d), objects, new(atomic.Bool)}, nil
 }
 
-// within returns what find finds, or nothing when timeout has passed. It does
-// not wait for a find that goes on after the end of its context, against the
-// rule of the house: a program that gets credentials does not know of contexts,
-// and dwatch ends with this answer.
+// within returns what find finds, or nothing when timeout has passed. It does not
+// wait for a find that goes on after the end of its context, unlike all other code
+// here: a program that gets credentials does not know of contexts, and dwatch ends
+// with this answer.
 func within(ctx context.Context, timeout time.Duration, find func(context.Context) []cobra.Completion) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

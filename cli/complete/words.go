@@ -50,10 +50,10 @@ func lastItem(list string) (head, item string) {
 	return list[:i], list[i:]
 }
 
-// isPlain tells whether a shell takes word as it stands. Anything else is not
-// offered: a space or a control character would break the protocol, and a name
-// such as $(reboot), which RBAC objects may have, must not get into a command
-// line by a press of TAB.
+// isPlain reports whether a shell takes word as it stands. Anything else is not
+// offered: a space or a control character would break the protocol, and a name such
+// as $(reboot), which RBAC objects may have, must not get into a command line by a
+// press of TAB.
 func isPlain(word string) bool {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:/@+=", r)

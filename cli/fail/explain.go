@@ -25,13 +25,13 @@ const longest = 700
 // Explain says err in one line, or in one line for each of several errors. One
 // cause may meet many targets: each line comes once.
 func Explain(err error) []string {
-	var kept []string
+	var once []string
 	for _, line := range explain(err) {
-		if !slices.Contains(kept, line) {
-			kept = append(kept, line)
+		if !slices.Contains(once, line) {
+			once = append(once, line)
 		}
 	}
-	return kept
+	return once
 }
 
 func explain(err error) []string {
@@ -115,7 +115,7 @@ func explainOne(err error) string {
 // answer of the server.
 func explainConnection(host string, failed *url.Error) string {
 	if reason, ok := strings.CutPrefix(failed.Err.Error(), "getting credentials: "); ok {
-		// client-go tells three paragraphs about plugins that are not there.
+		// client-go adds three paragraphs about plugins that are not there.
 		reason, _, _ = strings.Cut(reason, "\n")
 		return fmt.Sprintf("no credentials for the server %s: %s; check the plugin of the user in the kubeconfig", host, reason)
 	}

@@ -7,8 +7,8 @@ import (
 	"dwatch/mapper"
 )
 
-// UsageError says what is wrong with the command line, as far as it takes a server
-// to tell.
+// UsageError says what is wrong with the command line, where that shows only at a
+// server.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }

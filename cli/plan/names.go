@@ -29,8 +29,8 @@ var subdomains = map[string][]string{
 	"storage.k8s.io":       {"storageclasses", "volumeattachments"},
 }
 
-// haveSubdomains tells whether the objects of r have DNS subdomains for names, for
-// sure.
+// haveSubdomains reports whether the objects of r have DNS subdomains for names,
+// for sure.
 func haveSubdomains(r schema.GroupResource) bool {
 	return slices.Contains(subdomains[r.Group], r.Resource)
 }

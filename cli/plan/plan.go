@@ -85,7 +85,7 @@ func (d *draft) finish(r Request) {
 	d.Selection = selection(d.asked, r.Exclude)
 	// What is namespaced may also come later.
 	if d.Live || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
-		in(&d.Selection, r)
+		addNamespaces(&d.Selection, r)
 	}
 	if err := addSelectors(&d.Selection, r); err != nil {
 		d.mistake(err)

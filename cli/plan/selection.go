@@ -32,8 +32,8 @@ func selection(asked []event.Selected, exclude []string) event.Selection {
 	return event.Selection{Resources: slices.Compact(resources), Exclude: sorted(excluded)}
 }
 
-// in adds the namespaces of r.
-func in(s *event.Selection, r Request) {
+// addNamespaces adds the namespaces of r.
+func addNamespaces(s *event.Selection, r Request) {
 	if s.AllNamespaces = r.AllNamespaces; !s.AllNamespaces {
 		s.Namespaces = sorted(r.where())
 	}

@@ -15,7 +15,7 @@ import (
 // maxListed is how many targets are reported one by one.
 const maxListed = 10
 
-// Options says where reports go, and who helps with them.
+// Options says where reports go, and what helps with them.
 type Options struct {
 	// Out gets the reports, one line each.
 	Out io.Writer
@@ -28,7 +28,7 @@ type Options struct {
 }
 
 // Reporter is a Sink that reports what the marks in a batch mean for people, and
-// hands the batch on. What takes a question to the server is reported beside the
+// passes the batch on. What takes a question to the server is reported beside the
 // events, which don't wait for the answer.
 type Reporter struct {
 	Options

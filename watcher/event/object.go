@@ -16,7 +16,7 @@ type Identity struct {
 	APIVersion, Kind string
 	// Namespace is empty for a cluster-scoped object.
 	Namespace, Name string
-	// UID tells an object from a later one of the same name.
+	// UID differs between an object and a later one of the same name.
 	UID             types.UID
 	ResourceVersion string
 }
@@ -34,9 +34,9 @@ type Object struct {
 	kept    Kept
 }
 
-// Kept is where the content of an object is kept, in some other form.
+// Kept holds the content of an object in another form, such as compressed.
 type Kept interface {
-	// Content returns it, as one line of JSON, made anew.
+	// Content returns it, as one line of JSON, made at each call.
 	Content() string
 }
 
@@ -79,8 +79,8 @@ func (o Object) Raw() string {
 	return string(identity)
 }
 
-// Open returns the full content, decoded anew, as the stock dynamic client would
-// have: whole numbers are int64, others float64. The caller may change it.
+// Open returns the full content, decoded at each call, as the stock dynamic client
+// would have: whole numbers are int64, others float64. The caller may change it.
 func (o Object) Open() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON([]byte(o.Raw())); err != nil {

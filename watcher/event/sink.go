@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Sink takes the events of a run: a printer, a filter before it, what keeps a file
-// of what was reported. A stage is a Sink around another one.
+// Sink takes the events of a run: a printer, a filter before it, the file of
+// --state. A stage is a Sink around another one.
 type Sink interface {
 	// Deliver delivers all of batch, in its order; nil means that it is delivered,
 	// and an error ends the run. The end of a batch is the time to flush: nothing
@@ -39,7 +39,7 @@ type Reported struct {
 	Unsure bool
 }
 
-// Past knows what earlier runs reported of a target. It hands each object that was
-// reported and not deleted since to take. complete means that they reported all
+// Past knows what earlier runs reported of a target. It calls take for each object
+// that was reported and not deleted since. complete means that they reported all
 // that existed at their start: what is new is then new since.
 type Past func(t Target, take func(Reported)) (complete bool, err error)

@@ -20,8 +20,8 @@ type Target struct {
 	Name string
 }
 
-// Key tells a target from others. A resource stays what it is when its version
-// changes.
+// Key identifies a target. It has no version: all versions of a resource show the
+// same objects.
 type Key struct {
 	Resource        schema.GroupResource
 	Namespace, Name string
@@ -67,8 +67,8 @@ func (e *TargetError) Unwrap() error { return e.Err }
 // Found is what there is to watch, as far as the server could say.
 type Found struct {
 	Targets []Target
-	// Unsure are the group versions that could not be asked: what is watched of
-	// them is watched on.
+	// Unsure are the group versions that could not be asked: what is watched of them
+	// stays watched.
 	Unsure []schema.GroupVersion
 }
 

@@ -35,15 +35,14 @@ func ParseTypes(words []string) ([]event.Type, error) {
 	return types, nil
 }
 
-// filter is the stage.
 type filter struct {
 	Options
-	next event.Sink
-	kept []event.Event // of the present batch; the memory is used again
+	next    event.Sink
+	passing []event.Event // of the present batch; the memory is used again
 }
 
-// New returns a Sink that hands on to next what passes. A batch of which nothing
-// passes is not handed on.
+// New returns a Sink that delivers to next what passes. A batch of which nothing
+// passes is not delivered.
 func New(next event.Sink, o Options) event.Sink { return &filter{Options: o, next: next} }
 
 // Deliver implements event.Sink.
@@ -51,17 +50,17 @@ func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
 	if !slices.ContainsFunc(batch, func(e event.Event) bool { return !f.passes(e) }) {
 		return f.next.Deliver(ctx, batch)
 	}
-	f.kept = f.kept[:0]
+	f.passing = f.passing[:0]
 	for _, e := range batch {
 		if f.passes(e) {
-			f.kept = append(f.kept, e)
+			f.passing = append(f.passing, e)
 		}
 	}
-	if len(f.kept) == 0 {
+	if len(f.passing) == 0 {
 		return nil
 	}
-	defer func() { clear(f.kept) }() // or it would keep the objects
-	return f.next.Deliver(ctx, f.kept)
+	defer func() { clear(f.passing) }() // so that the objects do not stay in memory
+	return f.next.Deliver(ctx, f.passing)
 }
 
 func (f *filter) passes(e event.Event) bool {

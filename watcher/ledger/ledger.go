@@ -1,6 +1,7 @@
-// Package ledger is the one rule for truth: what has been reported of each object
-// of one target. Whatever is seen of an object (in the stream, in a list, in a
-// relist after a gap) goes through [Ledger.Observe], and that makes every event.
+// Package ledger has what was reported of each object of one target, and decides by
+// that what is new. Whatever is seen of an object (in the stream, in a list, in a
+// relist after a gap) goes through [Ledger.Observe], and what a sync did not show
+// through [Ledger.Sweep]: these two make every event of an object.
 package ledger
 
 import (
@@ -44,7 +45,7 @@ func (l *Ledger) SetKind(kind schema.GroupVersionKind) { l.kind = kind }
 // Len returns how many objects were reported and not deleted since.
 func (l *Ledger) Len() int { return len(l.reported) }
 
-// Observation is one sight of one object.
+// Observation is one state of one object, as it was seen.
 type Observation struct {
 	// Object is what was seen; of a deletion the last that is known.
 	Object event.Object
@@ -94,7 +95,7 @@ func (l *Ledger) Observe(dst []event.Event, o Observation) []event.Event {
 	return append(dst, event.Event{Type: event.Added, Object: o.Object, Initial: o.Initial})
 }
 
-// isOld: there is nothing new in o to who knows known.
+// isOld reports whether o has nothing new, where known has been reported.
 func isOld(o Observation, known entry) bool {
 	if o.Listed {
 		return o.Object.ResourceVersion == known.resourceVersion

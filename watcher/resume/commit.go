@@ -77,8 +77,8 @@ func (p pages) apply(c change, become func(entry) entry) error {
 	return b.Put(c.key, e.encode())
 }
 
-// objectsOf is the bucket of the target's objects. None is made without what is
-// to be known about the target, though that may still have to be reported.
+// objectsOf is the bucket of the target's objects. A new one comes with the
+// description of its target, which may be due only later.
 func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	if b := p.objects[s]; b != nil {
 		return b, nil

@@ -27,6 +27,6 @@
 // Ending: Close records all that was delivered, and so waits for the disk. A process
 // that can't wait is killed, as a second signal does: the contract covers it.
 //
-// Durability: what is recorded is synced to the disk, and the file stays sound
-// when the machine loses power. Whether the output does is its own affair.
+// Durability: what is recorded is synced to the disk, and the file stays sound when
+// the machine loses power. It says nothing about the output.
 package resume

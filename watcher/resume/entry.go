@@ -44,8 +44,8 @@ func (e entry) without(uid string) []state {
 	return slices.DeleteFunc(slices.Clone(e.states), func(s state) bool { return s.uid() == uid })
 }
 
-// handOut hands out what the entry says about name, the older first.
-func (e entry) handOut(namespace, name string, take func(event.Reported)) {
+// each calls take with what the entry says about name, the older first.
+func (e entry) each(namespace, name string, take func(event.Reported)) {
 	for _, s := range slices.Backward(e.states) {
 		uid, resourceVersion, _ := strings.Cut(string(s), " ")
 		take(event.Reported{

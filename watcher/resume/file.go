@@ -17,7 +17,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// lockTimeout is how long another process may take to let go of the file.
+// lockTimeout is how long another process may take to unlock the file.
 const lockTimeout = 500 * time.Millisecond
 
 // damaged says why the file can't be trusted.
@@ -201,5 +201,5 @@ func (f *File) claim(h Header) error {
 // Fresh reports whether nothing had been reported when the file was opened.
 func (f *File) Fresh() bool { return f.fresh }
 
-// Close unlocks the file. A Recorder is to be closed before.
+// Close unlocks the file. Its Stage is to be closed before.
 func (f *File) Close() error { return f.db.Close() }

@@ -15,8 +15,8 @@ import (
 type Header struct {
 	// Server is the address of the API server.
 	Server string `json:"server"`
-	// Cluster tells the cluster from others, wherever its server is; empty if
-	// that is not known.
+	// Cluster identifies the cluster, wherever its server is; empty if that is not
+	// known.
 	Cluster string `json:"cluster,omitempty"`
 	// Selection is what is watched.
 	Selection event.Selection `json:"selection"`
@@ -73,8 +73,8 @@ func (h Header) write(tx *bolt.Tx) error {
 	return errors.Join(b.Put(formatKey, []byte(strconv.Itoa(format))), b.Put(headerKey, text))
 }
 
-// check tells whether a file that was made for h can be used for now. The
-// address of a cluster may change, where it is known to be the same one.
+// check returns why a file that was made for h can't be used for now. The address
+// of a cluster may change, where it is known to be the same one.
 func (h Header) check(now Header) error {
 	known := h.Cluster != "" && now.Cluster != ""
 	switch {

@@ -60,7 +60,7 @@ var (
 	objectsBucket = []byte("objects")
 )
 
-// readSaved returns the targets in the file. It has a look at each object.
+// readSaved returns the targets in the file. It reads each object.
 func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
 	found := map[event.Key]*saved{}
 	targets := tx.Bucket(targetsBucket)
@@ -79,7 +79,7 @@ func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
 	return found, err
 }
 
-// read hands out what was reported of the target.
+// read calls take with what was reported of each object of the target.
 func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	objects := tx.Bucket(targetsBucket).Bucket(s.key).Bucket(objectsBucket)
 	if objects == nil {
@@ -91,12 +91,12 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 		if !isKey || !isEntry {
 			return damaged(fmt.Sprintf("at %q", key))
 		}
-		e.handOut(namespace, name, take)
+		e.each(namespace, name, take)
 		return nil
 	})
 }
 
-// Past is a event.Past: what the file has about a target.
+// Past is an event.Past: what the file has about a target.
 func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
 	s := f.saved[t.Key()]
 	if s == nil {

@@ -24,10 +24,10 @@ const (
 //  2. the next Sink
 //  3. the file: all that was reported, together with the next first step, or soon
 //
-// Without the first step, the deletion of an object would be lost that was reported
-// just before the process was killed, and is no more when the next one starts:
-// nothing would know of it. Where there is no ADDED in the batch, it is left out.
-// What has come while the disk was busy is one batch, and one commit.
+// Without the first step a deletion could be lost: that of an object that was
+// reported just before the process was killed, and deleted before the next one
+// started. Where there is no ADDED in the batch, it is left out. What has come
+// while the disk was busy is one batch, and one commit.
 type Stage struct {
 	file *File
 	next event.Sink

@@ -20,7 +20,7 @@ func Content(u *unstructured.Unstructured) string {
 }
 
 // Take returns the content and removes it from u, which must not be shared yet.
-// What remains is what tells one state of an object from another.
+// What remains identifies the object and its state.
 func Take(u *unstructured.Unstructured) string {
 	content := Content(u)
 	delete(u.Object, contentKey)

@@ -10,8 +10,8 @@
 //   - the whole object as a string: the server's bytes, without managedFields
 //     unless they were asked for, under a key that no JSON object of the API has.
 //
-// Factory, informer, store and generic lister stay client-go's own and take it
-// for what it claims to be. Nobody else must: its fields are not the object's.
+// Factory, informer, store and generic lister stay client-go's own and take it for
+// a whole object. No other code may: its fields are not all of the object's.
 // [Content] and [Open] lead to the whole, and a shallow object is never encoded.
 //
 // # Contract

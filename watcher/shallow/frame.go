@@ -85,7 +85,7 @@ func (f *frames) next() ([]byte, error) {
 	return apart(value, plain && !valid(alias(object))), err
 }
 
-// apart keeps split from taking an event that is not what it seems.
+// apart puts a space before an event that is odd, so that split leaves it alone.
 func apart(event []byte, odd bool) []byte {
 	if odd {
 		return append([]byte(" "), event...)

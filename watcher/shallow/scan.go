@@ -16,8 +16,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// alias is data as a string, without a copy. The string, and all that is cut
-// from it, must not outlive the call that data was handed to.
+// alias is data as a string, without a copy. The string, and all that is cut from
+// it, must not outlive the call that data was passed to.
 func alias(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 var errInvalid = errors.New("the server sent invalid JSON")
@@ -32,7 +32,7 @@ func valid(text string) bool {
 }
 
 // tooDeep reports whether text is nested deeper than maxDepth. Counting brackets
-// rules it out for nearly every event, in no time.
+// rules it out for nearly every event, and is fast.
 func tooDeep(text string) bool {
 	if len(text) <= maxDepth || strings.Count(text, "{")+strings.Count(text, "[") <= maxDepth {
 		return false

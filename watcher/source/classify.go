@@ -21,8 +21,8 @@ const (
 type action uint8
 
 const (
-	retry  action = iota // ask again after a while; the informer hears nothing of it
-	relist               // let the informer act: it lists anew
+	retry  action = iota // ask again after a while; the informer does not notice
+	relist               // give the informer the error: it relists
 	abort                // end the session with the error
 )
 
@@ -32,7 +32,7 @@ const (
 //
 // resumed: the request went on from a resourceVersion or a continue token; only
 // then can that be too old. To the informer an expiry is a reason to ask again at
-// once, so it must not hear of one that asking again does not mend.
+// once, so it is not given one that comes again.
 func classify(err error, r request, answered, resumed bool) action {
 	switch {
 	case apierrors.IsNotFound(err):

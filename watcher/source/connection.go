@@ -17,8 +17,8 @@ type phase uint8
 const (
 	// phaseSync: initial events come, each before the silence is too long.
 	phaseSync phase = iota + 1
-	// phaseYoung: the watch goes on from a known state. When it has lived for a
-	// moment the server means it, even if nothing comes.
+	// phaseYoung: the watch goes on from a known state. When it has lived for a moment
+	// that counts as the server's answer, even if nothing comes.
 	phaseYoung
 	// phaseLive: changes come, until the watch is renewed.
 	phaseLive
@@ -33,7 +33,8 @@ type connection struct {
 	// end it then. patience is how much longer it may take to do so.
 	life, patience time.Duration
 	bounded        bool
-	// heard is when the server was last heard, or the reader last held us up.
+	// heard is when the last event had been passed on, so that the wait for a slow
+	// reader does not count as silence.
 	heard   time.Time
 	events  int
 	silence silence
@@ -76,7 +77,7 @@ func (c *connection) serve(ctx context.Context) error {
 	return c.checkEnd(time.Since(c.opened))
 }
 
-// open makes the request. For the answer the server has a while, in a sync no
+// open makes the request. The server has RequestTimeout to answer, in a sync no
 // longer than for an event.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
 	patience, late := c.tap.options.RequestTimeout, errNoAnswer
@@ -88,8 +89,8 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	return c.ResourceInterface.Watch(ctx, c.listOptions())
 }
 
-// listOptions are what the informer asked for, from where the stream has come to.
-// A sync takes as long as it takes: its end is not asked for.
+// listOptions are what the informer asked for, from where the stream has come to. A
+// sync may take any time: the server is not asked to end it.
 func (c *connection) listOptions() metav1.ListOptions {
 	options := c.options
 	options.ResourceVersion = c.resumeFrom
@@ -137,7 +138,7 @@ func (c *connection) enter(p phase, d time.Duration) {
 	c.deadline.Reset(d)
 }
 
-// expire is what the end of the deadline means to the phase.
+// expire acts on the end of the deadline, as the phase needs it.
 func (c *connection) expire() error {
 	switch c.phase {
 	case phaseSync:
@@ -179,12 +180,12 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	return nil
 }
 
-// errRenewed ends a watch so that the server has to answer anew.
+// errRenewed ends a watch so that the server has to answer again.
 var errRenewed = errors.New("renewed")
 
-// renew ends a watch that has lived long enough: only at the next one does a
-// right that was taken away show, or a connection that is dead. One that the server
-// was asked to end, and over which nothing came either, was not what it seemed.
+// renew ends a watch that has lived long enough: only at the next one does a right
+// that was taken away show, or a connection that is dead. One that the server was
+// asked to end, and over which nothing came either, was dead.
 func (c *connection) renew() error {
 	if c.bounded && time.Since(c.heard) >= c.life {
 		return ErrStalled
@@ -192,7 +193,7 @@ func (c *connection) renew() error {
 	return errRenewed
 }
 
-// checkEnd tells a watch that ended in good order from one that never worked.
+// checkEnd returns an error for a watch that ended without having worked.
 func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:

@@ -8,10 +8,10 @@
 // DynamicSharedInformerFactory with one unstructured informer: a factory has one
 // namespace and one stop channel, and an informer never restarts. Below the
 // informer, the tap decorates dynamic.Interface: it retries with its own back-off,
-// resumes a watch where it broke off, and hands the informer only what the informer
-// has to act on.
+// resumes a watch where it broke off, and gives the informer only what it has to
+// act on.
 //
-// What goes with an object goes inside it. The informer's transform makes of each
-// object what its store is to keep, and what its handler is to be given once: see
-// stored.
+// What has to travel with an object through the informer is put inside it. The
+// informer's transform makes of each object what its store is to keep, and what its
+// handler is to be given once: see stored.
 package source

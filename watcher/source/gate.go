@@ -12,12 +12,12 @@ import (
 // gate is full the sources do not read, and so the server is held back.
 //
 // It can't deadlock. What has entered does not wait for what has not: the informer
-// hands each event that it was given to the handler in order (client-go's RealFIFO
+// passes each event that it was given to the handler in order (client-go's RealFIFO
 // merges nothing), the handler waits for nothing, and what the informer passes over
 // is found out, see ticket. The objects of a sync, all of which the informer keeps
-// back until the last one has come, do not enter for the informer's sake; those
-// that are shown to the observer right away enter for that and leave by themselves.
-// A wait ends with the session.
+// back until the last one has come, do not enter on their way to it; those that the
+// observer is shown at once enter for that, and leave when they are delivered. A
+// wait ends with the session.
 type Gate struct{ free *semaphore.Weighted }
 
 const (
@@ -31,7 +31,7 @@ const (
 // NewGate returns a Gate that nothing has entered.
 func NewGate() *Gate { return &Gate{semaphore.NewWeighted(GateBytes)} }
 
-// enter waits for room for an event with n bytes of content, and returns what
+// enter waits for room for an event with n bytes of content, and returns how much
 // has to leave again. An event larger than the gate goes through it alone.
 func (g *Gate) enter(ctx context.Context, n int) (held int64, err error) {
 	held = min(int64(n)+EventBytes, GateBytes)

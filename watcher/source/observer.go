@@ -35,7 +35,7 @@ const (
 	Lost
 )
 
-// Observation is one thing that a Source has met.
+// Observation is one thing that a Source has observed.
 type Observation struct {
 	Kind Kind
 	// Object is what was seen, of Listed and Handed; of a deletion the last that is

@@ -12,7 +12,7 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-// pass hands one event to the informer, and in a sync to the observer.
+// pass gives one event to the informer, and in a sync to the observer.
 func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
 		return apierrors.FromObject(e.Object)
@@ -51,8 +51,8 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 	return nil
 }
 
-// passLive hands over an event that comes after the sync, with a ticket inside for
-// the handler to which the informer will hand it.
+// passLive gives the informer an event that comes after the sync, with a ticket
+// inside for its handler.
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
 	held, err := s.tap.options.Gate.enter(ctx, len(shallow.Content(u)))
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Un
 	return nil
 }
 
-// advance notes how far the informer has been taken. From nothing the watch would
-// go on with what is there, and miss what was deleted.
+// advance notes the resourceVersion that the informer has reached. From an empty
+// one the next watch would begin with what exists, and miss deletions.
 func (s *stream) advance(resourceVersion string) {
 	if resourceVersion == "" {
 		return

@@ -17,7 +17,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// session is one life of a source's informer.
+// session is one run of a source's informer.
 type session struct {
 	source  *Source
 	tap     *tap
@@ -33,9 +33,9 @@ type session struct {
 	plain, packed []byte
 }
 
-// drainPatience is how long an informer may take to hand out what it was given,
-// which takes it milliseconds: its handler never waits. It is for an informer that
-// swallows something; that must not hold up an end.
+// drainPatience is how long an informer may take to pass on what it was given,
+// which takes it milliseconds: its handler never waits. An informer that loses
+// something must not hold up the end.
 const drainPatience = 5 * time.Second
 
 // Run watches until ctx ends or the session fails, observes what was received by

@@ -45,7 +45,8 @@ type Options struct {
 	WatchLife time.Duration
 }
 
-// Source is the way of one target from the server. One session runs at a time.
+// Source asks the server for the objects of one target, and reports what comes to
+// its Observer. One session runs at a time.
 type Source struct {
 	// target may change between two sessions.
 	target   event.Target
@@ -79,10 +80,10 @@ func New(t event.Target, options Options, observer Observer) *Source {
 // session may run.
 func (s *Source) SetTarget(t event.Target) { s.target = t }
 
-// Recheck makes a session whose watch is live ask the server anew. It does not wait.
+// Recheck makes a session whose watch is live ask the server again. It does not wait.
 func (s *Source) Recheck() { Signal(s.recheck) }
 
-// Signal leaves a sign in c, which holds one, unless one is there.
+// Signal sends to c, which holds one signal, unless one is waiting there.
 func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

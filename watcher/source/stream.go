@@ -13,8 +13,8 @@ import (
 
 var (
 	errNoAnswer = errors.New("the server does not answer")
-	// ErrStalled: a watch that the server should have ended is over which nothing
-	// came for as long.
+	// ErrStalled: nothing came over a watch in all its life, and the server did not
+	// end it when it should have.
 	ErrStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")

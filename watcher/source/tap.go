@@ -19,12 +19,12 @@ import (
 // tap decorates the dynamic client of one session. It sees each request and each
 // event before the informer does, and keeps from it all that can be dealt with
 // here: a lost connection is resumed from the last resourceVersion, with our own
-// back-off, and the informer's watch simply goes on. The informer is handed an
-// error only where it has to act: to list anew, or to list at all where the server
-// streams no initial events.
+// back-off, and the informer's watch simply goes on. The informer gets an error
+// only where it has to act: to relist, or to list at all where the server streams
+// no initial events.
 //
 // During a sync it shows each object to the observer at once; an informer would
-// hand out nothing before the last one has arrived.
+// pass on nothing before the last one has arrived.
 type tap struct {
 	dynamic.Interface
 	*Source
@@ -36,7 +36,7 @@ type tap struct {
 	// fail ends the session with a cause.
 	fail context.CancelCauseFunc
 
-	// calls are the watches that were handed to the informer, and its lists.
+	// calls are the watches that the informer was given, and its lists.
 	calls calls
 
 	// whole: the pages of a list expired, and the informer's pager asks for all of
@@ -59,8 +59,8 @@ type resourceTap struct {
 	tap *tap
 }
 
-// anyNamespace is what dynamic.Interface hands out: it takes a namespace or
-// stands for all of them.
+// anyNamespace is what dynamic.Interface returns: it takes a namespace or stands
+// for all of them.
 type anyNamespace struct {
 	resourceTap
 	client dynamic.NamespaceableResourceInterface
@@ -195,8 +195,8 @@ func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
 	return nil
 }
 
-// lost observes that the connection is down, but for what the session's end does
-// to it.
+// lost observes that the connection is down, unless that is because the session
+// ends.
 func (t *tap) lost(err error) {
 	if t.ctx.Err() == nil {
 		t.Lost(err)
@@ -221,7 +221,7 @@ const (
 	shortWatch = time.Second
 	// shortWatches in a row are taken for an expired resourceVersion.
 	shortWatches = 3
-	// cutSyncs in a row, and the informer is sent to list.
+	// cutSyncs in a row make the informer list.
 	cutSyncs = 3
 	// pageSize is client-go's for lists.
 	pageSize = 500
