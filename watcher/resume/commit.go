@@ -19,10 +19,8 @@ type change struct {
 	state  state
 }
 
-func (c change) isAdded() bool { return c.kind == event.Added }
-
 // commit writes all changes or none, and syncs them to the disk: what is in
-// reported has been; announced is about to be.
+// reported has been; what is ADDED in announced is about to be.
 func (f *File) commit(reported, announced []change) error {
 	return f.db.Update(func(tx *bolt.Tx) error {
 		targets, err := tx.CreateBucketIfNotExists(targetsBucket)
@@ -36,6 +34,9 @@ func (f *File) commit(reported, announced []change) error {
 			}
 		}
 		for _, c := range announced {
+			if c.kind != event.Added {
+				continue
+			}
 			if err := p.apply(c, c.announced); err != nil {
 				return err
 			}
