@@ -256,7 +256,7 @@ func (o *options) printing(t terminal) (output.Options, error) {
 	if o.output == changesFormat {
 		return p, nil
 	}
-	return p, output.CheckFormat(o.output)
+	return p, checkFormat(o.output)
 }
 
 // rbac says whether roles are printed, and how.
