@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -97,8 +95,8 @@ func newCommand(name string, s Streams) *cobra.Command {
 	cmd.SetErr(s.Err)
 	cmd.SetUsageTemplate(usageTemplate)
 	cmd.SetVersionTemplate("{{.Version}}\n")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fail.Usage(fmt.Errorf("%w; see '%s --help'", oneLine(err), display))
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fail.Usage(flagError(c.Flags(), display, err))
 	})
 	o.addFlags(cmd.Flags())
 	complete.Add(cmd, complete.Options{Connection: &o.connection, Formats: formats, Targets: o.targets})
@@ -121,13 +119,4 @@ func (o *options) targets(ctx context.Context, c *cluster.Cluster, m *mapper.Map
 		return nil, err
 	}
 	return p.Targets, nil
-}
-
-// oneLine keeps the first line of an error: pflag's may go on with usage.
-func oneLine(err error) error {
-	first, _, more := strings.Cut(err.Error(), "\n")
-	if !more {
-		return err
-	}
-	return errors.New(first)
 }

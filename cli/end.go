@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"dwatch/cli/fail"
+	"dwatch/watcher/event"
 )
 
 // errInterrupted: half a List would look like a whole one, and no List at all
@@ -17,15 +18,32 @@ var errInterrupted = errors.New("interrupted before the output was complete: not
 // was not done by then.
 var errTimeout = errors.New("--timeout passed before the server had answered: nothing was printed")
 
+// sinkError is an error of what takes the events: something was received and not
+// delivered.
+type sinkError struct{ error }
+
+func (e sinkError) Unwrap() error { return e.error }
+
+// receiver is a Sink whose errors can be distinguished from those of requests.
+func receiver(next event.Sink) event.Sink {
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		if err := next.Deliver(ctx, batch); err != nil {
+			return sinkError{err}
+		}
+		return nil
+	})
+}
+
 // ended is what err means once ctx, the one that signals and the reader of the
 // output end, may have ended. After that any error is only how some request
 // noticed it (a credential plugin, for one, dies of the same Ctrl-C), except
-// one of the output itself or of the state: that loses what was received.
+// one of the output itself, of a Sink or of the state: that loses what was received.
 func ended(ctx context.Context, err error, list bool) error {
 	var lost writeError
+	var undelivered sinkError
 	var forgotten stateError
 	switch {
-	case ctx.Err() == nil, err == nil, errors.As(err, &lost), errors.As(err, &forgotten):
+	case ctx.Err() == nil, err == nil, errors.As(err, &lost), errors.As(err, &undelivered), errors.As(err, &forgotten):
 		return err
 	case errors.Is(context.Cause(ctx), errReaderGone):
 		return errReaderGone

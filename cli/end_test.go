@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"dwatch/cli/fail"
+	"dwatch/watcher/event"
 )
 
 func TestSayEnd(t *testing.T) {
@@ -46,6 +48,8 @@ func TestEnded(t *testing.T) {
 	late, end := context.WithTimeoutCause(t.Context(), 0, errTimeout)
 	defer end()
 	lost := fmt.Errorf("print: %w", writeError{syscall.EIO})
+	full := event.SinkFunc(func(context.Context, []event.Event) error { return io.ErrShortWrite })
+	undelivered := receiver(full).Deliver(t.Context(), nil)
 	plugin := &exec.ExitError{} // it died of the same Ctrl-C
 	for name, test := range map[string]struct {
 		ctx  context.Context
@@ -58,6 +62,8 @@ func TestEnded(t *testing.T) {
 		"asked while connecting":   {asked, plugin, false, nil},
 		"asked, and nothing lost":  {asked, context.Canceled, false, nil},
 		"asked, but output lost":   {asked, lost, false, lost},
+		"asked, but not delivered": {asked, undelivered, false, io.ErrShortWrite},
+		"gone, and not delivered":  {gone, undelivered, false, io.ErrShortWrite},
 		"asked in a list":          {asked, context.Canceled, true, errInterrupted},
 		"asked after a list":       {asked, nil, true, nil},
 		"asked, list lost":         {asked, lost, true, lost},

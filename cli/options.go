@@ -85,6 +85,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	}
 	o.connection.UserAgent = userAgent()
 	o.connection.AddFlags(f)
+	takeOnce(f)
 }
 
 func (o *options) addViewFlags(f *pflag.FlagSet) {
@@ -97,17 +98,6 @@ func (o *options) addViewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&v.noise, "noise", false, "With -o changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 	f.StringArrayVar(&v.mask, "mask", nil, "With -o changes, show the values at or below `PATH` as size and hash (repeatable); those of Secrets are")
 	f.BoolVar(&v.showSecrets, "show-secrets", false, "With -o changes, show the values of Secrets")
-}
-
-// filled is the value of a flag that takes no empty one: a variable of a shell that
-// is not set must not stand for the default.
-type filled struct{ pflag.Value }
-
-func (v filled) Set(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return errors.New("it must not be empty")
-	}
-	return v.Value.Set(text)
 }
 
 // request is a command line that makes sense.
@@ -266,7 +256,7 @@ func (o *options) printing(t terminal) (output.Options, error) {
 	if o.output == changesFormat {
 		return p, nil
 	}
-	return p, output.CheckFormat(o.output)
+	return p, checkFormat(o.output)
 }
 
 // rbac says whether roles are printed, and how.

@@ -176,7 +176,7 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	defer reporter.Wait()
 	defer cancel(nil) // nobody waits for an answer any more
 	reporter.Begin(targets, state.note())
-	return w.Run(ctx, &tuned{next: reporter})
+	return w.Run(ctx, receiver(&tuned{next: reporter}))
 }
 
 // asked returns what the reporter asks about rights; nil with --quiet, when nobody

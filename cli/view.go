@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,6 +64,21 @@ func (o *options) checkView() error {
 		}
 	}
 	return nil
+}
+
+// notYet are kubectl's formats that dwatch does not have. Some go on with "=".
+var notYet = []string{
+	"wide", "table", "custom-columns", "custom-columns-file", "go-template", "go-template-file",
+	"jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile",
+}
+
+// checkFormat is for those beside changesFormat.
+func checkFormat(format string) error {
+	kind, _, _ := strings.Cut(format, "=")
+	if slices.Contains(notYet, kind) {
+		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", kind)
+	}
+	return output.CheckFormat(format)
 }
 
 // comparing says which changes count, and what of them is masked.

@@ -92,7 +92,7 @@ func isVerb(name string) bool {
 		"annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cordon", "cp", "create", "debug",
 		"delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "get", "label",
 		"list", "logs", "patch", "port-forward", "proxy", "replace", "rollout", "run", "scale", "set", "taint",
-		"top", "uncordon", "wait", "watch",
+		"top", "uncordon", "version", "wait", "watch",
 	}, name)
 }
 

@@ -303,6 +303,7 @@ func TestUnknown(t *testing.T) {
 		{"statefullsets", false, `the server doesn't have a resource type "statefullsets"; did you mean statefulsets (apps/v1)?`},
 		{"qqqqqqqq", false, `the server doesn't have a resource type "qqqqqqqq"`},
 		{"logs", true, `the server doesn't have a resource type "logs"`},
+		{"version", true, `the server doesn't have a resource type "version"`},
 		{"describe", true, `the server doesn't have a resource type "describe"`},
 		{"pods\x1b[2J", false, `the server doesn't have a resource type "pods\x1b[2J"`},
 		{"podlists", false, `the server doesn't have a resource type "podlists"`},

@@ -40,6 +40,19 @@ func (c *catalog) suggest(name string) []string {
 	return texts
 }
 
+// Nearest returns the candidate that is nearest to what was typed, the first one of
+// several, or nothing if none is near. What was typed itself is no slip.
+func Nearest(typed string, candidates []string) string {
+	limit := tolerance(typed)
+	best, nearest := limit+1, ""
+	for _, c := range candidates {
+		if d := distance(typed, c, limit); d < best && d > 0 {
+			best, nearest = d, c
+		}
+	}
+	return nearest
+}
+
 // tolerance is how many slips a name of this length may have: in a short one
 // nearly everything is near everything.
 func tolerance(typed string) int {

@@ -2,6 +2,24 @@ package mapper
 
 import "testing"
 
+func TestNearest(t *testing.T) {
+	for _, test := range []struct {
+		typed string
+		of    []string
+		want  string
+	}{
+		{"wbe", []string{"db", "web", "wbx"}, "web"},
+		{"contxt", []string{"context", "contexts"}, "context"},
+		{"web", []string{"web"}, ""},
+		{"ab", []string{"a", "abc"}, ""},
+		{"web", nil, ""},
+	} {
+		if got := Nearest(test.typed, test.of); got != test.want {
+			t.Errorf("%s: %q, want %q", test.typed, got, test.want)
+		}
+	}
+}
+
 func TestDistance(t *testing.T) {
 	tests := []struct {
 		a, b  string

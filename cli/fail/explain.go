@@ -90,7 +90,10 @@ func explainOne(err error) string {
 	}
 	switch {
 	case errors.As(err, &unknown):
-		if unknown.Verb {
+		switch {
+		case unknown.Name == "version":
+			return fmt.Sprintf("%v: --version prints that of dwatch", unknown)
+		case unknown.Verb:
 			return fmt.Sprintf("%v: dwatch has no verbs, leave out %q", unknown, unknown.Name)
 		}
 		return unknown.Error()
