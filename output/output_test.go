@@ -12,17 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 func object(t *testing.T, text string) event.Object {
 	t.Helper()
-	o, err := shallow.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return testobject.Parse(t, text)
 }
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":3,"paused":true,"note":"a<b\u009b","none":null}}`

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output/change"
+	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 var deployments = event.Target{
@@ -32,12 +32,8 @@ func object(t testing.TB, kind, members string) event.Object {
 	if members == "" {
 		return event.Object{}
 	}
-	o, err := shallow.Parse(fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"1","creationTimestamp":%q},%s}`,
+	return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"1","creationTimestamp":%q},%s}`,
 		kind, at.Add(-2*time.Minute).UTC().Format(time.RFC3339), members))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 func modified(t testing.TB, kind, old, now string) event.Event {
@@ -105,12 +101,8 @@ func TestShow(t *testing.T) {
 }
 
 func terminating(t testing.TB) event.Object {
-	o, err := shallow.Parse([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"2","creationTimestamp":` +
-		`"` + at.Add(-2*time.Minute).UTC().Format(time.RFC3339) + `","deletionTimestamp":"2026-01-31T09:00:30Z","deletionGracePeriodSeconds":30,"finalizers":["example.com/hold"]},"data":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return testobject.Parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"2","creationTimestamp":`+
+		`"`+at.Add(-2*time.Minute).UTC().Format(time.RFC3339)+`","deletionTimestamp":"2026-01-31T09:00:30Z","deletionGracePeriodSeconds":30,"finalizers":["example.com/hold"]},"data":{}}`)
 }
 
 // TestWidths: no line is wider than the terminal, whatever it is, and nothing stands

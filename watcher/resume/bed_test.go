@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/testdata/object"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 var mine = Header{Server: "host:6443", Cluster: "uid", Selection: event.Selection{Resources: []event.Selected{{Resource: "pods"}}, Namespaces: []string{"a"}}}
@@ -44,12 +44,8 @@ func parse(t testing.TB, target event.Target, text string) event.Event {
 		return e
 	}
 	parts := strings.Split(state, "/")
-	var err error
-	e.Object, err = shallow.Parse(fmt.Appendf(nil,
+	e.Object = object.Parse(t, fmt.Sprintf(
 		`{"apiVersion":"v1","kind":"Kind","metadata":{"namespace":"a","name":%q,"uid":%q,"resourceVersion":%q}}`, parts[0], parts[1], parts[2]))
-	if err != nil {
-		t.Fatal(err)
-	}
 	return e
 }
 

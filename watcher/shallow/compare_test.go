@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
 )
 
@@ -20,7 +21,7 @@ import (
 func compare(t *testing.T, raw json.RawMessage, stock, got *unstructured.Unstructured, managedFields bool) {
 	t.Helper()
 	content := shallow.Content(got)
-	opened, err := shallow.Open(content)
+	opened, err := event.NewObject(shallow.Identity(got), content).Open()
 	if err != nil {
 		t.Fatalf("%v in %.500q", err, content)
 	}

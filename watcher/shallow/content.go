@@ -27,16 +27,6 @@ func Take(u *unstructured.Unstructured) string {
 	return content
 }
 
-// Open decodes content in full, as the stock dynamic client would have: whole
-// numbers are int64, others float64.
-func Open(content string) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON([]byte(content)); err != nil {
-		return nil, fmt.Errorf("decode an object: %w", err)
-	}
-	return u, nil
-}
-
 // New makes a shallow object of JSON text, with managedFields.
 func New(text []byte) (*unstructured.Unstructured, error) {
 	u, err := scanner{keepManagedFields: true}.object(string(text), typeMeta{})
@@ -53,13 +43,4 @@ func Identity(u *unstructured.Unstructured) *event.Identity {
 		Namespace: u.GetNamespace(), Name: u.GetName(),
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
 	}
-}
-
-// Parse returns the object that is written as JSON, with managedFields.
-func Parse(text []byte) (event.Object, error) {
-	u, err := New(text)
-	if err != nil {
-		return event.Object{}, err
-	}
-	return event.NewObject(Identity(u), Content(u)), nil
 }

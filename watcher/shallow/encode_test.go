@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/output"
+	"dwatch/testdata/object"
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 // BenchmarkPrint prints an event of a pod, as dwatch does and as a program would
@@ -27,10 +27,7 @@ func BenchmarkPrint(b *testing.B) {
 	if err := full.UnmarshalJSON(text); err != nil {
 		b.Fatal(err)
 	}
-	object, err := shallow.Parse(text)
-	if err != nil {
-		b.Fatal(err)
-	}
+	pod := object.Parse(b, string(text))
 	var reference time.Duration
 	b.Run("encoding/json", func(b *testing.B) {
 		b.ReportAllocs()
@@ -48,7 +45,7 @@ func BenchmarkPrint(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			if err := printer.Deliver(b.Context(), []event.Event{{Type: event.Added, Object: object}}); err != nil {
+			if err := printer.Deliver(b.Context(), []event.Event{{Type: event.Added, Object: pod}}); err != nil {
 				b.Fatal(err)
 			}
 		}

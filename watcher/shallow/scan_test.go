@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"dwatch/watcher/event"
 )
 
 func TestObject(t *testing.T) {
@@ -76,7 +78,7 @@ func TestObject(t *testing.T) {
 // checkShallow compares what a shallow object tells with its content.
 func checkShallow(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
-	full, err := Open(Content(u))
+	full, err := event.NewObject(Identity(u), Content(u)).Open()
 	if err != nil {
 		t.Fatalf("%v in %s", err, Content(u))
 	}
