@@ -1,5 +1,12 @@
-// Command dwatch prints what changes in a Kubernetes cluster. cli/run.go puts its
-// parts together; docs/architecture.md draws them.
+// Command dwatch shows what changes in a Kubernetes cluster.
+//
+//	argv -> cli -> cli/plan, mapper -> targets -> watcher -> events -> a Sink -> stdout
+//	               (names)                        (source, ledger)
+//
+//	a Sink: cli/report -> watcher/resume -> watcher/filter -> output, output/view
+//	        (stderr)      (--state)         (--types, ...)    (a format)
+//
+// cli/run.go puts it together; docs/architecture.md draws the house.
 package main
 
 import (

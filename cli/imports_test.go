@@ -51,7 +51,7 @@ func complaints(imported map[string][]string) []string {
 	for importer, imports := range imported {
 		r, known := house[importer]
 		if !known {
-			wrong = append(wrong, fmt.Sprintf("%s is no room of the house: say there what it may import, and why", importer))
+			wrong = append(wrong, fmt.Sprintf("%s is no room of the house: add it to house in cli/imports_test.go, with what it may import and why, and to docs/architecture.md", importer))
 			continue
 		}
 		for _, i := range imports {
@@ -93,7 +93,7 @@ func TestComplaints(t *testing.T) {
 	got := complaints(map[string][]string{"cli/report": {"output", "mapper"}, "util": nil})
 	want := []string{
 		"cli/report may not import mapper: it says what the events mean, and asks nobody but through what it is given (it may import: watcher/event, cli/access, cli/fail, output)",
-		"util is no room of the house: say there what it may import, and why",
+		"util is no room of the house: add it to house in cli/imports_test.go, with what it may import and why, and to docs/architecture.md",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

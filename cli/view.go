@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -136,13 +137,13 @@ func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, er
 	}), nil
 }
 
-// widthOf is how many columns a terminal has; 0 if it is none.
+// widthOf is how many columns a terminal has, 80 if it does not say; 0 if it is none.
 func widthOf(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0
 	}
-	return max(width, view.MinWidth)
+	return max(cmp.Or(width, 80), view.MinWidth)
 }
 
 // sayHidden says at the end what the view has not shown.

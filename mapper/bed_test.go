@@ -2,6 +2,7 @@ package mapper
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -117,7 +119,9 @@ func list2any(strs []string) []any {
 }
 
 // create creates an object and removes it when the test has ended, which waits
-// until it has gone: the next test may make it again.
+// until it has gone: the next test may make it again. The server at times gives up the
+// end of a definition until that changes, when storage was "(re)initializing": it takes
+// what it noted of that for the change after which it would try again.
 func create(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
 	t.Helper()
 	resources := dynamic.NewForConfigOrDie(admin(t)).Resource(gvr)
@@ -129,8 +133,13 @@ func create(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.
 		if err := resources.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
+		looks := 0
 		await(t, object.GetName()+" to go", func() bool {
 			_, err := resources.Get(ctx, object.GetName(), metav1.GetOptions{})
+			if looks++; looks%100 == 0 {
+				touch := fmt.Appendf(nil, `{"metadata":{"annotations":{"looks":"%d"}}}`, looks)
+				_, err = resources.Patch(ctx, object.GetName(), types.MergePatchType, touch, metav1.PatchOptions{})
+			}
 			return apierrors.IsNotFound(err)
 		})
 	})

@@ -76,7 +76,7 @@ func (s *targetSet) coveredBy(t event.Target) []*life {
 	defer s.mu.Unlock()
 	var covered []*life
 	for key, other := range s.present {
-		if key.Resource == t.Resource().GroupResource() && key.Namespace == t.Namespace && key.Name != "" && t.Name == "" {
+		if t.Key().Covers(key) {
 			covered = append(covered, other)
 		}
 	}

@@ -70,9 +70,9 @@ func (r *Reporter) Begin(targets []event.Target, note string) {
 // Deliver implements event.Sink. Questions that it leads to are given up when ctx
 // ends.
 func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
-	for _, e := range batch {
-		if e.Type.IsMark() && e.Type != event.Heartbeat {
-			r.mark(ctx, e)
+	for i := range batch {
+		if e := &batch[i]; e.Type.IsMark() && e.Type != event.Heartbeat {
+			r.mark(ctx, *e)
 		}
 	}
 	return r.next.Deliver(ctx, batch)

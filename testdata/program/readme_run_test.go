@@ -144,6 +144,7 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 	}
 	settings.Oflag &^= unix.OPOST // newlines as they are written
 	err = unix.IoctlSetTermios(fd, unix.TCSETS, settings)
+	err = errors.Join(err, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 100}))
 	terminal, opening := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err = errors.Join(err, opening); err != nil {
 		t.Fatal(err)
@@ -240,6 +241,8 @@ var readmeSteps = map[string]func(*play, string) error{
 var (
 	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // of several ways to notice it
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	anyClock           = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
+	anyAge             = regexp.MustCompile(`, \d+ s old`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
 	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|since )(\d+)`)
@@ -250,6 +253,8 @@ var (
 func sameEachTime(text string) string {
 	text = anyLoss.ReplaceAllString(text, "${1}127.0.0.1:6443: connect: connection refused")
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
+	text = anyClock.ReplaceAllString(text, "09:00:00 ")
+	text = anyAge.ReplaceAllString(text, ", 13 min old")
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)
 	text = renumber(anyUID, text, uids, func(i int) string {

@@ -197,6 +197,6 @@ func (o *objects) patch(arg, patch string) error {
 	if strings.Contains(patch, `"status"`) && !strings.Contains(patch, `"spec"`) {
 		subresources = []string{"status"}
 	}
-	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-patch"}, subresources...)
 	return err
 }

@@ -32,6 +32,11 @@ func (t Target) Key() Key {
 	return Key{t.Resource().GroupResource(), t.Namespace, t.Name}
 }
 
+// Covers reports whether o is a target with a name, whose object is one of k's.
+func (k Key) Covers(o Key) bool {
+	return o.Name != "" && k == Key{o.Resource, o.Namespace, ""}
+}
+
 // Resource returns the resource of the target.
 func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
 

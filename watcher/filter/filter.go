@@ -47,13 +47,17 @@ func New(next event.Sink, o Options) event.Sink { return &filter{Options: o, nex
 
 // Deliver implements event.Sink.
 func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
-	if !slices.ContainsFunc(batch, func(e event.Event) bool { return !f.passes(e) }) {
+	first := 0 // that does not pass
+	for first < len(batch) && f.passes(&batch[first]) {
+		first++
+	}
+	if first == len(batch) {
 		return f.next.Deliver(ctx, batch)
 	}
-	f.passing = f.passing[:0]
-	for _, e := range batch {
-		if f.passes(e) {
-			f.passing = append(f.passing, e)
+	f.passing = append(f.passing[:0], batch[:first]...)
+	for i := first + 1; i < len(batch); i++ {
+		if e := &batch[i]; f.passes(e) {
+			f.passing = append(f.passing, *e)
 		}
 	}
 	if len(f.passing) == 0 {
@@ -63,7 +67,7 @@ func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
 	return f.next.Deliver(ctx, f.passing)
 }
 
-func (f *filter) passes(e event.Event) bool {
+func (f *filter) passes(e *event.Event) bool {
 	switch {
 	case e.Type.IsMark():
 		return f.Marks || e.Type == event.Heartbeat

@@ -11,6 +11,8 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 	for i := range batch {
 		e := &batch[i]
 		switch {
+		case e.Type == event.Arrived:
+			dst = f.takeOver(dst, e.Target)
 		case e.Type == event.Synced:
 			dst, _ = f.target(dst, e.Target, true)
 		case !e.Type.IsMark():
@@ -29,12 +31,7 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 
 // target returns the target in the file, after what is new about it.
 func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *saved) {
-	id := t.Key()
-	s := f.saved[id]
-	if s == nil {
-		s = &saved{key: bucketName(id), first: describe(t)}
-		f.saved[id] = s
-	}
+	s := f.savedOf(t)
 	if s.about.gvk() == t.Mapping.GroupVersionKind && (s.about.Synced || !synced) {
 		return dst, s
 	}
@@ -42,6 +39,29 @@ func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *sav
 	now.Synced = synced || s.about.Synced
 	s.about = now
 	return append(dst, change{target: s, about: &now}), s
+}
+
+// savedOf returns the target as the file has it, or will have it.
+func (f *File) savedOf(t event.Target) *saved {
+	id := t.Key()
+	s := f.saved[id]
+	if s == nil {
+		s = &saved{key: bucketName(id), first: describe(t)}
+		f.saved[id] = s
+	}
+	return s
+}
+
+// takeOver appends that what was reported of targets that t covers was reported of t.
+// Those leave the file.
+func (f *File) takeOver(dst []change, t event.Target) []change {
+	for key, narrow := range f.saved {
+		if t.Key().Covers(key) {
+			delete(f.saved, key)
+			dst = append(dst, change{target: f.savedOf(t), narrow: narrow})
+		}
+	}
+	return dst
 }
 
 func (a about) gvk() schema.GroupVersionKind {

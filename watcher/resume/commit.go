@@ -12,16 +12,15 @@ import (
 // change is one step of what the file holds.
 type change struct {
 	target *saved
-	about  *about // of the target itself; else of an object:
+	about  *about // of the target itself,
+	narrow *saved // or of a target whose objects become those of this one; else of an object:
 	kind   event.Type
 	key    []byte
 	state  state
 }
 
-func (c change) isAdded() bool { return c.about == nil && c.kind == event.Added }
-
 // commit writes all changes or none, and syncs them to the disk: what is in
-// reported has been; announced is about to be.
+// reported has been; what is ADDED in announced is about to be.
 func (f *File) commit(reported, announced []change) error {
 	return f.db.Update(func(tx *bolt.Tx) error {
 		targets, err := tx.CreateBucketIfNotExists(targetsBucket)
@@ -35,6 +34,9 @@ func (f *File) commit(reported, announced []change) error {
 			}
 		}
 		for _, c := range announced {
+			if c.kind != event.Added {
+				continue
+			}
 			if err := p.apply(c, c.announced); err != nil {
 				return err
 			}
@@ -63,6 +65,9 @@ func (p pages) apply(c change, become func(entry) entry) error {
 	if c.about != nil {
 		return p.write(c.target, c.about)
 	}
+	if c.narrow != nil {
+		return p.takeOver(c.target, c.narrow)
+	}
 	b, err := p.objectsOf(c.target)
 	if err != nil {
 		return err
@@ -75,6 +80,30 @@ func (p pages) apply(c change, become func(entry) entry) error {
 		return b.Delete(c.key)
 	}
 	return b.Put(c.key, e.encode())
+}
+
+// takeOver moves the objects of narrow to s.
+func (p pages) takeOver(s, narrow *saved) error {
+	from, err := p.objectsOf(narrow)
+	if err != nil {
+		return err
+	}
+	to, err := p.objectsOf(s)
+	if err != nil {
+		return err
+	}
+	if err := from.ForEach(func(key, value []byte) error {
+		older, isOlder := decodeEntry(value)
+		e, isEntry := decodeEntry(to.Get(key))
+		if !isOlder || !isEntry {
+			return damaged(fmt.Sprintf("at %q", key))
+		}
+		return to.Put(key, e.takeOver(older).encode())
+	}); err != nil {
+		return err
+	}
+	delete(p.objects, narrow)
+	return p.targets.DeleteBucket(narrow.key)
 }
 
 // objectsOf is the bucket of the target's objects. A new one comes with the

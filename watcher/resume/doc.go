@@ -18,6 +18,10 @@
 // Content: of each object its namespace, name, UID and resourceVersion, less than
 // 200 bytes; never what it holds.
 //
+// Targets: what was reported of an object belongs to one target. One of all objects
+// takes it over, in one transaction, from one of a single object that it covers: at
+// the start, or when it joins.
+//
 // Locking: one process at a time has the file.
 //
 // Blocking: a batch with a new object waits for the disk before it is delivered; all

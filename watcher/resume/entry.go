@@ -40,6 +40,21 @@ func (e entry) delete(uid string) entry {
 	return entry{unsure: e.unsure, states: e.without(uid)}
 }
 
+// takeOver adds what was reported before e, of another target. Where e is sure, that is
+// in it.
+func (e entry) takeOver(older entry) entry {
+	switch {
+	case len(e.states) == 0:
+		return older
+	case !e.unsure:
+		return e
+	}
+	for _, s := range e.states {
+		older.states = older.without(s.uid())
+	}
+	return entry{unsure: true, states: append(e.states, older.states...)}
+}
+
 func (e entry) without(uid string) []state {
 	return slices.DeleteFunc(slices.Clone(e.states), func(s state) bool { return s.uid() == uid })
 }

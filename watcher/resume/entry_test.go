@@ -29,6 +29,9 @@ func TestEntry(t *testing.T) {
 	told := func(kind event.Type, s state) func(entry) entry {
 		return change{kind: kind, state: s}.reported
 	}
+	taken := func(older string) func(entry) entry {
+		return func(e entry) entry { return e.takeOver(parseEntry(t, older)) }
+	}
 	for name, test := range map[string]struct {
 		before string
 		then   func(entry) entry
@@ -47,6 +50,10 @@ func TestEntry(t *testing.T) {
 		"unsure, and deleted":            {"?a 1", told(event.Deleted, "a 1"), ""},
 		"a deletion of something else":   {"b 2", told(event.Deleted, "a 1"), "b 2"},
 		"a deletion of what is not here": {"", told(event.Deleted, "a 1"), ""},
+		"taken over":                     {"", taken("?b 2,a 1"), "?b 2,a 1"},
+		"taken over, and known":          {"a 2", taken("?a 1"), "a 2"},
+		"taken over, and recreated":      {"?b 2", taken("a 1"), "?b 2,a 1"},
+		"taken over, and again":          {"?a 2", taken("?b 1,a 1"), "?a 2,b 1"},
 		"without UIDs":                   {" 1", told(event.Modified, " 2"), " 2"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,8 +96,14 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	})
 }
 
-// Past is an event.Past: what the file has about a target.
+// Past is an event.Past: what the file has about a target. What it has about targets
+// that this one covers becomes part of that.
 func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+	if changes := f.takeOver(nil, t); len(changes) > 0 {
+		if err := f.commit(changes, nil); err != nil {
+			return false, err
+		}
+	}
 	s := f.saved[t.Key()]
 	if s == nil {
 		return false, nil
@@ -106,7 +112,8 @@ func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, e
 }
 
 // Orphans returns the targets of which the file has objects and that are not
-// among present, in no order: nothing would be reported of them. Their
+// among present, in no order: nothing would be reported of them. One that is
+// covered, by a target that is present or by another orphan, is part of that. Their
 // mappings are those of the last run.
 func (f *File) Orphans(present []event.Target) []event.Target {
 	here := map[event.Key]bool{}
@@ -114,10 +121,18 @@ func (f *File) Orphans(present []event.Target) []event.Target {
 		here[t.Key()] = true
 	}
 	var orphans []event.Target
-	for i, s := range f.saved {
-		if s.any && !here[i] {
+	for key, s := range f.saved {
+		if s.any && !here[key] && !f.isCovered(key, here) {
 			orphans = append(orphans, s.about.target())
 		}
 	}
 	return orphans
+}
+
+// isCovered reports whether the target of this key is covered by one that is here,
+// or of which the file has objects.
+func (f *File) isCovered(key event.Key, here map[event.Key]bool) bool {
+	wide := event.Key{Resource: key.Resource, Namespace: key.Namespace}
+	s := f.saved[wide]
+	return wide.Covers(key) && (here[wide] || s != nil && s.any)
 }

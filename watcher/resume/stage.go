@@ -3,6 +3,7 @@ package resume
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,16 +67,11 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 
 // announce makes the file know of what is about to be reported as ADDED.
 func (s *Stage) announce(changes []change) error {
-	var added []change
-	for _, c := range changes {
-		if c.isAdded() {
-			added = append(added, c)
-		}
-	}
+	isAdded := func(c change) bool { return c.kind == event.Added }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(added) > 0 && s.err == nil {
-		s.commitLocked(added)
+	if s.err == nil && slices.ContainsFunc(changes, isAdded) {
+		s.commitLocked(changes)
 	}
 	return s.err
 }

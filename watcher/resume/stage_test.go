@@ -25,7 +25,7 @@ func TestRecord(t *testing.T) {
 		t.Error(got, complete)
 	}
 	// Another target has nothing, and adds nothing to this one.
-	other := targetOf("pods", "a", "a")
+	other := targetOf("pods", "b", "a")
 	report(t, path, other, "ADDED a/1/5")
 	if got, complete := reportedAt(t, path, pods); len(got) != 3 || !complete {
 		t.Error(got, complete)
@@ -70,6 +70,104 @@ func TestOrphans(t *testing.T) {
 	}
 	if got, complete := reported(t, f, orphans[0]); !cmp.Equal(got, []string{"nightly/2/2"}) || !complete {
 		t.Error(got, complete)
+	}
+}
+
+// A target of all objects that comes to cover one of a single object has what was
+// reported of that, in the run in which it comes and in the next ones.
+func TestWiderTarget(t *testing.T) {
+	narrow := targetOf("pods", "a", "x")
+	others := []event.Target{targetOf("pods", "b", "x"), targetOf("secrets", "a", "x")}
+	for name, test := range map[string]struct {
+		before, after, then []string // reported of narrow, of pods in the same run, and in the next
+		want                []string
+	}{
+		"next run":             {before: []string{"ADDED x/1/1", "SYNCED"}, want: []string{"x/1/1"}},
+		"next run, synced":     {before: []string{"ADDED x/1/1"}, then: []string{"SYNCED"}, want: []string{"x/1/1"}},
+		"deleted in next run":  {before: []string{"ADDED x/1/1"}, then: []string{"DELETED x/1/2"}},
+		"modified in next run": {before: []string{"ADDED x/1/1"}, then: []string{"MODIFIED x/1/2"}, want: []string{"x/1/2"}},
+		"same run":             {before: []string{"ADDED x/1/1"}, after: []string{"ARRIVED"}, want: []string{"x/1/1"}},
+		"deleted":              {before: []string{"ADDED x/1/1"}, after: []string{"ARRIVED", "DELETED x/1/2", "ADDED y/2/3"}, want: []string{"y/2/3"}},
+		"modified":             {before: []string{"ADDED x/1/1"}, after: []string{"ARRIVED", "MODIFIED x/1/2", "SYNCED"}, want: []string{"x/1/2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			for _, other := range others {
+				report(t, path, other, "ADDED x/9/9")
+			}
+			f := openMine(t, path)
+			r := newReader(t, f)
+			r.report(narrow, test.before...)
+			r.report(pods, test.after...)
+			if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // what one run takes over stays there
+				f = openMine(t, path)
+				if o := f.Orphans(append(others, pods)); len(o) > 0 {
+					t.Errorf("orphans: %+v", o)
+				}
+				r = newReader(t, f)
+				reported(t, f, pods)
+				r.report(pods, test.then...)
+				if err := r.stage.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if got, _ := reported(t, f, pods); !cmp.Equal(got, test.want) {
+					t.Errorf("%s, want %s", got, test.want)
+				}
+				if got, _ := reported(t, f, narrow); len(got) > 0 {
+					t.Errorf("left behind: %s", got)
+				}
+				if got, _ := reported(t, f, others[0]); len(got) != 1 {
+					t.Errorf("of another namespace: %s", got)
+				}
+				f.Close()
+			}
+		})
+	}
+}
+
+// Of two targets that are gone, one of which covers the other, one is an orphan. If
+// the wider one has nothing, that is the other.
+func TestOrphanCovered(t *testing.T) {
+	narrow := targetOf("pods", "a", "x")
+	path := newPath(t)
+	report(t, path, pods, "ADDED y/2/2", "DELETED y/2/3")
+	report(t, path, narrow, "ADDED x/1/1")
+	f := openMine(t, path)
+	if o := f.Orphans(nil); len(o) != 1 || o[0].Name != "x" {
+		t.Errorf("%+v", o)
+	}
+	f.Close()
+	report(t, path, pods, "ADDED y/2/4")
+	f = openMine(t, path)
+	defer f.Close()
+	if o := f.Orphans(nil); len(o) != 1 || o[0].Name != "" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// Where a process is killed while a wider target takes over, each deletion that was
+// due is still known.
+func TestKilledWhileTakingOver(t *testing.T) {
+	f := openMine(t, newPath(t))
+	defer f.Close()
+	r := newReader(t, f)
+	r.report(targetOf("pods", "a", "x"), "ADDED x/1/1")
+	killed := ""
+	r.onDeliver = func() { killed = copyOf(t, f) }
+	if err := r.deliver(pods, "ARRIVED", "DELETED x/1/2", "ADDED x/2/3", "ADDED y/3/4"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := reportedAt(t, killed, pods); !cmp.Equal(got, []string{"x/1/1?", "x/2/3?", "y/3/4?"}) {
+		t.Errorf("before the text: %s", got)
+	}
+	if err := r.stage.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := reported(t, f, pods); !cmp.Equal(got, []string{"x/2/3", "y/3/4"}) {
+		t.Errorf("after all: %s", got)
 	}
 }
 
