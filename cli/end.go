@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
@@ -53,6 +54,29 @@ func ended(ctx context.Context, err error, list bool) error {
 		return errInterrupted
 	default:
 		return nil
+	}
+}
+
+// errUnread ends a run with --state whose reader has gone. What starts such a run
+// again when it fails has to know.
+var errUnread = errors.New("the reader closed the pipe: lines that it left unread count as printed, and the next run carries on after them")
+
+// together is how far apart two processes may notice the same Ctrl-C.
+const together = 250 * time.Millisecond
+
+// unread is what err means for a run with --state. asked ends when a signal comes,
+// ctx also when the reader of the output has gone. Ctrl-C at a terminal ends the
+// reader, too, and which of both is noticed first is chance.
+func unread(asked, ctx context.Context, err error) error {
+	gone := err == nil && errors.Is(context.Cause(ctx), errReaderGone)
+	if !gone && !isReaderGone(err) {
+		return err
+	}
+	select {
+	case <-asked.Done():
+		return nil
+	case <-time.After(together):
+		return errUnread
 	}
 }
 

@@ -79,3 +79,30 @@ func TestEnded(t *testing.T) {
 		}
 	}
 }
+
+func TestUnread(t *testing.T) {
+	asked, ask := context.WithCancel(t.Context())
+	ask()
+	gone, leave := context.WithCancelCause(t.Context())
+	leave(errReaderGone)
+	late, end := context.WithTimeoutCause(t.Context(), 0, errTimeout)
+	defer end()
+	pipe := fmt.Errorf("print: %w", writeError{syscall.EPIPE})
+	other := stateError{syscall.ENOSPC}
+	for name, test := range map[string]struct {
+		asked, ctx context.Context
+		err, want  error
+	}{
+		"a good end":         {t.Context(), late, nil, nil},
+		"gone":               {t.Context(), gone, nil, errUnread},
+		"gone before":        {t.Context(), gone, errReaderGone, errUnread},
+		"gone in mid-write":  {t.Context(), t.Context(), pipe, errUnread},
+		"gone, and asked":    {asked, gone, nil, nil},
+		"gone, and the disk": {t.Context(), gone, other, other},
+		"too late":           {t.Context(), late, errTimeout, errTimeout},
+	} {
+		if got := unread(test.asked, test.ctx, test.err); !errors.Is(got, test.want) || (got == nil) != (test.want == nil) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}

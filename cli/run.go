@@ -39,6 +39,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.Close()
+	asked := ctx
 	ctx, stop := untilReaderGone(ctx, s.Out)
 	defer stop()
 	if request.timeout > 0 {
@@ -46,7 +47,11 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
 		defer cancel()
 	}
-	return ended(ctx, j.run(ctx), request.list || request.rbac.print)
+	err = ended(ctx, j.run(ctx), request.list || request.rbac.print)
+	if request.state != "" && !request.rbac.print {
+		return unread(asked, ctx, err)
+	}
+	return err
 }
 
 // job is one request at one cluster.

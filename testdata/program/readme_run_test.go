@@ -75,8 +75,10 @@ func (p *play) run(e example) string {
 	}
 	text := ""
 	for _, command := range e.commands {
+		p.ended = false
+		p.steps()
 		p.start(command)
-		for len(p.script) > 0 {
+		for len(p.script) > 0 && !p.ended {
 			p.when()
 			p.steps()
 		}
@@ -190,9 +192,9 @@ func (p *play) when() {
 	}
 }
 
-// steps takes the steps up to the next "when".
+// steps takes the steps up to the next "when", or to the end of the command.
 func (p *play) steps() {
-	for len(p.script) > 0 && !strings.HasPrefix(p.script[0], "when ") {
+	for len(p.script) > 0 && !p.ended && !strings.HasPrefix(p.script[0], "when ") {
 		verb, args, _ := strings.Cut(strings.TrimSpace(p.script[0]), " ")
 		step, ok := readmeSteps[verb]
 		if !ok {

@@ -27,7 +27,7 @@ import (
 //
 // Steps before the first "when" come before the commands. A "when" waits until
 // the output, after what the last one found, matches a regular expression. The
-// steps are those of readmeSteps.
+// steps are those of readmeSteps. What comes after "end" is for the next command.
 
 // example is a console block.
 type example struct {
