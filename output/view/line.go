@@ -3,8 +3,9 @@ package view
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 )
 
 // ellipsis stands for what was cut.
@@ -16,27 +17,35 @@ func (v *View) line(t time.Time, sign rune, subject, text, who string) {
 	if text != "" {
 		left += "  " + text
 	}
-	v.write(v.paint(left, sign, len(v.clock(t))+1), left, who)
+	line, who := v.fit(left, who)
+	v.write(v.paint(line, sign, len(v.clock(t))+1), who)
 }
 
 // detail writes a line that belongs to the one before.
 func (v *View) detail(text, who string) {
-	left := strings.Repeat(" ", v.indent()) + text
-	v.write(left, left, who)
+	v.write(v.fit(strings.Repeat(" ", v.indent())+text, who))
 }
 
-// write writes a line, which looks like plain but may be coloured, and who on its
-// right.
-func (v *View) write(line, plain, who string) {
-	width := ansi.StringWidth(plain)
+// fit returns a line that is not wider than the terminal, and what is to stand behind
+// it: who, after as many spaces as bring it to the right, if there is room.
+func (v *View) fit(line, who string) (string, string) {
+	width := displaywidth.String(line)
 	switch {
 	case v.width > 0 && width > v.width:
-		line = ansi.Truncate(line, v.width, ellipsis)
+		return cutEnd(line, v.width), ""
 	case who == "":
+		return line, ""
 	case v.width == 0:
-		line += "  " + v.faint(who)
-	case width+2+ansi.StringWidth(who) <= v.width:
-		line += strings.Repeat(" ", v.width-width-ansi.StringWidth(who)) + v.faint(who)
+		return line + "  ", who
+	case width+2+displaywidth.String(who) > v.width:
+		return line, ""
+	}
+	return line + strings.Repeat(" ", v.width-width-displaywidth.String(who)), who
+}
+
+func (v *View) write(line, who string) {
+	if who != "" {
+		line += v.faint(who)
 	}
 	v.w.WriteString(line)
 	v.w.WriteByte('\n')
@@ -61,7 +70,7 @@ func (v *View) room(who string) int {
 	}
 	room := v.width - v.indent()
 	if who != "" {
-		room -= 2 + ansi.StringWidth(who)
+		room -= 2 + displaywidth.String(who)
 	}
 	return max(room, 8)
 }
@@ -84,14 +93,22 @@ func (v *View) faint(text string) string {
 	return "\x1b[2m" + text + "\x1b[0m"
 }
 
+// cutEnd shortens a text to a width, at its end.
+func cutEnd(text string, width int) string {
+	return displaywidth.TruncateString(text, width, ellipsis)
+}
+
 // cutFront shortens a path to a width, at its front: at the next part of it, unless
 // that is far.
 func cutFront(path string, width int) string {
-	excess := ansi.StringWidth(path) - width
-	if excess <= 0 {
+	if displaywidth.String(path) <= width {
 		return path
 	}
-	rest := ansi.TruncateLeft(path, excess+1, "")
+	rest := path
+	for displaywidth.String(rest) >= width {
+		_, size := utf8.DecodeRuneInString(rest)
+		rest = rest[size:]
+	}
 	if i := strings.IndexByte(rest, '.'); i >= 0 && i < leastPath/2 {
 		rest = rest[i+1:]
 	}

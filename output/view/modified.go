@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/output/change"
@@ -69,7 +69,7 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		row := v.row(changes[0])
 		room := 0
 		if v.width > 0 {
-			room = v.room(who) - ansi.StringWidth(subject) - 2
+			room = v.room(who) - displaywidth.String(subject) - 2
 		}
 		if one, fits := row.inLine(room); fits {
 			v.line(e.Time, '~', subject, one, who)
@@ -77,7 +77,7 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		}
 	}
 	if noise > 0 && text == "" && len(changes) > 1 {
-		text = v.faint(fmt.Sprintf("+%d noise", noise))
+		text = fmt.Sprintf("+%d noise", noise)
 	}
 	v.line(e.Time, '~', subject, text, who)
 	for _, c := range changes {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 
 	"dwatch/output"
 	"dwatch/output/change"
@@ -75,11 +75,11 @@ func (v *View) value(value any, quoted bool) string {
 	if v.width > 0 {
 		most = min(most, v.room("")-len("  + "))
 	}
-	if v.Full || ansi.StringWidth(text) <= most {
+	if v.Full || displaywidth.String(text) <= most {
 		return text
 	}
 	whole := " (" + size(len(text)) + ")"
-	return ansi.Truncate(text, most-len(whole), ellipsis) + whole
+	return cutEnd(text, most-len(whole)) + whole
 }
 
 func size(bytes int) string {
@@ -97,11 +97,11 @@ func (r row) inLine(room int) (string, bool) {
 	}
 	text := r.what()
 	line := r.path + "  " + text
-	if room == 0 || ansi.StringWidth(line) <= room {
+	if room == 0 || displaywidth.String(line) <= room {
 		return line, true
 	}
-	left := room - 2 - ansi.StringWidth(text)
-	if left < min(leastPath, ansi.StringWidth(r.path)) {
+	left := room - 2 - displaywidth.String(text)
+	if left < min(leastPath, displaywidth.String(r.path)) {
 		return "", false
 	}
 	return cutPath(r.path, left) + "  " + text, true

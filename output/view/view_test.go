@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,6 +20,8 @@ var deployments = event.Target{
 	Mapping:   event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true),
 	Namespace: "shop",
 }
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 var hash = regexp.MustCompile(`, [0-9a-f]{6}`)
 
@@ -114,7 +116,7 @@ func TestWidths(t *testing.T) {
 		fmt.Sprintf(`"data":{"one":%q,"%s":"y"},"list":[{"name":"b"},{"name":"a","v":"short"}]`, text, strings.Repeat("key", 30)))
 	for width := MinWidth; width <= 300; width++ {
 		for line := range strings.Lines(shown(t, options(width), e)) {
-			if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > width {
+			if got := displaywidth.String(strings.TrimSuffix(line, "\n")); got > width {
 				t.Fatalf("%d columns on %d: %s", got, width, line)
 			}
 		}
@@ -132,7 +134,7 @@ func TestColor(t *testing.T) {
 	for _, width := range []int{0, 40, 80} {
 		plain, colored := options(width), options(width)
 		colored.Color = true
-		if got, want := ansi.Strip(shown(t, colored, e)), shown(t, plain, e); got != want {
+		if got, want := escapes.ReplaceAllString(shown(t, colored, e), ""), shown(t, plain, e); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
