@@ -177,20 +177,33 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	ctx, cancel := context.WithCancelCause(ctx)
 	filtered := filter.New(printer, j.filter)
 	recorded := state.around(filtered, cancel)
-	reporter := report.New(recorded, report.Options{Out: j.reports, Rights: j.asked(), Namesake: j.namesake})
+	about, err := j.reporting()
+	if err != nil {
+		return err
+	}
+	reporter := report.New(recorded, about)
 	defer reporter.Wait()
 	defer cancel(nil) // nobody waits for an answer any more
 	reporter.Begin(targets, state.note())
+	if !j.allNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
+		reporter.CheckNamespaces(ctx, j.namespaces)
+	}
 	return w.Run(ctx, receiver(&tuned{next: reporter}))
 }
 
-// asked returns what the reporter asks about rights; nil with --quiet, when nobody
-// would read the answer.
-func (j *job) asked() *access.Rights {
+// reporting says where reports go. With --quiet the server is asked nothing for
+// them: nobody would read the answer.
+func (j *job) reporting() (report.Options, error) {
+	o := report.Options{Out: j.reports, Namesake: j.namesake}
 	if j.quiet {
-		return nil
+		return o, nil
 	}
-	return j.rights
+	h, err := j.newHelper()
+	if err != nil {
+		return o, err
+	}
+	o.Rights, o.Near, o.IsMissing = j.rights, h.near, h.isMissing
+	return o, nil
 }
 
 // namesake returns the resource that is called name, too. The events wait

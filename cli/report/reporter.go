@@ -25,6 +25,12 @@ type Options struct {
 	// Namesake returns the resource, if there is one, that the name of an object
 	// means, too; empty if none. It must not block; nil means that there is none.
 	Namesake func(ctx context.Context, name string) string
+	// Near returns the name of an object that may have been meant by that of a
+	// target; empty if there is none. It may ask the server; nil: nothing is said.
+	Near func(ctx context.Context, t event.Target) string
+	// IsMissing says of a namespace that it does not exist, or an error if that is
+	// not known. It may ask the server; nil: nothing is said.
+	IsMissing func(ctx context.Context, namespace string) (bool, error)
 }
 
 // Reporter is a Sink that reports what the marks in a batch mean for people, and
@@ -35,7 +41,7 @@ type Reporter struct {
 	next event.Sink
 
 	mu sync.Mutex // for Out
-	// queue has what asks Rights.
+	// queue has what asks the server.
 	queue queue
 	// down, denied and checked are targets: unreachable, reported as denied, asked
 	// about the right to list.
@@ -65,6 +71,24 @@ func (r *Reporter) Begin(targets []event.Target, note string) {
 	if len(targets) > 0 {
 		r.say("watching %s%s", describeAll(targets), note)
 	}
+}
+
+// CheckNamespaces reports, beside the events, those that do not exist.
+func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
+	if r.IsMissing == nil || len(namespaces) == 0 {
+		return
+	}
+	r.queue.add(ctx, func(ctx context.Context) {
+		for _, n := range namespaces {
+			missing, err := r.IsMissing(ctx, n)
+			if err != nil {
+				return // nor will it say so of the others
+			}
+			if missing {
+				r.say("namespace %q does not exist; waiting for what comes in it", n)
+			}
+		}
+	})
 }
 
 // Deliver implements event.Sink. Questions that it leads to are given up when ctx
@@ -173,13 +197,24 @@ func (r *Reporter) nothingThere(ctx context.Context, t event.Target) {
 		r.say("no %s yet", describe(t))
 		return
 	}
-	hint := ""
+	const waiting = "%s is not there yet; waiting for it%s"
 	if r.Namesake != nil {
 		if resource := r.Namesake(ctx, t.Name); resource != "" {
-			hint = fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource)
+			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
+			return
 		}
 	}
-	r.say("%s is not there yet; waiting for it%s", describe(t), hint)
+	if r.Near == nil {
+		r.say(waiting, describe(t), "")
+		return
+	}
+	r.queue.add(ctx, func(ctx context.Context) {
+		hint := ""
+		if near := r.Near(ctx, t); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		r.say(waiting, describe(t), hint)
+	})
 }
 
 func orStart(resourceVersion string) string {

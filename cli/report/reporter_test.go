@@ -79,6 +79,46 @@ next
 	}
 }
 
+// TestNear: what may have been meant by a name is asked for beside the events.
+func TestNear(t *testing.T) {
+	var w bytes.Buffer
+	delivered := make(chan struct{})
+	r := New(nowhere, Options{Out: &w, Near: func(_ context.Context, t event.Target) string {
+		<-delivered
+		return map[string]string{"wbe": "web"}[t.Name]
+	}})
+	for _, name := range []string{"wbe", "db"} {
+		if err := r.Deliver(t.Context(), []event.Event{{Type: event.Synced, Target: targetOf("pods", true, "a", name)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(delivered)
+	r.Wait()
+	want := `pods/wbe in namespace a is not there yet; waiting for it; did you mean web?
+pods/db in namespace a is not there yet; waiting for it
+`
+	if diff := cmp.Diff(want, w.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCheckNamespaces: a server that does not say of one namespace whether it exists
+// is not asked about others.
+func TestCheckNamespaces(t *testing.T) {
+	var w bytes.Buffer
+	r := New(nowhere, Options{Out: &w, IsMissing: func(_ context.Context, namespace string) (bool, error) {
+		if namespace == "secret" {
+			return false, errors.New("forbidden")
+		}
+		return namespace != "there", nil
+	}})
+	r.CheckNamespaces(t.Context(), []string{"there", "none", "secret", "other"})
+	r.Wait()
+	if got, want := w.String(), "namespace \"none\" does not exist; waiting for what comes in it\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestNothingThere: a name that is also a resource may have been meant as one.
 func TestNothingThere(t *testing.T) {
 	var w bytes.Buffer
