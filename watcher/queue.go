@@ -27,7 +27,7 @@ const (
 	refused                 // the server's first answer is no, as Err says
 	switched                // to another version of the resource, or another scope
 	joined                  // after the start
-	left                    // at the start, without having been served
+	left                    // it is watched no more, of one that was there at the start
 	gone                    // the server no longer has the resource
 )
 

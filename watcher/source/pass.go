@@ -32,6 +32,8 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 			return err
 		}
 		return s.send(ctx, e)
+	case s.tap.options.Keep == KeepObjects:
+		return s.send(ctx, e) // a list is of what was named; nobody takes the ticket off
 	default:
 		return s.passLive(ctx, e, u)
 	}
