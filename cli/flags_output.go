@@ -54,8 +54,5 @@ func (o *options) printing(t terminal) (output.Options, error) {
 	default:
 		return p, fmt.Errorf("invalid --color %q: it takes auto, always or never", o.color)
 	}
-	if o.output == changesFormat {
-		return p, nil
-	}
 	return p, checkFormat(o.output)
 }

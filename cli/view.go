@@ -85,13 +85,13 @@ var notYet = []string{
 	"jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile",
 }
 
-// checkFormat is for those beside changesFormat.
+// checkFormat also knows what kubectl has.
 func checkFormat(format string) error {
 	kind, _, _ := strings.Cut(format, "=")
 	if slices.Contains(notYet, kind) {
 		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", kind)
 	}
-	return output.CheckFormat(format)
+	return output.CheckFormat(format, formats)
 }
 
 // comparing says which changes count, and what of them is masked.
