@@ -93,7 +93,7 @@ func (o *options) checkTogether() error {
 	case slices.ContainsFunc(o.exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }):
 		return fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(o.exclude, ","))
 	case o.output == "name" && (o.marks || o.heartbeat != 0):
-		return errors.New("-o name has no words for --marks and --heartbeat: they need -o json or -o yaml")
+		return errors.New("-o name can't show --marks and --heartbeat: use -o json or -o yaml")
 	case o.heartbeat != 0 && o.heartbeat < minHeartbeat:
 		return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", o.heartbeat, minHeartbeat)
 	case o.timeout < 0:
