@@ -13,17 +13,40 @@ import (
 // written.
 func BetweenJSON(old, new string, o Options) Result {
 	w := walk{options: o, path: make(Path, 0, 16)}
-	was, is := members(gjson.Parse(old)), members(gjson.Parse(new))
-	before, after := gjson.Parse(was["metadata"]), gjson.Parse(is["metadata"])
-	if !before.IsObject() || !after.IsObject() {
-		w.fields.old, w.fields.new = differing(was, is, "apiVersion", "kind")
-		return w.result()
-	}
-	delete(was, "metadata")
-	delete(is, "metadata")
-	w.fields.old, w.fields.new = differing(was, is, "apiVersion", "kind")
-	w.fields.old["metadata"], w.fields.new["metadata"] = w.metadata(members(before), members(after))
+	w.fields.old, w.fields.new = sparse(old, new, w.metadata)
 	return w.result()
+}
+
+// PatchJSON is [Patch] for two states as text, as BetweenJSON takes them. Where
+// something is masked, it is a patch of the masked objects. Without managedFields it
+// is one of objects that have none.
+func PatchJSON(old, new string, masks *Masks, managedFields bool) []Operation {
+	was, is := sparse(old, new, func(old, new map[string]string) (was, is map[string]any) {
+		if !managedFields {
+			delete(old, "managedFields")
+			delete(new, "managedFields")
+		}
+		return differing(old, new)
+	})
+	if len(masks.rules(was, is)) == 0 {
+		return Patch(was, is)
+	}
+	return PatchJSON(masks.ObjectJSON(old), masks.ObjectJSON(new), nil, managedFields)
+}
+
+// sparse decodes two states of an object without what they have in common, but for
+// its type. metadata does the same for theirs.
+func sparse(old, new string, metadata func(old, new map[string]string) (was, is map[string]any)) (was, is map[string]any) {
+	before, after := members(gjson.Parse(old)), members(gjson.Parse(new))
+	inner, outer := gjson.Parse(before["metadata"]), gjson.Parse(after["metadata"])
+	if !inner.IsObject() || !outer.IsObject() {
+		return differing(before, after, "apiVersion", "kind")
+	}
+	delete(before, "metadata")
+	delete(after, "metadata")
+	was, is = differing(before, after, "apiVersion", "kind")
+	was["metadata"], is["metadata"] = metadata(members(inner), members(outer))
+	return was, is
 }
 
 // managedFields is where objects have their managed fields.
