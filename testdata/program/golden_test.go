@@ -32,8 +32,9 @@ import (
 //
 //	watch RESOURCES [ARG...]  start both, and wait until they have all that exists
 //	await events REGEXP [N]   wait until the recorded events match
-//	shape                     wait until both have the same, end them, and print the
-//	                          shape of what is shown
+//	shape [REGEXP]            wait until both have the same, end them, and print the
+//	                          shape of what is shown, without the lines that match:
+//	                          states that controllers may skip
 //	doom TYPE/NAME            delete an object, without waiting until it is gone
 //	huge N                    apply the N-th state of a huge ConfigMap
 //
@@ -63,7 +64,7 @@ func TestGolden(t *testing.T) {
 				"await":  awaitEvents,
 				"huge":   huge,
 				"doom":   doom,
-				"shape":  func(ts *testscript.TestScript, _ bool, _ []string) { shape(t, ts) },
+				"shape":  func(ts *testscript.TestScript, _ bool, args []string) { shape(t, ts, args) },
 			},
 		})
 	})
@@ -135,7 +136,8 @@ func awaitMatches(ts *testscript.TestScript, out *transcript, p *program, patter
 }
 
 // shape compares what is shown with what the view makes of the recorded events.
-func shape(t *testing.T, ts *testscript.TestScript) {
+func shape(t *testing.T, ts *testscript.TestScript, args []string) {
+	skipped := regexp.MustCompile(strings.Join(append(args, "^$"), "|"))
 	p := of(ts).programs
 	var got, want sections
 	var events string
@@ -157,7 +159,7 @@ func shape(t *testing.T, ts *testscript.TestScript) {
 	for _, name := range []string{shown, recorded} {
 		quit(ts, false, []string{name})
 	}
-	ts.Stdout().Write([]byte(got.shape(of(ts).objects.namespace)))
+	ts.Stdout().Write([]byte(got.shape(of(ts).objects.namespace, skipped)))
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		name := strings.TrimPrefix(ts.Name(), "script-") + ".jsonl"
 		ts.Check(errors.Join(os.MkdirAll(recordings, 0o755),
@@ -217,18 +219,19 @@ func (s sections) plain() sections {
 }
 
 // shape has a line for each kind of line about each object, without values.
-func (s sections) shape(namespace string) string {
+func (s sections) shape(namespace string, skipped *regexp.Regexp) string {
 	var lines []string
 	for subject, texts := range s.plain() {
 		for _, text := range texts {
-			if line := shapeOf(text); line != "" {
-				lines = append(lines, generated.ReplaceAllString(subject+" "+line, "-*"))
+			path := shapeOf(text)
+			line := strings.ReplaceAll(subject+" "+path, namespace, "NS")
+			if path != "" && !skipped.MatchString(line) {
+				lines = append(lines, generated.ReplaceAllString(line, "-*"))
 			}
 		}
 	}
 	slices.Sort(lines)
-	text := strings.Join(slices.Compact(lines), "\n") + "\n"
-	return strings.ReplaceAll(text, namespace, "NS")
+	return strings.Join(slices.Compact(lines), "\n") + "\n"
 }
 
 // generated are the parts of names that a server makes up, and addresses.
