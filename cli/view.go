@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,6 +35,18 @@ type viewFlags struct {
 
 // viewOnly are their names.
 var viewOnly = []string{"initial", "timestamps", "full", "only", "ignore", "noise", "mask", "show-secrets"}
+
+func (o *options) addViewFlags(f *pflag.FlagSet) {
+	v := &o.view
+	f.BoolVar(&v.initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
+	f.BoolVar(&v.timestamps, "timestamps", false, "With -o changes, show the date and milliseconds")
+	f.BoolVar(&v.full, "full", false, "With -o changes, shorten no value")
+	f.StringArrayVar(&v.only, "only", nil, "With -o changes, show only what changes at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
+	f.StringArrayVar(&v.ignore, "ignore", nil, "With -o changes, count what changes at or below `PATH` as noise (repeatable)")
+	f.BoolVar(&v.noise, "noise", false, "With -o changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
+	f.StringArrayVar(&v.mask, "mask", nil, "With -o changes, show the values at or below `PATH` as size and hash (repeatable); those of Secrets are")
+	f.BoolVar(&v.showSecrets, "show-secrets", false, "With -o changes, show the values of Secrets")
+}
 
 // chooseFormat sets the default of --output: for people who read a stream at a
 // terminal what changed, and JSON for everything else.
@@ -72,13 +85,13 @@ var notYet = []string{
 	"jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile",
 }
 
-// checkFormat is for those beside changesFormat.
+// checkFormat also knows what kubectl has.
 func checkFormat(format string) error {
 	kind, _, _ := strings.Cut(format, "=")
 	if slices.Contains(notYet, kind) {
 		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", kind)
 	}
-	return output.CheckFormat(format)
+	return output.CheckFormat(format, formats)
 }
 
 // comparing says which changes count, and what of them is masked.

@@ -42,13 +42,13 @@ var encoders = map[string]func(Options) encoder{
 // Formats are the values that Options.Format takes.
 var Formats = []string{"json", "yaml", "name"}
 
-// CheckFormat says whether Options.Format may be name.
-func CheckFormat(name string) error {
-	if slices.Contains(Formats, name) {
+// CheckFormat says that name is none of formats, if it is not.
+func CheckFormat(name string, formats []string) error {
+	if slices.Contains(formats, name) {
 		return nil
 	}
 	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s",
-		name, strings.Join(Formats, ", "))
+		name, strings.Join(formats, ", "))
 }
 
 // Printer writes events or lists in one format. See the package comment.
@@ -69,7 +69,7 @@ const (
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
 	o.Format = cmp.Or(o.Format, "json")
-	if err := CheckFormat(o.Format); err != nil {
+	if err := CheckFormat(o.Format, Formats); err != nil {
 		return nil, err
 	}
 	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil

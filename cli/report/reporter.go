@@ -85,7 +85,7 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 				return // nor will it say so of the others
 			}
 			if missing {
-				r.say("namespace %q does not exist; waiting for what comes in it", n)
+				r.say("namespace %q does not exist yet; waiting for it", n)
 			}
 		}
 	})
@@ -149,7 +149,7 @@ func (r *Reporter) gap(ctx context.Context, e event.Event) {
 	}
 	r.up(ctx, e.Target)
 	if !counted {
-		r.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
+		r.say("%s: relisted at resourceVersion %s: intermediate states since %s may be missing, last states and deletions are not",
 			describe(e.Target), e.ResourceVersion, orStart(e.From))
 	}
 }
@@ -182,7 +182,7 @@ func (r *Reporter) endOutage(t event.Target) {
 	switch {
 	case len(r.down) > 0:
 	case r.gaps > 0:
-		r.say("reconnected; %d resources were listed anew: states in between may be missing, last states and deletions are not", r.gaps)
+		r.say("reconnected; %d resources were relisted: intermediate states may be missing, last states and deletions are not", r.gaps)
 		r.gaps = 0
 	default:
 		r.say("reconnected")

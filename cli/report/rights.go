@@ -18,7 +18,7 @@ func (r *Reporter) deny(ctx context.Context, t event.Target, err error) {
 	r.denied[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		err := r.Rights.Detail(ctx, &event.TargetError{Target: t, Err: err})
-		r.say("%s: denied, and tried again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+		r.say("%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
 	})
 }
 
@@ -40,7 +40,7 @@ func (r *Reporter) checkList(ctx context.Context, t event.Target) {
 	r.checked[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		if refusal, lacks := r.Rights.LacksList(ctx, t); lacks {
-			r.say("%s: %s; the watch goes on, but needs it where the server does not stream what is there", describe(t), refusal)
+			r.say("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
 		}
 	})
 }

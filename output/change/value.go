@@ -75,6 +75,9 @@ func equalMaps(a, b map[string]any) bool {
 	if len(a) != len(b) {
 		return false
 	}
+	if reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() {
+		return true // one map
+	}
 	for name, value := range a {
 		if other, there := b[name]; !there || !equal(value, other) {
 			return false
@@ -86,6 +89,9 @@ func equalMaps(a, b map[string]any) bool {
 func equalLists(a, b []any) bool {
 	if len(a) != len(b) {
 		return false
+	}
+	if len(a) > 0 && &a[0] == &b[0] {
+		return true // one list
 	}
 	for i := range a {
 		if !equal(a[i], b[i]) {
