@@ -40,6 +40,9 @@ func typeOf(v any) jsonType {
 	return jsonNumber
 }
 
+// isZero reports whether a value is the number 0.
+func isZero(v any) bool { return typeOf(v) == jsonNumber && numberText(v) == "0" }
+
 func isScalar(v any) bool { return typeOf(v) < jsonList }
 
 // equal reports whether a and b are written as the same JSON. So 1 and 1.0, as
