@@ -177,7 +177,7 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	if err != nil {
 		return err
 	}
-	defer sayHidden(j.reports, printer)
+	defer sayHidden(j.reports, printer, len(j.print.Compare.Only) > 0)
 	ctx, cancel := context.WithCancelCause(ctx)
 	filtered := filter.New(printer, j.filter)
 	recorded := state.around(filtered, cancel)

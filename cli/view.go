@@ -115,9 +115,14 @@ func widthOf(f *os.File) int {
 	return max(cmp.Or(width, 80), view.MinWidth)
 }
 
-// sayHidden says at the end what the view has not shown.
-func sayHidden(w io.Writer, sink event.Sink) {
-	if v, ok := sink.(*view.View); ok && v.Hidden() > 0 {
-		fmt.Fprintf(w, "%d events changed nothing but noise; --noise shows them\n", v.Hidden())
+// sayHidden says at the end what the view has not shown; only is whether --only is given.
+func sayHidden(w io.Writer, sink event.Sink, only bool) {
+	v, ok := sink.(*view.View)
+	switch {
+	case !ok || v.Hidden() == 0:
+	case only:
+		fmt.Fprintf(w, "%d events are not shown: they changed nothing of --only\n", v.Hidden())
+	default:
+		fmt.Fprintf(w, "%d events are not shown: they changed nothing but noise; --noise shows them\n", v.Hidden())
 	}
 }
