@@ -31,7 +31,8 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, out: stdout{s.Out}, stdout: s.Out, reports: s.Err}
+	j := &job{request: request, out: stdout{s.Out}, stdout: s.Out, reports: s.Err, asked: whenAsked(s.Err)}
+	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
 	}
@@ -61,6 +62,7 @@ type job struct {
 	out     io.Writer
 	stdout  *os.File  // which out writes to
 	reports io.Writer // stderr, or nowhere with --quiet
+	asked   *asked
 	mapper  *mapper.Mapper
 	rights  *access.Rights
 	as      string // of --as, where nothing is done as that user
@@ -181,7 +183,9 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	if err != nil {
 		return err
 	}
+	about.Note = noteIn(printer)
 	reporter := report.New(recorded, about)
+	j.asked.is(func() string { return reporter.Status() + hiddenIn(printer, "; ") })
 	defer reporter.Wait()
 	defer cancel(nil) // nobody waits for an answer any more
 	reporter.Begin(targets, state.note())

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -146,9 +147,33 @@ func widthOf(f *os.File) int {
 	return max(cmp.Or(width, 80), view.MinWidth)
 }
 
+// noteIn returns what shows in a sink what becomes of the watch; nil if nothing does.
+func noteIn(sink event.Sink) func(time.Time, string) {
+	if v, ok := sink.(*view.View); ok {
+		return v.Note
+	}
+	return nil
+}
+
 // sayHidden says at the end what the view has not shown.
 func sayHidden(w io.Writer, sink event.Sink) {
-	if v, ok := sink.(*view.View); ok && v.Hidden() > 0 {
-		fmt.Fprintf(w, "%d events changed nothing but noise; --noise shows them\n", v.Hidden())
+	if hidden := hiddenIn(sink, ""); hidden != "" {
+		fmt.Fprintf(w, "%s; --noise shows them\n", hidden)
+	}
+}
+
+// hiddenIn says, after a prefix, how much a view has not shown; empty if nothing.
+func hiddenIn(sink event.Sink, prefix string) string {
+	v, ok := sink.(*view.View)
+	if !ok {
+		return ""
+	}
+	switch hidden := v.Hidden(); hidden {
+	case 0:
+		return ""
+	case 1:
+		return prefix + "1 event changed nothing but noise"
+	default:
+		return fmt.Sprintf("%s%d events changed nothing but noise", prefix, hidden)
 	}
 }

@@ -28,7 +28,7 @@ func (v *View) showModified(e *event.Event, now *unstructured.Unstructured) erro
 		changes = withoutDeletion(changes)
 	}
 	if len(changes) == 0 && !ending {
-		v.hidden++
+		v.hidden.Add(1)
 		return nil
 	}
 	v.showChanges(e, changes, summary(now, ending), result.Noise)
