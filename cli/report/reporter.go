@@ -174,10 +174,13 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	}
 }
 
+// relisted is what a Note says of a gap.
+const relisted = "relisted: states between may be missing, last states and deletions are not"
+
 // gap reports what a list after a loss may have cost. What it cost many targets
-// is reported at the end of the outage, in one line.
+// is reported at the end of the outage, in one line; in a Note that of any number.
 func (r *Reporter) gap(ctx context.Context, e event.Event) {
-	counted := r.many && r.down[e.Target.Key()]
+	counted := (r.many || r.Note != nil) && r.down[e.Target.Key()]
 	if counted {
 		r.gaps++
 	}
@@ -185,7 +188,7 @@ func (r *Reporter) gap(ctx context.Context, e event.Event) {
 	switch {
 	case counted:
 	case r.Note != nil: // for people, to whom resourceVersions mean nothing
-		r.note(e.Time, "%s: relisted: states between may be missing, last states and deletions are not", describe(e.Target))
+		r.note(e.Time, "%s: %s", describe(e.Target), relisted)
 	default:
 		r.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
 			describe(e.Target), e.ResourceVersion, orStart(e.From))
@@ -222,10 +225,13 @@ func (r *Reporter) endOutage(e event.Event) {
 	r.resumed = r.resumed && e.Type == event.Reconnected
 	switch {
 	case len(r.down) > 0:
-	case r.gaps > 0:
-		r.note(e.Time, "reconnected; %d resources were listed anew: states in between may be missing, last states and deletions are not", r.gaps)
+	case r.gaps > 0 && r.Note != nil:
+		r.note(e.Time, "reconnected; %s", relisted)
 		r.gaps = 0
-	case r.resumed && r.Note != nil:
+	case r.gaps > 0:
+		r.say("reconnected; %d resources were listed anew: states in between may be missing, last states and deletions are not", r.gaps)
+		r.gaps = 0
+	case r.Note != nil && r.resumed:
 		r.note(e.Time, "reconnected, nothing missed")
 	default:
 		r.note(e.Time, "reconnected")

@@ -245,7 +245,7 @@ func TestResize(t *testing.T) {
 		if err := o.patch("configmaps/one", `{"data":{"`+key+`":"`+strings.Repeat("語 ", 20)+`"}}`); err != nil {
 			t.Fatal(err)
 		}
-		s.shows(t, `data\.`+key+`  (?s:.*)語.*\n`)
+		s.shows(t, `data\.`+key+`\b(?s:.*)語.*\n`)
 		text := s.screen.String()
 		widest := 0
 		for line := range strings.Lines(text[shown:]) {
