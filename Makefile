@@ -68,6 +68,11 @@ chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-fo
 readme: bin/cluster ## write what dwatch really prints into README.md
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
+.PHONY: golden
+golden: bin/cluster ## record real changes anew, and write what -o changes shows of them
+	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
+	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/view
+
 .PHONY: lint
 lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	@$(FORMATTED)

@@ -94,7 +94,7 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 				return // nor will it say so of the others
 			}
 			if missing {
-				r.say("namespace %q does not exist; waiting for what comes in it", n)
+				r.say("namespace %q does not exist yet; waiting for it", n)
 			}
 		}
 	})
@@ -175,7 +175,7 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 }
 
 // relisted is what a Note says of a gap.
-const relisted = "relisted: states between may be missing, last states and deletions are not"
+const relisted = "relisted: intermediate states may be missing, last states and deletions are not"
 
 // gap reports what a list after a loss may have cost. What it cost many targets
 // is reported at the end of the outage, in one line; in a Note that of any number.
@@ -190,7 +190,7 @@ func (r *Reporter) gap(ctx context.Context, e event.Event) {
 	case r.Note != nil: // for people, to whom resourceVersions mean nothing
 		r.note(e.Time, "%s: %s", describe(e.Target), relisted)
 	default:
-		r.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
+		r.say("%s: relisted at resourceVersion %s: intermediate states since %s may be missing, last states and deletions are not",
 			describe(e.Target), e.ResourceVersion, orStart(e.From))
 	}
 }
@@ -229,7 +229,7 @@ func (r *Reporter) endOutage(e event.Event) {
 		r.note(e.Time, "reconnected; %s", relisted)
 		r.gaps = 0
 	case r.gaps > 0:
-		r.say("reconnected; %d resources were listed anew: states in between may be missing, last states and deletions are not", r.gaps)
+		r.say("reconnected; %d resources were relisted: intermediate states may be missing, last states and deletions are not", r.gaps)
 		r.gaps = 0
 	case r.Note != nil && r.resumed:
 		r.note(e.Time, "reconnected, nothing missed")

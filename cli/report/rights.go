@@ -22,7 +22,7 @@ func (r *Reporter) deny(ctx context.Context, e event.Event) {
 		if r.Rights != nil {
 			err = r.Rights.Detail(ctx, &event.TargetError{Target: t, Err: err})
 		}
-		r.note(e.Time, "%s: denied, and tried again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+		r.note(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
 	})
 }
 
@@ -44,7 +44,7 @@ func (r *Reporter) checkList(ctx context.Context, t event.Target) {
 	r.checked[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		if refusal, lacks := r.Rights.LacksList(ctx, t); lacks {
-			r.say("%s: %s; the watch goes on, but needs it where the server does not stream what is there", describe(t), refusal)
+			r.say("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
 		}
 	})
 }

@@ -68,7 +68,7 @@ func (e *entry) hasNewTime() bool {
 
 // hasGrown reports whether the entry has fields that it did not have before.
 func (e *entry) hasGrown() bool {
-	return e.manager != oldest && (e.was == nil || !within(e.fields, e.was.fields))
+	return e.manager != oldest && (e.was == nil || !within(e.all(), e.was.all()))
 }
 
 // within reports whether a field set is part of another one.
@@ -86,7 +86,10 @@ func within(part, whole map[string]any) bool {
 // hasChanged reports whether the entry is new, or has another time or other fields
 // than before.
 func (e *entry) hasChanged() bool {
-	return e.was == nil || e.was.time != e.time || !equalMaps(e.was.fields, e.fields)
+	if e.was == nil || e.was.time != e.time {
+		return true
+	}
+	return (e.text == "" || e.text != e.was.text) && !equalMaps(e.was.all(), e.all())
 }
 
 // owners returns the entries of the new object that own the deepest part of the path.
@@ -108,14 +111,13 @@ func (f *fields) owners(path Path) (found []*entry) {
 // entry owns. A field set has for each part a set: {} or one with "." if the part
 // itself is owned. Who owns something below the whole path counts as its owner.
 func (e *entry) owned(path Path) (depth int) {
-	set := e.fields
+	set := e.set()
 	for i, s := range path {
-		next, ok := child(set, s)
+		next, ok := set.child(s)
 		if !ok {
 			return depth
 		}
-		_, itself := next["."]
-		if itself || len(next) == 0 || i+1 == len(path) {
+		if i+1 == len(path) || next.ownsItself() {
 			depth = i + 1
 		}
 		set = next

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/output/change"
@@ -12,34 +13,39 @@ import (
 )
 
 // showModified shows what changed, unless that is nothing but noise.
-func (v *View) showModified(e *event.Event, now *unstructured.Unstructured) error {
+func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
 		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
 		return nil
 	}
-	before, err := v.open(e.Old)
-	if err != nil {
-		return err
-	}
-	result := change.Between(before.Object, now.Object, v.Compare)
-	ending := before.GetDeletionTimestamp() == nil && now.GetDeletionTimestamp() != nil
-	changes := result.Changes
-	if now.GetDeletionTimestamp() != nil {
+	before, now := e.Old.Raw(), e.Object.Raw()
+	result := change.BetweenJSON(before, now, v.Compare)
+	changes, text := result.Changes, ""
+	if isTerminating(now) {
 		changes = withoutDeletion(changes)
+		if !isTerminating(before) {
+			u, err := v.open(e.Object)
+			if err != nil {
+				return err
+			}
+			text = deletion(u)
+		}
 	}
-	if len(changes) == 0 && !ending {
+	if len(changes) == 0 && text == "" {
 		v.hidden.Add(1)
 		return nil
 	}
-	v.showChanges(e, changes, summary(now, ending), result.Noise)
+	v.showChanges(e, changes, text, result.Noise)
 	return nil
 }
 
-// summary says what the changes come to, where they do not say it.
-func summary(now *unstructured.Unstructured, ending bool) string {
-	if !ending {
-		return ""
-	}
+// isTerminating reports whether an object, as JSON, is being deleted.
+func isTerminating(object string) bool {
+	return gjson.Get(object, "metadata.deletionTimestamp").Exists()
+}
+
+// deletion says what the deletion of an object waits for.
+func deletion(now *unstructured.Unstructured) string {
 	text := "is being deleted"
 	if grace := now.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
 		text += fmt.Sprintf(", %d s of grace", *grace)

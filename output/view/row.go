@@ -39,7 +39,30 @@ func (v *View) row(c change.Change) row {
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
 	r.old, r.new = v.value(c.Old, quoted), v.value(c.New, quoted)
+	if c.Kind == change.Added && isNumber(c.New) || c.Kind == change.Removed && isNumber(c.Old) {
+		r.sayNone()
+	}
 	return r
+}
+
+// none stands for a number that is not there: "+ 1" and "- 1" would read as sums.
+const none = "none"
+
+func (r *row) sayNone() {
+	if r.kind == change.Added {
+		r.old = none
+	} else {
+		r.new = none
+	}
+	r.kind = change.Changed
+}
+
+func isNumber(value any) bool {
+	switch value.(type) {
+	case int64, float64, json.Number:
+		return true
+	}
+	return false
 }
 
 // isLong: a text of several lines.

@@ -113,23 +113,22 @@ func (v *View) show(e *event.Event) error {
 		return nil
 	case e.Type.IsMark(), e.Initial && !v.Initial:
 		return nil // what becomes of the watch comes as a note
+	case e.Type == event.Modified:
+		return v.showModified(e)
 	}
 	now, err := v.open(e.Object)
 	if err != nil {
 		return err
 	}
-	switch e.Type {
-	case event.Added:
+	if e.Type == event.Added {
 		v.showAdded(e, now)
-	case event.Deleted:
+	} else {
 		v.showDeleted(e, now)
-	case event.Modified:
-		return v.showModified(e, now)
 	}
 	return nil
 }
 
-// open decodes an object for comparing; nil if only its identity is known.
+// open decodes an object.
 func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 	u, err := o.Open()
 	if err != nil {

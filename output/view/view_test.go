@@ -82,6 +82,8 @@ func TestShow(t *testing.T) {
 		"too long for one":   {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
 		"text":               {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
 		"types":              {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
+		"a number comes":     {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
+		"a number goes":      {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
 		"a secret":           {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
 		"escapes":            {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
 		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
@@ -155,7 +157,7 @@ func TestHidden(t *testing.T) {
 // TestNote: what is said about the watch is a line as any other, or on a narrow
 // terminal as many as hold all of it.
 func TestNote(t *testing.T) {
-	const text = "pods in namespace shop: denied, and tried again until it is allowed: https://10.0.0.1:6443/api/v1/namespaces/shop/pods 語語語語語語語語語語語語語語語語語語語語語語語語\x1b[2J"
+	const text = "pods in namespace shop: denied, trying again until it is allowed: https://10.0.0.1:6443/api/v1/namespaces/shop/pods 語語語語語語語語語語語語語語語語語語語語語語語語\x1b[2J"
 	for _, test := range []struct {
 		width int
 		text  string
