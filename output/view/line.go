@@ -76,7 +76,7 @@ func (v *View) room(who string) int {
 }
 
 // colors are those of the signs, by ANSI's numbers.
-var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36"}
+var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35"}
 
 // paint colours the sign in a line, which stands at this byte.
 func (v *View) paint(line string, sign rune, at int) string {
@@ -91,6 +91,31 @@ func (v *View) faint(text string) string {
 		return text
 	}
 	return "\x1b[2m" + text + "\x1b[0m"
+}
+
+// wrap breaks a text into lines of a width, between words if that can be; with a
+// width of 0 it is one line.
+func wrap(text string, width int) []string {
+	if width == 0 || displaywidth.String(text) <= width {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if joined := line + " " + word; line != "" && displaywidth.String(joined) <= width {
+			line = joined
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		for displaywidth.String(word) > width {
+			head := displaywidth.TruncateString(word, width, "")
+			lines, word = append(lines, head), word[len(head):]
+		}
+		line = word
+	}
+	return append(lines, line)
 }
 
 // cutEnd shortens a text to a width, at its end.

@@ -32,7 +32,7 @@ func (v *View) showModified(e *event.Event) error {
 		}
 	}
 	if len(changes) == 0 && text == "" {
-		v.hidden++
+		v.hidden.Add(1)
 		return nil
 	}
 	v.showChanges(e, changes, text, result.Noise)

@@ -1,9 +1,11 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -149,5 +151,125 @@ func TestHidden(t *testing.T) {
 	e := modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)
 	if err := v.Deliver(t.Context(), []event.Event{e, e}); err != nil || v.Hidden() != 2 || out.Len() > 0 {
 		t.Errorf("%d hidden, %v: %s", v.Hidden(), err, out.String())
+	}
+}
+
+// TestNote: what is said about the watch is a line as any other, or on a narrow
+// terminal as many as hold all of it.
+func TestNote(t *testing.T) {
+	const text = "pods in namespace shop: denied, trying again until it is allowed: https://10.0.0.1:6443/api/v1/namespaces/shop/pods 語語語語語語語語語語語語語語語語語語語語語語語語\x1b[2J"
+	for _, test := range []struct {
+		width int
+		text  string
+		want  string
+	}{
+		{0, "reconnected", "09:00:00 ! reconnected\n"},
+		{40, "connection lost, trying again: 127.0.0.1:6443: refused", "09:00:00 ! connection lost, trying\n           again: 127.0.0.1:6443:\n           refused\n"},
+		{0, text, "09:00:00 ! " + strings.Replace(text, "\x1b", `\u001b`, 1) + "\n"},
+	} {
+		if got := noted(options(test.width), test.text); got != test.want {
+			t.Errorf("%d columns: %q, want %q", test.width, got, test.want)
+		}
+	}
+	whole := regexp.MustCompile(`\s+`)
+	for width := MinWidth; width <= 300; width++ {
+		for _, timestamps := range []bool{false, true} {
+			o := options(width)
+			o.Timestamps = timestamps
+			got := noted(o, text)
+			var said strings.Builder
+			for line := range strings.Lines(got) {
+				line = strings.TrimSuffix(line, "\n")
+				if columns := displaywidth.String(line); columns > width {
+					t.Fatalf("%d columns on %d: %s", columns, width, line)
+				}
+				said.WriteString(line[New(&said, o).indent():])
+			}
+			if want := strings.Replace(text, "\x1b", `\u001b`, 1); whole.ReplaceAllString(said.String(), "") != whole.ReplaceAllString(want, "") {
+				t.Fatalf("on %d columns something is lost: %s", width, got)
+			}
+		}
+	}
+	colored := options(80)
+	colored.Color = true
+	if got, want := noted(colored, "reconnected"), "\x1b[2m09:00:00 \x1b[0m\x1b[1;35m!\x1b[0m reconnected\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func noted(o Options, text string) string {
+	var out strings.Builder
+	New(&out, o).Note(at, text)
+	return out.String()
+}
+
+// TestNoteFails: a note that can't be written is an error of the next batch.
+func TestNoteFails(t *testing.T) {
+	v := New(full{}, options(0))
+	v.Note(at, "reconnected")
+	if err := v.Deliver(t.Context(), nil); !errors.Is(err, errFull) {
+		t.Errorf("%v, want that of the note", err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestNoteBeside: notes come from any goroutine, and each line is whole.
+func TestNoteBeside(t *testing.T) {
+	var out strings.Builder
+	v := New(&out, options(0))
+	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
+	var beside sync.WaitGroup
+	beside.Go(func() {
+		for range 100 {
+			v.Note(at, "note")
+			v.Hidden()
+		}
+	})
+	for range 100 {
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside.Wait()
+	notes := strings.Count(out.String(), "09:00:00 ! note\n")
+	changes := strings.Count(out.String(), "09:00:00 ~ deploy/web  data.a  1 → 2  unknown\n")
+	if lines := strings.Count(out.String(), "\n"); notes != 100 || changes != 100 || lines != 200 {
+		t.Errorf("%d notes and %d changes in %d lines", notes, changes, lines)
+	}
+}
+
+// TestResize: the width is asked for at each batch and each note.
+func TestResize(t *testing.T) {
+	width := 60
+	o := options(0)
+	o.Width = func() int { return width }
+	var out strings.Builder
+	v := New(&out, o)
+	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
+	for _, width = range []int{60, 100, 40, 0} {
+		out.Reset()
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(out.String(), "\n")
+		want := width
+		if width == 0 {
+			want = len("09:00:00 ~ deploy/web  data.a  1 → 2  unknown") - len("→") + 1
+		}
+		if got := displaywidth.String(first); got != want {
+			t.Errorf("%d columns, want %d: %s", got, want, first)
+		}
+		out.Reset()
+		v.Note(at, strings.Repeat("word ", 30))
+		for line := range strings.Lines(out.String()) {
+			if got := displaywidth.String(strings.TrimSuffix(line, "\n")); width > 0 && got > width {
+				t.Errorf("%d columns on %d: %s", got, width, line)
+			}
+		}
 	}
 }
