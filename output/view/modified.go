@@ -35,7 +35,7 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden++
 		return nil
 	}
-	v.showChanges(e, changes, text, result.Noise)
+	v.showChanges(e, unfold(changes), text, result.Noise)
 	return nil
 }
 

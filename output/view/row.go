@@ -39,6 +39,9 @@ func (v *View) row(c change.Change) row {
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
 	r.old, r.new = v.value(c.Old, quoted), v.value(c.New, quoted)
+	if text, known := summarize(c); known && !v.Full {
+		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
+	}
 	if c.Kind == change.Added && isNumber(c.New) || c.Kind == change.Removed && isNumber(c.Old) {
 		r.sayNone()
 	}
@@ -93,7 +96,11 @@ func (v *View) value(value any, quoted bool) string {
 		}
 		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
 	}
-	text = clean(text)
+	return v.shorten(clean(text))
+}
+
+// shorten cuts a value that is too long.
+func (v *View) shorten(text string) string {
 	most := maxValue
 	if v.width > 0 {
 		most = min(most, v.room("")-len("  + "))

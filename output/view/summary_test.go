@@ -1,0 +1,32 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSummary: what a status is, and its parts, when they come and go as a whole.
+func TestSummary(t *testing.T) {
+	const ready = `{"type":"Ready","status":"False","reason":"Unreachable","message":"no route\nto host","lastTransitionTime":"x"}`
+	const web = `{"name":"web","image":"web:1","ready":true,"restartCount":0,"containerID":"x","state":{"running":{"startedAt":"x"}}}`
+	const old = `{"name":"old","image":"old:1","ready":false,"restartCount":3,"state":{"terminated":{"exitCode":137,"reason":"OOMKilled","message":"too\u001bmuch"}}}`
+	for name, c := range map[string]struct{ old, now, want string }{
+		"conditions come":   {`"status":{}`, `"status":{"conditions":[` + ready + `,{"type":"Odd","status":"True"}]}`, "           status.conditions[type=Ready]  + False, Unreachable: no route to host\n           status.conditions[type=Odd]  + True\n"},
+		"one goes":          {`"status":{"conditions":[` + ready + `,{"type":"Odd","status":"True"}]}`, `"status":{"conditions":[` + ready + `],"x":{}}`, "           status.conditions[type=Odd]  - True\n           status.x  + {}\n"},
+		"a status comes":    {`"a":1`, `"a":2,"status":{"b":"x","conditions":[` + ready + `],"a":1}`, "           a  1 → 2\n           status.a  none → 1\n           status.b  + x\n           status.conditions[type=Ready]  + False, Unreachable: no route to host\n"},
+		"one that has more": {`"status":{"a":1}`, `"status":{"a":2,"conditions":[{"type":"Ready","status":"True","severity":"high"}]}`, "           status.a  1 → 2\n           status.conditions[type=Ready]  + {\"severity\":\"high\",\"status\":\"True\",\"type\":\"Ready\"}\n"},
+		"containers":        {`"status":{}`, `"status":{"containerStatuses":[` + web + `,` + old + `]}`, "           status.containerStatuses[name=web]  + web:1, running, ready\n           status.containerStatuses[name=old]  + old:1, restarted 3 times, terminated with exit code 137, OOMKilled: too\\u001bmuch\n"},
+		"odd ones":          {`"status":{"a":1}`, `"status":{"a":2,"conditions":[1],"containerStatuses":[{"name":"web"}]}`, "           status.a  1 → 2\n           status.conditions  + [1]\n           status.containerStatuses[name=web]  + {\"name\":\"web\"}\n"},
+		"elsewhere":         {`"spec":{"a":1}`, `"spec":{"a":2,"conditions":[{"type":"A","status":"True"}]}`, "           spec.a  1 → 2\n           spec.conditions  + [{\"status\":\"True\",\"type\":\"A\"}]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := shown(t, options(0), modified(t, "Gadget", c.old, c.now))
+			_, got, _ := strings.Cut(lines, "\n")
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
