@@ -114,3 +114,21 @@ func cutFront(path string, width int) string {
 	}
 	return ellipsis + rest
 }
+
+// wrap breaks text into lines of a width, between words where there are any. Any width
+// below 1 stands for a line without end.
+func wrap(text string, width int) (lines []string) {
+	for width > 0 && displaywidth.String(text) > width {
+		head := displaywidth.TruncateString(text, width, "")
+		rest := text[len(head):]
+		if i := strings.LastIndexByte(head, ' '); rest[0] != ' ' && i > len(head)/2 {
+			head, rest = head[:i], text[i:]
+		}
+		if head == "" { // one character is wider
+			break
+		}
+		lines = append(lines, head)
+		text = strings.TrimPrefix(rest, " ")
+	}
+	return append(lines, text)
+}

@@ -103,7 +103,15 @@ func (v *View) showRow(r row, by string) {
 	}
 	v.detail(cutPath(r.path, v.room(by)), by)
 	for _, line := range r.lines() {
-		v.detail("  "+line, "")
+		if r.diff != "" || r.kind == change.Moved {
+			v.detail("  "+line, "")
+			continue
+		}
+		sign, value := line[:len("+ ")], line[len("+ "):]
+		for _, part := range wrap(value, v.room("")-len("  + ")) {
+			v.detail("  "+sign+part, "")
+			sign = "  "
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ type row struct {
 const (
 	// maxValue is how many columns of a value are shown, unless all are.
 	maxValue = 120
+	// maxProse is how many if it consists of words.
+	maxProse = 400
 	// maxDiff is how many lines of a diff are.
 	maxDiff = 20
 	// leastPath is to how many columns a path may be cut.
@@ -38,7 +40,7 @@ func (v *View) row(c change.Change) row {
 		return r
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
-	r.old, r.new = v.value(c.Old, quoted), v.value(c.New, quoted)
+	r.old, r.new = v.shorten(text(c.Old, quoted)), v.shorten(text(c.New, quoted))
 	if text, known := summarize(c); known && !v.Full {
 		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
 	}
@@ -85,24 +87,33 @@ func (v *View) diff(before, after string) string {
 	return strings.Join(lines, "\n") + more
 }
 
-// value is a value as it is shown. Text stands without quotes where it can't be
+// text is a value as it is shown, in full. Text stands without quotes where it can't be
 // mistaken; quoted shows its type.
-func (v *View) value(value any, quoted bool) string {
+func text(value any, quoted bool) string {
 	text, isText := value.(string)
-	if !isText || quoted || text == "" || text != strings.TrimSpace(text) || isLong(text) {
+	if !isText || quoted || isMistakable(text) {
 		content, err := json.Marshal(value)
 		if err != nil {
 			content = []byte(strconv.Quote(fmt.Sprint(value)))
 		}
 		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
 	}
-	return v.shorten(clean(text))
+	return clean(text)
 }
 
-// shorten cuts a value that is too long.
+// isMistakable reports whether text needs quotes to be told from what stands beside it.
+func isMistakable(text string) bool {
+	return text == "" || text != strings.TrimSpace(text) || isLong(text) || text[0] == '"' || strings.Contains(text, "→")
+}
+
+// shorten cuts a value that is too long. Prose, such as the message of a condition, has
+// room for more: it ends with what matters, and can be wrapped.
 func (v *View) shorten(text string) string {
 	most := maxValue
-	if v.width > 0 {
+	switch {
+	case isProse(text):
+		most = maxProse
+	case v.width > 0:
 		most = min(most, v.room("")-len("  + "))
 	}
 	if v.Full || displaywidth.String(text) <= most {
@@ -110,6 +121,11 @@ func (v *View) shorten(text string) string {
 	}
 	whole := " (" + size(len(text)) + ")"
 	return cutEnd(text, most-len(whole)) + whole
+}
+
+// isProse: words, and not the data of a program.
+func isProse(text string) bool {
+	return text != "" && !strings.ContainsRune(`[{"`, rune(text[0])) && strings.Count(text, " ") > len(text)/20
 }
 
 func size(bytes int) string {

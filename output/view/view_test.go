@@ -73,15 +73,18 @@ func TestShow(t *testing.T) {
 		events []event.Event
 		want   string
 	}{
-		"one change":         {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
-		"to the right":       {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
-		"a path is cut":      {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
-		"two changes":        {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
-		"too long for one":   {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
-		"text":               {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
-		"types":              {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
-		"a number comes":     {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
-		"a number goes":      {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
+		"one change":          {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
+		"to the right":        {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
+		"a path is cut":       {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
+		"two changes":         {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
+		"too long for one":    {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
+		"text":                {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
+		"types":               {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
+		"a number comes":      {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
+		"a number goes":       {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
+		"an arrow in a value": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x → y"}`, `"data":{"a":"\"y\""}`)}, " ~ deploy/web  data.a  \"x → y\" → \"\\\"y\\\"\"  unknown\n"},
+		"prose": {50, []event.Event{modified(t, "ConfigMap", `"status":{"message":"ok"}`, `"status":{"message":"dial tcp 192.0.2.7:9000: connect: connection refused, and there is no other"}`)},
+			" ~ deploy/web                      unknown\n           status.message\n             - ok\n             + dial tcp 192.0.2.7:9000: connect:\n               connection refused, and there is no\n               other\n"},
 		"a secret":           {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
 		"escapes":            {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
 		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
@@ -127,6 +130,28 @@ func TestWidths(t *testing.T) {
 	o.Full = true
 	if got := shown(t, o, e); strings.Contains(got, ellipsis) || !strings.Contains(got, strings.TrimSpace(text)) {
 		t.Errorf("cut: %s", got)
+	}
+}
+
+// TestWrap: nothing is lost but the spaces between lines.
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"one two three", 0, []string{"one two three"}},
+		{"one two three", 13, []string{"one two three"}},
+		{"one two three", 8, []string{"one two", "three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"onetwothree", 4, []string{"onet", "woth", "ree"}},
+		{"語語語", 3, []string{"語", "語", "語"}},
+		{"語語", 1, []string{"語語"}},
+		{"", 5, []string{""}},
+	} {
+		if diff := cmp.Diff(c.want, wrap(c.text, c.width)); diff != "" {
+			t.Errorf("%q: %s", c.text, diff)
+		}
 	}
 }
 
