@@ -12,6 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
+// maxRows is how many changes of an event are shown, unless all are.
+const maxRows = 40
+
 // showModified shows what changed, unless that is nothing but noise.
 func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
@@ -86,7 +89,11 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		text = fmt.Sprintf("+%d noise", noise)
 	}
 	v.line(e.Time, '~', subject, text, who)
-	for _, c := range changes {
+	for i, c := range changes {
+		if i == maxRows && len(changes) > maxRows+1 && !v.Full {
+			v.detail(fmt.Sprintf("%s %d changes more; --full shows them", ellipsis, len(changes)-i), "")
+			break
+		}
 		by := nameOf(c.Who)
 		if by == who {
 			by = ""

@@ -137,6 +137,25 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+// TestManyChanges: of very many the first are shown, and all are counted.
+func TestManyChanges(t *testing.T) {
+	var keys []string
+	for i := range maxRows + 3 {
+		keys = append(keys, fmt.Sprintf(`"k%02d":"x"`, i))
+	}
+	for count, want := range map[int]string{maxRows + 1: "data.k40  + x", maxRows + 2: "… 2 changes more; --full shows them"} {
+		e := modified(t, "ConfigMap", `"data":{}`, `"data":{`+strings.Join(keys[:count], ",")+`}`)
+		if got := shown(t, options(0), e); !strings.HasSuffix(got, " "+want+"\n") || strings.Count(got, "\n") > maxRows+2 {
+			t.Errorf("%d: %s", count, got)
+		}
+		full := options(0)
+		full.Full = true
+		if got := shown(t, full, e); strings.Count(got, "\n") != count+1 {
+			t.Errorf("%d in full: %s", count, got)
+		}
+	}
+}
+
 // TestWrap: nothing is lost but the spaces between lines.
 func TestWrap(t *testing.T) {
 	for _, c := range []struct {
