@@ -95,7 +95,7 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 			break
 		}
 		by := nameOf(c.Who)
-		if by == who {
+		if by == who || who != "" && !c.Who.Known() {
 			by = ""
 		}
 		v.showRow(v.row(c), by)
@@ -122,15 +122,21 @@ func (v *View) showRow(r row, by string) {
 	}
 }
 
-// writer is who made all changes; empty if that is not one, or not known.
+// writer is who made the changes. An event is one write, so who made those of which
+// that is known made the others; empty if these are several, as after a gap.
 func writer(changes []change.Change) string {
 	who := ""
-	for i, c := range changes {
-		name := nameOf(c.Who)
-		if i > 0 && name != who {
+	for _, c := range changes {
+		switch name := nameOf(c.Who); {
+		case !c.Who.Known():
+		case who == "":
+			who = name
+		case name != who:
 			return ""
 		}
-		who = name
+	}
+	if who == "" && len(changes) > 0 {
+		return nameOf(change.Who{})
 	}
 	return who
 }

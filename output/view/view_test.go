@@ -137,6 +137,25 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+func TestWriter(t *testing.T) {
+	by := func(managers ...string) (changes []change.Change) {
+		for _, m := range managers {
+			changes = append(changes, change.Change{Who: change.Who{Manager: m}})
+		}
+		return changes
+	}
+	for _, c := range []struct {
+		want    string
+		changes []change.Change
+	}{
+		{"", nil}, {"unknown", by("")}, {"a", by("a", "a")}, {"", by("a", "b")}, {"a", by("", "a", "", "a")}, {"", by("", "a", "", "b")},
+	} {
+		if got := writer(c.changes); got != c.want {
+			t.Errorf("%v: %q, want %q", c.changes, got, c.want)
+		}
+	}
+}
+
 // TestManyChanges: of very many the first are shown, and all are counted.
 func TestManyChanges(t *testing.T) {
 	var keys []string
