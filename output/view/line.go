@@ -98,8 +98,8 @@ func cutEnd(text string, width int) string {
 	return displaywidth.TruncateString(text, width, ellipsis)
 }
 
-// cutFront shortens a path to a width, at its front: at the next part of it, unless
-// that is far.
+// cutFront shortens a path to a width, at its front: up to the next field or item in
+// it, unless that is far.
 func cutFront(path string, width int) string {
 	if displaywidth.String(path) <= width {
 		return path
@@ -109,8 +109,12 @@ func cutFront(path string, width int) string {
 		_, size := utf8.DecodeRuneInString(rest)
 		rest = rest[size:]
 	}
-	if i := strings.IndexByte(rest, '.'); i >= 0 && i < leastPath/2 {
+	switch i := strings.IndexAny(rest, ".["); {
+	case i < 0 || i >= leastPath/2 || path[len(path)-len(rest)-1] == '.':
+	case rest[i] == '.':
 		rest = rest[i+1:]
+	default: // of an item, what tells it from others
+		rest = rest[i:]
 	}
 	return ellipsis + rest
 }

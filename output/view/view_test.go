@@ -175,6 +175,42 @@ func TestManyChanges(t *testing.T) {
 	}
 }
 
+func TestCutFront(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{42, "status.conditions[type=Progressing].reason"},
+		{41, "…conditions[type=Progressing].reason"},
+		{36, "…conditions[type=Progressing].reason"},
+		{35, "…[type=Progressing].reason"},
+		{26, "…[type=Progressing].reason"},
+		{25, "…type=Progressing].reason"},
+		{12, "…reason"},
+	} {
+		if got := cutFront("status.conditions[type=Progressing].reason", c.width); got != c.want {
+			t.Errorf("%d: %q, want %q", c.width, got, c.want)
+		}
+	}
+}
+
+// TestDescribe: why it is not ready, where that is about the object.
+func TestDescribe(t *testing.T) {
+	for status, want := range map[string]string{
+		`{}`:                       "InProgress",
+		`{"observedGeneration":0}`: "InProgress: DaemonSet generation is 1, but latest observed generation is 0",
+	} {
+		o := testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a","generation":1,"creationTimestamp":"2026-01-31T09:00:00Z"},"spec":{},"status":`+status+`}`)
+		u, err := o.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(u); got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+}
+
 // TestWrap: nothing is lost but the spaces between lines.
 func TestWrap(t *testing.T) {
 	for _, c := range []struct {
