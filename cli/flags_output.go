@@ -11,9 +11,9 @@ import (
 
 // outputFlags say how an event looks.
 type outputFlags struct {
+	compareFlags
 	output        string
 	view          viewFlags
-	old           bool
 	managedFields bool
 	color         string
 }
@@ -21,20 +21,18 @@ type outputFlags struct {
 func (o *options) addOutputFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+"; by default json, and at a terminal changes")
 	o.addViewFlags(f)
-	f.BoolVar(&o.old, "old", false, "Show with each MODIFIED object, as \"old\", the state before; keeps all content in memory")
+	o.addCompareFlags(f)
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
 	f.StringVar(&o.color, "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
 	notEmpty(f, "output")
 }
 
 func (o *options) parseOutput(r *request, terminal terminal) (err error) {
-	r.old, r.managedFields = o.old, o.managedFields
-	r.view = o.view
-	if r.compare, err = o.comparing(); err != nil {
+	r.managedFields, r.view = o.managedFields, o.view
+	if r.print, err = o.printing(terminal); err != nil {
 		return err
 	}
-	r.print, err = o.printing(terminal)
-	return err
+	return o.comparing(r)
 }
 
 // terminal is what parse has to know of the world.

@@ -12,7 +12,6 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/mapper"
 	"dwatch/output"
-	"dwatch/output/change"
 	"dwatch/watcher/filter"
 )
 
@@ -40,7 +39,6 @@ type request struct {
 	fieldSelector string
 	list          bool
 	managedFields bool
-	old           bool
 	state         string // a file; empty: none
 	quiet         bool
 	heartbeat     time.Duration // 0: none
@@ -48,8 +46,7 @@ type request struct {
 	rbac          rbac
 	filter        filter.Options
 	print         output.Options
-	view          viewFlags      // for the format "changes"
-	compare       change.Options // for the same
+	view          viewFlags // for the format "changes"
 }
 
 // parse checks all that can be checked without a server. It touches nothing. Its
@@ -70,6 +67,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		o.parseEvents(r),
 		o.checkTogether(),
 		o.checkView(),
+		o.checkCompare(),
 		o.parseOutput(r, terminal),
 		o.parseRun(r),
 	)
@@ -80,7 +78,7 @@ const minHeartbeat = time.Second
 
 // checkTogether finds values and flags that make no sense together.
 func (o *options) checkTogether() error {
-	for _, name := range []string{"watch-only", "types", "old", "marks", "heartbeat", "wait", "state"} {
+	for _, name := range []string{"watch-only", "types", "old", "changes", "patch", "marks", "heartbeat", "wait", "state"} {
 		if o.list && o.given(name) {
 			return fmt.Errorf("--list prints what is there, and ends: it does not go with --%s", name)
 		}

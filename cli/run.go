@@ -112,6 +112,10 @@ func (j *job) run(ctx context.Context) (err error) {
 	return j.rights.Detail(ctx, j.follow(ctx, p, planner))
 }
 
+// compares reports whether what changed is shown: who changed it is known from the
+// managed fields.
+func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes }
+
 func (j *job) planned() plan.Request {
 	return plan.Request{
 		Arguments:     j.arguments,
@@ -149,8 +153,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.print.Format == changesFormat,
-		KeepContent:    j.old || j.print.Format == changesFormat,
+		ManagedFields:  j.managedFields || j.compares(),
+		KeepContent:    j.print.Old || j.print.Patch || j.compares(),
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
 		Past:           state.past(),

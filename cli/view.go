@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
-	"dwatch/output/change"
 	"dwatch/output/view"
 	"dwatch/watcher/event"
 )
@@ -26,26 +24,17 @@ const changesFormat = "changes"
 // formats are the values that --output takes.
 var formats = append([]string{changesFormat}, output.Formats...)
 
-// viewFlags are the flags of the format "changes", as typed.
-type viewFlags struct {
-	timestamps, full, initial bool
-	only, ignore, mask        []string
-	noise, showSecrets        bool
-}
+// viewFlags are the flags of the format "changes" alone, as typed.
+type viewFlags struct{ timestamps, full, initial bool }
 
 // viewOnly are their names.
-var viewOnly = []string{"initial", "timestamps", "full", "only", "ignore", "noise", "mask", "show-secrets"}
+var viewOnly = []string{"initial", "timestamps", "full"}
 
 func (o *options) addViewFlags(f *pflag.FlagSet) {
 	v := &o.view
 	f.BoolVar(&v.initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
 	f.BoolVar(&v.timestamps, "timestamps", false, "With -o changes, show the date and milliseconds")
 	f.BoolVar(&v.full, "full", false, "With -o changes, shorten no value")
-	f.StringArrayVar(&v.only, "only", nil, "With -o changes, show only what changes at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
-	f.StringArrayVar(&v.ignore, "ignore", nil, "With -o changes, count what changes at or below `PATH` as noise (repeatable)")
-	f.BoolVar(&v.noise, "noise", false, "With -o changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
-	f.StringArrayVar(&v.mask, "mask", nil, "With -o changes, show the values at or below `PATH` as size and hash (repeatable); those of Secrets are")
-	f.BoolVar(&v.showSecrets, "show-secrets", false, "With -o changes, show the values of Secrets")
 }
 
 // chooseFormat sets the default of --output: for people who read a stream at a
@@ -55,7 +44,7 @@ func (o *options) chooseFormat(t terminal) {
 		return
 	}
 	o.output = "json"
-	inJSON := slices.ContainsFunc([]string{"list", "print-rbac", "marks", "heartbeat", "old", "show-managed-fields"}, o.given)
+	inJSON := slices.ContainsFunc([]string{"list", "print-rbac", "marks", "heartbeat", "old", "changes", "patch", "show-managed-fields"}, o.given)
 	if t.isTerminal && !inJSON {
 		o.output = changesFormat
 	}
@@ -64,7 +53,7 @@ func (o *options) chooseFormat(t terminal) {
 // checkView finds flags that are for another format.
 func (o *options) checkView() error {
 	if o.output == changesFormat {
-		for _, name := range []string{"list", "marks", "heartbeat", "old"} {
+		for _, name := range []string{"list", "marks", "heartbeat", "old", "changes", "patch"} {
 			if o.given(name) {
 				return fmt.Errorf("-o changes does not go with --%s: that needs -o json or -o yaml", name)
 			}
@@ -94,39 +83,6 @@ func checkFormat(format string) error {
 	return output.CheckFormat(format, formats)
 }
 
-// comparing says which changes count, and what of them is masked.
-func (o *options) comparing() (c change.Options, err error) {
-	if !o.view.noise {
-		c.Noise = change.DefaultNoise()
-	}
-	ignore, err := parsePatterns("ignore", o.view.ignore)
-	if err != nil {
-		return c, err
-	}
-	c.Noise.Paths = append(c.Noise.Paths, ignore...)
-	if c.Only, err = parsePatterns("only", o.view.only); err != nil {
-		return c, err
-	}
-	masked, err := parsePatterns("mask", o.view.mask)
-	if err != nil {
-		return c, err
-	}
-	c.Masks = &change.Masks{Paths: masked, Secrets: !o.view.showSecrets, Key: make([]byte, 32)}
-	_, err = rand.Read(c.Masks.Key)
-	return c, err
-}
-
-func parsePatterns(flag string, texts []string) (patterns change.Patterns, err error) {
-	for _, text := range texts {
-		p, err := change.ParsePattern(text)
-		if err != nil {
-			return nil, fmt.Errorf("invalid --%s %q: %w", flag, text, err)
-		}
-		patterns = append(patterns, p)
-	}
-	return patterns, nil
-}
-
 // newPrinter returns what is behind all stages: a printer, or the view of changes.
 func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, error) {
 	if j.print.Format != changesFormat {
@@ -140,7 +96,7 @@ func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, er
 		Full:       j.view.full,
 		Initial:    j.view.initial,
 		Namespaces: j.allNamespaces || len(j.namespaces) > 1,
-		Compare:    j.compare,
+		Compare:    j.print.Compare,
 		ShortName: func(r schema.GroupVersionResource) string {
 			if short[r] == "" {
 				short[r] = j.mapper.ShortName(ctx, r)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"dwatch/output/change"
 	"dwatch/watcher/event"
 )
 
@@ -21,6 +22,18 @@ type Options struct {
 	Terminal bool
 	// Color colours JSON with ANSI escape sequences.
 	Color bool
+
+	// Old shows with a Modified the state before, if the event has that.
+	Old bool
+	// Changes shows with a Modified what changed, and Patch how the state before
+	// becomes the new one. Compare says which changes count,
+	// and what is masked in both.
+	Changes, Patch bool
+	Compare        change.Options
+	// Masks hide values in objects; nil: none.
+	Masks *change.Masks
+	// Unmanaged leaves out the managed fields, of which Changes knows who did it.
+	Unmanaged bool
 }
 
 // encoder is one format.
@@ -35,7 +48,7 @@ type encoder interface {
 
 var encoders = map[string]func(Options) encoder{
 	"json": newJSON,
-	"yaml": func(Options) encoder { return &yamlEncoder{} },
+	"yaml": newYAML,
 	"name": func(Options) encoder { return nameEncoder{} },
 }
 
