@@ -92,8 +92,8 @@ func keyOfList(path change.Path) string {
 	return ""
 }
 
-// summarize says in a few words what a condition or a container is that came or went
-// as a whole; false if it is neither, or has more to say.
+// summarize says in a few words what a condition, or a container or its state is that
+// came or went as a whole; false if it is none, or has more to say.
 func summarize(c change.Change) (string, bool) {
 	value := c.New
 	if c.Kind == change.Removed {
@@ -101,8 +101,12 @@ func summarize(c change.Change) (string, bool) {
 	}
 	item, isMap := value.(map[string]any)
 	last := len(c.Path) - 1
-	if !isMap || c.Kind != change.Added && c.Kind != change.Removed || c.Path[last].Item == nil {
+	switch {
+	case !isMap || c.Kind != change.Added && c.Kind != change.Removed:
 		return "", false
+	case c.Path[last].Item == nil:
+		text := explain(item)
+		return text, isState(c.Path) && text != ""
 	}
 	switch keyOfList(c.Path[:last]) {
 	case "type":
@@ -111,6 +115,16 @@ func summarize(c change.Change) (string, bool) {
 		return container(item)
 	}
 	return "", false
+}
+
+// isState reports whether a path leads to why a container waits or has ended.
+func isState(path change.Path) bool {
+	last := len(path) - 1
+	if last < 3 || path[last-2].Item == nil || keyOfList(path[:last-2]) != "name" {
+		return false
+	}
+	state, kind := path[last-1].Field, path[last].Field
+	return (state == "state" || state == "lastState") && (kind == "waiting" || kind == "terminated")
 }
 
 // condition is such as "False, Unreachable: no route to host".
@@ -122,18 +136,7 @@ func condition(c map[string]any) (string, bool) {
 		}
 	}
 	status, _ := c["status"].(string)
-	return sentence(status, c), status != ""
-}
-
-// sentence is a text and the reason and message that explain it.
-func sentence(text string, explained map[string]any) string {
-	if reason, _ := explained["reason"].(string); reason != "" {
-		text += ", " + reason
-	}
-	if message, _ := explained["message"].(string); message != "" {
-		text += ": " + strings.Join(strings.Fields(message), " ")
-	}
-	return text
+	return join(status, explain(c)), status != ""
 }
 
 // container is such as "web:1, waiting, ImagePullBackOff: no such image".
@@ -144,19 +147,39 @@ func container(c map[string]any) (string, bool) {
 		return "", false
 	}
 	text := image
-	if count := fmt.Sprint(c["restartCount"]); count != "0" && c["restartCount"] != nil {
-		text += ", restarted " + count + " times"
+	if count := c["restartCount"]; count != nil && fmt.Sprint(count) != "0" {
+		text += ", restarted " + fmt.Sprint(count) + " times"
 	}
 	for name, value := range states {
 		state, _ := value.(map[string]any)
-		text += ", " + name
-		if code := state["exitCode"]; code != nil {
-			text += " with exit code " + fmt.Sprint(code)
-		}
-		text = sentence(text, state)
+		text = join(text, join(name, explain(state)))
 	}
 	if ready, _ := c["ready"].(bool); ready {
 		text += ", ready"
 	}
 	return text, true
+}
+
+// explain says why a condition or a container is as it is: "exit code 137, OOMKilled".
+func explain(state map[string]any) (text string) {
+	if code := state["exitCode"]; code != nil {
+		text = "exit code " + fmt.Sprint(code)
+	}
+	reason, _ := state["reason"].(string)
+	text = join(text, reason)
+	if message, _ := state["message"].(string); message != "" {
+		if text != "" {
+			text += ": "
+		}
+		text += strings.Join(strings.Fields(message), " ")
+	}
+	return text
+}
+
+// join puts a comma between two texts, if there are two.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ", " + b
 }

@@ -17,9 +17,12 @@ func TestSummary(t *testing.T) {
 		"one goes":          {`"status":{"conditions":[` + ready + `,{"type":"Odd","status":"True"}]}`, `"status":{"conditions":[` + ready + `],"x":{}}`, "           status.conditions[type=Odd]  - True\n           status.x  + {}\n"},
 		"a status comes":    {`"a":1`, `"a":2,"status":{"b":"x","conditions":[` + ready + `],"a":1}`, "           a  1 → 2\n           status.a  none → 1\n           status.b  + x\n           status.conditions[type=Ready]  + False, Unreachable: no route to host\n"},
 		"one that has more": {`"status":{"a":1}`, `"status":{"a":2,"conditions":[{"type":"Ready","status":"True","severity":"high"}]}`, "           status.a  1 → 2\n           status.conditions[type=Ready]  + {\"severity\":\"high\",\"status\":\"True\",\"type\":\"Ready\"}\n"},
-		"containers":        {`"status":{}`, `"status":{"containerStatuses":[` + web + `,` + old + `]}`, "           status.containerStatuses[name=web]  + web:1, running, ready\n           status.containerStatuses[name=old]  + old:1, restarted 3 times, terminated with exit code 137, OOMKilled: too\\u001bmuch\n"},
-		"odd ones":          {`"status":{"a":1}`, `"status":{"a":2,"conditions":[1],"containerStatuses":[{"name":"web"}]}`, "           status.a  1 → 2\n           status.conditions  + [1]\n           status.containerStatuses[name=web]  + {\"name\":\"web\"}\n"},
-		"elsewhere":         {`"spec":{"a":1}`, `"spec":{"a":2,"conditions":[{"type":"A","status":"True"}]}`, "           spec.a  1 → 2\n           spec.conditions  + [{\"status\":\"True\",\"type\":\"A\"}]\n"},
+		"containers":        {`"status":{}`, `"status":{"containerStatuses":[` + web + `,` + old + `]}`, "           status.containerStatuses[name=web]  + web:1, running, ready\n           status.containerStatuses[name=old]  + old:1, restarted 3 times, terminated, exit code 137, OOMKilled: too\\u001bmuch\n"},
+		"a container crashes": {`"status":{"a":1,"containerStatuses":[{"name":"web","lastState":{},"state":{"running":{"startedAt":"x"}}}]}`,
+			`"status":{"a":2,"containerStatuses":[{"name":"web","lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}},"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 10s"}}}]}`,
+			"           status.a  1 → 2\n           status.containerStatuses[name=web].lastState.terminated  + exit code 137, OOMKilled\n           status.containerStatuses[name=web].state.running  - {\"startedAt\":\"x\"}\n           status.containerStatuses[name=web].state.waiting  + CrashLoopBackOff: back-off 10s\n"},
+		"odd ones":  {`"status":{"a":1}`, `"status":{"a":2,"conditions":[1],"containerStatuses":[{"name":"web"}]}`, "           status.a  1 → 2\n           status.conditions  + [1]\n           status.containerStatuses[name=web]  + {\"name\":\"web\"}\n"},
+		"elsewhere": {`"spec":{"a":1}`, `"spec":{"a":2,"conditions":[{"type":"A","status":"True"}]}`, "           spec.a  1 → 2\n           spec.conditions  + [{\"status\":\"True\",\"type\":\"A\"}]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := shown(t, options(0), modified(t, "Gadget", c.old, c.now))
