@@ -38,7 +38,11 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden++
 		return nil
 	}
-	v.showChanges(e, unfold(changes), text, result.Noise)
+	changes = unfold(changes)
+	if !v.Full {
+		changes = fold(changes)
+	}
+	v.showChanges(e, changes, text, result.Noise)
 	return nil
 }
 

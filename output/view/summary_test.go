@@ -21,6 +21,13 @@ func TestSummary(t *testing.T) {
 		"a container crashes": {`"status":{"a":1,"containerStatuses":[{"name":"web","lastState":{},"state":{"running":{"startedAt":"x"}}}]}`,
 			`"status":{"a":2,"containerStatuses":[{"name":"web","lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}},"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 10s"}}}]}`,
 			"           status.a  1 → 2\n           status.containerStatuses[name=web].lastState.terminated  + exit code 137, OOMKilled\n           status.containerStatuses[name=web].state.running  - {\"startedAt\":\"x\"}\n           status.containerStatuses[name=web].state.waiting  + CrashLoopBackOff: back-off 10s\n"},
+		"a condition flips": {`"a":1,"status":{"conditions":[` + ready + `,{"type":"Odd","status":"True","reason":"x"}]}`,
+			`"a":2,"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Odd","status":"False","reason":"Y","message":"why\nnot"}]}`,
+			"           a  1 → 2\n           status.conditions[type=Ready]  False → True\n           status.conditions[type=Odd]  True → False, Y: why not\n"},
+		"only its reason": {`"a":1,"status":{"conditions":[{"type":"Odd","status":"True","reason":"x"}]}`, `"a":2,"status":{"conditions":[{"type":"Odd","status":"True","reason":"y"}]}`,
+			"           a  1 → 2\n           status.conditions[type=Odd].reason  x → y\n"},
+		"it has more": {`"status":{"conditions":[{"type":"Odd","status":"True","level":1}]}`, `"status":{"conditions":[{"type":"Odd","status":"False","level":2}]}`,
+			"           status.conditions[type=Odd].level  1 → 2\n           status.conditions[type=Odd].status  True → False\n"},
 		"odd ones":  {`"status":{"a":1}`, `"status":{"a":2,"conditions":[1],"containerStatuses":[{"name":"web"}]}`, "           status.a  1 → 2\n           status.conditions  + [1]\n           status.containerStatuses[name=web]  + {\"name\":\"web\"}\n"},
 		"elsewhere": {`"spec":{"a":1}`, `"spec":{"a":2,"conditions":[{"type":"A","status":"True"}]}`, "           spec.a  1 → 2\n           spec.conditions  + [{\"status\":\"True\",\"type\":\"A\"}]\n"},
 	} {
