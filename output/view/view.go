@@ -26,7 +26,7 @@ type Options struct {
 	Color bool
 	// Timestamps shows the date and milliseconds.
 	Timestamps bool
-	// Full shortens no value.
+	// Full shortens nothing.
 	Full bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
 	Initial bool

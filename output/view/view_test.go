@@ -75,15 +75,22 @@ func TestShow(t *testing.T) {
 		events []event.Event
 		want   string
 	}{
-		"one change":         {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
-		"to the right":       {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
-		"a path is cut":      {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
-		"two changes":        {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
-		"too long for one":   {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
-		"text":               {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
-		"types":              {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
-		"a number comes":     {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
-		"a number goes":      {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
+		"one change":       {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
+		"to the right":     {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
+		"a path is cut":    {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
+		"two changes":      {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
+		"too long for one": {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
+		"text":             {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
+		"types":            {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
+		"a number comes":   {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
+		"a number goes":    {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
+		"long, and alike at first": {80, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=d&e=f"}`, `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=e&e=f"}`)},
+			" ~ deploy/web                                                    unknown\n           data.a\n             - …b&a=b&a=b&a=b&c=d&e=f (167 bytes)\n             + …b&a=b&a=b&a=b&c=e&e=f (167 bytes)\n"},
+		"alike up to an escape": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345y"}`, `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345z"}`)},
+			" ~ deploy/web  data.a  …\\u001b[1mbold12345y (169 bytes) → …\\u001b[1mbold12345z (169 bytes)  unknown\n"},
+		"an arrow in a value": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x → y"}`, `"data":{"a":"\"y\""}`)}, " ~ deploy/web  data.a  \"x → y\" → \"\\\"y\\\"\"  unknown\n"},
+		"prose": {50, []event.Event{modified(t, "ConfigMap", `"status":{"message":"ok"}`, `"status":{"message":"dial tcp 192.0.2.7:9000: connect: connection refused, and there is no other"}`)},
+			" ~ deploy/web                      unknown\n           status.message\n             - ok\n             + dial tcp 192.0.2.7:9000: connect:\n               connection refused, and there is no\n               other\n"},
 		"a secret":           {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
 		"escapes":            {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
 		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
@@ -129,6 +136,102 @@ func TestWidths(t *testing.T) {
 	o.Full = true
 	if got := shown(t, o, e); strings.Contains(got, ellipsis) || !strings.Contains(got, strings.TrimSpace(text)) {
 		t.Errorf("cut: %s", got)
+	}
+}
+
+func TestWriter(t *testing.T) {
+	by := func(managers ...string) (changes []change.Change) {
+		for _, m := range managers {
+			changes = append(changes, change.Change{Who: change.Who{Manager: m}})
+		}
+		return changes
+	}
+	for _, c := range []struct {
+		want    string
+		changes []change.Change
+	}{
+		{"", nil}, {"unknown", by("")}, {"a", by("a", "a")}, {"", by("a", "b")}, {"a", by("", "a", "", "a")}, {"", by("", "a", "", "b")},
+	} {
+		if got := writer(c.changes); got != c.want {
+			t.Errorf("%v: %q, want %q", c.changes, got, c.want)
+		}
+	}
+}
+
+// TestManyChanges: of very many the first are shown, and all are counted.
+func TestManyChanges(t *testing.T) {
+	var keys []string
+	for i := range maxRows + 3 {
+		keys = append(keys, fmt.Sprintf(`"k%02d":"x"`, i))
+	}
+	for count, want := range map[int]string{maxRows + 1: "data.k40  + x", maxRows + 2: "… 2 changes more; --full shows them"} {
+		e := modified(t, "ConfigMap", `"data":{}`, `"data":{`+strings.Join(keys[:count], ",")+`}`)
+		if got := shown(t, options(0), e); !strings.HasSuffix(got, " "+want+"\n") || strings.Count(got, "\n") > maxRows+2 {
+			t.Errorf("%d: %s", count, got)
+		}
+		full := options(0)
+		full.Full = true
+		if got := shown(t, full, e); strings.Count(got, "\n") != count+1 {
+			t.Errorf("%d in full: %s", count, got)
+		}
+	}
+}
+
+func TestCutFront(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{42, "status.conditions[type=Progressing].reason"},
+		{41, "…conditions[type=Progressing].reason"},
+		{36, "…conditions[type=Progressing].reason"},
+		{35, "…[type=Progressing].reason"},
+		{26, "…[type=Progressing].reason"},
+		{25, "…type=Progressing].reason"},
+		{12, "…reason"},
+	} {
+		if got := cutFront("status.conditions[type=Progressing].reason", c.width); got != c.want {
+			t.Errorf("%d: %q, want %q", c.width, got, c.want)
+		}
+	}
+}
+
+// TestDescribe: why it is not ready, where that is about the object.
+func TestDescribe(t *testing.T) {
+	for status, want := range map[string]string{
+		`{}`:                       "InProgress",
+		`{"observedGeneration":0}`: "InProgress: DaemonSet generation is 1, but latest observed generation is 0",
+	} {
+		o := testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a","generation":1,"creationTimestamp":"2026-01-31T09:00:00Z"},"spec":{},"status":`+status+`}`)
+		u, err := o.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(u); got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+}
+
+// TestWrap: nothing is lost but the spaces between lines.
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"one two three", 0, []string{"one two three"}},
+		{"one two three", 13, []string{"one two three"}},
+		{"one two three", 8, []string{"one two", "three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"onetwothree", 4, []string{"onet", "woth", "ree"}},
+		{"語語語", 3, []string{"語", "語", "語"}},
+		{"語語", 1, []string{"語語"}},
+		{"", 5, []string{""}},
+	} {
+		if diff := cmp.Diff(c.want, wrap(c.text, c.width)); diff != "" {
+			t.Errorf("%q: %s", c.text, diff)
+		}
 	}
 }
 
