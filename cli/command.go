@@ -49,7 +49,8 @@ const long = `Watch any resource of a Kubernetes cluster and print each change.
 At a terminal it shows what changed, and which program did it. In a pipe each
 line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
 What exists at the start comes first, as ADDED with "initial":true. It resumes
-a lost connection, and ends only when you end it.
+a lost connection, and ends only when you end it. SIGUSR1 makes it say on stderr
+how the watch is.
 
 Name resources as with kubectl: pods, po, pod, deployments.apps,
 deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -115,14 +115,27 @@ func widthOf(f *os.File) int {
 	return max(cmp.Or(width, 80), view.MinWidth)
 }
 
-// sayHidden says at the end what the view has not shown; only is whether --only is given.
-func sayHidden(w io.Writer, sink event.Sink, only bool) {
-	v, ok := sink.(*view.View)
-	switch {
-	case !ok || v.Hidden() == 0:
-	case only:
-		fmt.Fprintf(w, "%d events are not shown: they changed nothing of --only\n", v.Hidden())
-	default:
-		fmt.Fprintf(w, "%d events are not shown: they changed nothing but noise; --noise shows them\n", v.Hidden())
+// noteIn returns what shows in a sink what becomes of the watch; nil if nothing does.
+func noteIn(sink event.Sink) func(time.Time, string) {
+	if v, ok := sink.(*view.View); ok {
+		return v.Note
 	}
+	return nil
+}
+
+// hiddenIn says how many events a view has not shown, and why; empty if it has shown
+// all.
+func (j *job) hiddenIn(sink event.Sink) string {
+	v, ok := sink.(*view.View)
+	if !ok || v.Hidden() == 0 {
+		return ""
+	}
+	what, why := "events are not shown: they", "nothing but noise; --noise shows it"
+	if v.Hidden() == 1 {
+		what = "event is not shown: it"
+	}
+	if len(j.print.Compare.Only) > 0 {
+		why = "nothing of --only"
+	}
+	return fmt.Sprintf("%d %s changed %s", v.Hidden(), what, why)
 }

@@ -1,6 +1,9 @@
 package change
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Who made a change, as metadata.managedFields says (KEP-555). A manager is a
 // program, not a person: kubectl by whomever, and one name for all controllers of
@@ -30,7 +33,7 @@ const oldest = "ancient-changes"
 // who returns who made the change at the path, for the two states before and after one
 // write. What has a value belongs to the manager who set it: the owner of the deepest
 // part of the path that anybody owns; of several the one whose entry is not what it
-// was. What was removed, and the order of items, belong to nobody: the writer is whose
+// was; none if that is only around it, and somebody else wrote. What was removed, and the order of items, belong to nobody: the writer is whose
 // entry has a new time, or in the same second whose has new fields, as a write adds
 // none to those of others. If that is not exactly one, it is not known.
 func (f *fields) who(path Path, kind Kind) Who {
@@ -43,13 +46,20 @@ func (f *fields) who(path Path, kind Kind) Who {
 	} else if found = f.owners(path); len(found) > 1 {
 		found = filter(found, (*entry).hasChanged)
 	}
-	if len(found) != 1 || found[0].manager == oldest {
+	if len(found) != 1 || found[0].manager == oldest || f.bystands(found[0], path) {
 		return Who{}
 	}
 	e := found[0]
 	who := Who{Manager: e.manager, Operation: e.operation, Subresource: e.subresource}
 	who.Time, _ = time.Parse(time.RFC3339, e.time) // zero if it says nothing
 	return who
+}
+
+// bystands reports whether the owner of what is around the path has not written, as
+// somebody else has: so the server sets the port of a node in a port of a Service.
+func (f *fields) bystands(e *entry, path Path) bool {
+	return e.owned(path) < len(path) && !e.hasChanged() &&
+		slices.ContainsFunc(f.after, func(other *entry) bool { return other.hasNewTime() || other.hasGrown() })
 }
 
 func filter(entries []*entry, keep func(*entry) bool) (kept []*entry) {

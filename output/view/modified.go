@@ -12,6 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
+// maxRows is how many changes of an event are shown, unless all are.
+const maxRows = 40
+
 // showModified shows what changed, unless that is nothing but noise.
 func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
@@ -32,8 +35,12 @@ func (v *View) showModified(e *event.Event) error {
 		}
 	}
 	if len(changes) == 0 && text == "" {
-		v.hidden++
+		v.hidden.Add(1)
 		return nil
+	}
+	changes = unfold(changes)
+	if !v.Full {
+		changes = fold(changes)
 	}
 	v.showChanges(e, changes, text, result.Noise)
 	return nil
@@ -86,9 +93,13 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		text = fmt.Sprintf("+%d noise", noise)
 	}
 	v.line(e.Time, '~', subject, text, who)
-	for _, c := range changes {
+	for i, c := range changes {
+		if i == maxRows && len(changes) > maxRows+1 && !v.Full {
+			v.detail(fmt.Sprintf("%s %d changes more; --full shows them", ellipsis, len(changes)-i), "")
+			break
+		}
 		by := nameOf(c.Who)
-		if by == who {
+		if by == who || who != "" && !c.Who.Known() {
 			by = ""
 		}
 		v.showRow(v.row(c), by)
@@ -103,19 +114,33 @@ func (v *View) showRow(r row, by string) {
 	}
 	v.detail(cutPath(r.path, v.room(by)), by)
 	for _, line := range r.lines() {
-		v.detail("  "+line, "")
+		if r.diff != "" || r.kind == change.Moved {
+			v.detail("  "+line, "")
+			continue
+		}
+		sign, value := line[:len("+ ")], line[len("+ "):]
+		for _, part := range wrap(value, v.room("")-len("  + ")) {
+			v.detail("  "+sign+part, "")
+			sign = "  "
+		}
 	}
 }
 
-// writer is who made all changes; empty if that is not one, or not known.
+// writer is who made the changes. An event is one write, so who made those of which
+// that is known made the others; empty if these are several, as after a gap.
 func writer(changes []change.Change) string {
 	who := ""
-	for i, c := range changes {
-		name := nameOf(c.Who)
-		if i > 0 && name != who {
+	for _, c := range changes {
+		switch name := nameOf(c.Who); {
+		case !c.Who.Known():
+		case who == "":
+			who = name
+		case name != who:
 			return ""
 		}
-		who = name
+	}
+	if who == "" && len(changes) > 0 {
+		return nameOf(change.Who{})
 	}
 	return who
 }

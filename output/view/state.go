@@ -15,11 +15,15 @@ func describe(u *unstructured.Unstructured) string {
 		return ""
 	}
 	text := result.Status.String()
-	if result.Status != status.CurrentStatus && result.Message != "" {
+	if result.Status != status.CurrentStatus && result.Message != "" && !strings.HasSuffix(result.Message, unobserved) {
 		text += ": " + clean(strings.Join(strings.Fields(result.Message), " "))
 	}
 	return text
 }
+
+// unobserved is what kstatus says of an object that its controller has not seen yet: of
+// a field of the status, and not of the object.
+const unobserved = "status.observedGeneration not found"
 
 // stateOf is the state of an object in one word.
 func stateOf(u *unstructured.Unstructured) string {
