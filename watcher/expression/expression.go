@@ -9,6 +9,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 )
 
@@ -93,6 +94,11 @@ func (x *Expression) checkResult() error {
 // true || x, and in exists() and all() likewise.
 func (x *Expression) Holds(in *Input) (bool, error) {
 	result, _, err := x.program.Eval(in)
+	return x.conclude(result, err)
+}
+
+// conclude returns what the result of an evaluation means.
+func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
 	if err != nil {
 		if isMissing(err.Error()) {
 			return false, nil

@@ -71,6 +71,9 @@ func (e *Error) reword(message string) string {
 		found, _ := between(rest, "found '", "'")
 		return fmt.Sprintf("expects %s, not %s", want, found)
 	}
+	if strings.Contains(message, "recursion") {
+		return "the expression is nested too deep"
+	}
 	switch message {
 	case "invalid duration argument":
 		return "this is no duration, such as '1h30m' or '10s'"
