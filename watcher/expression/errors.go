@@ -180,4 +180,4 @@ func functionName(symbol string) string {
 }
 
 // typeName is the name of a value's type as it is written in expressions.
-func typeName(v ref.Val) string { return typeNames.Replace(v.Type().TypeName()) }
+func typeName(v ref.Val) string { return typeNames().Replace(v.Type().TypeName()) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"cel.dev/cel-go/cel"
 )
@@ -172,15 +173,13 @@ func noFunction(name string) string {
 	return fmt.Sprintf("there is no function %s()", name)
 }
 
-var signature = regexp.MustCompile(`^([^']*)' applied to '(.*)'$`)
-
 // noOverload says what a function does not take.
 func noOverload(call string) string {
-	parts := signature.FindStringSubmatch(call)
-	if parts == nil {
+	function, given, ok := strings.Cut(strings.TrimSuffix(call, "'"), "' applied to '")
+	if !ok {
 		return "no function takes that: " + call
 	}
-	name, given := functionName(parts[1]), typeNames.Replace(parts[2])
+	name, given := functionName(function), typeNames().Replace(given)
 	receiver, args, member := strings.Cut(given, ".(")
 	if !member {
 		args = strings.TrimPrefix(given, "(")
@@ -210,7 +209,9 @@ func and(types string) string {
 }
 
 // typeNames are types as they are written in expressions.
-var typeNames = strings.NewReplacer(
-	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
-	"kubernetes.Quantity", "quantity", "optional_type", "optional", "null_type", "null",
-)
+var typeNames = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer(
+		"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
+		"kubernetes.Quantity", "quantity", "optional_type", "optional", "null_type", "null",
+	)
+})
