@@ -93,31 +93,6 @@ func (v *View) faint(text string) string {
 	return "\x1b[2m" + text + "\x1b[0m"
 }
 
-// wrap breaks a text into lines of a width, between words if that can be; with a
-// width of 0 it is one line.
-func wrap(text string, width int) []string {
-	if width == 0 || displaywidth.String(text) <= width {
-		return []string{text}
-	}
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if joined := line + " " + word; line != "" && displaywidth.String(joined) <= width {
-			line = joined
-			continue
-		}
-		if line != "" {
-			lines = append(lines, line)
-		}
-		for displaywidth.String(word) > width {
-			head := displaywidth.TruncateString(word, width, "")
-			lines, word = append(lines, head), word[len(head):]
-		}
-		line = word
-	}
-	return append(lines, line)
-}
-
 // cutEnd shortens a text to a width, at its end.
 func cutEnd(text string, width int) string {
 	return displaywidth.TruncateString(text, width, ellipsis)
