@@ -1,0 +1,141 @@
+package expression
+
+import (
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+
+	"dwatch/output/change"
+	"dwatch/watcher/event"
+)
+
+// comparison is what an event changed: the two states, and what has been asked of them.
+// For CEL it is a value that only changed() knows.
+type comparison struct {
+	opaque
+	was, is map[string]any // both nil where nothing can have changed
+	compare change.Options
+	list    ref.Val
+	changed map[string]bool
+}
+
+// comparison returns the comparison of the old object with the new one. An object that
+// was added or deleted has no changes. They are missing where the old one is not known.
+func (in *Input) comparison() ref.Val {
+	if in.compared != nil {
+		return in.compared
+	}
+	c := &comparison{compare: in.options.Compare, changed: map[string]bool{}}
+	c.compare.Masks = nil
+	if in.event.Type == event.Modified {
+		if in.old.object.IsZero() {
+			return missing()
+		}
+		was, err := in.old.open()
+		if err != nil {
+			return errNotJSON()
+		}
+		is, err := in.object.open()
+		if err != nil {
+			return errNotJSON()
+		}
+		c.was, c.is = was.Object, is.Object
+	}
+	in.compared = c
+	return c
+}
+
+// changes returns what changed as a list for CEL.
+func (in *Input) changes() ref.Val {
+	c, ok := in.comparison().(*comparison)
+	if !ok {
+		return in.comparison() // the error
+	}
+	if c.list == nil {
+		found := change.Between(c.was, c.is, c.compare).Changes
+		values := make([]ref.Val, len(found))
+		for i := range found {
+			values[i] = changeValue(&found[i])
+		}
+		c.list = types.NewRefValList(types.DefaultTypeAdapter, values)
+	}
+	return c.list
+}
+
+// touches reports whether something changed at or below what the pattern names, which
+// counts then even if it is noise.
+func (c *comparison) touches(p change.Pattern) bool {
+	known, asked := c.changed[p.String()]
+	if !asked {
+		compare := c.compare
+		compare.Only = change.Patterns{p}
+		known = len(change.Between(c.was, c.is, compare).Changes) > 0
+		c.changed[p.String()] = known
+	}
+	return known
+}
+
+// changeFields are the fields of a change, with their types.
+var changeFields = map[string]*types.Type{
+	"path":        types.StringType,
+	"kind":        types.StringType,
+	"old":         types.DynType,
+	"new":         types.DynType,
+	"manager":     types.StringType,
+	"operation":   types.StringType,
+	"subresource": types.StringType,
+}
+
+// changeValue returns a change for CEL: a map. What was added has no old, what was
+// removed no new.
+func changeValue(c *change.Change) ref.Val {
+	value := map[string]any{
+		"path":        c.Path.String(),
+		"kind":        string(c.Kind),
+		"manager":     c.Who.Manager,
+		"operation":   c.Who.Operation,
+		"subresource": c.Who.Subresource,
+	}
+	if c.Kind != change.Added {
+		value["old"] = c.Old
+	}
+	if c.Kind != change.Removed {
+		value["new"] = c.New
+	}
+	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, value)
+}
+
+// changeType is the type of an item of changes. It is a type of its own, so that a
+// field that it does not have is found before anything is watched.
+const changeType = "Change"
+
+// provider knows, besides what another one knows, the type of a change.
+type provider struct{ types.Provider }
+
+// FindStructType implements types.Provider.
+func (p provider) FindStructType(name string) (*types.Type, bool) {
+	if name == changeType {
+		return types.NewTypeTypeWithParam(types.NewObjectType(changeType)), true
+	}
+	return p.Provider.FindStructType(name)
+}
+
+// FindStructFieldNames implements types.Provider.
+func (p provider) FindStructFieldNames(name string) ([]string, bool) {
+	if name != changeType {
+		return p.Provider.FindStructFieldNames(name)
+	}
+	var names []string
+	for field := range changeFields {
+		names = append(names, field)
+	}
+	return names, true
+}
+
+// FindStructFieldType implements types.Provider.
+func (p provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	if name != changeType {
+		return p.Provider.FindStructFieldType(name, field)
+	}
+	t, there := changeFields[field]
+	return &types.FieldType{Type: t}, there
+}

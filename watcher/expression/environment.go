@@ -1,0 +1,91 @@
+package expression
+
+import (
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/functions"
+	"cel.dev/cel-go/ext"
+	"cel.dev/cel-go/interpreter"
+)
+
+// Bounds of an expression's text, which is checked before anything is watched.
+const (
+	maxText  = 16 << 10 // characters
+	maxDepth = 100      // of brackets and operators
+	maxNodes = 10_000   // after macros
+)
+
+// environment is what all expressions share: variables, functions, macros.
+type environment struct {
+	*cel.Env
+	growth     map[string]growth
+	operations map[string]functions.FunctionOp // by overload, or function
+	regexes    regexes
+	// patterns are those of changed(), parsed, by their text.
+	patterns sync.Map
+}
+
+// sharedEnvironment is made when the first expression is compiled.
+var sharedEnvironment = sync.OnceValues(newEnvironment)
+
+func newEnvironment() (*environment, error) {
+	e := &environment{}
+	options := []cel.EnvOption{
+		cel.ParserExpressionSizeLimit(maxText),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ExpressionNodeLimit(maxNodes),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.ASTValidators(
+			cel.ValidateRegexLiterals(), cel.ValidateRegexProgramSizeLimit(maxRegex),
+			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
+		),
+
+		cel.OptionalTypes(),
+		ext.Strings(),
+		ext.Lists(ext.ListsMaxRangeSize(maxRange)),
+		ext.Sets(),
+		ext.Math(),
+		ext.Regex(),
+		ext.Network(),
+
+		cel.Variable(typeVariable, cel.StringType),
+		cel.Variable(objectVariable, cel.DynType),
+		cel.Variable(oldVariable, cel.DynType),
+		cel.Variable(changesVariable, cel.ListType(cel.ObjectType(changeType))),
+		cel.Variable(timeVariable, cel.TimestampType),
+		cel.Variable(initialVariable, cel.BoolType),
+		cel.Variable(comparisonVariable, cel.DynType),
+		cel.Variable(nowVariable, cel.TimestampType),
+	}
+	options = append(options, quantityOptions()...)
+	options = append(options, e.objectOptions()...)
+	options = append(options, func(e *cel.Env) (*cel.Env, error) { // the last: others change it
+		return cel.CustomTypeProvider(provider{e.CELTypeProvider()})(e)
+	})
+	var err error
+	if e.Env, err = cel.NewEnv(options...); err != nil {
+		return nil, err
+	}
+	e.growth = e.growths()
+	e.operations, err = implementations(e.Env, e.growth)
+	return e, err
+}
+
+// program returns what evaluates an expression.
+func (e *environment) program(checked *cel.Ast) (cel.Program, error) {
+	return e.Program(checked,
+		cel.CostLimit(budget),
+		cel.CostTracking(costs{e}),
+		cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+			call, ok := i.(interpreter.InterpretableCall)
+			if !ok {
+				return i, nil
+			}
+			if bounded := e.bounded(call); bounded != nil {
+				call = bounded
+			}
+			return &judged{call}, nil
+		}))
+}

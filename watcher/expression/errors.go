@@ -1,0 +1,183 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+)
+
+// Reason says what kind of mistake an expression has.
+type Reason string
+
+const (
+	// Syntax: it is no expression, or names what there is not. Only [Compile] says so.
+	Syntax Reason = "Syntax"
+	// WrongType: a function or an operator was given what it does not take.
+	WrongType Reason = "WrongType"
+	// BadValue: it was given a value that it cannot use, such as a text that is no time.
+	BadValue Reason = "BadValue"
+	// TooExpensive: it would have taken too long, or too much memory.
+	TooExpensive Reason = "TooExpensive"
+	// NotBoolean: the result is neither true nor false.
+	NotBoolean Reason = "NotBoolean"
+)
+
+// Error is a mistake of an expression. It has no values of objects in it.
+type Error struct {
+	Reason Reason
+	// Line and Column, from 1, are where in the text; 0 if that is not known.
+	Line, Column int
+	// What is wrong, in a few words.
+	What string
+	// Text is the expression.
+	Text string
+}
+
+// Error says it in one line.
+func (e *Error) Error() string {
+	where := ""
+	switch {
+	case e.Line > 1:
+		where = fmt.Sprintf("line %d, column %d: ", e.Line, e.Column)
+	case e.Column > 0:
+		where = fmt.Sprintf("column %d: ", e.Column)
+	}
+	return where + e.What
+}
+
+// excerptWidth is how much of a line is shown around a mistake.
+const excerptWidth = 60
+
+// Excerpt returns the line of the text that has the mistake, shortened if it is long,
+// and below it a line with a caret that points at it; nothing if it is not known where.
+func (e *Error) Excerpt() string {
+	lines := strings.Split(e.Text, "\n")
+	if e.Line < 1 || e.Line > len(lines) {
+		return ""
+	}
+	line := []rune(printable(lines[e.Line-1]))
+	at := min(max(e.Column-1, 0), len(line))
+	from, to := max(at-excerptWidth, 0), min(at+excerptWidth, len(line))
+	before, after := "", ""
+	if from > 0 {
+		before = "..."
+	}
+	if to < len(line) {
+		after = "..."
+	}
+	pad := strings.Repeat(" ", len(before)) + blanks(line[from:at])
+	return before + string(line[from:to]) + after + "\n" + pad + "^"
+}
+
+// blanks are as wide as text is on a terminal, as far as that is a character each.
+func blanks(text []rune) string { return strings.Repeat(" ", len(text)) }
+
+// errMissing is the error of what is not there. CEL's own of that kind are told by
+// their text, as they have no type that is exported: see isMissing.
+var errMissing = errors.New("no such key")
+
+var (
+	errWrongType = errors.New("no such overload")
+	errTooLong   = errors.New("too long")
+)
+
+func missing() ref.Val { return types.WrapErr(errMissing) }
+
+// isMissing reports whether an error of CEL means that something is not there.
+func isMissing(text string) bool {
+	for _, prefix := range []string{
+		"no such key",
+		"index out of bounds",
+		"index out of range",
+		"optional.none() dereference",
+	} {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(text, "index '") && strings.Contains(text, "out of range")
+}
+
+// mistake is an error of one call, in words that name types, not values.
+type mistake struct {
+	id     int64
+	reason Reason
+	what   string
+}
+
+func (m *mistake) Error() string { return m.what }
+
+// judged is a call whose errors are told apart where they arise: what went wrong is
+// known there.
+type judged struct{ interpreter.InterpretableCall }
+
+// Exec implements interpreter.InterpretableV2.
+func (j *judged) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	result := j.InterpretableCall.Exec(frame)
+	if err, failed := result.(*types.Err); failed {
+		return j.judge(frame, err)
+	}
+	return result
+}
+
+// Eval implements interpreter.Interpretable.
+func (j *judged) Eval(a interpreter.Activation) ref.Val { return interpreter.EvalActivation(a, j.Exec) }
+
+// judge returns the error as one of what is missing, or as a mistake. A null counts as
+// missing where it does not fit.
+func (j *judged) judge(frame *interpreter.ExecutionFrame, err *types.Err) ref.Val {
+	var known *mistake
+	if errors.As(err, &known) || isMissing(err.String()) {
+		return err
+	}
+	var names []string
+	for _, arg := range j.Args() {
+		v := arg.Exec(frame)
+		switch {
+		case types.IsError(v):
+			return v
+		case v == types.NullValue:
+			return missing()
+		}
+		names = append(names, typeName(v))
+	}
+	name, given := functionName(j.Function()), strings.Join(names, " and ")
+	m := &mistake{id: j.ID(), reason: BadValue}
+	switch {
+	case strings.Contains(err.String(), errWrongType.Error()):
+		m.reason = WrongType
+		m.what = fmt.Sprintf("%s does not take %s", name, given)
+	case errors.Is(err.Unwrap(), errTooLong):
+		m.reason = TooExpensive
+		m.what = fmt.Sprintf("the regular expression of %s takes too much", name)
+	case strings.Contains(err.String(), "by zero"):
+		m.what = "a division by zero"
+	case strings.Contains(err.String(), "overflow"):
+		m.what = fmt.Sprintf("the result of %s does not fit into its type", name)
+	default:
+		m.what = fmt.Sprintf("%s cannot use this value, of type %s", name, given)
+	}
+	return types.WrapErr(m)
+}
+
+// functionName is a function as it is written.
+func functionName(symbol string) string {
+	switch symbol {
+	case operators.Index, operators.OptIndex:
+		return "[]"
+	case operators.Negate:
+		return "-"
+	}
+	if text, ok := operators.FindReverse(symbol); ok && text != "" {
+		return text
+	}
+	return strings.TrimPrefix(symbol, "@") + "()"
+}
+
+// typeName is the name of a value's type as it is written in expressions.
+func typeName(v ref.Val) string { return typeNames().Replace(v.Type().TypeName()) }

@@ -1,0 +1,158 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+)
+
+// Expression is a condition for events. It may be used by several goroutines at the same
+// time, each with an Input of its own.
+type Expression struct {
+	text    string
+	ast     *cel.Ast
+	program cel.Program
+	needs   Needs
+}
+
+// presets are the words that are expressions as they stand.
+var presets = map[string]string{
+	"ready":   "type != 'DELETED' && ready(object)",
+	"failed":  "type != 'DELETED' && status(object) == 'Failed'",
+	"deleted": "type == 'DELETED'",
+	"changed": "!initial && (type != 'MODIFIED' || changes.size() > 0)",
+}
+
+// Presets returns the words that are expressions as they stand, sorted.
+func Presets() []string {
+	var words []string
+	for word := range presets {
+		words = append(words, word)
+	}
+	slices.Sort(words)
+	return words
+}
+
+// Compile reads an expression: one in CEL whose result is true or false, or one of
+// [Presets]. What is wrong with it comes back as [*Error].
+func Compile(text string) (*Expression, error) {
+	if preset, ok := presets[strings.TrimSpace(text)]; ok {
+		text = preset
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, &Error{Reason: Syntax, What: "the expression is empty"}
+	}
+	if length := len([]rune(text)); length > maxText {
+		return nil, &Error{Reason: Syntax, What: fmt.Sprintf("the expression is longer than %d characters", maxText)}
+	}
+	e, err := sharedEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("make the environment of expressions: %w", err)
+	}
+	x := &Expression{text: text}
+	var issues *cel.Issues
+	if x.ast, issues = e.Compile(text); issues.Err() != nil {
+		return nil, x.explain(issues)
+	}
+	if err := x.checkResult(); err != nil {
+		return nil, err
+	}
+	if x.program, err = e.program(x.ast); err != nil {
+		return nil, &Error{Reason: Syntax, Text: text, What: printable(err.Error())}
+	}
+	x.needs = needsOf(x.ast.NativeRep())
+	return x, nil
+}
+
+// String returns the expression; of a preset what it stands for.
+func (x *Expression) String() string { return x.text }
+
+// checkResult returns an error for what can neither be true nor false.
+func (x *Expression) checkResult() error {
+	t := x.ast.OutputType()
+	switch {
+	case t.IsExactType(types.BoolType), t.Kind() == types.DynKind:
+		return nil
+	case t.TypeName() == "optional_type":
+		return &Error{Reason: NotBoolean, Text: x.text, What: "the result is an optional value: end with .orValue(false), or .hasValue()"}
+	}
+	return &Error{Reason: NotBoolean, Text: x.text, What: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
+}
+
+// Holds reports whether the expression holds for an event. It does not where it ends in
+// looking for what is not there: a field, an item, what is in old where that is null.
+// Other errors are [*Error].
+//
+// By the rules of CEL an error comes to nothing where the rest decides: in false && x,
+// true || x, and in exists() and all() likewise.
+func (x *Expression) Holds(in *Input) (bool, error) {
+	result, _, err := x.program.Eval(in)
+	return x.conclude(result, err)
+}
+
+// conclude returns what the result of an evaluation means.
+func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
+	if err != nil {
+		if isMissing(err.Error()) {
+			return false, nil
+		}
+		return false, x.mistake(err)
+	}
+	switch result := result.(type) {
+	case types.Bool:
+		return bool(result), nil
+	case types.Null:
+		return false, nil
+	}
+	return false, &Error{Reason: NotBoolean, Text: x.text, What: "the result is neither true nor false, but of type " + printable(typeName(result))}
+}
+
+// mistake returns an error of an evaluation in words that have no values in them.
+func (x *Expression) mistake(err error) error {
+	e := &Error{Text: x.text}
+	var found *mistake
+	var cancelled interpreter.EvalCancelledError
+	var failed *types.Err
+	switch {
+	case errors.As(err, &cancelled):
+		e.Reason, e.What = TooExpensive, "the expression takes too long or too much memory for this object"
+	case errors.As(err, &found):
+		e.Reason, e.What = found.reason, printable(found.what)
+		e.Line, e.Column = x.place(found.id)
+	case errors.As(err, &failed): // of what is no call: && || ?:
+		e.Reason, e.What = WrongType, "a condition is neither true nor false"
+		e.Line, e.Column = x.place(failed.NodeID())
+	default:
+		e.Reason, e.What = BadValue, "the expression cannot be evaluated"
+	}
+	return e
+}
+
+// place returns where in the text a node is.
+func (x *Expression) place(id int64) (line, column int) {
+	location := x.ast.NativeRep().SourceInfo().GetStartLocation(id)
+	if location.Line() < 1 {
+		return 0, 0
+	}
+	return location.Line(), location.Column() + 1
+}
+
+// printable returns text without line breaks and control characters.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return unicode.ReplacementChar
+	}, text)
+}

@@ -1,0 +1,143 @@
+package expression
+
+import (
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/output/change"
+)
+
+// The functions behind macros: they take what the user does not write.
+const (
+	changedFunction = "@changed"
+	ageFunction     = "@age"
+)
+
+// objectOptions declare the functions of dwatch about objects.
+func (e *environment) objectOptions() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.Function("status", cel.Overload("status_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(func(v ref.Val) ref.Val {
+			word, err := statusOf(v)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return types.String(word)
+		}))),
+		cel.Function("ready", cel.Overload("ready_dyn", []*cel.Type{cel.DynType}, cel.BoolType, cel.UnaryBinding(func(v ref.Val) ref.Val {
+			word, err := statusOf(v)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return types.Bool(word == kstatus.CurrentStatus)
+		}))),
+		cel.Function(ageFunction, cel.Overload("age_dyn", []*cel.Type{cel.DynType, cel.TimestampType}, cel.DurationType, cel.BinaryBinding(ageOf))),
+		cel.Function(changedFunction, cel.Overload("changed_string", []*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(e.changed))),
+		cel.Macros(
+			cel.GlobalVarArgMacro("now", expandNow),
+			cel.GlobalVarArgMacro("age", expandAge),
+			cel.GlobalVarArgMacro("changed", e.expandChanged),
+		),
+	}
+}
+
+// statusOf returns the word of kstatus for object or old.
+func statusOf(v ref.Val) (kstatus.Status, error) {
+	if m, ok := v.(*lazyMap); ok && m.of != nil {
+		return m.of.status()
+	}
+	if v == types.NullValue {
+		return "", errMissing
+	}
+	return "", errWrongType
+}
+
+// ageOf returns how long ago an object was created.
+func ageOf(object, now ref.Val) ref.Val {
+	if object == types.NullValue {
+		return missing()
+	}
+	var created ref.Val = object
+	for _, name := range []types.String{"metadata", "creationTimestamp"} {
+		m, ok := created.(traits.Mapper)
+		if !ok {
+			return types.WrapErr(errWrongType)
+		}
+		if created, ok = m.Find(name); !ok || created == types.NullValue {
+			return missing()
+		}
+	}
+	text, _ := created.(types.String)
+	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Duration{Duration: now.(types.Timestamp).Sub(at)}
+}
+
+// changed is behind changed(). The pattern has been parsed when the expression was
+// compiled.
+func (e *environment) changed(c, path ref.Val) ref.Val {
+	compared, ok := c.(*comparison)
+	pattern, known := e.patterns.Load(path)
+	if !ok || !known {
+		return types.WrapErr(errWrongType)
+	}
+	return types.Bool(compared.touches(pattern.(change.Pattern)))
+}
+
+func expandNow(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	if len(args) > 0 {
+		return nil, f.NewError(args[0].ID(), "now() takes nothing")
+	}
+	return f.NewIdent(nowVariable), nil
+}
+
+func expandAge(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	if len(args) != 1 {
+		return nil, f.NewError(last(args), "age() takes one object: age(object)")
+	}
+	return f.NewCall(ageFunction, args[0], f.NewIdent(nowVariable)), nil
+}
+
+func (e *environment) expandChanged(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	if len(args) != 1 {
+		return nil, f.NewError(last(args), "changed() takes one path: changed('spec.replicas')")
+	}
+	text, ok := literal(args[0])
+	if !ok {
+		return nil, f.NewError(args[0].ID(), "changed() takes a path in quotes: changed('spec.replicas')")
+	}
+	if rest, of := strings.CutPrefix(text, objectVariable+"."); of {
+		return nil, f.NewError(args[0].ID(), "paths begin below the object: changed('"+rest+"')")
+	}
+	pattern, err := change.ParsePattern(text)
+	if err != nil {
+		return nil, f.NewError(args[0].ID(), err.Error())
+	}
+	e.patterns.Store(types.String(text), pattern)
+	return f.NewCall(changedFunction, f.NewIdent(comparisonVariable), args[0]), nil
+}
+
+// last returns the node that is one too many; 0 if there is none.
+func last(args []ast.Expr) int64 {
+	if len(args) == 0 {
+		return 0
+	}
+	return args[len(args)-1].ID()
+}
+
+// literal returns the string that stands there literally.
+func literal(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}

@@ -1,0 +1,132 @@
+package expression
+
+import (
+	"time"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/output/change"
+	"dwatch/output/status"
+	"dwatch/watcher/event"
+)
+
+// Options say how events are looked at.
+type Options struct {
+	// Compare says which changes count. Its masks do not: expressions decide by what
+	// is true.
+	Compare change.Options
+	// Now is the clock of now() and age(); nil means time.Now.
+	Now func() time.Time
+}
+
+// Input is an event as expressions see it. Any number of expressions may look at it,
+// one after the other.
+type Input struct {
+	event       event.Event
+	options     Options
+	object, old state
+	compared    *comparison
+	now         time.Time
+}
+
+// NewInput returns e, which reports an object, for expressions.
+func NewInput(e event.Event, o Options) *Input {
+	return &Input{event: e, options: o, object: state{object: e.Object}, old: state{object: e.Old}}
+}
+
+// The names by which expressions find what is in an Input. A name with @ cannot be
+// written, nor taken by a variable of exists() and its like.
+const (
+	typeVariable       = "type"
+	objectVariable     = "object"
+	oldVariable        = "old"
+	changesVariable    = "changes"
+	timeVariable       = "time"
+	initialVariable    = "initial"
+	comparisonVariable = "@comparison"
+	nowVariable        = "@now"
+)
+
+// ResolveName implements interpreter.Activation.
+func (in *Input) ResolveName(name string) (any, bool) {
+	switch name {
+	case typeVariable:
+		return types.String(in.event.Type), true
+	case objectVariable:
+		return in.object.value(), true
+	case oldVariable:
+		return in.old.value(), true
+	case changesVariable:
+		return in.changes(), true
+	case comparisonVariable:
+		return in.comparison(), true
+	case timeVariable:
+		return types.Timestamp{Time: in.event.Time}, true
+	case initialVariable:
+		return types.Bool(in.event.Initial), true
+	case nowVariable:
+		return types.Timestamp{Time: in.clock()}, true
+	}
+	return nil, false
+}
+
+// Parent implements interpreter.Activation.
+func (in *Input) Parent() interpreter.Activation { return nil }
+
+// clock is the same for all that looks at one event.
+func (in *Input) clock() time.Time {
+	if in.now.IsZero() {
+		if in.now = time.Now(); in.options.Now != nil {
+			in.now = in.options.Now()
+		}
+	}
+	return in.now
+}
+
+// state is an object of the event, in as many forms as were asked for.
+type state struct {
+	object event.Object
+	lazy   *lazyMap
+
+	opened *unstructured.Unstructured
+	err    error
+	word   kstatus.Status
+}
+
+// value returns the object for CEL; null if there is none.
+func (s *state) value() ref.Val {
+	if s.object.IsZero() {
+		return types.NullValue
+	}
+	if s.lazy == nil {
+		text := s.object.Raw()
+		s.lazy = &lazyMap{text: text[skipSpace(text, 0):], of: s}
+	}
+	return s.lazy
+}
+
+// open returns the object decoded as a whole. It is not to be changed.
+func (s *state) open() (*unstructured.Unstructured, error) {
+	if s.opened == nil && s.err == nil {
+		s.value()
+		s.opened = &unstructured.Unstructured{}
+		s.err = s.opened.UnmarshalJSON([]byte(s.lazy.text))
+	}
+	return s.opened, s.err
+}
+
+// status returns the word of kstatus for the object.
+func (s *state) status() (kstatus.Status, error) {
+	if s.word == "" {
+		u, err := s.open()
+		if err != nil {
+			return kstatus.UnknownStatus, err
+		}
+		s.word, _ = status.Of(u)
+	}
+	return s.word, nil
+}

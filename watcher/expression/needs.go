@@ -1,0 +1,110 @@
+package expression
+
+import (
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+)
+
+// Needs says what of an event an expression can look at.
+type Needs struct {
+	// Object: more of the object than its identity, which every event has.
+	Object bool
+	// Old: the state before, so that it has to be kept.
+	Old bool
+	// Changes: what changed, for which both are compared.
+	Changes bool
+	// ManagedFields: metadata.managedFields, of which changes have keys and managers.
+	ManagedFields bool
+}
+
+// Or returns what any of two expressions can look at.
+func (n Needs) Or(o Needs) Needs {
+	return Needs{n.Object || o.Object, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields}
+}
+
+// Needs returns what the expression can look at; it may look at less.
+func (x *Expression) Needs() Needs { return x.needs }
+
+// needsOf finds the variables in an expression.
+func needsOf(checked *ast.AST) (n Needs) {
+	ast.MatchDescendants(ast.NavigateAST(checked), func(e ast.NavigableExpr) bool {
+		if e.Kind() != ast.IdentKind {
+			return false
+		}
+		switch e.AsIdent() {
+		case changesVariable, comparisonVariable:
+			n = Needs{Object: true, Old: true, Changes: true, ManagedFields: true}
+		case objectVariable, oldVariable:
+			fields, by := selected(e)
+			n.Old = n.Old || e.AsIdent() == oldVariable
+			n.Object = n.Object || e.AsIdent() == objectVariable && !isIdentity(fields)
+			n.ManagedFields = n.ManagedFields || seesManagedFields(fields, by)
+		}
+		return false
+	})
+	return n
+}
+
+// selected returns the names by which fields are selected, one in the other, from a
+// variable on; and the function, if any, that takes the last.
+func selected(e ast.NavigableExpr) (fields []string, by string) {
+	for {
+		parent, ok := e.Parent()
+		if !ok {
+			return fields, ""
+		}
+		switch parent.Kind() {
+		case ast.SelectKind:
+			fields = append(fields, parent.AsSelect().FieldName())
+		case ast.CallKind:
+			call := parent.AsCall()
+			name, literally := "", false
+			if args := call.Args(); len(args) == 2 && args[0].ID() == e.ID() {
+				name, literally = literal(args[1])
+			}
+			switch call.FunctionName() {
+			case operators.Index, operators.OptIndex, operators.OptSelect:
+				if !literally {
+					return fields, ""
+				}
+				fields = append(fields, name)
+			default:
+				return fields, call.FunctionName()
+			}
+		default:
+			return fields, ""
+		}
+		e = parent
+	}
+}
+
+// isIdentity reports whether the fields lead to what is always known of an object.
+func isIdentity(fields []string) bool {
+	if len(fields) == 0 {
+		return false
+	}
+	switch fields[0] {
+	case "apiVersion", "kind":
+		return true
+	case "metadata":
+		if len(fields) > 1 {
+			switch fields[1] {
+			case "name", "namespace", "uid", "resourceVersion":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// seesManagedFields reports whether what the fields lead to has managedFields in it, or
+// is that. The functions of dwatch about an object do not look there.
+func seesManagedFields(fields []string, by string) bool {
+	switch {
+	case len(fields) == 0:
+		return by != "status" && by != "ready" && by != ageFunction
+	case fields[0] != "metadata":
+		return false
+	}
+	return len(fields) == 1 || fields[1] == "managedFields"
+}

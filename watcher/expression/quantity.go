@@ -1,0 +1,150 @@
+package expression
+
+import (
+	"reflect"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// opaque has what a value needs that CEL only hands on.
+type opaque struct{}
+
+// ConvertToNative implements ref.Val.
+func (opaque) ConvertToNative(reflect.Type) (any, error) { return nil, errWrongType }
+
+// ConvertToType implements ref.Val.
+func (opaque) ConvertToType(ref.Type) ref.Val { return types.WrapErr(errWrongType) }
+
+// Equal implements ref.Val.
+func (opaque) Equal(ref.Val) ref.Val { return types.False }
+
+// Type implements ref.Val.
+func (opaque) Type() ref.Type { return types.DynType }
+
+// Value implements ref.Val.
+func (opaque) Value() any { return nil }
+
+// quantityType is the name and the functions that quantities have in Kubernetes' CEL.
+var quantityType = sync.OnceValue(func() *types.Type { return types.NewOpaqueType("kubernetes.Quantity") })
+
+// quantity is a resource.Quantity for CEL.
+type quantity struct {
+	opaque
+	*resource.Quantity
+}
+
+// ConvertToType implements ref.Val.
+func (q quantity) ConvertToType(t ref.Type) ref.Val {
+	switch t {
+	case quantityType():
+		return q
+	case types.TypeType:
+		return quantityType()
+	}
+	return types.WrapErr(errWrongType)
+}
+
+// Equal implements ref.Val: 1 and 1000m are equal.
+func (q quantity) Equal(other ref.Val) ref.Val {
+	o, ok := other.(quantity)
+	return types.Bool(ok && q.Cmp(*o.Quantity) == 0)
+}
+
+// Type implements ref.Val.
+func (q quantity) Type() ref.Type { return quantityType() }
+
+// Value implements ref.Val.
+func (q quantity) Value() any { return q.Quantity }
+
+// maxQuantity is longer than any quantity that somebody means. What one costs to parse
+// grows with its length.
+const maxQuantity = 100
+
+func parseQuantity(v ref.Val) (quantity, error) {
+	text, ok := v.(types.String)
+	if !ok {
+		return quantity{}, errWrongType
+	}
+	if len(text) > maxQuantity {
+		return quantity{}, resource.ErrFormatWrong
+	}
+	q, err := resource.ParseQuantity(string(text))
+	return quantity{Quantity: &q}, err
+}
+
+// quantityOptions declare quantity() and what can be done with one.
+func quantityOptions() []cel.EnvOption {
+	q := quantityType()
+	method := func(name, id string, arg, result *cel.Type, f func(q, o quantity) ref.Val) cel.EnvOption {
+		return cel.Function(name, cel.MemberOverload(id, []*cel.Type{q, arg}, result, cel.BinaryBinding(func(a, b ref.Val) ref.Val {
+			this, ok := a.(quantity)
+			if !ok {
+				return types.WrapErr(errWrongType)
+			}
+			switch other := b.(type) {
+			case quantity:
+				return f(this, other)
+			case types.Int:
+				return f(this, quantity{Quantity: resource.NewQuantity(int64(other), resource.DecimalSI)})
+			}
+			return types.WrapErr(errWrongType)
+		})))
+	}
+	property := func(name, id string, result *cel.Type, f func(q quantity) ref.Val) cel.EnvOption {
+		return cel.Function(name, cel.MemberOverload(id, []*cel.Type{q}, result, cel.UnaryBinding(func(a ref.Val) ref.Val {
+			if this, ok := a.(quantity); ok {
+				return f(this)
+			}
+			return types.WrapErr(errWrongType)
+		})))
+	}
+	compare := func(q, o quantity) int { return q.Cmp(*o.Quantity) }
+	add := func(q, o quantity) ref.Val {
+		sum := q.DeepCopy()
+		sum.Add(*o.Quantity)
+		return quantity{Quantity: &sum}
+	}
+	sub := func(q, o quantity) ref.Val {
+		difference := q.DeepCopy()
+		difference.Sub(*o.Quantity)
+		return quantity{Quantity: &difference}
+	}
+	return []cel.EnvOption{
+		cel.Function("quantity", cel.Overload("string_to_quantity", []*cel.Type{cel.StringType}, q, cel.UnaryBinding(func(v ref.Val) ref.Val {
+			q, err := parseQuantity(v)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			return q
+		}))),
+		cel.Function("isQuantity", cel.Overload("is_quantity_string", []*cel.Type{cel.StringType}, cel.BoolType, cel.UnaryBinding(func(v ref.Val) ref.Val {
+			_, err := parseQuantity(v)
+			return types.Bool(err == nil)
+		}))),
+		method("isGreaterThan", "quantity_is_greater_than", q, cel.BoolType, func(q, o quantity) ref.Val { return types.Bool(compare(q, o) > 0) }),
+		method("isLessThan", "quantity_is_less_than", q, cel.BoolType, func(q, o quantity) ref.Val { return types.Bool(compare(q, o) < 0) }),
+		method("compareTo", "quantity_compare_to", q, cel.IntType, func(q, o quantity) ref.Val { return types.Int(compare(q, o)) }),
+		method("add", "quantity_add", q, q, add),
+		method("add", "quantity_add_int", cel.IntType, q, add),
+		method("sub", "quantity_sub", q, q, sub),
+		method("sub", "quantity_sub_int", cel.IntType, q, sub),
+		property("sign", "quantity_sign", cel.IntType, func(q quantity) ref.Val { return types.Int(q.Sign()) }),
+		property("isInteger", "quantity_is_integer", cel.BoolType, func(q quantity) ref.Val {
+			_, exact := q.AsInt64()
+			return types.Bool(exact)
+		}),
+		property("asInteger", "quantity_get_int", cel.IntType, func(q quantity) ref.Val {
+			if n, exact := q.AsInt64(); exact {
+				return types.Int(n)
+			}
+			return types.NewErrFromString("cannot convert value to integer")
+		}),
+		property("asApproximateFloat", "quantity_get_float", cel.DoubleType, func(q quantity) ref.Val {
+			return types.Double(q.AsApproximateFloat64())
+		}),
+	}
+}
