@@ -18,6 +18,7 @@ const maxRows = 40
 // showModified shows what changed, unless that is nothing but noise.
 func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
+		v.shown++
 		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
 		return nil
 	}
@@ -38,6 +39,7 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden.Add(1)
 		return nil
 	}
+	v.shown++
 	changes = unfold(changes)
 	if !v.Full {
 		changes = fold(changes)

@@ -2,7 +2,8 @@ package until
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,8 +24,8 @@ const (
 	Each Quantifier = "each"
 )
 
-// Quantifiers are all of them.
-var Quantifiers = []Quantifier{All, Any, Each}
+// Quantifiers are all of them, as words.
+var Quantifiers = []string{string(All), string(Any), string(Each)}
 
 // Options say what ends a run.
 type Options struct {
@@ -68,7 +69,7 @@ type Judge struct {
 	// unmet is how many objects do not hold, kept of how many of those the last event
 	// is, and unsynced how many targets are not.
 	unmet, kept, unsynced int
-	wrong           map[*expression.Expression]bool
+	wrong                 map[*expression.Expression]bool
 }
 
 var _ event.Sink = (*Judge)(nil)
@@ -284,10 +285,8 @@ func (j *Judge) forget(key event.Key) {
 
 // ParseQuantifier reads a word.
 func ParseQuantifier(word string) (Quantifier, error) {
-	for _, q := range Quantifiers {
-		if string(q) == word {
-			return q, nil
-		}
+	if slices.Contains(Quantifiers, word) {
+		return Quantifier(word), nil
 	}
-	return "", fmt.Errorf("it takes all, any or each")
+	return "", errors.New("it takes all, any or each")
 }
