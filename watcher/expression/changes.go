@@ -12,10 +12,10 @@ import (
 // For CEL it is a value that only changed() knows.
 type comparison struct {
 	opaque
-	was, is map[string]any // both nil where nothing can have changed
+	was, is *state // nil where nothing can have changed
 	compare change.Options
 	list    ref.Val
-	changed map[string]bool
+	changed map[string]bool // by pattern
 }
 
 // comparison returns the comparison of the old object with the new one. An object that
@@ -30,18 +30,26 @@ func (in *Input) comparison() ref.Val {
 		if in.old.object.IsZero() {
 			return missing()
 		}
-		was, err := in.old.open()
-		if err != nil {
-			return errNotJSON()
-		}
-		is, err := in.object.open()
-		if err != nil {
-			return errNotJSON()
-		}
-		c.was, c.is = was.Object, is.Object
+		c.was, c.is = &in.old, &in.object
 	}
 	in.compared = c
 	return c
+}
+
+// between returns the changes that the options ask for.
+func (c *comparison) between(o change.Options) ([]change.Change, error) {
+	if c.was == nil {
+		return nil, nil
+	}
+	was, err := c.was.open()
+	if err != nil {
+		return nil, err
+	}
+	is, err := c.is.open()
+	if err != nil {
+		return nil, err
+	}
+	return change.Between(was.Object, is.Object, o).Changes, nil
 }
 
 // changes returns what changed as a list for CEL.
@@ -51,7 +59,10 @@ func (in *Input) changes() ref.Val {
 		return in.comparison() // the error
 	}
 	if c.list == nil {
-		found := change.Between(c.was, c.is, c.compare).Changes
+		found, err := c.between(c.compare)
+		if err != nil {
+			return errNotJSON()
+		}
 		values := make([]ref.Val, len(found))
 		for i := range found {
 			values[i] = changeValue(&found[i])
@@ -63,15 +74,35 @@ func (in *Input) changes() ref.Val {
 
 // touches reports whether something changed at or below what the pattern names, which
 // counts then even if it is noise.
-func (c *comparison) touches(p change.Pattern) bool {
+func (c *comparison) touches(p change.Pattern) (bool, error) {
 	known, asked := c.changed[p.String()]
-	if !asked {
-		compare := c.compare
-		compare.Only = change.Patterns{p}
-		known = len(change.Between(c.was, c.is, compare).Changes) > 0
-		c.changed[p.String()] = known
+	if asked {
+		return known, nil
 	}
-	return known
+	if !c.same(p.Fields()) {
+		o := c.compare
+		o.Only = change.Patterns{p}
+		found, err := c.between(o)
+		if err != nil {
+			return false, err
+		}
+		known = len(found) > 0
+	}
+	c.changed[p.String()] = known
+	return known, nil
+}
+
+// same reports whether what the fields lead to is written the same in both states, which
+// is found without decoding them. It may be false where it is the same.
+func (c *comparison) same(fields []string) bool {
+	if c.was == nil {
+		return true
+	}
+	c.was.value()
+	c.is.value()
+	was, ok := c.was.lazy.textAt(fields)
+	is, too := c.is.lazy.textAt(fields)
+	return ok && too && was == is
 }
 
 // changeFields are the fields of a change, with their types.

@@ -49,7 +49,7 @@ func (g generator) json(depth int) string {
 
 // object returns an object with at least one field that expressions look at.
 func (g generator) object() string {
-	var parts []string
+	parts := []string{`"kind":"Pod"`}
 	for _, name := range []string{"spec", "status", "metadata", "a", "b", "items"} {
 		if g.IntN(4) > 0 {
 			parts = append(parts, fmt.Sprintf("%q:%s", name, g.json(4)))
