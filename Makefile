@@ -43,7 +43,7 @@ check: bin/cluster ## while you work: linters and quick tests of what changed, w
 	$(GO) test $$($(GO) list ./... $(HELPERS) | grep -vxF "$$($(GO) list $(SLOW))")
 
 .PHONY: test
-test: bin/cluster ## before a change lands: all tests, on real API servers, some minutes
+test: bin/cluster bin/kubectl ## before a change lands: all tests, on real API servers, some minutes
 	$(GO) test $(RACE) -timeout 30m $(SLOW) ./... $(HELPERS)
 	cd testdata/cluster && $(GO) test ./...
 
@@ -65,8 +65,13 @@ chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-fo
 	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
 .PHONY: readme
-readme: bin/cluster ## write what dwatch really prints into README.md
+readme: bin/cluster bin/kubectl ## write what dwatch really prints into README.md
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
+
+.PHONY: golden
+golden: bin/cluster ## record real changes anew, and write what -o changes shows of them
+	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
+	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/view
 
 .PHONY: lint
 lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy

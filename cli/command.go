@@ -17,7 +17,7 @@ import (
 // PluginName is the name under which kubectl finds dwatch as "kubectl dwatch".
 const PluginName = "kubectl-dwatch"
 
-const examples = `  # What changes among the deployments of a namespace, one JSON object a line
+const examples = `  # What changes among the deployments of a namespace
   %[1]s -r deployments -n default
 
   # Short names, several resources in one stream, all namespaces
@@ -26,8 +26,8 @@ const examples = `  # What changes among the deployments of a namespace, one JSO
   # One object, from a custom resource
   %[1]s crontabs/my-cron
 
-  # The names of what is deleted
-  %[1]s -r crontabs.stable.example.com -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
+  # As JSON to a program: the names of what is deleted
+  %[1]s jobs -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
 
   # Only what happens from now on, and only additions and deletions
   %[1]s pods -l app=web --watch-only --types added,deleted
@@ -42,31 +42,19 @@ const examples = `  # What changes among the deployments of a namespace, one JSO
   %[1]s cm,secrets -n kube-system --list -o yaml
 
   # The role with which a service account may watch deployments
-  %[1]s deploy -n web --print-rbac --as system:serviceaccount:ops:watcher | kubectl apply -f -`
+  %[1]s deploy --print-rbac --as system:serviceaccount:ops:watcher`
 
 const long = `Watch any resource of a Kubernetes cluster and print each change.
 
-Every line is one event: {"type":"ADDED","object":{...}}, then MODIFIED and
-DELETED. What exists at the start comes first, as ADDED with "initial":true.
-Lost connections are resumed; %[1]s ends only when it is told to.
+At a terminal it shows what changed, and which program did it. In a pipe each
+line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
+What exists at the start comes first, as ADDED with "initial":true. It resumes
+a lost connection, and ends only when you end it. SIGUSR1 makes it say on stderr
+how the watch is.
 
 Name resources as with kubectl: pods, po, pod, deployments.apps,
 deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category
 such as all. Custom resources work like the built-in ones.`
-
-// usageTemplate is cobra's with the examples first: they are what people read.
-const usageTemplate = `{{if .HasExample}}Examples:
-{{.Example}}
-
-{{end}}Usage:
-  {{.UseLine}}{{if .HasAvailableSubCommands}}
-
-Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}
-`
 
 // newCommand returns the command line, as the program is called: dwatch, or
 // "kubectl dwatch" as a plugin.
@@ -80,7 +68,7 @@ func newCommand(name string, s Streams) *cobra.Command {
 		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags]",
 		Annotations:           map[string]string{cobra.CommandDisplayNameAnnotation: display},
 		Short:                 "Watch any Kubernetes resource",
-		Long:                  fmt.Sprintf(long, display),
+		Long:                  long,
 		Example:               fmt.Sprintf(examples, display),
 		Version:               version(),
 		Args:                  cobra.ArbitraryArgs,
@@ -93,12 +81,12 @@ func newCommand(name string, s Streams) *cobra.Command {
 	}
 	cmd.SetOut(s.Out)
 	cmd.SetErr(s.Err)
-	cmd.SetUsageTemplate(usageTemplate)
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail.Usage(flagError(c.Flags(), display, err))
 	})
-	o.addFlags(cmd.Flags())
+	groups := o.addFlags(cmd.Flags())
+	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
 	complete.Add(cmd, complete.Options{Connection: &o.connection, Formats: formats, Targets: o.targets})
 	return cmd
 }

@@ -33,7 +33,7 @@ var house = map[string]room{
 	"cli/plan":           {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "mapper"}},
 	"cli/fail":           {"it explains the errors of the rooms below; one of a room beside it explains itself", []string{"mapper", "output"}},
 	"mapper":             {"it turns names into resources, for whatever purpose", []string{"watcher/event"}},
-	"output":             {"it turns events into bytes, wherever they come from", []string{"watcher/event"}},
+	"output":             {"it turns events into bytes, wherever they come from", []string{"watcher/event", "output/change"}},
 	"output/change":      {"it compares objects, and does not know events", nil},
 	"output/status":      {"it judges objects, and does not know events", nil},
 	"output/view":        {"it is a format of its own", []string{"watcher/event", "output", "output/change", "output/status"}},

@@ -26,16 +26,19 @@ func TestReadmeFlags(t *testing.T) {
 	if old == "" {
 		t.Fatal("README.md has no table of flags")
 	}
-	cmd := newCommand("dwatch", Streams{Err: io.Discard})
-	cmd.InitDefaultHelpFlag()
-	cmd.InitDefaultVersionFlag()
-	connection := connectionFlags()
 	fresh := "| Flag | Meaning |\n|---|---|\n"
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && connection.Lookup(f.Name) == nil {
-			fresh += flagRow(f)
+	connection := connectionFlags()
+	for _, g := range new(options).newFlagGroups() {
+		rows := ""
+		g.flags.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && connection.Lookup(f.Name) == nil {
+				rows += flagRow(f)
+			}
+		})
+		if rows != "" {
+			fresh += "| **" + g.title + "** | |\n" + rows
 		}
-	})
+	}
 	readme.Update(t, old, fresh)
 
 	_, rest, _ := strings.Cut(text, old)

@@ -31,7 +31,8 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, out: stdout{s.Out}, stdout: s.Out, reports: s.Err}
+	j := &job{request: request, out: stdout{s.Out}, stdout: s.Out, reports: s.Err, asked: whenAsked(s.Err)}
+	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
 	}
@@ -61,6 +62,7 @@ type job struct {
 	out     io.Writer
 	stdout  *os.File  // which out writes to
 	reports io.Writer // stderr, or nowhere with --quiet
+	asked   *asked
 	mapper  *mapper.Mapper
 	rights  *access.Rights
 	as      string // of --as, where nothing is done as that user
@@ -112,6 +114,10 @@ func (j *job) run(ctx context.Context) (err error) {
 	return j.rights.Detail(ctx, j.follow(ctx, p, planner))
 }
 
+// compares reports whether what changed is shown: who changed it is known from the
+// managed fields.
+func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes }
+
 func (j *job) planned() plan.Request {
 	return plan.Request{
 		Arguments:     j.arguments,
@@ -149,8 +155,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.print.Format == changesFormat,
-		KeepContent:    j.old || j.print.Format == changesFormat,
+		ManagedFields:  j.managedFields || j.compares(),
+		KeepContent:    j.print.Old || j.print.Patch || j.compares(),
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
 		Past:           state.past(),
@@ -173,7 +179,11 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	if err != nil {
 		return err
 	}
-	defer sayHidden(j.reports, printer)
+	defer func() {
+		if hidden := j.hiddenIn(printer); hidden != "" {
+			report.Line(j.reports, hidden)
+		}
+	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	filtered := filter.New(printer, j.filter)
 	recorded := state.around(filtered, cancel)
@@ -181,7 +191,9 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	if err != nil {
 		return err
 	}
+	about.Note = noteIn(printer)
 	reporter := report.New(recorded, about)
+	j.asked.is(func() string { return j.status(reporter, printer) })
 	defer reporter.Wait()
 	defer cancel(nil) // nobody waits for an answer any more
 	reporter.Begin(targets, state.note())
@@ -189,6 +201,14 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 		reporter.CheckNamespaces(ctx, j.namespaces)
 	}
 	return w.Run(ctx, receiver(&tuned{next: reporter}))
+}
+
+// status says how the run is.
+func (j *job) status(reporter *report.Reporter, printer event.Sink) string {
+	if hidden := j.hiddenIn(printer); hidden != "" {
+		return reporter.Status() + "; " + hidden
+	}
+	return reporter.Status()
 }
 
 // reporting says where reports go. With --quiet the server is asked nothing for

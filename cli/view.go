@@ -3,18 +3,17 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
-	"dwatch/output/change"
 	"dwatch/output/view"
 	"dwatch/watcher/event"
 )
@@ -25,15 +24,18 @@ const changesFormat = "changes"
 // formats are the values that --output takes.
 var formats = append([]string{changesFormat}, output.Formats...)
 
-// viewFlags are the flags of the format "changes", as typed.
-type viewFlags struct {
-	timestamps, full, initial bool
-	only, ignore, mask        []string
-	noise, showSecrets        bool
-}
+// viewFlags are the flags of the format "changes" alone, as typed.
+type viewFlags struct{ timestamps, full, initial bool }
 
 // viewOnly are their names.
-var viewOnly = []string{"initial", "timestamps", "full", "only", "ignore", "noise", "mask", "show-secrets"}
+var viewOnly = []string{"initial", "timestamps", "full"}
+
+func (o *options) addViewFlags(f *pflag.FlagSet) {
+	v := &o.view
+	f.BoolVar(&v.initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
+	f.BoolVar(&v.timestamps, "timestamps", false, "With -o changes, show the date and milliseconds")
+	f.BoolVar(&v.full, "full", false, "With -o changes, shorten no value")
+}
 
 // chooseFormat sets the default of --output: for people who read a stream at a
 // terminal what changed, and JSON for everything else.
@@ -42,7 +44,7 @@ func (o *options) chooseFormat(t terminal) {
 		return
 	}
 	o.output = "json"
-	inJSON := slices.ContainsFunc([]string{"list", "print-rbac", "marks", "heartbeat", "old", "show-managed-fields"}, o.given)
+	inJSON := slices.ContainsFunc([]string{"list", "print-rbac", "marks", "heartbeat", "old", "changes", "patch", "show-managed-fields"}, o.given)
 	if t.isTerminal && !inJSON {
 		o.output = changesFormat
 	}
@@ -51,7 +53,7 @@ func (o *options) chooseFormat(t terminal) {
 // checkView finds flags that are for another format.
 func (o *options) checkView() error {
 	if o.output == changesFormat {
-		for _, name := range []string{"list", "marks", "heartbeat", "old"} {
+		for _, name := range []string{"list", "marks", "heartbeat", "old", "changes", "patch"} {
 			if o.given(name) {
 				return fmt.Errorf("-o changes does not go with --%s: that needs -o json or -o yaml", name)
 			}
@@ -72,46 +74,13 @@ var notYet = []string{
 	"jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile",
 }
 
-// checkFormat is for those beside changesFormat.
+// checkFormat also knows what kubectl has.
 func checkFormat(format string) error {
 	kind, _, _ := strings.Cut(format, "=")
 	if slices.Contains(notYet, kind) {
 		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", kind)
 	}
-	return output.CheckFormat(format)
-}
-
-// comparing says which changes count, and what of them is masked.
-func (o *options) comparing() (c change.Options, err error) {
-	if !o.view.noise {
-		c.Noise = change.DefaultNoise()
-	}
-	ignore, err := parsePatterns("ignore", o.view.ignore)
-	if err != nil {
-		return c, err
-	}
-	c.Noise.Paths = append(c.Noise.Paths, ignore...)
-	if c.Only, err = parsePatterns("only", o.view.only); err != nil {
-		return c, err
-	}
-	masked, err := parsePatterns("mask", o.view.mask)
-	if err != nil {
-		return c, err
-	}
-	c.Masks = &change.Masks{Paths: masked, Secrets: !o.view.showSecrets, Key: make([]byte, 32)}
-	_, err = rand.Read(c.Masks.Key)
-	return c, err
-}
-
-func parsePatterns(flag string, texts []string) (patterns change.Patterns, err error) {
-	for _, text := range texts {
-		p, err := change.ParsePattern(text)
-		if err != nil {
-			return nil, fmt.Errorf("invalid --%s %q: %w", flag, text, err)
-		}
-		patterns = append(patterns, p)
-	}
-	return patterns, nil
+	return output.CheckFormat(format, formats)
 }
 
 // newPrinter returns what is behind all stages: a printer, or the view of changes.
@@ -127,7 +96,7 @@ func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, er
 		Full:       j.view.full,
 		Initial:    j.view.initial,
 		Namespaces: j.allNamespaces || len(j.namespaces) > 1,
-		Compare:    j.compare,
+		Compare:    j.print.Compare,
 		ShortName: func(r schema.GroupVersionResource) string {
 			if short[r] == "" {
 				short[r] = j.mapper.ShortName(ctx, r)
@@ -146,9 +115,27 @@ func widthOf(f *os.File) int {
 	return max(cmp.Or(width, 80), view.MinWidth)
 }
 
-// sayHidden says at the end what the view has not shown.
-func sayHidden(w io.Writer, sink event.Sink) {
-	if v, ok := sink.(*view.View); ok && v.Hidden() > 0 {
-		fmt.Fprintf(w, "%d events changed nothing but noise; --noise shows them\n", v.Hidden())
+// noteIn returns what shows in a sink what becomes of the watch; nil if nothing does.
+func noteIn(sink event.Sink) func(time.Time, string) {
+	if v, ok := sink.(*view.View); ok {
+		return v.Note
 	}
+	return nil
+}
+
+// hiddenIn says how many events a view has not shown, and why; empty if it has shown
+// all.
+func (j *job) hiddenIn(sink event.Sink) string {
+	v, ok := sink.(*view.View)
+	if !ok || v.Hidden() == 0 {
+		return ""
+	}
+	what, why := "events are not shown: they", "nothing but noise; --noise shows it"
+	if v.Hidden() == 1 {
+		what = "event is not shown: it"
+	}
+	if len(j.print.Compare.Only) > 0 {
+		why = "nothing of --only"
+	}
+	return fmt.Sprintf("%d %s changed %s", v.Hidden(), what, why)
 }

@@ -17,21 +17,28 @@ const indent = "    "
 // further members only where they say something. At a terminal it is indented.
 type jsonEncoder struct {
 	Options
+	content content
 	line    []byte
 	scratch bytes.Buffer
 }
 
-func newJSON(o Options) encoder { return &jsonEncoder{Options: o} }
+func newJSON(o Options) encoder {
+	return &jsonEncoder{Options: o, content: o.content()}
+}
 
 func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	var err error
 	if !j.Terminal && !j.Color {
-		return append(appendEvent(dst, e), '\n'), nil
+		dst, err = j.appendEvent(dst, e)
+		return append(dst, '\n'), err
 	}
-	j.line = appendEvent(j.line[:0], e)
+	if j.line, err = j.appendEvent(j.line[:0], e); err != nil {
+		return dst, err
+	}
 	return j.format(dst, j.line, "")
 }
 
-func appendEvent(dst []byte, e event.Event) []byte {
+func (j *jsonEncoder) appendEvent(dst []byte, e event.Event) ([]byte, error) {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, e.Type...)
 	dst = append(dst, '"')
@@ -46,12 +53,16 @@ func appendEvent(dst []byte, e event.Event) []byte {
 		dst = append(appendTime(dst, e.Time), '"')
 	}
 	dst = append(dst, `,"object":`...)
-	dst = append(dst, e.Object.Raw()...)
-	if !e.Old.IsZero() {
-		dst = append(dst, `,"old":`...)
-		dst = append(dst, e.Old.Raw()...)
+	dst = j.content.append(dst, e.Object)
+	if j.Old && !e.Old.IsZero() {
+		dst = j.content.append(append(dst, `,"old":`...), e.Old)
 	}
-	return append(dst, '}')
+	members, err := j.compared(e)
+	for _, m := range members {
+		dst = append(append(append(dst, `,"`...), m.name...), `":`...)
+		dst = append(dst, m.value...)
+	}
+	return append(dst, '}'), err
 }
 
 func (j *jsonEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
@@ -102,7 +113,8 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 func (j *jsonEncoder) item(w io.Writer, separator string, o event.Object) error {
 	j.scratch.Reset()
 	j.scratch.WriteString(separator)
-	if err := json.Indent(&j.scratch, []byte(o.Raw()), indent+indent, indent); err != nil {
+	j.line = j.content.append(j.line[:0], o)
+	if err := json.Indent(&j.scratch, j.line, indent+indent, indent); err != nil {
 		return err
 	}
 	return j.write(w, j.scratch.Bytes())

@@ -279,13 +279,13 @@ func TestWriteError(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, name`
 	_, err := New(io.Discard, Options{Format: "xml"})
-	for _, err := range []error{err, CheckFormat("xml")} {
+	for _, err := range []error{err, CheckFormat("xml", Formats)} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	for _, name := range Formats {
-		if err := CheckFormat(name); err != nil {
+		if err := CheckFormat(name, Formats); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"dwatch/output/change"
 	"dwatch/watcher/event"
 )
 
@@ -21,6 +22,18 @@ type Options struct {
 	Terminal bool
 	// Color colours JSON with ANSI escape sequences.
 	Color bool
+
+	// Old shows with a Modified the state before, if the event has that.
+	Old bool
+	// Changes shows with a Modified what changed, and Patch how the state before
+	// becomes the new one. Compare says which changes count,
+	// and what is masked in both.
+	Changes, Patch bool
+	Compare        change.Options
+	// Masks hide values in objects; nil: none.
+	Masks *change.Masks
+	// Unmanaged leaves out the managed fields, of which Changes knows who did it.
+	Unmanaged bool
 }
 
 // encoder is one format.
@@ -35,20 +48,20 @@ type encoder interface {
 
 var encoders = map[string]func(Options) encoder{
 	"json": newJSON,
-	"yaml": func(Options) encoder { return &yamlEncoder{} },
+	"yaml": newYAML,
 	"name": func(Options) encoder { return nameEncoder{} },
 }
 
 // Formats are the values that Options.Format takes.
 var Formats = []string{"json", "yaml", "name"}
 
-// CheckFormat says whether Options.Format may be name.
-func CheckFormat(name string) error {
-	if slices.Contains(Formats, name) {
+// CheckFormat says that name is none of formats, if it is not.
+func CheckFormat(name string, formats []string) error {
+	if slices.Contains(formats, name) {
 		return nil
 	}
 	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s",
-		name, strings.Join(Formats, ", "))
+		name, strings.Join(formats, ", "))
 }
 
 // Printer writes events or lists in one format. See the package comment.
@@ -69,7 +82,7 @@ const (
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
 	o.Format = cmp.Or(o.Format, "json")
-	if err := CheckFormat(o.Format); err != nil {
+	if err := CheckFormat(o.Format, Formats); err != nil {
 		return nil, err
 	}
 	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil

@@ -12,7 +12,15 @@ import (
 
 // yamlEncoder prints one document an event, with a line of --- between two. The
 // YAML library escapes control characters by itself.
-type yamlEncoder struct{ started bool }
+type yamlEncoder struct {
+	Options
+	content content
+	started bool
+}
+
+func newYAML(o Options) encoder {
+	return &yamlEncoder{Options: o, content: o.content()}
+}
 
 func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	dst = fmt.Appendf(y.begin(dst), "type: %s\n", e.Type)
@@ -25,11 +33,20 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if !e.Time.IsZero() {
 		dst = append(appendTime(append(dst, `time: "`...), e.Time), "\"\n"...)
 	}
-	dst, err := appendMember(dst, "object", e.Object)
-	if err != nil || e.Old.IsZero() {
+	dst, err := y.appendObject(dst, "object", e.Object)
+	if err == nil && y.Old && !e.Old.IsZero() {
+		dst, err = y.appendObject(dst, "old", e.Old)
+	}
+	if err != nil {
 		return dst, err
 	}
-	return appendMember(dst, "old", e.Old)
+	members, err := y.compared(e)
+	for _, m := range members {
+		if err == nil {
+			dst, err = appendYAML(dst, fmt.Appendf(nil, `{%q:%s}`, m.name, m.value))
+		}
+	}
+	return dst, err
 }
 
 func (y *yamlEncoder) begin(dst []byte) []byte {
@@ -46,19 +63,24 @@ func (y *yamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
+	return appendYAML(y.begin(dst), line)
+}
+
+// appendYAML appends a map in JSON, which is YAML too, with its members in their order.
+func appendYAML(dst, line []byte) ([]byte, error) {
 	var members yaml.MapSlice
 	if err := yaml.Unmarshal(escapeJSON(line), &members); err != nil {
-		return dst, fmt.Errorf("encode a mark as YAML: %w", err)
+		return dst, fmt.Errorf("encode members of an event as YAML: %w", err)
 	}
 	text, err := yaml.Marshal(members)
 	if err != nil {
-		return dst, fmt.Errorf("encode a mark as YAML: %w", err)
+		return dst, fmt.Errorf("encode members of an event as YAML: %w", err)
 	}
-	return append(y.begin(dst), text...), nil
+	return append(dst, text...), nil
 }
 
-func appendMember(dst []byte, key string, o event.Object) ([]byte, error) {
-	text, err := marshalYAML(o)
+func (y *yamlEncoder) appendObject(dst []byte, key string, o event.Object) ([]byte, error) {
+	text, err := y.content.yaml(o)
 	if err != nil {
 		return dst, err
 	}
@@ -76,7 +98,7 @@ func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
 	}
 	var item []byte
 	for _, o := range objects {
-		object, err := marshalYAML(o)
+		object, err := y.content.yaml(o)
 		if err != nil {
 			return err
 		}
@@ -88,20 +110,6 @@ func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
 	}
 	_, err := io.WriteString(w, "kind: List\nmetadata:\n  resourceVersion: \"\"\n")
 	return err
-}
-
-func marshalYAML(o event.Object) ([]byte, error) {
-	u, err := o.Open()
-	if err != nil {
-		return nil, err
-	}
-	// Straight from the content: by way of JSON, as sigs.k8s.io/yaml goes, it
-	// would not take control characters that JSON leaves unescaped.
-	text, err := yaml.Marshal(u.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace, Line(o.Name), err)
-	}
-	return text, nil
 }
 
 // appendIndented appends text with prefix before each line that is not empty.

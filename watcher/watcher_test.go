@@ -136,7 +136,7 @@ func TestOrder(t *testing.T) {
 }
 
 // TestCut: the connection breaks again and again while the objects change. The
-// watch resumes where it broke off; nothing is listed anew, missed or repeated.
+// watch resumes where it broke off; nothing is relisted, missed or repeated.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
@@ -160,7 +160,7 @@ func TestCut(t *testing.T) {
 	}
 	for _, query := range f.requests[1:] {
 		if strings.Contains(query, "sendInitialEvents") || !strings.Contains(query, "watch=true") {
-			t.Errorf("listed anew: %s", query)
+			t.Errorf("relisted: %s", query)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func Add(cmd *cobra.Command, o Options) {
 func scriptCommand(display string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion " + strings.Join(Shells, "|"),
-		Short:                 "Print the completion script of a shell: " + strings.Join(Shells, ", "),
+		Short:                 "Print a completion script: " + strings.Join(Shells, ", "),
 		Long:                  fmt.Sprintf(long, display),
 		Example:               fmt.Sprintf(examples, display, strings.ReplaceAll(display, " ", "-")),
 		ValidArgs:             Shells,

@@ -15,7 +15,7 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 
 func (e *UsageError) Unwrap() error { return e.Err }
 
-var errNothingLeft = errors.New("nothing is left to watch: --exclude names all of it, or without -A there is nothing in a namespace")
+var errNothingLeft = errors.New("nothing is left to watch: --exclude names all of it, or it is not in namespaces and needs -A")
 
 // isUnknown: the server does not have what a name means.
 func isUnknown(err error) bool {

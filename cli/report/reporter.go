@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"dwatch/cli/access"
 	"dwatch/cli/fail"
@@ -19,8 +20,12 @@ const maxListed = 10
 type Options struct {
 	// Out gets the reports, one line each.
 	Out io.Writer
-	// Rights is asked about rights that are missing; with nil nothing is said about
-	// those. Nobody else may use it until Wait returns.
+	// Note gets, in place of Out, what becomes of the watch, with the time: for a
+	// format in which that stands between the events. Most calls come from Deliver;
+	// what the server is asked about comes from another goroutine. nil: Out gets all.
+	Note func(at time.Time, text string)
+	// Rights is asked about rights that are missing; with nil Out gets nothing about
+	// those, and Note no details. Nobody else may use it until Wait returns.
 	Rights *access.Rights
 	// Namesake returns the resource, if there is one, that the name of an object
 	// means, too; empty if none. It must not block; nil means that there is none.
@@ -50,6 +55,9 @@ type Reporter struct {
 	many bool
 	// gaps counts the targets that were relisted in the present outage.
 	gaps int
+	// resumed: of the present outage each end so far was that nothing was missed.
+	resumed bool
+	status  status
 }
 
 var _ event.Sink = (*Reporter)(nil)
@@ -68,6 +76,7 @@ func New(next event.Sink, o Options) *Reporter {
 // Begin reports what is watched, with a note on it.
 func (r *Reporter) Begin(targets []event.Target, note string) {
 	r.many = len(targets) > maxListed
+	r.status.begin(targets)
 	if len(targets) > 0 {
 		r.say("watching %s%s", describeAll(targets), note)
 	}
@@ -85,7 +94,7 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 				return // nor will it say so of the others
 			}
 			if missing {
-				r.say("namespace %q does not exist; waiting for what comes in it", n)
+				r.say("namespace %q does not exist yet; waiting for it", n)
 			}
 		}
 	})
@@ -94,13 +103,29 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 // Deliver implements event.Sink. Questions that it leads to are given up when ctx
 // ends.
 func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
+	r.status.observe(batch)
+	delivered := 0
 	for i := range batch {
-		if e := &batch[i]; e.Type.IsMark() && e.Type != event.Heartbeat {
-			r.mark(ctx, *e)
+		e := &batch[i]
+		if !e.Type.IsMark() || e.Type == event.Heartbeat {
+			continue
 		}
+		// A note comes after what came before it; but a gap is said before what was
+		// found out by it, which explains that.
+		if r.Note != nil && e.Type != event.Gap && delivered < i {
+			if err := r.next.Deliver(ctx, batch[delivered:i]); err != nil {
+				return err
+			}
+			delivered = i
+		}
+		r.mark(ctx, *e)
 	}
-	return r.next.Deliver(ctx, batch)
+	return r.next.Deliver(ctx, batch[delivered:])
 }
+
+// Status says in one line how the watch is. It may be called at any time, from any
+// goroutine.
+func (r *Reporter) Status() string { return r.status.String() }
 
 // Wait returns when all has been reported. Nothing may be delivered any more.
 func (r *Reporter) Wait() { r.queue.wait() }
@@ -111,6 +136,15 @@ func (r *Reporter) say(format string, args ...any) {
 	Line(r.Out, fmt.Sprintf(format, args...))
 }
 
+// note says what became of the watch.
+func (r *Reporter) note(at time.Time, format string, args ...any) {
+	if r.Note == nil {
+		r.say(format, args...)
+		return
+	}
+	r.Note(at, fmt.Sprintf(format, args...))
+}
+
 // Line writes text, from wherever it comes, as one line.
 func Line(w io.Writer, text string) { fmt.Fprintln(w, output.Line(text)) }
 
@@ -118,74 +152,89 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	t := e.Target
 	switch e.Type {
 	case event.Synced:
-		r.up(ctx, t)
+		r.up(ctx, e)
 		if e.Count == 0 {
 			r.nothingThere(ctx, t)
 		}
 		r.checkList(ctx, t)
 	case event.Disconnected:
-		r.lost(t, e.Err)
+		r.lost(e)
 	case event.Reconnected:
-		r.up(ctx, t)
+		r.up(ctx, e)
 	case event.Gap:
 		r.gap(ctx, e)
 	case event.Gone:
-		r.forget(t)
-		r.say("%s: the server no longer has the resource; waiting for it", describe(t))
+		r.forget(e)
+		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
 	case event.Arrived:
-		r.say("%s: the server has the resource; watching it", describe(t))
+		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
 	case event.Denied:
-		r.endOutage(t)
-		r.deny(ctx, t, e.Err)
+		r.endOutage(e)
+		r.deny(ctx, e)
 	}
 }
 
+// relisted is what a Note says of a gap.
+const relisted = "relisted: intermediate states may be missing, last states and deletions are not"
+
 // gap reports what a list after a loss may have cost. What it cost many targets
-// is reported at the end of the outage, in one line.
+// is reported at the end of the outage, in one line; in a Note that of any number.
 func (r *Reporter) gap(ctx context.Context, e event.Event) {
-	counted := r.many && r.down[e.Target.Key()]
+	counted := (r.many || r.Note != nil) && r.down[e.Target.Key()]
 	if counted {
 		r.gaps++
 	}
-	r.up(ctx, e.Target)
-	if !counted {
-		r.say("%s: listed anew at resourceVersion %s: states since %s may be missing, last states and deletions are not",
+	r.up(ctx, e)
+	switch {
+	case counted:
+	case r.Note != nil: // for people, to whom resourceVersions mean nothing
+		r.note(e.Time, "%s: %s", describe(e.Target), relisted)
+	default:
+		r.say("%s: relisted at resourceVersion %s: intermediate states since %s may be missing, last states and deletions are not",
 			describe(e.Target), e.ResourceVersion, orStart(e.From))
 	}
 }
 
 // lost and up report an outage once, however many targets it hits.
-func (r *Reporter) lost(t event.Target, err error) {
+func (r *Reporter) lost(e event.Event) {
 	if len(r.down) == 0 {
-		r.say("connection lost, trying again: %s", fail.Loss(err))
+		r.resumed = true
+		r.note(e.Time, "connection lost, trying again: %s", fail.Loss(e.Err))
 	}
-	r.down[t.Key()] = true
+	r.down[e.Target.Key()] = true
 }
 
-func (r *Reporter) up(ctx context.Context, t event.Target) {
-	r.allow(ctx, t)
-	r.endOutage(t)
+func (r *Reporter) up(ctx context.Context, e event.Event) {
+	r.allow(ctx, e)
+	r.endOutage(e)
 }
 
 // forget: the target is gone, and another with the same key may come.
-func (r *Reporter) forget(t event.Target) {
-	r.endOutage(t)
-	delete(r.denied, t.Key())
-	delete(r.checked, t.Key())
+func (r *Reporter) forget(e event.Event) {
+	r.endOutage(e)
+	delete(r.denied, e.Target.Key())
+	delete(r.checked, e.Target.Key())
 }
 
-func (r *Reporter) endOutage(t event.Target) {
-	if !r.down[t.Key()] {
+// endOutage ends it for the target of a mark that says how.
+func (r *Reporter) endOutage(e event.Event) {
+	if !r.down[e.Target.Key()] {
 		return
 	}
-	delete(r.down, t.Key())
+	delete(r.down, e.Target.Key())
+	r.resumed = r.resumed && e.Type == event.Reconnected
 	switch {
 	case len(r.down) > 0:
-	case r.gaps > 0:
-		r.say("reconnected; %d resources were listed anew: states in between may be missing, last states and deletions are not", r.gaps)
+	case r.gaps > 0 && r.Note != nil:
+		r.note(e.Time, "reconnected; %s", relisted)
 		r.gaps = 0
+	case r.gaps > 0:
+		r.say("reconnected; %d resources were relisted: intermediate states may be missing, last states and deletions are not", r.gaps)
+		r.gaps = 0
+	case r.Note != nil && r.resumed:
+		r.note(e.Time, "reconnected, nothing missed")
 	default:
-		r.say("reconnected")
+		r.note(e.Time, "reconnected")
 	}
 }
 

@@ -71,7 +71,7 @@ func TestDeliver(t *testing.T) {
 	want := `no pods in namespace a yet
 connection lost, trying again: down
 reconnected
-pods in namespace a: listed anew at resourceVersion 7: states since the start may be missing, last states and deletions are not
+pods in namespace a: relisted at resourceVersion 7: intermediate states since the start may be missing, last states and deletions are not
 next
 `
 	if diff := cmp.Diff(want, w.String()); diff != "" {
@@ -114,7 +114,7 @@ func TestCheckNamespaces(t *testing.T) {
 	}})
 	r.CheckNamespaces(t.Context(), []string{"there", "none", "secret", "other"})
 	r.Wait()
-	if got, want := w.String(), "namespace \"none\" does not exist; waiting for what comes in it\n"; got != want {
+	if got, want := w.String(), "namespace \"none\" does not exist yet; waiting for it\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -11,22 +11,26 @@ import (
 // Reports on rights take questions to the server: they are queued.
 
 // deny reports, once, that a target is denied.
-func (r *Reporter) deny(ctx context.Context, t event.Target, err error) {
-	if r.denied[t.Key()] || r.Rights == nil {
+func (r *Reporter) deny(ctx context.Context, e event.Event) {
+	t := e.Target
+	if r.denied[t.Key()] || r.Rights == nil && r.Note == nil {
 		return
 	}
 	r.denied[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
-		err := r.Rights.Detail(ctx, &event.TargetError{Target: t, Err: err})
-		r.say("%s: denied, and tried again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+		err := e.Err
+		if r.Rights != nil {
+			err = r.Rights.Detail(ctx, &event.TargetError{Target: t, Err: err})
+		}
+		r.note(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
 	})
 }
 
 // allow reports that a target is denied no more.
-func (r *Reporter) allow(ctx context.Context, t event.Target) {
-	if r.denied[t.Key()] {
+func (r *Reporter) allow(ctx context.Context, e event.Event) {
+	if t := e.Target; r.denied[t.Key()] {
 		delete(r.denied, t.Key())
-		r.queue.add(ctx, func(context.Context) { r.say("%s: allowed", describe(t)) })
+		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
 	}
 }
 
@@ -40,7 +44,7 @@ func (r *Reporter) checkList(ctx context.Context, t event.Target) {
 	r.checked[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		if refusal, lacks := r.Rights.LacksList(ctx, t); lacks {
-			r.say("%s: %s; the watch goes on, but needs it where the server does not stream what is there", describe(t), refusal)
+			r.say("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)
 		}
 	})
 }

@@ -56,6 +56,21 @@ func BenchmarkBetween(b *testing.B) {
 	}
 }
 
+// BenchmarkBetweenJSON compares the same as text: what Between takes besides is to
+// decode both.
+func BenchmarkBetweenJSON(b *testing.B) {
+	was, is, size := readPod(b, true)
+	old, new := text(was), text(is)
+	o := Options{Noise: DefaultNoise(), Masks: &Masks{Secrets: true, Key: []byte("k")}}
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := BetweenJSON(old, new, o); len(r.Changes) != 2 || r.Noise != 1 {
+			b.Fatalf("%q", describe(r))
+		}
+	}
+}
+
 func BenchmarkPatch(b *testing.B) {
 	old, new, size := readPod(b, true)
 	b.SetBytes(int64(size))

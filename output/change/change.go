@@ -72,7 +72,13 @@ type Options struct {
 // along a longest common subsequence.
 func Between(old, new map[string]any, o Options) Result {
 	w := walk{options: o, fields: fields{old: old, new: new}, path: make(Path, 0, 16)}
-	w.masks = o.Masks.rules(old, new)
+	return w.result()
+}
+
+// result compares what fields has.
+func (w *walk) result() Result {
+	old, new := w.fields.old, w.fields.new
+	w.masks = w.options.Masks.rules(old, new)
 	w.maps(w.masks.hideManaged(old), w.masks.hideManaged(new))
 	slices.SortFunc(w.changes, func(a, b Change) int {
 		return cmp.Or(a.Path.compare(b.Path), cmp.Compare(b.Kind, a.Kind)) // moved before changed

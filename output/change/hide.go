@@ -1,7 +1,6 @@
 package change
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -93,16 +92,22 @@ func (h *hider) copied(m *mask, v any) any {
 		return v
 	}
 	h.hidden = true
-	var b bytes.Buffer
+	encoded := encodeText(hidden)
+	if strings.HasSuffix(text, "\n") {
+		return encoded
+	}
+	return strings.TrimSuffix(encoded, "\n")
+}
+
+// encodeText returns what was decoded as a line of JSON.
+func encodeText(v any) string {
+	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if encoder.Encode(hidden) != nil { // what was decoded can be encoded
-		return h.all(m, v)
+	if err := encoder.Encode(v); err != nil {
+		panic(err) // it was JSON
 	}
-	if strings.HasSuffix(text, "\n") {
-		return b.String()
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return b.String()
 }
 
 // hidePath hides in a path, which it changes, keys of items and values of sets.

@@ -13,9 +13,10 @@ import (
 // KEP-555, and the field sets of structured-merge-diff).
 type fields struct {
 	old, new map[string]any
-	parsed   bool
-	before   []*entry
-	after    []*entry
+	// The managed fields as text, where the objects come without.
+	oldText, newText string
+	parsed           bool
+	before, after    []*entry
 }
 
 // entry is what one manager set by one operation through one version of the API.
@@ -23,8 +24,10 @@ type entry struct {
 	manager, operation, version, subresource string
 
 	time   string
-	fields map[string]any
-	was    *entry // the same in the old object, nil if it is not there
+	fields map[string]any // what it owns (fieldsV1), or
+	text   string         // the same as JSON
+	asked  int            // how often, before it is decoded
+	was    *entry         // the same in the old object, nil if it is not there
 }
 
 // parse reads the managed fields of both objects, when they are first needed.
@@ -33,7 +36,7 @@ func (f *fields) parse() {
 		return
 	}
 	f.parsed = true
-	f.before, f.after = entries(f.old), entries(f.new)
+	f.before, f.after = entries(f.old, f.oldText), entries(f.new, f.newText)
 	for _, e := range f.after {
 		i := slices.IndexFunc(f.before, e.same)
 		if i >= 0 {
@@ -47,7 +50,11 @@ func (e *entry) same(other *entry) bool {
 		e.version == other.version && e.subresource == other.subresource
 }
 
-func entries(object map[string]any) []*entry {
+// entries reads the managed fields of an object, or those that are apart from it.
+func entries(object map[string]any, apart string) []*entry {
+	if apart != "" {
+		return textEntries(apart)
+	}
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
 	found := make([]*entry, 0, len(list))
@@ -65,28 +72,15 @@ func entries(object map[string]any) []*entry {
 	return found
 }
 
-// child returns what a field set says of what one step leads to.
-func child(set map[string]any, s Step) (map[string]any, bool) {
-	var found any
-	switch {
-	case s.Item == nil:
-		found = set["f:"+s.Field]
-	case s.Item.managed != "":
-		found = set[s.Item.managed]
-	}
-	m, ok := found.(map[string]any)
-	return m, ok
-}
-
 // at goes through what the field sets of old and new say of what the path leads to.
-func (f *fields) at(path Path) iter.Seq[map[string]any] {
+func (f *fields) at(path Path) iter.Seq[fieldSet] {
 	f.parse()
-	return func(yield func(map[string]any) bool) {
+	return func(yield func(fieldSet) bool) {
 		for _, entries := range [][]*entry{f.after, f.before} {
 			for _, e := range entries {
-				set, ok := e.fields, true
+				set, ok := e.set(), true
 				for _, s := range path {
-					if set, ok = child(set, s); !ok {
+					if set, ok = set.child(s); !ok {
 						break
 					}
 				}
@@ -103,7 +97,7 @@ func (f *fields) at(path Path) iter.Seq[map[string]any] {
 func (f *fields) listType(path Path) (keys []string, set bool) {
 	least := ""
 	for node := range f.at(path) {
-		for name := range node {
+		for name := range node.names() {
 			set = set || strings.HasPrefix(name, "v:")
 			if strings.HasPrefix(name, "k:") && (least == "" || name < least) {
 				least = name

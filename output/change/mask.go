@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // Masks say which values are not to be shown. In the place of one stands its size and
@@ -39,6 +42,21 @@ func (m *Masks) Object(object map[string]any) map[string]any {
 	object = masks.hideManaged(object)
 	h := hider{masks: masks, fields: &fields{new: object}}
 	return h.value(object).(map[string]any)
+}
+
+// ObjectJSON is Object for valid JSON. Where something may be hidden the members of the
+// result are sorted by name.
+func (m *Masks) ObjectJSON(object string) string {
+	decoded, _ := decodeText(gjson.Parse(object)).(map[string]any)
+	if len(m.rules(decoded, nil)) == 0 {
+		return object
+	}
+	return strings.TrimSuffix(encodeText(m.Object(decoded)), "\n")
+}
+
+// Concern reports whether there may be something to hide in objects of a type.
+func (m *Masks) Concern(apiVersion, kind string) bool {
+	return m != nil && (len(m.Paths) > 0 || m.Secrets && apiVersion == "v1" && kind == "Secret")
 }
 
 // mask is one rule of what is hidden, and how.

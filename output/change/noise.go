@@ -11,13 +11,15 @@ type Noise struct {
 	Paths Patterns
 	// Moves are the lists in which the order of items does not count.
 	Moves Patterns
+	// Zeros are the numbers of which 0 says the same as that there is none.
+	Zeros Patterns
 }
 
 // DefaultNoise returns what is noise in the objects of Kubernetes. The result is
 // the caller's to change.
 func DefaultNoise() Noise {
 	n := defaultNoise()
-	return Noise{Paths: slices.Clone(n.Paths), Moves: slices.Clone(n.Moves)}
+	return Noise{Paths: slices.Clone(n.Paths), Moves: slices.Clone(n.Moves), Zeros: slices.Clone(n.Zeros)}
 }
 
 // defaultNoise is parsed when it is first asked for.
@@ -40,6 +42,12 @@ var defaultNoise = sync.OnceValue(func() Noise {
 			"metadata.finalizers[=batch.kubernetes.io/job-tracking]",
 			"status.uncountedTerminatedPods",
 
+			// What is said beside it: by replicas, hostIP, podIP and restartCount.
+			"status.fullyLabeledReplicas",
+			"status.hostIPs",
+			"status.podIPs",
+			"status..containerID",
+
 			// Times of signs of life, and those that say when what changed besides did.
 			"spec.renewTime", // of a Lease
 			"metadata.annotations[control-plane.alpha.kubernetes.io/leader]",
@@ -48,11 +56,16 @@ var defaultNoise = sync.OnceValue(func() Noise {
 			"status..conditions[*].lastProbeTime",
 			"status..conditions[*].lastUpdateTime",
 			"status..conditions[*].lastTransitionTime",
+			"status.startTime",
+			"status..lastState.terminated.startedAt",
+			"status..lastState.terminated.finishedAt",
 			"lastTimestamp", // of an Event, whose count says it
 			"series.lastObservedTime",
 		),
 		// Controllers put the condition that they have set last.
 		Moves: mustParse("status"),
+		// Controllers write 0 where there was nothing before, and leave 0 out.
+		Zeros: mustParse("status"),
 	}
 })
 

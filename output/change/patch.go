@@ -1,7 +1,6 @@
 package change
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -19,17 +18,15 @@ type Operation struct {
 // MarshalJSON writes the operation as RFC 6902 wants it: a null value is written, and
 // none for remove.
 func (o Operation) MarshalJSON() ([]byte, error) {
-	if o.Op == "remove" {
-		return json.Marshal(struct {
-			Op   string `json:"op"`
-			Path string `json:"path"`
-		}{o.Op, o.Path})
-	}
-	return json.Marshal(struct {
+	line := struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}{o.Op, o.Path, o.Value})
+		Value *any   `json:"value,omitempty"`
+	}{o.Op, o.Path, nil}
+	if o.Op != "remove" {
+		line.Value = &o.Value
+	}
+	return []byte(encodeText(line)), nil
 }
 
 // Patch returns the operations that make new out of old, both JSON decoded into any:

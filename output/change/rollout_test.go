@@ -16,10 +16,10 @@ import (
 var telling = mustParse(
 	"spec.template", "spec.replicas", "spec.nodeName",
 	"metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
-	"status.phase", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs", "status.startTime", "status.containerStatuses",
+	"status.phase", "status.hostIP", "status.podIP", "status.containerStatuses",
 	"status.conditions[*].status", "status.conditions[*].reason", "status.conditions[*].message",
 	"status.replicas", "status.readyReplicas", "status.availableReplicas", "status.unavailableReplicas", "status.updatedReplicas",
-	"status.currentReplicas", "status.fullyLabeledReplicas", "status.terminatingReplicas",
+	"status.currentReplicas", "status.terminatingReplicas",
 	"status.currentRevision", "status.updateRevision", "status.collisionCount",
 	"status.currentNumberScheduled", "status.desiredNumberScheduled", "status.updatedNumberScheduled",
 	"status.numberAvailable", "status.numberReady", "status.numberUnavailable",
@@ -31,6 +31,7 @@ var noisy = mustParse(
 	"metadata.resourceVersion", "metadata.generation", "metadata.managedFields", "status.observedGeneration",
 	"metadata.annotations[deployment.kubernetes.io/revision]", "metadata.annotations[deprecated.daemonset.template.generation]",
 	"metadata.finalizers[=batch.kubernetes.io/job-tracking]", "status.uncountedTerminatedPods", "status.conditions[*].lastTransitionTime",
+	"status.fullyLabeledReplicas", "status.hostIPs", "status.podIPs", "status.startTime",
 )
 
 // TestRollouts: of what real controllers write while workloads of each kind roll out,

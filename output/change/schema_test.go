@@ -160,7 +160,7 @@ func (l *lists) look(object *unstructured.Unstructured, f *fields, path Path, li
 // named reports whether a field manager has an item under that name.
 func named(f *fields, path Path, id string) bool {
 	for set := range f.at(path) {
-		if set[id] != nil {
+		if _, there := set.member(id); there {
 			return true
 		}
 	}

@@ -40,6 +40,9 @@ func typeOf(v any) jsonType {
 	return jsonNumber
 }
 
+// isZero reports whether a value is the number 0.
+func isZero(v any) bool { return typeOf(v) == jsonNumber && numberText(v) == "0" }
+
 func isScalar(v any) bool { return typeOf(v) < jsonList }
 
 // equal reports whether a and b are written as the same JSON. So 1 and 1.0, as
@@ -72,6 +75,9 @@ func equalMaps(a, b map[string]any) bool {
 	if len(a) != len(b) {
 		return false
 	}
+	if reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer() {
+		return true // one map
+	}
 	for name, value := range a {
 		if other, there := b[name]; !there || !equal(value, other) {
 			return false
@@ -83,6 +89,9 @@ func equalMaps(a, b map[string]any) bool {
 func equalLists(a, b []any) bool {
 	if len(a) != len(b) {
 		return false
+	}
+	if len(a) > 0 && &a[0] == &b[0] {
+		return true // one list
 	}
 	for i := range a {
 		if !equal(a[i], b[i]) {

@@ -113,6 +113,9 @@ func (w *walk) emit(kind Kind, old, new any) {
 	case verdict != report:
 	case kind == Moved && w.options.Noise.Moves.Match(w.path):
 		w.noise++
+	case kind == Added && isZero(new) && w.options.Noise.Zeros.Match(w.path),
+		kind == Removed && isZero(old) && w.options.Noise.Zeros.Match(w.path):
+		w.noise++
 	case kind == Added && w.prune(&new), kind == Removed && w.prune(&old):
 		// Nothing of it but noise, which is counted.
 	default:

@@ -1,6 +1,9 @@
 package change
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Who made a change, as metadata.managedFields says (KEP-555). A manager is a
 // program, not a person: kubectl by whomever, and one name for all controllers of
@@ -30,7 +33,7 @@ const oldest = "ancient-changes"
 // who returns who made the change at the path, for the two states before and after one
 // write. What has a value belongs to the manager who set it: the owner of the deepest
 // part of the path that anybody owns; of several the one whose entry is not what it
-// was. What was removed, and the order of items, belong to nobody: the writer is whose
+// was; none if that is only around it, and somebody else wrote. What was removed, and the order of items, belong to nobody: the writer is whose
 // entry has a new time, or in the same second whose has new fields, as a write adds
 // none to those of others. If that is not exactly one, it is not known.
 func (f *fields) who(path Path, kind Kind) Who {
@@ -43,13 +46,20 @@ func (f *fields) who(path Path, kind Kind) Who {
 	} else if found = f.owners(path); len(found) > 1 {
 		found = filter(found, (*entry).hasChanged)
 	}
-	if len(found) != 1 || found[0].manager == oldest {
+	if len(found) != 1 || found[0].manager == oldest || f.bystands(found[0], path) {
 		return Who{}
 	}
 	e := found[0]
 	who := Who{Manager: e.manager, Operation: e.operation, Subresource: e.subresource}
 	who.Time, _ = time.Parse(time.RFC3339, e.time) // zero if it says nothing
 	return who
+}
+
+// bystands reports whether the owner of what is around the path has not written, as
+// somebody else has: so the server sets the port of a node in a port of a Service.
+func (f *fields) bystands(e *entry, path Path) bool {
+	return e.owned(path) < len(path) && !e.hasChanged() &&
+		slices.ContainsFunc(f.after, func(other *entry) bool { return other.hasNewTime() || other.hasGrown() })
 }
 
 func filter(entries []*entry, keep func(*entry) bool) (kept []*entry) {
@@ -68,7 +78,7 @@ func (e *entry) hasNewTime() bool {
 
 // hasGrown reports whether the entry has fields that it did not have before.
 func (e *entry) hasGrown() bool {
-	return e.manager != oldest && (e.was == nil || !within(e.fields, e.was.fields))
+	return e.manager != oldest && (e.was == nil || !within(e.all(), e.was.all()))
 }
 
 // within reports whether a field set is part of another one.
@@ -86,7 +96,10 @@ func within(part, whole map[string]any) bool {
 // hasChanged reports whether the entry is new, or has another time or other fields
 // than before.
 func (e *entry) hasChanged() bool {
-	return e.was == nil || e.was.time != e.time || !equalMaps(e.was.fields, e.fields)
+	if e.was == nil || e.was.time != e.time {
+		return true
+	}
+	return (e.text == "" || e.text != e.was.text) && !equalMaps(e.was.all(), e.all())
 }
 
 // owners returns the entries of the new object that own the deepest part of the path.
@@ -108,14 +121,13 @@ func (f *fields) owners(path Path) (found []*entry) {
 // entry owns. A field set has for each part a set: {} or one with "." if the part
 // itself is owned. Who owns something below the whole path counts as its owner.
 func (e *entry) owned(path Path) (depth int) {
-	set := e.fields
+	set := e.set()
 	for i, s := range path {
-		next, ok := child(set, s)
+		next, ok := set.child(s)
 		if !ok {
 			return depth
 		}
-		_, itself := next["."]
-		if itself || len(next) == 0 || i+1 == len(path) {
+		if i+1 == len(path) || next.ownsItself() {
 			depth = i + 1
 		}
 		set = next

@@ -43,6 +43,8 @@ func TestWho(t *testing.T) {
 		{"removed in the same second", object(`x: 1, y: 1`, entry("a", first, `{"f:x": {}, "f:y": {}}`)), object(`y: 1`, entry("a", first, `{"f:y": {}}`)), "x "},
 		{"removed, and two have a new time", object(`x: 1`, entry("a", first, `{}`)), object(``, entry("a", second, `{"f:y": {}}`), entry("b", second, `{"f:y": {}}`)), "x "},
 		{"removed, and old managers become one", object(`x: 1`, entry("a", first, `{"f:x": {}}`)), object(``, entry("ancient-changes", first, `{}`), entry("b", second, `{}`)), "x b"},
+		{"the server sets it, in what another manager owns", object(`spec: {type: a, l: [{name: x}]}`, entry("a", first, `{"f:spec": {"f:l": {'k:{"name":"x"}': {".": {}, "f:name": {}}}}}`)),
+			object(`spec: {type: a, l: [{name: x, port: 1}]}`, entry("a", first, `{"f:spec": {"f:l": {'k:{"name":"x"}': {".": {}, "f:name": {}}}}}`), entry("b", first, `{"f:spec": {"f:type": {}}}`)), "spec.l[name=x].port "},
 		{"the owner is too old", object(`x: {a: 1}`), object(`x: {a: 2}`, entry("ancient-changes", first, `{"f:x": {}}`)), "x.a "},
 		{"no managed fields", `{a: 1}`, `{a: 2}`, "a "},
 		{"managed fields of another kind", `{a: 1}`, `{a: 2, metadata: {managedFields: [1, {fieldsV1: x}, {manager: 5}]}}`, "a "},

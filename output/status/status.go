@@ -4,6 +4,8 @@
 package status
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
@@ -19,8 +21,12 @@ func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	if err != nil {
 		return status.UnknownStatus, ""
 	}
-	if result.Status == status.CurrentStatus {
+	if result.Status == status.CurrentStatus || strings.HasSuffix(result.Message, unobserved) {
 		return result.Status, ""
 	}
 	return result.Status, result.Message
 }
+
+// unobserved is what kstatus says of an object that its controller has not seen yet: of
+// a field of the status, and not of the object.
+const unobserved = "status.observedGeneration not found"

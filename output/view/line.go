@@ -76,7 +76,7 @@ func (v *View) room(who string) int {
 }
 
 // colors are those of the signs, by ANSI's numbers.
-var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36"}
+var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35"}
 
 // paint colours the sign in a line, which stands at this byte.
 func (v *View) paint(line string, sign rune, at int) string {
@@ -98,8 +98,8 @@ func cutEnd(text string, width int) string {
 	return displaywidth.TruncateString(text, width, ellipsis)
 }
 
-// cutFront shortens a path to a width, at its front: at the next part of it, unless
-// that is far.
+// cutFront shortens a path to a width, at its front: up to the next field or item in
+// it, unless that is far.
 func cutFront(path string, width int) string {
 	if displaywidth.String(path) <= width {
 		return path
@@ -109,8 +109,30 @@ func cutFront(path string, width int) string {
 		_, size := utf8.DecodeRuneInString(rest)
 		rest = rest[size:]
 	}
-	if i := strings.IndexByte(rest, '.'); i >= 0 && i < leastPath/2 {
+	switch i := strings.IndexAny(rest, ".["); {
+	case i < 0 || i >= leastPath/2 || path[len(path)-len(rest)-1] == '.':
+	case rest[i] == '.':
 		rest = rest[i+1:]
+	default: // of an item, what tells it from others
+		rest = rest[i:]
 	}
 	return ellipsis + rest
+}
+
+// wrap breaks text into lines of a width, between words where there are any. Any width
+// below 1 stands for a line without end.
+func wrap(text string, width int) (lines []string) {
+	for width > 0 && displaywidth.String(text) > width {
+		head := displaywidth.TruncateString(text, width, "")
+		rest := text[len(head):]
+		if i := strings.LastIndexByte(head, ' '); rest[0] != ' ' && i > len(head)/2 {
+			head, rest = head[:i], text[i:]
+		}
+		if head == "" { // one character is wider
+			break
+		}
+		lines = append(lines, head)
+		text = strings.TrimPrefix(rest, " ")
+	}
+	return append(lines, text)
 }

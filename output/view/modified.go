@@ -5,41 +5,54 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/output/change"
 	"dwatch/watcher/event"
 )
 
+// maxRows is how many changes of an event are shown, unless all are.
+const maxRows = 40
+
 // showModified shows what changed, unless that is nothing but noise.
-func (v *View) showModified(e *event.Event, now *unstructured.Unstructured) error {
+func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
 		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
 		return nil
 	}
-	before, err := v.open(e.Old)
-	if err != nil {
-		return err
-	}
-	result := change.Between(before.Object, now.Object, v.Compare)
-	ending := before.GetDeletionTimestamp() == nil && now.GetDeletionTimestamp() != nil
-	changes := result.Changes
-	if now.GetDeletionTimestamp() != nil {
+	before, now := e.Old.Raw(), e.Object.Raw()
+	result := change.BetweenJSON(before, now, v.Compare)
+	changes, text := result.Changes, ""
+	if isTerminating(now) {
 		changes = withoutDeletion(changes)
+		if !isTerminating(before) {
+			u, err := v.open(e.Object)
+			if err != nil {
+				return err
+			}
+			text = deletion(u)
+		}
 	}
-	if len(changes) == 0 && !ending {
-		v.hidden++
+	if len(changes) == 0 && text == "" {
+		v.hidden.Add(1)
 		return nil
 	}
-	v.showChanges(e, changes, summary(now, ending), result.Noise)
+	changes = unfold(changes)
+	if !v.Full {
+		changes = fold(changes)
+	}
+	v.showChanges(e, changes, text, result.Noise)
 	return nil
 }
 
-// summary says what the changes come to, where they do not say it.
-func summary(now *unstructured.Unstructured, ending bool) string {
-	if !ending {
-		return ""
-	}
+// isTerminating reports whether an object, as JSON, is being deleted.
+func isTerminating(object string) bool {
+	return gjson.Get(object, "metadata.deletionTimestamp").Exists()
+}
+
+// deletion says what the deletion of an object waits for.
+func deletion(now *unstructured.Unstructured) string {
 	text := "is being deleted"
 	if grace := now.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
 		text += fmt.Sprintf(", %d s of grace", *grace)
@@ -80,9 +93,13 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		text = fmt.Sprintf("+%d noise", noise)
 	}
 	v.line(e.Time, '~', subject, text, who)
-	for _, c := range changes {
+	for i, c := range changes {
+		if i == maxRows && len(changes) > maxRows+1 && !v.Full {
+			v.detail(fmt.Sprintf("%s %d changes more; --full shows them", ellipsis, len(changes)-i), "")
+			break
+		}
 		by := nameOf(c.Who)
-		if by == who {
+		if by == who || who != "" && !c.Who.Known() {
 			by = ""
 		}
 		v.showRow(v.row(c), by)
@@ -97,19 +114,33 @@ func (v *View) showRow(r row, by string) {
 	}
 	v.detail(cutPath(r.path, v.room(by)), by)
 	for _, line := range r.lines() {
-		v.detail("  "+line, "")
+		if r.diff != "" || r.kind == change.Moved {
+			v.detail("  "+line, "")
+			continue
+		}
+		sign, value := line[:len("+ ")], line[len("+ "):]
+		for _, part := range wrap(value, v.room("")-len("  + ")) {
+			v.detail("  "+sign+part, "")
+			sign = "  "
+		}
 	}
 }
 
-// writer is who made all changes; empty if that is not one, or not known.
+// writer is who made the changes. An event is one write, so who made those of which
+// that is known made the others; empty if these are several, as after a gap.
 func writer(changes []change.Change) string {
 	who := ""
-	for i, c := range changes {
-		name := nameOf(c.Who)
-		if i > 0 && name != who {
+	for _, c := range changes {
+		switch name := nameOf(c.Who); {
+		case !c.Who.Known():
+		case who == "":
+			who = name
+		case name != who:
 			return ""
 		}
-		who = name
+	}
+	if who == "" && len(changes) > 0 {
+		return nameOf(change.Who{})
 	}
 	return who
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clipperhouse/displaywidth"
 
@@ -23,6 +24,10 @@ type row struct {
 const (
 	// maxValue is how many columns of a value are shown, unless all are.
 	maxValue = 120
+	// maxProse is how many if it consists of words.
+	maxProse = 400
+	// before is how many bytes of a long value are shown before the first difference.
+	before = 16
 	// maxDiff is how many lines of a diff are.
 	maxDiff = 20
 	// leastPath is to how many columns a path may be cut.
@@ -38,8 +43,34 @@ func (v *View) row(c change.Change) row {
 		return r
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
-	r.old, r.new = v.value(c.Old, quoted), v.value(c.New, quoted)
+	r.old, r.new = v.shortenBoth(text(c.Old, quoted), text(c.New, quoted))
+	if text, known := summarize(c); known && !v.Full {
+		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
+	}
+	if c.Kind == change.Added && isNumber(c.New) || c.Kind == change.Removed && isNumber(c.Old) {
+		r.sayNone()
+	}
 	return r
+}
+
+// none stands for a number that is not there: "+ 1" and "- 1" would read as sums.
+const none = "none"
+
+func (r *row) sayNone() {
+	if r.kind == change.Added {
+		r.old = none
+	} else {
+		r.new = none
+	}
+	r.kind = change.Changed
+}
+
+func isNumber(value any) bool {
+	switch value.(type) {
+	case int64, float64, json.Number:
+		return true
+	}
+	return false
 }
 
 // isLong: a text of several lines.
@@ -59,27 +90,76 @@ func (v *View) diff(before, after string) string {
 	return strings.Join(lines, "\n") + more
 }
 
-// value is a value as it is shown. Text stands without quotes where it can't be
+// text is a value as it is shown, in full. Text stands without quotes where it can't be
 // mistaken; quoted shows its type.
-func (v *View) value(value any, quoted bool) string {
+func text(value any, quoted bool) string {
 	text, isText := value.(string)
-	if !isText || quoted || text == "" || text != strings.TrimSpace(text) || isLong(text) {
+	if !isText || quoted || isMistakable(text) {
 		content, err := json.Marshal(value)
 		if err != nil {
 			content = []byte(strconv.Quote(fmt.Sprint(value)))
 		}
 		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
 	}
-	text = clean(text)
-	most := maxValue
-	if v.width > 0 {
-		most = min(most, v.room("")-len("  + "))
-	}
+	return clean(text)
+}
+
+// isMistakable reports whether text needs quotes to be told from what stands beside it.
+func isMistakable(text string) bool {
+	return text == "" || text != strings.TrimSpace(text) || isLong(text) || text[0] == '"' || strings.Contains(text, "→")
+}
+
+// shorten cuts a value that is too long.
+func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
+
+// shortenFrom cuts a value that is too long at its end, and in front of this byte.
+func (v *View) shortenFrom(text string, from int) string {
+	most := v.most(text)
 	if v.Full || displaywidth.String(text) <= most {
 		return text
 	}
-	whole := " (" + size(len(text)) + ")"
-	return cutEnd(text, most-len(whole)) + whole
+	rest, whole := text[from:], " ("+size(len(text))+")"
+	if from > 0 {
+		rest = ellipsis + rest
+	}
+	return cutEnd(rest, most-len(whole)) + whole
+}
+
+// most is how many columns of a value are shown. Prose, such as the message of a
+// condition, has room for more: it ends with what matters, and can be wrapped.
+func (v *View) most(text string) int {
+	switch {
+	case isProse(text):
+		return maxProse
+	case v.width > 0:
+		return min(maxValue, v.room("")-len("  + "))
+	}
+	return maxValue
+}
+
+// shortenBoth cuts two values so that their first difference is to be seen: if it is
+// far, without most of what both begin with.
+func (v *View) shortenBoth(old, new string) (string, string) {
+	from := 0
+	for from < min(len(old), len(new)) && old[from] == new[from] {
+		from++
+	}
+	from -= before
+	if from < leastPath {
+		return v.shorten(old), v.shorten(new)
+	}
+	for !utf8.RuneStart(old[from]) {
+		from--
+	}
+	if i := strings.LastIndexByte(old[:from], '\\'); i >= 0 && from-i < len(`\u0000`) { // not within an escape
+		from = i
+	}
+	return v.shortenFrom(old, from), v.shortenFrom(new, from)
+}
+
+// isProse: words, and not the data of a program.
+func isProse(text string) bool {
+	return text != "" && !strings.ContainsRune(`[{"`, rune(text[0])) && strings.Count(text, " ") > len(text)/20
 }
 
 func size(bytes int) string {

@@ -13,10 +13,10 @@ import (
 func describe(u *unstructured.Unstructured) string {
 	word, message := status.Of(u)
 	switch {
-	case word == kstatus.UnknownStatus && message == "":
-		return ""
 	case message != "":
 		return word.String() + ": " + clean(strings.Join(strings.Fields(message), " "))
+	case word == kstatus.UnknownStatus:
+		return ""
 	}
 	return word.String()
 }

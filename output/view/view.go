@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +26,7 @@ type Options struct {
 	Color bool
 	// Timestamps shows the date and milliseconds.
 	Timestamps bool
-	// Full shortens no value.
+	// Full shortens nothing.
 	Full bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
 	Initial bool
@@ -39,13 +41,15 @@ type Options struct {
 // MinWidth is the least width for which there are lines.
 const MinWidth = 40
 
-// View shows events. It is used from one goroutine.
+// View shows events, which come from one goroutine, and notes, which may come from
+// any.
 type View struct {
 	Options
+	mu    sync.Mutex // for all but hidden
 	w     *bufio.Writer
-	width int // of the present batch
+	width int // of the present batch or note
 	// hidden counts the events in which nothing but noise changed.
-	hidden int
+	hidden atomic.Int64
 	// gone has when the last object of a name was deleted, of the last few.
 	gone recent
 }
@@ -62,10 +66,9 @@ func New(w io.Writer, o Options) *View {
 
 // Deliver implements event.Sink.
 func (v *View) Deliver(_ context.Context, batch []event.Event) error {
-	v.width = 0
-	if v.Width != nil {
-		v.width = v.Width()
-	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.measure()
 	for i := range batch {
 		if err := v.show(&batch[i]); err != nil {
 			return err
@@ -74,8 +77,34 @@ func (v *View) Deliver(_ context.Context, batch []event.Event) error {
 	return v.w.Flush()
 }
 
+// Note shows, at once, what somebody else has to say about the watch: on as many
+// lines as it takes, so that nothing of it is cut. If it can't be written, the next
+// Deliver returns the error.
+func (v *View) Note(at time.Time, text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.measure()
+	for i, line := range wrap(clean(text), v.room("")) {
+		if i == 0 {
+			v.line(at, '!', line, "", "")
+		} else {
+			v.detail(line, "")
+		}
+	}
+	v.w.Flush() // it keeps its error
+}
+
+// measure asks how wide the terminal is now.
+func (v *View) measure() {
+	v.width = 0
+	if v.Width != nil {
+		v.width = v.Width()
+	}
+}
+
 // Hidden returns how many events were not shown, because nothing but noise changed.
-func (v *View) Hidden() int { return v.hidden }
+// It may be called at any time, from any goroutine.
+func (v *View) Hidden() int { return int(v.hidden.Load()) }
 
 func (v *View) show(e *event.Event) error {
 	switch {
@@ -83,24 +112,23 @@ func (v *View) show(e *event.Event) error {
 		v.showCount(e)
 		return nil
 	case e.Type.IsMark(), e.Initial && !v.Initial:
-		return nil // of what becomes of the watch, the reporter speaks
+		return nil // what becomes of the watch comes as a note
+	case e.Type == event.Modified:
+		return v.showModified(e)
 	}
 	now, err := v.open(e.Object)
 	if err != nil {
 		return err
 	}
-	switch e.Type {
-	case event.Added:
+	if e.Type == event.Added {
 		v.showAdded(e, now)
-	case event.Deleted:
+	} else {
 		v.showDeleted(e, now)
-	case event.Modified:
-		return v.showModified(e, now)
 	}
 	return nil
 }
 
-// open decodes an object for comparing; nil if only its identity is known.
+// open decodes an object.
 func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 	u, err := o.Open()
 	if err != nil {

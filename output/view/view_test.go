@@ -1,9 +1,11 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,13 +75,22 @@ func TestShow(t *testing.T) {
 		events []event.Event
 		want   string
 	}{
-		"one change":         {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
-		"to the right":       {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
-		"a path is cut":      {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
-		"two changes":        {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
-		"too long for one":   {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
-		"text":               {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
-		"types":              {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
+		"one change":       {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2  unknown\n"},
+		"to the right":     {50, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)}, " ~ deploy/web  data.a  1 → 2       unknown\n"},
+		"a path is cut":    {70, []event.Event{modified(t, "ConfigMap", `"zero":{"one":{"two":{"three":{"four":{"five":{"six":1}}}}}}`, `"zero":{"one":{"two":{"three":{"four":{"five":{"six":2}}}}}}`)}, " ~ deploy/web  …one.two.three.four.five.six  1 → 2     unknown\n"},
+		"two changes":      {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2","b":""}`)}, " ~ deploy/web  unknown\n           data.a  1 → 2\n           data.b  + \"\"\n"},
+		"too long for one": {40, []event.Event{modified(t, "ConfigMap", `"data":{"a":"0123456789abcdef"}`, `"data":{"a":"fedcba9876543210"}`)}, " ~ deploy/web            unknown\n           data.a\n             - 0123456789abcdef\n             + fedcba9876543210\n"},
+		"text":             {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":`+long+`}`, `"data":{"a":"one\n2\nthree\n"}`)}, " ~ deploy/web  unknown\n           data.a\n             @@ -1,3 +1,3 @@\n              one\n             -two\n             +2\n              three\n"},
+		"types":            {0, []event.Event{modified(t, "ConfigMap", `"a":3,"b":null,"c":{}`, `"a":"3","b":0,"c":[]`)}, " ~ deploy/web  unknown\n           a  3 → \"3\"\n           b  null → 0\n           c  {} → []\n"},
+		"a number comes":   {0, []event.Event{modified(t, "ConfigMap", `"spec":{}`, `"spec":{"replicas":1,"paused":true}`)}, " ~ deploy/web  unknown\n           spec.paused  + true\n           spec.replicas  none → 1\n"},
+		"a number goes":    {0, []event.Event{modified(t, "ConfigMap", `"status":{"readyReplicas":1}`, `"status":{}`)}, " ~ deploy/web  status.readyReplicas  1 → none  unknown\n"},
+		"long, and alike at first": {80, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=d&e=f"}`, `"data":{"a":"`+strings.Repeat("a=b&", 40)+`c=e&e=f"}`)},
+			" ~ deploy/web                                                    unknown\n           data.a\n             - …b&a=b&a=b&a=b&c=d&e=f (167 bytes)\n             + …b&a=b&a=b&a=b&c=e&e=f (167 bytes)\n"},
+		"alike up to an escape": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345y"}`, `"data":{"a":"`+strings.Repeat("x", 150)+`\u001b[1mbold12345z"}`)},
+			" ~ deploy/web  data.a  …\\u001b[1mbold12345y (169 bytes) → …\\u001b[1mbold12345z (169 bytes)  unknown\n"},
+		"an arrow in a value": {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x → y"}`, `"data":{"a":"\"y\""}`)}, " ~ deploy/web  data.a  \"x → y\" → \"\\\"y\\\"\"  unknown\n"},
+		"prose": {50, []event.Event{modified(t, "ConfigMap", `"status":{"message":"ok"}`, `"status":{"message":"dial tcp 192.0.2.7:9000: connect: connection refused, and there is no other"}`)},
+			" ~ deploy/web                      unknown\n           status.message\n             - ok\n             + dial tcp 192.0.2.7:9000: connect:\n               connection refused, and there is no\n               other\n"},
 		"a secret":           {0, []event.Event{modified(t, "Secret", `"data":{"p":"aHVudGVyMg=="}`, `"data":{"p":"aHVudGVyMw=="}`)}, " ~ deploy/web  data.p  <7 bytes, a> → <7 bytes, b>  unknown\n"},
 		"escapes":            {0, []event.Event{modified(t, "ConfigMap", `"data":{"a":"x"}`, `"data":{"a":"\u001b[31mred\u202e\u009b"}`)}, " ~ deploy/web  data.a  x → \\u001b[31mred\\u202e\\u009b  unknown\n"},
 		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
@@ -128,6 +139,102 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+func TestWriter(t *testing.T) {
+	by := func(managers ...string) (changes []change.Change) {
+		for _, m := range managers {
+			changes = append(changes, change.Change{Who: change.Who{Manager: m}})
+		}
+		return changes
+	}
+	for _, c := range []struct {
+		want    string
+		changes []change.Change
+	}{
+		{"", nil}, {"unknown", by("")}, {"a", by("a", "a")}, {"", by("a", "b")}, {"a", by("", "a", "", "a")}, {"", by("", "a", "", "b")},
+	} {
+		if got := writer(c.changes); got != c.want {
+			t.Errorf("%v: %q, want %q", c.changes, got, c.want)
+		}
+	}
+}
+
+// TestManyChanges: of very many the first are shown, and all are counted.
+func TestManyChanges(t *testing.T) {
+	var keys []string
+	for i := range maxRows + 3 {
+		keys = append(keys, fmt.Sprintf(`"k%02d":"x"`, i))
+	}
+	for count, want := range map[int]string{maxRows + 1: "data.k40  + x", maxRows + 2: "… 2 changes more; --full shows them"} {
+		e := modified(t, "ConfigMap", `"data":{}`, `"data":{`+strings.Join(keys[:count], ",")+`}`)
+		if got := shown(t, options(0), e); !strings.HasSuffix(got, " "+want+"\n") || strings.Count(got, "\n") > maxRows+2 {
+			t.Errorf("%d: %s", count, got)
+		}
+		full := options(0)
+		full.Full = true
+		if got := shown(t, full, e); strings.Count(got, "\n") != count+1 {
+			t.Errorf("%d in full: %s", count, got)
+		}
+	}
+}
+
+func TestCutFront(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{42, "status.conditions[type=Progressing].reason"},
+		{41, "…conditions[type=Progressing].reason"},
+		{36, "…conditions[type=Progressing].reason"},
+		{35, "…[type=Progressing].reason"},
+		{26, "…[type=Progressing].reason"},
+		{25, "…type=Progressing].reason"},
+		{12, "…reason"},
+	} {
+		if got := cutFront("status.conditions[type=Progressing].reason", c.width); got != c.want {
+			t.Errorf("%d: %q, want %q", c.width, got, c.want)
+		}
+	}
+}
+
+// TestDescribe: why it is not ready, where that is about the object.
+func TestDescribe(t *testing.T) {
+	for status, want := range map[string]string{
+		`{}`:                       "InProgress",
+		`{"observedGeneration":0}`: "InProgress: DaemonSet generation is 1, but latest observed generation is 0",
+	} {
+		o := testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a","generation":1,"creationTimestamp":"2026-01-31T09:00:00Z"},"spec":{},"status":`+status+`}`)
+		u, err := o.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(u); got != want {
+			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+}
+
+// TestWrap: nothing is lost but the spaces between lines.
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"one two three", 0, []string{"one two three"}},
+		{"one two three", 13, []string{"one two three"}},
+		{"one two three", 8, []string{"one two", "three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"onetwothree", 4, []string{"onet", "woth", "ree"}},
+		{"語語語", 3, []string{"語", "語", "語"}},
+		{"語語", 1, []string{"語語"}},
+		{"", 5, []string{""}},
+	} {
+		if diff := cmp.Diff(c.want, wrap(c.text, c.width)); diff != "" {
+			t.Errorf("%q: %s", c.text, diff)
+		}
+	}
+}
+
 // TestColor: colour is put around the text and changes none of it.
 func TestColor(t *testing.T) {
 	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
@@ -147,5 +254,125 @@ func TestHidden(t *testing.T) {
 	e := modified(t, "ConfigMap", `"status":{"observedGeneration":1}`, `"status":{"observedGeneration":2}`)
 	if err := v.Deliver(t.Context(), []event.Event{e, e}); err != nil || v.Hidden() != 2 || out.Len() > 0 {
 		t.Errorf("%d hidden, %v: %s", v.Hidden(), err, out.String())
+	}
+}
+
+// TestNote: what is said about the watch is a line as any other, or on a narrow
+// terminal as many as hold all of it.
+func TestNote(t *testing.T) {
+	const text = "pods in namespace shop: denied, trying again until it is allowed: https://10.0.0.1:6443/api/v1/namespaces/shop/pods 語語語語語語語語語語語語語語語語語語語語語語語語\x1b[2J"
+	for _, test := range []struct {
+		width int
+		text  string
+		want  string
+	}{
+		{0, "reconnected", "09:00:00 ! reconnected\n"},
+		{40, "connection lost, trying again: 127.0.0.1:6443: refused", "09:00:00 ! connection lost, trying\n           again: 127.0.0.1:6443:\n           refused\n"},
+		{0, text, "09:00:00 ! " + strings.Replace(text, "\x1b", `\u001b`, 1) + "\n"},
+	} {
+		if got := noted(options(test.width), test.text); got != test.want {
+			t.Errorf("%d columns: %q, want %q", test.width, got, test.want)
+		}
+	}
+	whole := regexp.MustCompile(`\s+`)
+	for width := MinWidth; width <= 300; width++ {
+		for _, timestamps := range []bool{false, true} {
+			o := options(width)
+			o.Timestamps = timestamps
+			got := noted(o, text)
+			var said strings.Builder
+			for line := range strings.Lines(got) {
+				line = strings.TrimSuffix(line, "\n")
+				if columns := displaywidth.String(line); columns > width {
+					t.Fatalf("%d columns on %d: %s", columns, width, line)
+				}
+				said.WriteString(line[New(&said, o).indent():])
+			}
+			if want := strings.Replace(text, "\x1b", `\u001b`, 1); whole.ReplaceAllString(said.String(), "") != whole.ReplaceAllString(want, "") {
+				t.Fatalf("on %d columns something is lost: %s", width, got)
+			}
+		}
+	}
+	colored := options(80)
+	colored.Color = true
+	if got, want := noted(colored, "reconnected"), "\x1b[2m09:00:00 \x1b[0m\x1b[1;35m!\x1b[0m reconnected\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func noted(o Options, text string) string {
+	var out strings.Builder
+	New(&out, o).Note(at, text)
+	return out.String()
+}
+
+// TestNoteFails: a note that can't be written is an error of the next batch.
+func TestNoteFails(t *testing.T) {
+	v := New(full{}, options(0))
+	v.Note(at, "reconnected")
+	if err := v.Deliver(t.Context(), nil); !errors.Is(err, errFull) {
+		t.Errorf("%v, want that of the note", err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestNoteBeside: notes come from any goroutine, and each line is whole.
+func TestNoteBeside(t *testing.T) {
+	var out strings.Builder
+	v := New(&out, options(0))
+	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
+	var beside sync.WaitGroup
+	beside.Go(func() {
+		for range 100 {
+			v.Note(at, "note")
+			v.Hidden()
+		}
+	})
+	for range 100 {
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside.Wait()
+	notes := strings.Count(out.String(), "09:00:00 ! note\n")
+	changes := strings.Count(out.String(), "09:00:00 ~ deploy/web  data.a  1 → 2  unknown\n")
+	if lines := strings.Count(out.String(), "\n"); notes != 100 || changes != 100 || lines != 200 {
+		t.Errorf("%d notes and %d changes in %d lines", notes, changes, lines)
+	}
+}
+
+// TestResize: the width is asked for at each batch and each note.
+func TestResize(t *testing.T) {
+	width := 60
+	o := options(0)
+	o.Width = func() int { return width }
+	var out strings.Builder
+	v := New(&out, o)
+	e := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
+	for _, width = range []int{60, 100, 40, 0} {
+		out.Reset()
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(out.String(), "\n")
+		want := width
+		if width == 0 {
+			want = len("09:00:00 ~ deploy/web  data.a  1 → 2  unknown") - len("→") + 1
+		}
+		if got := displaywidth.String(first); got != want {
+			t.Errorf("%d columns, want %d: %s", got, want, first)
+		}
+		out.Reset()
+		v.Note(at, strings.Repeat("word ", 30))
+		for line := range strings.Lines(out.String()) {
+			if got := displaywidth.String(strings.TrimSuffix(line, "\n")); width > 0 && got > width {
+				t.Errorf("%d columns on %d: %s", got, width, line)
+			}
+		}
 	}
 }

@@ -158,15 +158,21 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestWrittenAt(t *testing.T) {
-	line := `{"type":"MODIFIED","object":{"metadata":{"managedFields":[{"f:dwatch.test/written-at":{}}],` +
-		`"annotations":{"dwatch.test/written-at":"1700000000000000001"}}}}`
-	got, err := writtenAt([]byte(line))
-	if err != nil || !got.Equal(time.Unix(1_700_000_000, 1)) {
-		t.Errorf("%v, %v", got, err)
+	for line, of := range map[string]language{
+		`{"type":"MODIFIED","object":{"metadata":{"managedFields":[{"f:dwatch.test/written-at":{}}],"annotations":{"dwatch.test/written-at":"1700000000000000001"}}}}`: jsonLines,
+		"09:00:00 ~ default po/a  metadata.annotations[dwatch.test/written-at]  1600000000000000001 → 1700000000000000001  cluster\n":                                  changeLines,
+		`09:00:00 ~ default po/a  metadata.annotations  + {"dwatch.test/written-at":"1700000000000000001"}  cluster`:                                                   changeLines,
+	} {
+		got, err := of.writtenAt([]byte(line))
+		if err != nil || !got.Equal(time.Unix(1_700_000_000, 1)) || !of.isEvent([]byte(line)) {
+			t.Errorf("%v, %v: %s", got, err, line)
+		}
 	}
 	for _, wrong := range []string{"", `{"f:dwatch.test/written-at":{}}`, `"dwatch.test/written-at":"now"`} {
-		if _, err := writtenAt([]byte(wrong)); err == nil {
-			t.Errorf("%q is no error", wrong)
+		for _, of := range []language{jsonLines, changeLines} {
+			if _, err := of.writtenAt([]byte(wrong)); err == nil {
+				t.Errorf("%q is no error", wrong)
+			}
 		}
 	}
 }

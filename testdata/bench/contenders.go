@@ -14,6 +14,8 @@ const (
 	dwatchName     = "dwatch"
 	dwatchOldName  = "dwatch --old"
 	dwatchListName = "dwatch --list"
+	changesName    = "dwatch --changes"
+	viewName       = "dwatch -o changes"
 	beforeName     = "before"
 	kubectlName    = "kubectl"
 	curlName       = "curl"
@@ -29,6 +31,7 @@ type contender struct {
 	watch []string // follows all pods, one event a line; or
 	list  []string // prints all pods and ends
 	start []string // prints the lonely object
+	language
 }
 
 // field is all contenders, in the order of the table, with what they share.
@@ -48,6 +51,15 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 	one := []string{"configmaps", "--namespace", lonely}
 	f := &field{env: append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "HOME="+dir, "KUBECACHEDIR=")}
 	f.addDwatch(opts.dwatch, one, dwatchName, dwatchOldName, dwatchListName)
+	f.add(changesName, contender{
+		watch: []string{opts.dwatch, "pods", "-A", "--changes"},
+		start: append([]string{opts.dwatch, "--changes"}, one...),
+	})
+	f.add(viewName, contender{
+		watch:    []string{opts.dwatch, "pods", "-A", "-o", "changes"},
+		start:    append([]string{opts.dwatch, "-o", "changes"}, one...),
+		language: changeLines,
+	})
 	if opts.before != "" {
 		f.addDwatch(opts.before, one, beforeName, before(dwatchOldName), before(dwatchListName))
 	}
@@ -67,6 +79,9 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 
 func (f *field) add(name string, c contender) {
 	c.name = name
+	if c.isEvent == nil {
+		c.language = jsonLines
+	}
 	f.contenders = append(f.contenders, c)
 }
 

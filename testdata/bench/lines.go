@@ -17,18 +17,20 @@ type source interface {
 // An error takes nothing away: after a deadline, reading goes on where it was.
 type lineReader struct {
 	from source
-	buf  []byte
-	line int // where the next line begins in buf
-	seen int // up to where buf holds no end of that line
-	end  int // up to where buf is filled
+	// isEvent tells whether a line is the event of an object.
+	isEvent func(line []byte) bool
+	buf     []byte
+	line    int // where the next line begins in buf
+	seen    int // up to where buf holds no end of that line
+	end     int // up to where buf is filled
 
 	at    time.Time // when the read that completed the newest line returned
 	taken int64     // bytes of all lines handed out
 }
 
-// newLineReader returns a reader of the lines of from.
+// newLineReader returns a reader of the lines of from, which are JSON.
 func newLineReader(from source) *lineReader {
-	return &lineReader{from: from, buf: make([]byte, pipeSize)}
+	return &lineReader{from: from, isEvent: jsonLines.isEvent, buf: make([]byte, pipeSize)}
 }
 
 // next returns the next line with its end, valid until the next call. It fails
@@ -67,20 +69,6 @@ func (l *lineReader) makeRoom() {
 	l.buf, l.line, l.seen, l.end = to, 0, begun, begun
 }
 
-// eventStarts are how the lines of events of objects begin, from every contender.
-// The line of a bookmark begins otherwise.
-var eventStarts = [][]byte{[]byte(`{"type":"ADDED",`), []byte(`{"type":"MODIFIED",`), []byte(`{"type":"DELETED",`)}
-
-// isEvent tells whether a line is the event of an object.
-func isEvent(line []byte) bool {
-	for _, start := range eventStarts {
-		if bytes.HasPrefix(line, start) {
-			return true
-		}
-	}
-	return false
-}
-
 // follow reads until so many events have come, and returns how many have. It
 // calls see, if there is one, for each of them.
 func (l *lineReader) follow(events int, patience time.Duration, see func(line []byte)) (int, error) {
@@ -89,7 +77,7 @@ func (l *lineReader) follow(events int, patience time.Duration, see func(line []
 		if err != nil {
 			return got, err
 		}
-		if !isEvent(line) {
+		if !l.isEvent(line) {
 			continue
 		}
 		got++

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 )
 
@@ -29,6 +27,7 @@ type watcher struct {
 	*bench
 	*process
 	name string
+	language
 }
 
 // watch measures a contender that watches all pods.
@@ -37,7 +36,8 @@ func (b *bench) watch(ctx context.Context, c contender) error {
 	if err != nil {
 		return err
 	}
-	w := &watcher{b, p, c.name}
+	p.lines.isEvent = c.language.isEvent
+	w := &watcher{b, p, c.name, c.language}
 	for _, part := range []func() error{w.sync, w.rest, w.fullSpeed, w.steady, w.finally} {
 		if err := part(); err != nil {
 			return p.end(err)
@@ -55,8 +55,9 @@ func (w *watcher) sync() error {
 		return err
 	}
 	w.add(firstOut, w.since(w.lines.at))
-	if got, err := w.lines.follow(w.pods-1, syncPatience, nil); err != nil {
-		return fmt.Errorf("%d of %d pods out: %w", 1+got, w.pods, err)
+	initial := w.language.initial(w.pods)
+	if got, err := w.lines.follow(initial-1, syncPatience, nil); err != nil {
+		return fmt.Errorf("%d of %d lines for the pods out: %w", 1+got, initial, err)
 	}
 	used, err := cpuTime(w.pid())
 	if err != nil {
@@ -78,7 +79,7 @@ func (w *watcher) rest() error {
 		if err != nil {
 			return err
 		}
-		if isEvent(line) {
+		if w.isEvent(line) {
 			return fmt.Errorf("an event that nothing has caused: %.200s", line)
 		}
 	}
@@ -134,7 +135,7 @@ func (w *watcher) steady() error {
 	var delays []float64
 	var wrong error
 	got, err := w.churn(light, w.paced, w.rate, func(line []byte) {
-		written, err := writtenAt(line)
+		written, err := w.writtenAt(line)
 		wrong = errors.Join(wrong, err)
 		delays = append(delays, w.lines.at.Sub(written).Seconds())
 	})
@@ -162,16 +163,4 @@ func (w *watcher) churn(namespace string, updates int, rate float64, see func(li
 		err = nil
 	}
 	return got, errors.Join(err, <-done)
-}
-
-// writtenAt finds when the update that a line tells of was written. The server's
-// record of who manages which field has the annotation's name too, after "f:".
-func writtenAt(line []byte) (time.Time, error) {
-	_, rest, _ := bytes.Cut(line, []byte(`"dwatch.test/written-at":"`))
-	digits, _, found := bytes.Cut(rest, []byte(`"`))
-	if !found {
-		return time.Time{}, fmt.Errorf("an event that does not say when it was written: %.200s", line)
-	}
-	nanoseconds, err := strconv.ParseInt(string(digits), 10, 64)
-	return time.Unix(0, nanoseconds), err
 }

@@ -20,6 +20,10 @@ var enabledControllers = []string{
 	"job-controller",
 	"cronjob-controller",
 	"ttl-after-finished-controller",
+	"endpointslice-controller",
+	"horizontal-pod-autoscaler-controller",
+	"disruption-controller",
+	"persistentvolumeclaim-protection-controller",
 	"garbage-collector-controller",
 	"namespace-controller",
 }

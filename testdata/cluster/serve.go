@@ -80,6 +80,11 @@ func parseServeOptions(args []string, stdout io.Writer) (serveOptions, error) {
 // ctx ends or one of them fails. Nothing is left behind but a kept data
 // directory and the kubeconfig.
 func serve(ctx context.Context, opts serveOptions, server *apiServer, stdout io.Writer) error {
+	if opts.controllers {
+		// A client is known by the name of its program, also as a field manager, and
+		// most clients of a cluster with controllers are these.
+		os.Args[0] = "kube-controller-manager"
+	}
 	data, err := openDataDir(opts.dataDir)
 	if err != nil {
 		return err

@@ -19,6 +19,10 @@ import (
 	"time"
 )
 
+// pace is how long a change is shown before the next. The dwatch on the screen has
+// shown it by then: the one by which the demo knows of it is no quicker.
+const pace = 2 * time.Second
+
 // patience bounds each wait. It only decides how soon a failure is seen.
 const patience = time.Minute
 
@@ -48,8 +52,7 @@ func run(ctx context.Context, s *screen) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
 
-	s.say("dwatch runs while things change: a JSON object a line, of which %d characters are shown here", s.width)
-	s.command(strings.Join(append([]string{"dwatch"}, arguments...), " "))
+	s.say("dwatch shows what changes in the spec of four resources")
 	w, err := startWatch(ctx, program, c.Kubeconfig, s)
 	if err != nil {
 		return err

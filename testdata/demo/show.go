@@ -6,67 +6,41 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 
 	"golang.org/x/term"
 )
 
-// table is what the demo pipes the stream into.
-const table = `jq -r '[.type, .object.kind, .object.metadata.name,
+// filter is what the demo pipes the JSON into. The controllers change more than is
+// left here: uniq takes that out.
+const filter = `jq -r '[.type, .object.kind, .object.metadata.name,
     .object.spec.image // .object.spec.template.spec.containers[0].image,
-    .object.spec.replicas // .object.metadata.labels.team,
-    .object.status.updatedReplicas // .object.status.lastResult] | @tsv' | expand -t 12`
+    .object.spec.schedule // .object.spec.replicas] | @tsv' | uniq | expand -t 12`
 
 // screen is where the demo is shown.
 type screen struct {
-	out   *os.File
-	width int
+	out      *os.File
+	terminal bool
 }
 
-// newScreen takes the width from $COLUMNS or from the terminal; elsewhere, too,
-// lines have to be legible.
-func newScreen(out *os.File) *screen {
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
-		return &screen{out, columns}
-	}
-	if columns, _, err := term.GetSize(int(out.Fd())); err == nil && columns > 0 {
-		return &screen{out, columns}
-	}
-	return &screen{out, 140}
-}
+func newScreen(out *os.File) *screen { return &screen{out, term.IsTerminal(int(out.Fd()))} }
 
-// say tells what is done, as a comment.
-func (s *screen) say(format string, args ...any) {
-	fmt.Fprintf(s.out, "\n# "+format+"\n", args...)
-}
+// say says what is done, as a comment.
+func (s *screen) say(text string) { fmt.Fprintln(s.out, "\n# "+text) }
 
 func (s *screen) command(line string) { fmt.Fprintln(s.out, "$ "+line) }
 
-// line shows a line of dwatch. Of a long one it leaves out the middle: its
-// beginning says of what the event is, its end may say what has changed.
-func (s *screen) line(line []byte) {
-	const gap = " ... "
-	text := []rune(strings.TrimSuffix(string(line), "\n"))
-	if room := max(0, s.width-len(gap)); len(text) > s.width {
-		end := room * 3 / 10
-		fmt.Fprintln(s.out, string(text[:room-end])+gap+string(text[len(text)-end:]))
-		return
-	}
-	fmt.Fprintln(s.out, string(text))
-}
-
-// summary shows the same stream as a table.
+// summary shows what a program gets of the same changes.
 func (s *screen) summary(ctx context.Context, stream []byte) error {
 	if _, err := exec.LookPath("jq"); err != nil {
-		s.say("jq is not installed: it would show the same stream as a table here")
+		s.say("jq is not installed: it would show here what programs get, which is JSON")
 		return nil
 	}
-	s.say("the same stream through jq")
-	s.command("dwatch " + strings.Join(arguments, " ") + " | " + table)
+	s.say("programs get JSON, a line for each event; here through jq")
+	s.command("dwatch " + strings.Join(streamArguments, " ") + " | " + filter)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", table)
+	cmd := exec.CommandContext(ctx, "sh", "-c", filter)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stream), s.out, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("jq: %w", err)

@@ -16,10 +16,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
@@ -33,6 +36,7 @@ const readmeObjects = "../readme"
 // stage is the cluster of the README's examples. It is not the one that all
 // tests share: it may be taken down, and it holds nothing but what is shown.
 type stage struct {
+	flags      []string // of the cluster
 	dir        string
 	kubeconfig string // of dwatch; it always names the same address
 	port       string
@@ -40,10 +44,13 @@ type stage struct {
 	objects    *objects
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, controllers bool) *stage {
 	t.Helper()
 	dir := t.TempDir()
 	s := &stage{dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig"), port: "0"}
+	if controllers {
+		s.flags = []string{"--controllers"}
+	}
 	t.Cleanup(func() {
 		if s.cluster != nil {
 			if err := s.cluster.Stop(); err != nil {
@@ -64,7 +71,7 @@ func newStage(t *testing.T) *stage {
 
 // start starts the API server with the data it had, and writes a kubeconfig.
 func (s *stage) start(port, kubeconfig string) (err error) {
-	s.cluster, err = bed.Start("--data", filepath.Join(s.dir, "data"), "--port", port, "--kubeconfig", kubeconfig)
+	s.cluster, err = bed.Start(append([]string{"--data", filepath.Join(s.dir, "data"), "--port", port, "--kubeconfig", kubeconfig}, s.flags...)...)
 	if err != nil {
 		return err
 	}
@@ -97,6 +104,20 @@ func (s *stage) back() error {
 		return err
 	}
 	return s.start(s.port, s.kubeconfig)
+}
+
+// available waits until a deployment is rolled out.
+func (s *stage) available(name string) error {
+	client, err := s.objects.resource(context.Background(), "deployments.v1.apps", metav1.NamespaceDefault)
+	if err != nil {
+		return err
+	}
+	return s.objects.await(context.Background(), client, name, "", func(e watch.Event) bool {
+		d := &appsv1.Deployment{}
+		u, ok := e.Object.(*unstructured.Unstructured)
+		return ok && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d) == nil &&
+			d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas == *d.Spec.Replicas
+	})
 }
 
 // clear leaves nothing but what objects.yaml has.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,16 +26,20 @@ import (
 //	  end
 //	-->
 //
+// Its first line may be "controllers": the cluster then has controllers and nodes,
+// and the lines may come in any order, as events of different resources have none.
 // Steps before the first "when" come before the commands. A "when" waits until
 // the output, after what the last one found, matches a regular expression. The
-// steps are those of readmeSteps. What comes after "end" is for the next command.
+// steps are those of readmeSteps. What comes after "end" or "ends" is for the next
+// command.
 
 // example is a console block.
 type example struct {
-	line      int      // of the README, where it begins
-	meanwhile []string // the lines of the comment before it
-	commands  []string // without the prompt
-	text      string   // the block, with prompts and output
+	line        int      // of the README, where it begins
+	controllers bool     // they run
+	meanwhile   []string // the other lines of the comment before it
+	commands    []string // without the prompt
+	text        string   // the block, with prompts and output
 }
 
 var consoleBlock = regexp.MustCompile("(?m)(?:^<!-- meanwhile\n((?:.*\n)*?)-->\n+)?^```console\n((?:.*\n)*?)^```$")
@@ -45,6 +50,9 @@ func parseExamples(readme string) []example {
 		e := example{line: 1 + strings.Count(readme[:at[4]], "\n"), text: readme[at[4]:at[5]]}
 		if at[2] >= 0 {
 			e.meanwhile = strings.Split(strings.TrimSpace(readme[at[2]:at[3]]), "\n")
+			if e.controllers = e.meanwhile[0] == "controllers"; e.controllers {
+				e.meanwhile = e.meanwhile[1:]
+			}
 		}
 		for line := range strings.Lines(e.text) {
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
@@ -54,6 +62,15 @@ func parseExamples(readme string) []example {
 		examples = append(examples, e)
 	}
 	return examples
+}
+
+// isShownBy reports whether text is what the README says that e prints.
+func (e example) isShownBy(text string) bool {
+	if !e.controllers {
+		return e.text == text
+	}
+	lines := func(s string) []string { return slices.Sorted(strings.SplitSeq(s, "\n")) }
+	return slices.Equal(lines(e.text), lines(text))
 }
 
 // TestGuarantees: the tests that docs/guarantees.md names exist.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"dwatch/mapper"
+	"dwatch/testdata/bed"
 )
 
 // objects writes to the API server, in a namespace of its own.
@@ -36,8 +37,10 @@ type objects struct {
 var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // newObjects makes a namespace; leave deletes it.
-func newObjects() (*objects, error) {
-	config, err := testbed.Config("admin")
+func newObjects() (*objects, error) { return newObjectsOn(testbed) }
+
+func newObjectsOn(c *bed.Cluster) (*objects, error) {
+	config, err := c.Config("admin")
 	if err != nil {
 		return nil, err
 	}

@@ -145,8 +145,11 @@ type bench struct {
 
 type benchKey struct{}
 
-func setup(env *testscript.Env) error {
-	o, err := newObjects()
+func setup(env *testscript.Env) error { return setupOn(testbed, env) }
+
+// setupOn prepares a script that runs against this server.
+func setupOn(c *bed.Cluster, env *testscript.Env) error {
+	o, err := newObjectsOn(c)
 	if err != nil {
 		return err
 	}
@@ -164,12 +167,16 @@ func setup(env *testscript.Env) error {
 	env.Setenv(raceOptions())
 	env.Setenv("KUBECONFIG", kubeconfig)
 	env.Setenv("PATH", binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return writeKubeconfig(kubeconfig, o.namespace)
+	return writeKubeconfigOf(c, kubeconfig, o.namespace)
 }
 
 // writeKubeconfig writes the cluster's kubeconfig with another namespace.
 func writeKubeconfig(path, namespace string) error {
-	config, err := clientcmd.LoadFromFile(testbed.Kubeconfig)
+	return writeKubeconfigOf(testbed, path, namespace)
+}
+
+func writeKubeconfigOf(c *bed.Cluster, path, namespace string) error {
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const lockTimeout = 500 * time.Millisecond
 
 // damaged says why the file can't be trusted.
 func damaged(why any) error {
-	return fmt.Errorf("it is damaged (%v): delete it to begin anew", why)
+	return fmt.Errorf("it is damaged (%v): delete it to start over", why)
 }
 
 // File is what was reported, on disk. It is locked until it is closed.

@@ -44,14 +44,14 @@ func TestOpenForSomethingElse(t *testing.T) {
 	}{
 		"the same":                           {known("a:1", "1"), known("a:1", "1"), ""},
 		"the cluster moved":                  {known("a:1", "1"), known("b:1", "1"), ""},
-		"another cluster there":              {known("a:1", "1"), known("a:1", "2"), `it was made for another cluster \(at a:1\) than the one at a:1: take another one, or delete it to begin anew`},
+		"another cluster there":              {known("a:1", "1"), known("a:1", "2"), `it was made for another cluster \(at a:1\) than the one at a:1: take another one, or delete it to start over`},
 		"another cluster":                    {known("a:1", "1"), known("b:1", "2"), `it was made for another cluster \(at a:1\) than the one at b:1: .*`},
 		"unknown, the same address":          {unknown("a:1"), unknown("a:1"), ""},
 		"unknown, another address":           {unknown("a:1"), unknown("b:1"), `it was made for the server a:1, not for b:1 \(.*kube-system\): .*`},
 		"no right any more":                  {known("a:1", "1"), unknown("a:1"), ""},
 		"no right any more, another address": {known("a:1", "1"), unknown("b:1"), `it was made for the server a:1, not for b:1 .*`},
 		"another selection": {known("a:1", "1"), Header{"a:1", "1", other},
-			`it was made for pods in all namespaces, not for pods in all namespaces, with labels app=web: take another one, or delete it to begin anew`},
+			`it was made for pods in all namespaces, not for pods in all namespaces, with labels app=web: take another one, or delete it to start over`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -199,7 +199,7 @@ func TestOlderFormat(t *testing.T) {
 		b := tx.Bucket(headerBucket)
 		return errors.Join(b.Put(formatKey, []byte("1")), b.Put(headerKey, []byte(`{"server":"host:6443","arguments":"pods in namespace a"}`)))
 	})
-	refused(t, path, mine, "it was written by an older dwatch, in format 1, .*: use that dwatch, or delete the file to begin anew")
+	refused(t, path, mine, "it was written by an older dwatch, in format 1, .*: use that dwatch, or delete the file to start over")
 }
 
 // fill writes a file with so many objects that it has many pages, of all kinds.
@@ -228,7 +228,7 @@ func whole(t *testing.T, path string, want []string) (damaged bool) {
 	t.Helper()
 	f, err := Open(path, mine)
 	if err != nil {
-		if !regexp.MustCompile(`: it is (damaged \(.*\): delete it to begin anew|not a state file of dwatch: .*)$`).MatchString(err.Error()) {
+		if !regexp.MustCompile(`: it is (damaged \(.*\): delete it to start over|not a state file of dwatch: .*)$`).MatchString(err.Error()) {
 			t.Error(err)
 		}
 		return true

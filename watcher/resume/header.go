@@ -52,7 +52,7 @@ func readHeader(tx *bolt.Tx) (*Header, error) {
 		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, format)
 	}
 	if version < format {
-		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to begin anew", version)
+		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
 	}
 	h := &Header{}
 	if err := json.Unmarshal(b.Get(headerKey), h); err != nil {
@@ -79,11 +79,11 @@ func (h Header) check(now Header) error {
 	known := h.Cluster != "" && now.Cluster != ""
 	switch {
 	case known && h.Cluster != now.Cluster:
-		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to begin anew", h.Server, now.Server)
+		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to start over", h.Server, now.Server)
 	case !known && h.Server != now.Server:
-		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to begin anew", h.Server, now.Server)
+		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to start over", h.Server, now.Server)
 	case !h.Selection.Equal(now.Selection):
-		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to begin anew", h.Selection, now.Selection)
+		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to start over", h.Selection, now.Selection)
 	}
 	return nil
 }

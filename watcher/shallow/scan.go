@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"dwatch/watcher/event"
 )
 
 // alias is data as a string, without a copy. The string, and all that is cut from
@@ -165,22 +167,10 @@ func (f *found) findMetadata(text string, metadata gjson.Result) {
 		case "annotations":
 			f.annotations = value
 		case "managedFields":
-			f.managedFields = member(text, key.Index, value.Index+len(value.Raw))
+			f.managedFields.from, f.managedFields.to = event.MemberSpan(text, key.Index, value.Index+len(value.Raw))
 		}
 		return true
 	})
-}
-
-// member is the span of an object's member with the one comma that goes with it.
-func member(text string, from, to int) span {
-	const space = " \t\r\n"
-	if rest := strings.TrimLeft(text[to:], space); rest[0] == ',' {
-		return span{from, len(text) - len(rest) + 1}
-	}
-	if before := strings.TrimRight(text[:from], space); before[len(before)-1] == ',' {
-		from = len(before) - 1
-	}
-	return span{from, to}
 }
 
 // cut copies text without a part, in one line. front replaces its opening brace.

@@ -18,7 +18,7 @@ var (
 	ErrStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
-	errSilentSync = errors.New("the server does not end its initial events, which are listed instead")
+	errSilentSync = errors.New("the server does not finish the initial events; listing what exists instead")
 )
 
 // stream is one watch as the informer sees it: it lives on over any number of

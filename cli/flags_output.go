@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/output"
+)
+
+// outputFlags say how an event looks.
+type outputFlags struct {
+	compareFlags
+	output        string
+	view          viewFlags
+	managedFields bool
+	color         string
+}
+
+func (o *options) addOutputFlags(f *pflag.FlagSet) {
+	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+"; by default json, and at a terminal changes")
+	o.addViewFlags(f)
+	o.addCompareFlags(f)
+	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
+	f.StringVar(&o.color, "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
+	notEmpty(f, "output")
+}
+
+func (o *options) parseOutput(r *request, terminal terminal) (err error) {
+	r.managedFields, r.view = o.managedFields, o.view
+	if r.print, err = o.printing(terminal); err != nil {
+		return err
+	}
+	return o.comparing(r)
+}
+
+// terminal is what parse has to know of the world.
+type terminal struct {
+	isTerminal bool
+	noColor    bool
+}
+
+func (o *options) printing(t terminal) (output.Options, error) {
+	p := output.Options{Format: o.output, Terminal: t.isTerminal}
+	switch o.color {
+	case "auto":
+		p.Color = t.isTerminal && !t.noColor
+	case "always":
+		p.Color = true
+	case "never":
+	default:
+		return p, fmt.Errorf("invalid --color %q: it takes auto, always or never", o.color)
+	}
+	return p, checkFormat(o.output)
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// runFlags say how a run ends, or carries on from another.
+type runFlags struct {
+	list      bool
+	printRBAC bool
+	timeout   time.Duration
+	state     string
+}
+
+func (o *options) addRunFlags(f *pflag.FlagSet) {
+	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
+	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest roles that allow this, with bindings for the present user or that of --as, and end")
+	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0")
+	f.StringVar(&o.state, "state", "", "Carry on from `FILE`: keep in it what was printed, and after a restart print only what is different")
+}
+
+func (o *options) parseRun(r *request) (err error) {
+	r.list, r.timeout, r.state = o.list, o.timeout, o.state
+	r.rbac, err = o.printingRBAC()
+	return err
+}
+
+// rbac says whether roles are printed, and how.
+type rbac struct {
+	print  bool
+	format string // json or yaml
+}
+
+func (o *options) printingRBAC() (rbac, error) {
+	r := rbac{print: o.printRBAC, format: "yaml"}
+	if r.print && o.given("output") {
+		r.format = o.output
+	}
+	if r.format != "yaml" && r.format != "json" {
+		return r, fmt.Errorf("--print-rbac prints yaml or json, not %s", r.format)
+	}
+	return r, nil
+}

@@ -1,0 +1,6 @@
+package cli
+
+import "os"
+
+// statusSignals: nobody can ask here.
+var statusSignals []os.Signal

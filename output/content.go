@@ -1,0 +1,52 @@
+package output
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
+
+	"dwatch/output/change"
+	"dwatch/watcher/event"
+)
+
+// content says what is printed of objects.
+type content struct {
+	masks *change.Masks
+	// unmanaged leaves managed fields out.
+	unmanaged bool
+}
+
+func (o Options) content() content { return content{o.Masks, o.Unmanaged} }
+
+// append appends an object as JSON: the bytes of the server, but for what is not to
+// be seen.
+func (c content) append(dst []byte, o event.Object) []byte {
+	text := o.Raw()
+	if c.masks.Concern(o.APIVersion, o.Kind) {
+		text = c.masks.ObjectJSON(text)
+	}
+	if !c.unmanaged {
+		return append(dst, text...)
+	}
+	before, after := event.CutManagedFields(text)
+	return append(append(dst, before...), after...)
+}
+
+// yaml returns the same as YAML.
+func (c content) yaml(o event.Object) ([]byte, error) {
+	u, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	object := c.masks.Object(u.Object)
+	if metadata, ok := object["metadata"].(map[string]any); ok && c.unmanaged {
+		delete(metadata, "managedFields")
+	}
+	// Straight from the content: by way of JSON, as sigs.k8s.io/yaml goes, it
+	// would not take control characters that JSON leaves unescaped.
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace, Line(o.Name), err)
+	}
+	return text, nil
+}

@@ -1,0 +1,60 @@
+package view
+
+import "dwatch/output/change"
+
+// fold makes one change of those of a condition whose status has changed: from the old
+// status to the new one and its reason and message.
+func fold(changes []change.Change) (folded []change.Change) {
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && sameCondition(changes[0].Path, changes[n].Path) {
+			n++
+		}
+		if flip, ok := flipped(changes[:n]); ok {
+			folded = append(folded, flip)
+		} else {
+			folded = append(folded, changes[:n]...)
+		}
+		changes = changes[n:]
+	}
+	return folded
+}
+
+// sameCondition reports whether two paths lead to members of one condition.
+func sameCondition(a, b change.Path) bool {
+	last := len(a) - 1
+	return len(a) == len(b) && last > 0 && isCondition(a[:last]) && isCondition(b[:last]) &&
+		a[:last].String() == b[:last].String()
+}
+
+func isCondition(path change.Path) bool {
+	last := len(path) - 1
+	return last > 0 && path[last].Item != nil && keyOfList(path[:last]) == "type"
+}
+
+// flipped is the one change; false if it would not be all, or its status is the same.
+func flipped(members []change.Change) (flip change.Change, ok bool) {
+	why := map[string]any{}
+	for _, c := range members {
+		last := len(c.Path) - 1
+		if last < 1 || !isCondition(c.Path[:last]) {
+			return flip, false
+		}
+		old, wasText := c.Old.(string)
+		now, isText := c.New.(string)
+		switch name := c.Path[last].Field; {
+		case name == "status" && c.Kind == change.Changed && wasText && isText:
+			flip = c
+			flip.Path, flip.Old, flip.New = c.Path[:last], old, now
+			ok = true
+		case (name == "reason" || name == "message") && (isText || c.Kind == change.Removed):
+			why[name] = now
+		default:
+			return flip, false
+		}
+	}
+	if ok {
+		flip.New = join(flip.New.(string), explain(why))
+	}
+	return flip, ok
+}

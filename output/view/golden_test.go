@@ -1,0 +1,91 @@
+package view
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+	"github.com/google/go-cmp/cmp"
+
+	testobject "dwatch/testdata/object"
+)
+
+// The files of testdata/golden are events that dwatch has recorded on a real API
+// server with its controllers (NAME.jsonl; testdata/golden has the sequences, and make
+// golden records them anew), and what the view shows of them on screens of several
+// widths (NAME.txt). UPDATE_GOLDEN=1 rewrites the latter.
+var widths = []int{0, 160, 80}
+
+func TestGolden(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	recordings, err := filepath.Glob("testdata/golden/*.jsonl")
+	if err != nil || len(recordings) == 0 {
+		t.Fatal("there are no recordings", err)
+	}
+	for _, file := range recordings {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) { golden(t, file) })
+	}
+}
+
+func golden(t *testing.T, file string) {
+	recorded, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := testobject.Events(t, string(recorded))
+	var got strings.Builder
+	for _, width := range widths {
+		o := options(width)
+		o.ShortName = testobject.ShortName
+		var out strings.Builder
+		v := New(&out, o)
+		if err := v.Deliver(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+		fits(t, out.String(), width)
+		name := "a pipe"
+		if width > 0 {
+			name = fmt.Sprintf("%d columns", width)
+		}
+		fmt.Fprintf(&got, "-- %s: %d events, %d of them nothing but noise --\n%s", name, len(events), v.Hidden(), &out)
+	}
+	compare(t, strings.TrimSuffix(file, ".jsonl")+".txt", got.String())
+}
+
+// fits complains of lines that are too wide, and of those with a character that could
+// steer a terminal.
+func fits(t *testing.T, text string, width int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if width > 0 && displaywidth.String(line) > width {
+			t.Errorf("more than %d columns: %s", width, line)
+		}
+		if safe := clean(line); safe != line {
+			t.Errorf("not safe: %q", line)
+		}
+	}
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (UPDATE_GOLDEN=1 rewrites it):\n%s", file, diff)
+	}
+}

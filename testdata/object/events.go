@@ -1,0 +1,126 @@
+package object
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// line is an event or a mark, as dwatch prints it.
+type line struct {
+	Type                       event.Type
+	Initial, FinalStateUnknown bool
+	Time                       time.Time
+	Object                     json.RawMessage
+
+	Resource, Namespace, Name, ResourceVersion string
+	Count                                      int
+}
+
+// Events returns the events of what dwatch has printed with -o json, --marks and
+// --show-managed-fields. Each has the state before, which is that of the event before.
+func Events(t testing.TB, stream string) (events []event.Event) {
+	t.Helper()
+	last := map[types.UID]event.Object{}
+	lines := bufio.NewScanner(strings.NewReader(stream))
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		e := event.Event{
+			Type: l.Type, Initial: l.Initial, FinalStateUnknown: l.FinalStateUnknown, Time: l.Time,
+			Count: l.Count, ResourceVersion: l.ResourceVersion,
+		}
+		if l.Object == nil {
+			e.Target = target(*parseResource(l.Resource), l.Namespace, l.Name)
+			events = append(events, e)
+			continue
+		}
+		e.Object = Parse(t, string(l.Object))
+		gvk := e.Object.GroupVersionKind()
+		e.Target = target(gvk.GroupVersion().WithResource(plural(gvk.Kind)), e.Object.Namespace, "")
+		if e.Type == event.Modified {
+			e.Old = last[e.Object.UID]
+		}
+		last[e.Object.UID] = e.Object
+		events = append(events, e)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// parseResource reads resource.version.group, which has a dot behind it for the core
+// group.
+func parseResource(text string) *schema.GroupVersionResource {
+	r, _ := schema.ParseResourceArg(text)
+	return r
+}
+
+func target(r schema.GroupVersionResource, namespace, name string) event.Target {
+	return event.Target{Mapping: event.NewMapping(r, kindOf(r.Resource), namespace != ""), Namespace: namespace, Name: name}
+}
+
+// kind is one kind of objects, by the names that kubectl takes.
+type kind struct{ kind, plural, short string }
+
+// kinds are those of which there are recorded events.
+var kinds = []kind{
+	{"ConfigMap", "configmaps", "cm"},
+	{"CronJob", "cronjobs", "cj"},
+	{"DaemonSet", "daemonsets", "ds"},
+	{"Deployment", "deployments", "deploy"},
+	{"EndpointSlice", "endpointslices", "endpointslice"},
+	{"Gadget", "gadgets", "gad"},
+	{"HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa"},
+	{"Job", "jobs", "job"},
+	{"Lease", "leases", "lease"},
+	{"Namespace", "namespaces", "ns"},
+	{"NetworkPolicy", "networkpolicies", "netpol"},
+	{"Node", "nodes", "no"},
+	{"PersistentVolumeClaim", "persistentvolumeclaims", "pvc"},
+	{"Pod", "pods", "po"},
+	{"PodDisruptionBudget", "poddisruptionbudgets", "pdb"},
+	{"ReplicaSet", "replicasets", "rs"},
+	{"Secret", "secrets", "secret"},
+	{"Service", "services", "svc"},
+	{"StatefulSet", "statefulsets", "sts"},
+}
+
+func plural(name string) string {
+	for _, k := range kinds {
+		if k.kind == name {
+			return k.plural
+		}
+	}
+	return strings.ToLower(name) + "s"
+}
+
+func kindOf(resource string) string {
+	for _, k := range kinds {
+		if k.plural == resource {
+			return k.kind
+		}
+	}
+	return resource
+}
+
+// ShortName returns the name that dwatch shows a resource by.
+func ShortName(r schema.GroupVersionResource) string {
+	for _, k := range kinds {
+		if k.plural == r.Resource {
+			return k.short
+		}
+	}
+	return r.Resource
+}

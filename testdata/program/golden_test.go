@@ -1,0 +1,297 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"dwatch/output/change"
+	"dwatch/output/view"
+	"dwatch/testdata/bed"
+	"dwatch/testdata/object"
+)
+
+// The scripts of testdata/golden are sequences of changes on a real API server with
+// its controllers. Two dwatch look on: one with -o changes, and one that records the
+// events as JSON. What the first one prints has to be what the view makes of the
+// events that the second one has; and its shape, which objects change at which paths,
+// is in the script. What it looks like in full is tested with recorded events, in
+// output/view: that is the same each time.
+//
+// Besides the commands of testdata/script, they have these:
+//
+//	watch RESOURCES [ARG...]  start both, and wait until they have all that exists
+//	await events REGEXP [N]   wait until the recorded events match
+//	shape [REGEXP]            wait until both have the same, end them, and print the
+//	                          shape of what is shown, without the lines that match:
+//	                          states that controllers may skip
+//	doom TYPE/NAME            delete an object, without waiting until it is gone
+//	huge N                    apply the N-th state of a huge ConfigMap
+//
+// UPDATE_SCRIPTS=1 rewrites the shapes, UPDATE_GOLDEN=1 the recorded events.
+
+const (
+	goldens    = "../golden"
+	recordings = "../../output/view/testdata/golden"
+)
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	c := goldenBed(t)
+	// The scripts run in parallel: they end after this function does.
+	t.Run("scripts", func(t *testing.T) {
+		testscript.Run(t, testscript.Params{
+			Dir:                 goldens,
+			Setup:               func(env *testscript.Env) error { return setupOn(c, env) },
+			RequireExplicitExec: true,
+			RequireUniqueNames:  true,
+			UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){
+				"apply":  apply,
+				"delete": remove,
+				"patch":  patch,
+				"watch":  watchBoth,
+				"await":  awaitEvents,
+				"huge":   huge,
+				"doom":   doom,
+				"shape":  func(ts *testscript.TestScript, _ bool, args []string) { shape(t, ts, args) },
+			},
+		})
+	})
+}
+
+// goldenBed starts a server with its controllers, for all sequences.
+func goldenBed(t *testing.T) *bed.Cluster {
+	t.Helper()
+	c, err := bed.Start("--controllers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := c.Run("apply", filepath.Join(goldens, "definitions.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const shown, recorded = "shown", "recorded" // the two programs
+
+func watchBoth(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 {
+		ts.Fatalf("usage: watch RESOURCES [ARG...]")
+	}
+	start(ts, neg, append([]string{shown, "dwatch", "-o", "changes"}, args...))
+	start(ts, neg, []string{recorded, "dwatch", args[0], "-o", "json", "--show-managed-fields", "--marks"})
+	targets := strings.Count(args[0], ",") + 1
+	p := of(ts).programs
+	awaitMatches(ts, &p[recorded].stdout, p[recorded], `"type":"SYNCED"`, targets)
+	// What is not there is said on the other stream.
+	for deadline := time.Now().Add(patience); ; {
+		text, more := p[shown].stdout.look()
+		missing, moreTalk := p[shown].stderr.look()
+		if len(counts.FindAllString(text, -1))+len(nothing.FindAllString(missing, -1)) >= targets {
+			return
+		}
+		select {
+		case <-more:
+		case <-moreTalk:
+		case <-p[shown].ended:
+			ts.Fatalf("dwatch has ended:\n%s", missing)
+		case <-time.After(time.Until(deadline)):
+			ts.Fatalf("it does not have all that exists:\n%s\n%s", text, missing)
+		}
+	}
+}
+
+var (
+	counts  = regexp.MustCompile(`(?m)^\S+ = `)
+	nothing = regexp.MustCompile(`(?m)( yet$|waiting for it$)`)
+)
+
+func awaitEvents(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || args[0] != "events" {
+		ts.Fatalf("usage: await events REGEXP [N]")
+	}
+	await(ts, neg, append([]string{recorded + ".out"}, args[1:]...))
+}
+
+func awaitMatches(ts *testscript.TestScript, out *transcript, p *program, pattern string, n int) {
+	if !out.await(regexp.MustCompile(pattern), n, p.ended) {
+		ts.Fatalf("there are not %d %s\nstdout:\n%s\nstderr:\n%s", n, pattern, p.stdout.String(), p.stderr.String())
+	}
+}
+
+// shape compares what is shown with what the view makes of the recorded events.
+func shape(t *testing.T, ts *testscript.TestScript, args []string) {
+	skipped := regexp.MustCompile(strings.Join(append(args, "^$"), "|"))
+	p := of(ts).programs
+	var got, want sections
+	var events string
+	for deadline := time.Now().Add(patience); ; {
+		text, more := p[shown].stdout.look()
+		lines, moreEvents := p[recorded].stdout.look()
+		events = lines[:strings.LastIndexByte(lines, '\n')+1]
+		got, want = parseSections(text), parseSections(viewed(t, events))
+		if cmp.Equal(got.plain(), want.plain()) {
+			break
+		}
+		select {
+		case <-more:
+		case <-moreEvents:
+		case <-time.After(time.Until(deadline)):
+			ts.Fatalf("shown is not what the events say:\n%s", cmp.Diff(want.plain(), got.plain()))
+		}
+	}
+	for _, name := range []string{shown, recorded} {
+		quit(ts, false, []string{name})
+	}
+	ts.Stdout().Write([]byte(got.shape(of(ts).objects.namespace, skipped)))
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		name := strings.TrimPrefix(ts.Name(), "script-") + ".jsonl"
+		ts.Check(errors.Join(os.MkdirAll(recordings, 0o755),
+			os.WriteFile(filepath.Join(recordings, name), []byte(strings.ReplaceAll(events, of(ts).objects.namespace, "shop")), 0o644)))
+	}
+}
+
+// viewed is what the view shows of recorded events in a pipe.
+func viewed(t *testing.T, events string) string {
+	var b strings.Builder
+	o := view.Options{
+		ShortName: object.ShortName,
+		Compare:   change.Options{Noise: change.DefaultNoise(), Masks: &change.Masks{Secrets: true, Key: []byte("key")}},
+	}
+	if err := view.New(&b, o).Deliver(t.Context(), object.Events(t, events)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// sections are the lines about each object, in their order. Those about different
+// objects may come in any.
+type sections map[string][]string
+
+var (
+	header = regexp.MustCompile(`^\d\d:\d\d:\d\d ([=+~-]) (\S+)(.*)$`)
+	varies = regexp.MustCompile(`\b\d+ (s|min|h)( old| ago|$)|(bytes), [0-9a-f]{6}>`)
+)
+
+func parseSections(text string) sections {
+	found := sections{}
+	subject := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if h := header.FindStringSubmatch(line); h != nil {
+			subject = h[2]
+			line = h[1] + h[3]
+			if h[1] == "=" {
+				subject, line = "=", h[2]+h[3]
+			}
+		}
+		found[subject] = append(found[subject], line)
+	}
+	return found
+}
+
+// plain leaves out what depends on the time, and the keys of hashes.
+func (s sections) plain() sections {
+	plain := sections{}
+	for subject, lines := range s {
+		for _, line := range lines {
+			plain[subject] = append(plain[subject], varies.ReplaceAllString(line, "N $1$2$3"))
+		}
+	}
+	slices.Sort(plain["="])
+	return plain
+}
+
+// shape has a line for each kind of line about each object, without values.
+func (s sections) shape(namespace string, skipped *regexp.Regexp) string {
+	var lines []string
+	for subject, texts := range s.plain() {
+		for _, text := range texts {
+			path := shapeOf(text)
+			line := strings.ReplaceAll(subject+" "+path, namespace, "NS")
+			if path != "" && !skipped.MatchString(line) {
+				lines = append(lines, generated.ReplaceAllString(line, "-*"))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "\n") + "\n"
+}
+
+// generated are the parts of names that a server makes up, and addresses.
+var generated = regexp.MustCompile(`-[2456789b-df-hj-np-tv-xz]{8,10}(-[2456789b-df-hj-np-tv-xz]{5})?\b|-[2456789b-df-hj-np-tv-xz]{5}\b|-\d{8}\b|\b\d+\.\d+\.\d+\.\d+\b`)
+
+// shapeOf is a line with its path, and without a value; empty for a part of a value,
+// and for how much noise there is.
+func shapeOf(line string) string {
+	if path, isDetail := strings.CutPrefix(line, detailIndent); isDetail {
+		path, _, _ = strings.Cut(path, "  ")
+		if strings.HasPrefix(path, " ") || path == "" {
+			return ""
+		}
+		return "~ " + path
+	}
+	if rest, isChange := strings.CutPrefix(line, "~  "); isChange {
+		path, _, _ := strings.Cut(rest, "  ")
+		if path == "" || noise.MatchString(path) {
+			return ""
+		}
+		return "~ " + path
+	}
+	return line
+}
+
+var noise = regexp.MustCompile(`^\+\d+ noise$`)
+
+const detailIndent = "           "
+
+func huge(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: huge N")
+	}
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge}\ndata:\n  text: |\n")
+	for i := range 2000 {
+		line := "line " + strings.Repeat("x", i%30)
+		if i%700 == 350 {
+			line += " of version " + args[0]
+		}
+		b.WriteString("    " + line + "\n")
+	}
+	b.WriteString("  line: \"" + strings.Repeat(args[0]+" and on and on ", 800) + "\"\n")
+	if args[0] != "1" {
+		for i := range 150 {
+			b.WriteString("  " + strings.Repeat("k", i%9+1) + "-" + string(rune('a'+i%26)) + "-" + strings.Repeat("z", i/26) + ": \"" + args[0] + "\"\n")
+		}
+	}
+	file := ts.MkAbs("huge.yaml")
+	ts.Check(os.WriteFile(file, []byte(b.String()), 0o644))
+	apply(ts, neg, []string{file})
+}
+
+// doom deletes an object, and does not wait until it is gone.
+func doom(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: doom TYPE/NAME")
+	}
+	resource, name, _ := strings.Cut(args[0], "/")
+	client, err := of(ts).objects.resource(context.Background(), resource, "")
+	ts.Check(err)
+	ts.Check(client.Delete(context.Background(), name, metav1.DeleteOptions{}))
+}
