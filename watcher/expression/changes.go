@@ -1,8 +1,11 @@
 package expression
 
 import (
+	"strings"
+
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"dwatch/output/change"
 	"dwatch/watcher/event"
@@ -79,30 +82,61 @@ func (c *comparison) touches(p change.Pattern) (bool, error) {
 	if asked {
 		return known, nil
 	}
-	if !c.same(p.Fields()) {
-		o := c.compare
-		o.Only = change.Patterns{p}
-		found, err := c.between(o)
-		if err != nil {
+	o := c.compare
+	o.Only = change.Patterns{p}
+	found, simple := c.betweenParts(p.Fields(), o)
+	if !simple {
+		var err error
+		if found, err = c.between(o); err != nil {
 			return false, err
 		}
-		known = len(found) > 0
 	}
-	c.changed[p.String()] = known
-	return known, nil
+	c.changed[p.String()] = len(found) > 0
+	return len(found) > 0, nil
 }
 
-// same reports whether what the fields lead to is written the same in both states, which
-// is found without decoding them. It may be false where it is the same.
-func (c *comparison) same(fields []string) bool {
+// betweenParts returns the changes in what the fields lead to, without decoding the rest.
+// It is false where that does not do: items of lists may be known by what managed fields
+// say.
+func (c *comparison) betweenParts(fields []string, o change.Options) (found []change.Change, ok bool) {
 	if c.was == nil {
-		return true
+		return nil, true
 	}
 	c.was.value()
 	c.is.value()
-	was, ok := c.was.lazy.textAt(fields)
+	was, known := c.was.lazy.textAt(fields)
 	is, too := c.is.lazy.textAt(fields)
-	return ok && too && was == is
+	switch {
+	case !known || !too:
+		return nil, false
+	case was == is:
+		return nil, true
+	case len(fields) == 0 || strings.Contains(was, "[") || strings.Contains(is, "["):
+		return nil, false
+	}
+	old, ok := partly(fields, was)
+	new, fine := partly(fields, is)
+	if !ok || !fine {
+		return nil, false
+	}
+	return change.Between(old, new, o).Changes, true
+}
+
+// partly returns an object that has nothing but what the fields lead to, and not that if
+// its text is empty.
+func partly(fields []string, text string) (map[string]any, bool) {
+	part := map[string]any{}
+	if text != "" {
+		var value any
+		if utiljson.Unmarshal([]byte(text), &value) != nil {
+			return nil, false
+		}
+		part[fields[len(fields)-1]] = value
+	}
+	for i := len(fields) - 2; i >= 0; i-- {
+		part = map[string]any{fields[i]: part}
+	}
+	return part, true
 }
 
 // changeFields are the fields of a change, with their types.
