@@ -249,3 +249,23 @@ func TestDeep(t *testing.T) {
 	}
 	t.Log(time.Since(start))
 }
+
+// TestUntouched: what no expression looks at is not decoded.
+func TestUntouched(t *testing.T) {
+	x, err := Compile("object.spec.replicas == 3 && object.spec != old.spec && changed('spec.replicas')")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions())
+	if ok, err := x.Holds(in); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if in.object.opened != nil {
+		t.Error("the object has been decoded as a whole")
+	}
+	for _, f := range in.object.lazy.members {
+		if f.name != "spec" && f.value != nil {
+			t.Errorf("%s has been decoded", f.name)
+		}
+	}
+}
