@@ -50,3 +50,21 @@ func TestTouches(t *testing.T) {
 		t.Error(found)
 	}
 }
+
+// TestTouchesLists: it may be managed fields that say what tells items of a list apart.
+func TestTouchesLists(t *testing.T) {
+	const managed = `"metadata":{"managedFields":[{"manager":"m","operation":"Update","fieldsType":"FieldsV1",
+		"fieldsV1":{"f:spec":{"f:ports":{"k:{\"containerPort\":80}":{".":{},"f:hostPort":{}}}}}}]}`
+	state := func(port string) string {
+		return `{"kind":"X",` + managed + `,"spec":{"ports":[{"containerPort":80,"hostPort":` + port + `}]}}`
+	}
+	for text, want := range map[string]bool{
+		"changed('spec.ports[containerPort=80].hostPort')": true,
+		"changed('spec.ports[containerPort=81].hostPort')": false,
+		"changed('spec.ports')":                            true,
+	} {
+		if ok, err := judge(t, text, modified(state("1"), state("2"))); ok != want || err != nil {
+			t.Errorf("%s: %v, %v", text, ok, err)
+		}
+	}
+}
