@@ -38,7 +38,7 @@ const examples = `  # What changes among the deployments of a namespace
   # After a restart only what is different from what was printed
   %[1]s deployments --state deployments.state
 
-  # What is there, as one List, and end
+  # What exists, as one List, without watching
   %[1]s cm,secrets -n kube-system --list -o yaml
 
   # The role with which a service account may watch deployments

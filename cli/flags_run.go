@@ -16,7 +16,7 @@ type runFlags struct {
 }
 
 func (o *options) addRunFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
+	f.BoolVar(&o.list, "list", false, "Print what exists as one List, and end")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest roles that allow this, with bindings for the present user or that of --as, and end")
 	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0")
 	f.StringVar(&o.state, "state", "", "Carry on from `FILE`: keep in it what was printed, and after a restart print only what is different")
