@@ -1,8 +1,11 @@
 package expression
 
 import (
+	"strings"
+
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"dwatch/output/change"
 	"dwatch/watcher/event"
@@ -12,10 +15,10 @@ import (
 // For CEL it is a value that only changed() knows.
 type comparison struct {
 	opaque
-	was, is map[string]any // both nil where nothing can have changed
+	was, is *state // nil where nothing can have changed
 	compare change.Options
 	list    ref.Val
-	changed map[string]bool
+	changed map[string]bool // by pattern
 }
 
 // comparison returns the comparison of the old object with the new one. An object that
@@ -30,18 +33,26 @@ func (in *Input) comparison() ref.Val {
 		if in.old.object.IsZero() {
 			return missing()
 		}
-		was, err := in.old.open()
-		if err != nil {
-			return errNotJSON()
-		}
-		is, err := in.object.open()
-		if err != nil {
-			return errNotJSON()
-		}
-		c.was, c.is = was.Object, is.Object
+		c.was, c.is = &in.old, &in.object
 	}
 	in.compared = c
 	return c
+}
+
+// between returns the changes that the options ask for.
+func (c *comparison) between(o change.Options) ([]change.Change, error) {
+	if c.was == nil {
+		return nil, nil
+	}
+	was, err := c.was.open()
+	if err != nil {
+		return nil, err
+	}
+	is, err := c.is.open()
+	if err != nil {
+		return nil, err
+	}
+	return change.Between(was.Object, is.Object, o).Changes, nil
 }
 
 // changes returns what changed as a list for CEL.
@@ -51,7 +62,10 @@ func (in *Input) changes() ref.Val {
 		return in.comparison() // the error
 	}
 	if c.list == nil {
-		found := change.Between(c.was, c.is, c.compare).Changes
+		found, err := c.between(c.compare)
+		if err != nil {
+			return errNotJSON()
+		}
 		values := make([]ref.Val, len(found))
 		for i := range found {
 			values[i] = changeValue(&found[i])
@@ -63,15 +77,66 @@ func (in *Input) changes() ref.Val {
 
 // touches reports whether something changed at or below what the pattern names, which
 // counts then even if it is noise.
-func (c *comparison) touches(p change.Pattern) bool {
+func (c *comparison) touches(p change.Pattern) (bool, error) {
 	known, asked := c.changed[p.String()]
-	if !asked {
-		compare := c.compare
-		compare.Only = change.Patterns{p}
-		known = len(change.Between(c.was, c.is, compare).Changes) > 0
-		c.changed[p.String()] = known
+	if asked {
+		return known, nil
 	}
-	return known
+	o := c.compare
+	o.Only = change.Patterns{p}
+	found, simple := c.betweenParts(p.Fields(), o)
+	if !simple {
+		var err error
+		if found, err = c.between(o); err != nil {
+			return false, err
+		}
+	}
+	c.changed[p.String()] = len(found) > 0
+	return len(found) > 0, nil
+}
+
+// betweenParts returns the changes in what the fields lead to, without decoding the rest.
+// It is false where that does not do: items of lists may be known by what managed fields
+// say.
+func (c *comparison) betweenParts(fields []string, o change.Options) (found []change.Change, ok bool) {
+	if c.was == nil {
+		return nil, true
+	}
+	c.was.value()
+	c.is.value()
+	was, known := c.was.lazy.textAt(fields)
+	is, too := c.is.lazy.textAt(fields)
+	switch {
+	case !known || !too:
+		return nil, false
+	case was == is:
+		return nil, true
+	case len(fields) == 0 || strings.Contains(was, "[") || strings.Contains(is, "["):
+		return nil, false
+	}
+	old, ok := partly(fields, was)
+	new, fine := partly(fields, is)
+	if !ok || !fine {
+		return nil, false
+	}
+	return change.Between(old, new, o).Changes, true
+}
+
+// partly returns an object that has nothing but what the fields lead to, and not that if
+// its text is empty.
+func partly(fields []string, text string) (map[string]any, bool) {
+	part := map[string]any{}
+	if text != "" {
+		var value any
+		if utiljson.Unmarshal([]byte(text), &value) != nil {
+			return nil, false
+		}
+		part[fields[len(fields)-1]] = value
+	}
+	for i := len(fields) - 2; i >= 0; i-- {
+		part = map[string]any{fields[i]: part}
+	}
+	return part, true
 }
 
 // changeFields are the fields of a change, with their types.

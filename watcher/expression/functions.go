@@ -89,7 +89,11 @@ func (e *environment) changed(c, path ref.Val) ref.Val {
 	if !ok || !known {
 		return types.WrapErr(errWrongType)
 	}
-	return types.Bool(compared.touches(pattern.(change.Pattern)))
+	touches, err := compared.touches(pattern.(change.Pattern))
+	if err != nil {
+		return errNotJSON()
+	}
+	return types.Bool(touches)
 }
 
 func expandNow(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
