@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"encoding/json"
 	"strings"
 
 	"cel.dev/cel-go/common/types"
@@ -40,19 +41,13 @@ func (in *Input) comparison() ref.Val {
 }
 
 // between returns the changes that the options ask for.
-func (c *comparison) between(o change.Options) ([]change.Change, error) {
+func (c *comparison) between(o change.Options) []change.Change {
 	if c.was == nil {
-		return nil, nil
+		return nil
 	}
-	was, err := c.was.open()
-	if err != nil {
-		return nil, err
-	}
-	is, err := c.is.open()
-	if err != nil {
-		return nil, err
-	}
-	return change.Between(was.Object, is.Object, o).Changes, nil
+	c.was.value()
+	c.is.value()
+	return change.BetweenJSON(c.was.lazy.text, c.is.lazy.text, o).Changes
 }
 
 // changes returns what changed as a list for CEL.
@@ -62,10 +57,7 @@ func (in *Input) changes() ref.Val {
 		return in.comparison() // the error
 	}
 	if c.list == nil {
-		found, err := c.between(c.compare)
-		if err != nil {
-			return errNotJSON()
-		}
+		found := c.between(c.compare)
 		values := make([]ref.Val, len(found))
 		for i := range found {
 			values[i] = changeValue(&found[i])
@@ -77,22 +69,19 @@ func (in *Input) changes() ref.Val {
 
 // touches reports whether something changed at or below what the pattern names, which
 // counts then even if it is noise.
-func (c *comparison) touches(p change.Pattern) (bool, error) {
+func (c *comparison) touches(p change.Pattern) bool {
 	known, asked := c.changed[p.String()]
 	if asked {
-		return known, nil
+		return known
 	}
 	o := c.compare
 	o.Only = change.Patterns{p}
 	found, simple := c.betweenParts(p.Fields(), o)
 	if !simple {
-		var err error
-		if found, err = c.between(o); err != nil {
-			return false, err
-		}
+		found = c.between(o)
 	}
 	c.changed[p.String()] = len(found) > 0
-	return len(found) > 0, nil
+	return len(found) > 0
 }
 
 // betweenParts returns the changes in what the fields lead to, without decoding the rest.
@@ -161,12 +150,33 @@ func changeValue(c *change.Change) ref.Val {
 		"subresource": c.Who.Subresource,
 	}
 	if c.Kind != change.Added {
-		value["old"] = c.Old
+		value["old"] = withNumbers(c.Old)
 	}
 	if c.Kind != change.Removed {
-		value["new"] = c.New
+		value["new"] = withNumbers(c.New)
 	}
 	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, value)
+}
+
+// withNumbers returns a value with its numbers as those of objects are.
+func withNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return decodeNumber(string(v))
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, part := range v {
+			m[name] = withNumbers(part)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, part := range v {
+			list[i] = withNumbers(part)
+		}
+		return list
+	}
+	return v
 }
 
 // changeType is the type of an item of changes. It is a type of its own, so that a

@@ -89,11 +89,7 @@ func (e *environment) changed(c, path ref.Val) ref.Val {
 	if !ok || !known {
 		return types.WrapErr(errWrongType)
 	}
-	touches, err := compared.touches(pattern.(change.Pattern))
-	if err != nil {
-		return errNotJSON()
-	}
-	return types.Bool(touches)
+	return types.Bool(compared.touches(pattern.(change.Pattern)))
 }
 
 func expandNow(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
