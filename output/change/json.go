@@ -28,10 +28,11 @@ func PatchJSON(old, new string, masks *Masks, managedFields bool) []Operation {
 		}
 		return differing(old, new)
 	})
-	if len(masks.rules(was, is)) == 0 {
+	rules := masks.rules(was, is)
+	if len(rules) == 0 {
 		return Patch(was, is)
 	}
-	return PatchJSON(masks.ObjectJSON(old), masks.ObjectJSON(new), nil, managedFields)
+	return PatchJSON(rules.objectJSON(old), rules.objectJSON(new), nil, managedFields)
 }
 
 // sparse decodes two states of an object without what they have in common, but for

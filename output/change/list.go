@@ -20,15 +20,21 @@ func (w *walk) lists(old, new []any) {
 	stays := increasing(from)
 	order := by.how != byValue || !removed && len(new) == len(old) // of a set, only if that is all
 	for j, i := range from {
-		switch {
-		case i < 0:
+		if i < 0 {
 			w.at(by.step(new, j), func() { w.emit(Added, nil, new[j]) })
 			continue
-		case !stays[j] && order:
-			w.at(by.step(new, j), func() { w.emit(Moved, int64(i), int64(j)) })
 		}
-		if !equal(old[i], new[j]) {
-			w.at(by.step(new, j), func() { w.values(old[i], new[j]) })
+		moved, differs := !stays[j] && order, !equal(old[i], new[j])
+		if !moved && !differs {
+			continue
+		}
+		step := by.step(new, j)
+		step.Item.was, _ = old[i].(map[string]any)
+		if moved {
+			w.at(step, func() { w.emit(Moved, int64(i), int64(j)) })
+		}
+		if differs {
+			w.at(step, func() { w.values(old[i], new[j]) })
 		}
 	}
 }
