@@ -2,9 +2,17 @@ package change
 
 import "slices"
 
+// deepList is in how many fields and items a list may be whose items are compared one
+// by one. All in it is read at each level, so what is deeper is compared as a whole.
+const deepList = 64
+
 // lists compares two lists at the path.
 func (w *walk) lists(old, new []any) {
-	if equalLists(old, new) {
+	switch {
+	case equalLists(old, new):
+		return
+	case len(w.path) > deepList:
+		w.emit(Changed, old, new)
 		return
 	}
 	switch verdict, quiet := w.judge(); verdict {
