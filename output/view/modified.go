@@ -32,6 +32,7 @@ func (v *View) showModified(e *event.Event) error {
 			if err != nil {
 				return err
 			}
+			u.Object = v.Compare.Masks.Object(u.Object)
 			text = deletion(u)
 		}
 	}

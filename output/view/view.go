@@ -164,7 +164,7 @@ func (v *View) showCount(e *event.Event) {
 }
 
 func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
-	text := describe(now)
+	text := describe(now, v.Compare.Masks)
 	if since, again := v.gone.take(e); again {
 		text += ", replaces the one deleted " + since + " ago"
 	}
