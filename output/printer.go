@@ -50,10 +50,11 @@ var encoders = map[string]func(Options) encoder{
 	"json": newJSON,
 	"yaml": newYAML,
 	"name": func(Options) encoder { return nameEncoder{} },
+	"none": func(Options) encoder { return noEncoder{} },
 }
 
 // Formats are the values that Options.Format takes.
-var Formats = []string{"json", "yaml", "name"}
+var Formats = []string{"json", "yaml", "name", "none"}
 
 // CheckFormat says that name is none of formats, if it is not.
 func CheckFormat(name string, formats []string) error {

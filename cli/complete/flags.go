@@ -22,6 +22,10 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"output":                fixed(c.Formats...),
 		"color":                 fixed("auto", "always", "never"),
 		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
+		"where":                 c.expression(nil),
+		"until":                 c.expression(c.Presets),
+		"fail-if":               c.expression(c.Presets),
+		"for":                   fixed(c.Quantifiers...),
 		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
 		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,
@@ -53,6 +57,15 @@ func fixedList(words ...string) cobra.CompletionFunc {
 	}
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return reply(chooseItem(typed, nil, words))
+	}
+}
+
+// expression completes one of presets, or a function, with which an expression may
+// begin. What comes after that only its author knows.
+func (c *completer) expression(presets []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		completions, directive := reply(choose("", typed, nil, append(slices.Clone(presets), c.Conditions...)))
+		return completions, directive | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

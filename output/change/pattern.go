@@ -15,6 +15,18 @@ type Patterns []Pattern
 // String returns the text that the pattern was parsed from.
 func (p Pattern) String() string { return p.text }
 
+// Fields returns the names of the fields with which the pattern begins: whatever it
+// matches is there, or below.
+func (p Pattern) Fields() (names []string) {
+	for _, m := range p.steps {
+		if m.kind != namedField || m.deep {
+			break
+		}
+		names = append(names, m.name)
+	}
+	return names
+}
+
 // Match reports whether p names the path or something above it: a pattern
 // stands for all that is below.
 func (p Pattern) Match(path Path) bool {

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -167,6 +168,24 @@ func TestPatternErrors(t *testing.T) {
 		_, err := ParsePattern(text)
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestFields(t *testing.T) {
+	for text, want := range map[string][]string{
+		"spec.replicas":            {"spec", "replicas"},
+		"spec.containers[*].image": {"spec", "containers"},
+		"spec.ports[port=80].name": {"spec", "ports"},
+		"metadata.labels[a/b]":     {"metadata", "labels", "a/b"},
+		"status..reason":           {"status"},
+		"..image":                  nil,
+		"spec.rules[0].host":       {"spec", "rules"},
+		"metadata.finalizers[=a]":  {"metadata", "finalizers"},
+	} {
+		p, err := ParsePattern(text)
+		if got := p.Fields(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ const maxRows = 40
 // showModified shows what changed, unless that is nothing but noise.
 func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
+		v.shown++
 		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
 		return nil
 	}
@@ -39,6 +40,7 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden.Add(1)
 		return nil
 	}
+	v.shown++
 	changes = unfold(changes)
 	if !v.Full {
 		changes = fold(changes)
@@ -49,7 +51,8 @@ func (v *View) showModified(e *event.Event) error {
 
 // isTerminating reports whether an object, as JSON, is being deleted.
 func isTerminating(object string) bool {
-	return gjson.Get(object, "metadata.deletionTimestamp").Exists()
+	const field = "deletionTimestamp" // to look for the text is faster
+	return strings.Contains(object, field) && gjson.Get(object, "metadata."+field).Exists()
 }
 
 // deletion says what the deletion of an object waits for.

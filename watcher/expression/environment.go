@@ -14,6 +14,8 @@ const (
 	maxText  = 16 << 10 // characters
 	maxDepth = 100      // of brackets and operators
 	maxNodes = 10_000   // after macros
+	// maxRecovery is how often the parser goes on after an error: the first is told.
+	maxRecovery = 2
 )
 
 // environment is what all expressions share: variables, functions, macros.
@@ -34,6 +36,7 @@ func newEnvironment() (*environment, error) {
 	options := []cel.EnvOption{
 		cel.ParserExpressionSizeLimit(maxText),
 		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxRecovery),
 		cel.ExpressionNodeLimit(maxNodes),
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
