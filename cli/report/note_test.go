@@ -34,6 +34,10 @@ func TestNotes(t *testing.T) {
 			append(lost, event.Event{Type: event.Gap, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
 			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n",
 		},
+		"another one, whose loss was not noticed, is relisted": {
+			[]event.Event{lost[0], {Type: event.Gap, Target: b}, {Type: event.Reconnected, Target: a}},
+			"! connection lost, trying again: down\n! bs: relisted: only intermediate states may be missing\n! reconnected\n",
+		},
 		"connected all the time": {
 			[]event.Event{{Type: event.Gap, Target: a}},
 			"! as: relisted: only intermediate states may be missing\n",

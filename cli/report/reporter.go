@@ -184,6 +184,7 @@ func (r *Reporter) gap(ctx context.Context, e event.Event) {
 	if counted {
 		r.gaps++
 	}
+	r.resumed = false // of this outage, even if this target's loss was not noticed
 	r.up(ctx, e)
 	switch {
 	case counted:
