@@ -20,7 +20,8 @@ import (
 
 func main() {
 	// When the reader closes the pipe, dwatch ends in good order: see cli/reader.go.
-	signal.Ignore(syscall.SIGPIPE)
+	// It is caught, not ignored: programs that dwatch runs would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// The first signal ends in good order, a second one by the system's default.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

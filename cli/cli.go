@@ -33,6 +33,9 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 	if complete.IsAsked(args) {
 		s = silent(s)
 	}
+	if complete.IsAfterDash(args) {
+		return complete.Files(s.Out)
+	}
 	cmd := newCommand(name, s)
 	cmd.SetArgs(args)
 	return sayEnd(s.Err, cmd.ExecuteContext(ctx))

@@ -40,6 +40,9 @@ const examples = `  # What changes among the deployments of a namespace
   # After a restart only what is different from what was printed
   %[1]s deployments --state deployments.state
 
+  # A command for each event, which gets it on stdin, and again if it fails
+  %[1]s jobs -A -- ./hook.sh
+
   # What exists, as one List, without watching
   %[1]s cm,secrets -n kube-system --list -o yaml
 
@@ -67,7 +70,7 @@ func newCommand(name string, s Streams) *cobra.Command {
 	}
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags]",
+		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags] [-- COMMAND [ARG...]]",
 		Annotations:           map[string]string{cobra.CommandDisplayNameAnnotation: display},
 		Short:                 "Watch any Kubernetes resource",
 		Long:                  long,

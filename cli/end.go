@@ -62,6 +62,20 @@ func isLoss(err error) bool {
 	return errors.As(err, &lost) || errors.As(err, &undelivered) || errors.As(err, &forgotten)
 }
 
+// joined is what a run ends with that ended with err, with ctx perhaps, and did not
+// deliver something; either may be nil.
+func joined(ctx context.Context, err, undelivered error) error {
+	byContext := ctx.Err() != nil && !isLoss(err) && !fail.IsCoded(err)
+	switch {
+	case undelivered == nil:
+		return err
+	case err == nil, byContext:
+		return undelivered
+	default:
+		return errors.Join(err, undelivered)
+	}
+}
+
 // errUnread ends a run with --state whose reader has gone. What starts such a run
 // again when it fails has to know.
 var errUnread = errors.New("the reader closed the pipe: lines that it left unread count as printed, and the next run carries on after them")

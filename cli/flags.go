@@ -42,7 +42,7 @@ func (v *single) Set(text string) error {
 func takeOnce(f *pflag.FlagSet) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		switch flag.Value.Type() {
-		case "string", "int", "duration":
+		case "string", "int", "float64", "duration":
 			flag.Value = &single{Value: flag.Value, flag: flag.Name}
 			if flag.DefValue == "0s" {
 				flag.DefValue = "0" // or help would show it

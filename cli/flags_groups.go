@@ -26,6 +26,7 @@ func (o *options) newFlagGroups() []flagGroup {
 	add("What to watch", o.addTargetFlags)
 	add("Which events", o.addEventFlags)
 	add("How it looks", o.addOutputFlags)
+	add("Where it goes", o.addReceiverFlags)
 	add("How it ends and carries on", o.addRunFlags)
 	add("Messages and help", o.addMessageFlags)
 	add("Connection to the cluster", o.addConnectionFlags)
@@ -35,7 +36,7 @@ func (o *options) newFlagGroups() []flagGroup {
 // addFlags adds all flags to f, and returns their groups.
 func (o *options) addFlags(f *pflag.FlagSet) []flagGroup {
 	f.SortFlags = false
-	o.given = f.Changed
+	o.given, o.dash = f.Changed, f.ArgsLenAtDash
 	groups := o.newFlagGroups()
 	for _, g := range groups {
 		takeOnce(g.flags)

@@ -21,11 +21,13 @@ type options struct {
 	targetFlags
 	eventFlags
 	outputFlags
+	receiverFlags
 	runFlags
 	messageFlags
 	connection cluster.Flags
 
 	given func(flag string) bool
+	dash  func() int // how many arguments stand before "--"; -1 if there is none
 }
 
 // request is a command line that makes sense.
@@ -45,9 +47,10 @@ type request struct {
 	timeout       time.Duration // 0: none
 	rbac          rbac
 	conditions    conditions
-	filter        filter.Options
-	print         output.Options
-	view          viewFlags // for the format "changes"
+	receiving
+	filter filter.Options
+	print  output.Options
+	view   viewFlags // for the format "changes"
 }
 
 // parse checks all that can be checked without a server. It touches nothing. Its
@@ -61,10 +64,15 @@ func (o *options) parse(args []string, terminal terminal) (*request, error) {
 }
 
 func (o *options) request(args []string, terminal terminal) (*request, error) {
+	args, command := o.cutCommand(args)
+	if o.hasReceiver() {
+		terminal.isTerminal = false // nobody sees what is sent
+	}
 	o.chooseFormat(terminal)
 	r := &request{quiet: o.quiet}
 	return r, cmp.Or(
 		o.parseTargets(r, args),
+		o.parseReceiver(r, command),
 		o.parseEvents(r),
 		o.checkTogether(),
 		o.checkView(),

@@ -18,9 +18,9 @@ type pipeline struct {
 }
 
 // newPipeline composes the stages, the last of which comes first here. failed is called
-// when the file of --state can't be written.
+// when the file of --state, or of --dead-letters, can't be written.
 func (j *job) newPipeline(ctx context.Context, targets []event.Target, state *state, failed func(error)) (*pipeline, error) {
-	printer, err := j.newPrinter(ctx, j.stdout)
+	printer, err := j.last(ctx, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +45,14 @@ func (j *job) newPipeline(ctx context.Context, targets []event.Target, state *st
 	return p, nil
 }
 
+// last returns what is behind all stages: what writes to stdout, or delivers.
+func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) {
+	if j.delivery != nil {
+		return j.delivery.start(j, failed)
+	}
+	return j.newPrinter(ctx, j.stdout)
+}
+
 // reporting says where reports go. With --quiet the server is asked nothing for
 // them: nobody would read the answer.
 func (j *job) reporting() (report.Options, error) {
@@ -62,10 +70,14 @@ func (j *job) reporting() (report.Options, error) {
 
 // status says how the run is.
 func (p *pipeline) status() string {
+	status := p.reporter.Status()
 	if hidden := p.hiddenIn(p.printer); hidden != "" {
-		return p.reporter.Status() + "; " + hidden
+		status += "; " + hidden
 	}
-	return p.reporter.Status()
+	if p.delivery != nil {
+		status += "; " + p.delivery.queue.Status()
+	}
+	return status
 }
 
 // sayHidden says at the end what a view has not shown.

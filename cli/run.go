@@ -31,18 +31,25 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, reports: s.Err, asked: whenAsked(s.Err)}
+	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, asked: whenAsked(s.Err)}
 	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
 	}
+	if j.delivery, err = j.openDelivery(); err != nil {
+		return err
+	}
+	defer j.delivery.close()
 	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
 	defer j.Close()
 	asked := ctx
-	ctx, stop := untilReaderGone(ctx, s.Out)
-	defer stop()
+	if !j.to() { // else stdout is not written to
+		var stop func()
+		ctx, stop = untilReaderGone(ctx, s.Out)
+		defer stop()
+	}
 	if request.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
@@ -59,14 +66,16 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 type job struct {
 	*request
 	*cluster.Cluster
-	started time.Time
-	out     io.Writer
-	stdout  *os.File  // which out writes to
-	reports io.Writer // stderr, or nowhere with --quiet
-	asked   *asked
-	mapper  *mapper.Mapper
-	rights  *access.Rights
-	as      string // of --as, where nothing is done as that user
+	started  time.Time
+	out      io.Writer
+	stdout   *os.File // which out writes to
+	stderr   io.Writer
+	reports  io.Writer // stderr, or nowhere with --quiet
+	delivery *delivery // nil: stdout
+	asked    *asked
+	mapper   *mapper.Mapper
+	rights   *access.Rights
+	as       string // of --as, where nothing is done as that user
 }
 
 // connection says where to go with what comes on the way to the server. A question
@@ -172,7 +181,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		return err
 	}
 	if !p.Live {
-		tuneRun(len(p.Targets))
+		tuneRun(len(p.Targets) + j.workers)
 	}
 	if j.list {
 		return j.printList(ctx, w)
@@ -195,7 +204,9 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	if !j.allNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(ctx, j.namespaces)
 	}
-	return p.end(ctx, w.Run(ctx, receiver(&tuned{next: p.reporter})))
+	return j.delivery.around(ctx, j, func() error {
+		return p.end(ctx, w.Run(ctx, receiver(&tuned{next: p.reporter})))
+	})
 }
 
 // namesake returns the resource that is called name, too. The events wait

@@ -134,6 +134,19 @@ func helpCommand() *cobra.Command {
 	}
 }
 
+// IsAfterDash reports whether a shell asks about a word after "--", where a command
+// stands: of that the shell knows more. (What cobra hands over does not have the "--".)
+func IsAfterDash(args []string) bool {
+	return IsAsked(args) && len(args) > 2 && slices.Contains(args[1:len(args)-1], "--")
+}
+
+// Files answers with nothing, which makes the shell complete files, and returns an exit
+// code.
+func Files(w io.Writer) int {
+	fmt.Fprintf(w, ":%d\n", cobra.ShellCompDirectiveDefault)
+	return fail.ExitOK
+}
+
 // IsAsked reports whether args are a shell's question for completions.
 func IsAsked(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)

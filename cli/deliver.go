@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/report"
+	"dwatch/output"
+	"dwatch/output/deliver"
+	"dwatch/watcher/event"
+)
+
+// delivery is where the events of a run go in place of stdout.
+type delivery struct {
+	command *deliver.Command
+	letters *deliver.DeadLetters
+	queue   *deliver.Queue
+}
+
+// openDelivery prepares it as far as that needs no server; nil if there is none. What
+// is wrong with it is wrong usage.
+func (j *job) openDelivery() (*delivery, error) {
+	if !j.to() {
+		return nil, nil
+	}
+	command, err := deliver.NewCommand(j.command)
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	command.Deadline, command.Text = j.deadline, j.stderr
+	d := &delivery{command: command}
+	if j.deadLetters != "" {
+		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
+			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
+		}
+	}
+	return d, nil
+}
+
+// close closes the files.
+func (d *delivery) close() {
+	if d != nil {
+		d.letters.Close() // each line of it is written
+	}
+}
+
+// start makes the queue. failed is called when what is given up can't be written.
+func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
+	j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
+	encoder, err := output.NewEncoder(j.print)
+	if err != nil {
+		return nil, err
+	}
+	d.queue = deliver.New(d.command, deliver.Options{
+		Name:        j.command[0],
+		Encode:      encoder.Append,
+		Subject:     j.subjects(),
+		Workers:     j.workers,
+		MaxBackoff:  j.maxBackoff,
+		Rate:        j.rate,
+		GiveUpAfter: j.giveUpAfter,
+		DeadLetters: d.letters,
+		Say:         func(line string) { report.Line(j.reports, line) },
+		Warn:        func(line string) { report.Line(j.stderr, line) },
+		Failed:      failed,
+	})
+	return d.queue, nil
+}
+
+// subjects names the objects of events for people.
+func (j *job) subjects() func(event.Event) string {
+	short := map[schema.GroupVersionResource]string{}
+	return func(e event.Event) string {
+		r := e.Target.Resource()
+		if short[r] == "" {
+			short[r] = j.mapper.ShortName(context.Background(), r)
+		}
+		subject := short[r] + "/" + e.Object.Name
+		if e.Object.Namespace != "" && (j.allNamespaces || len(j.namespaces) > 1) {
+			subject = e.Object.Namespace + " " + subject
+		}
+		return subject
+	}
+}
+
+// around runs watch while the queue delivers, and waits for what is not delivered yet
+// when that has ended.
+func (d *delivery) around(ctx context.Context, j *job, watch func() error) error {
+	if d == nil {
+		return watch()
+	}
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.queue.Run(working)
+	}()
+	err := watch()
+	d.queue.Finish()
+	patience := time.AfterFunc(j.drain, stop)
+	defer patience.Stop()
+	<-done
+	return joined(ctx, err, d.end(j))
+}
+
+// end says what became of the events, and returns an error if not all of them were
+// delivered.
+func (d *delivery) end(j *job) error {
+	summary, undelivered := d.queue.Summary()
+	report.Line(j.reports, summary)
+	switch broken := d.queue.Err(); {
+	case broken != nil:
+		return sinkError{broken}
+	case undelivered == 1:
+		return sinkError{fmt.Errorf("1 event was not delivered to %s", d.queue.Name)}
+	case undelivered > 1:
+		return sinkError{fmt.Errorf("%d events were not delivered to %s", undelivered, d.queue.Name)}
+	}
+	return nil
+}

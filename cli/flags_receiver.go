@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// receiverFlags say where events go in place of stdout, and how. The command is not a
+// flag: it is what stands after "--".
+type receiverFlags struct {
+	workers     int
+	deadline    time.Duration
+	maxBackoff  time.Duration
+	rate        float64
+	giveUpAfter time.Duration
+	deadLetters string
+	drain       time.Duration
+}
+
+// receiverOnly are the names of the flags that a receiver takes, and nothing else.
+var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain"}
+
+func (o *options) addReceiverFlags(f *pflag.FlagSet) {
+	r := &o.receiverFlags
+	f.IntVar(&r.workers, "workers", 1, "With -- COMMAND, deliver the events of `N` objects at the same time; those of one object always come one after the other")
+	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION`, and what it has started; 0: never")
+	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
+	f.Float64Var(&r.rate, "rate", 0, "Start the command at most `N` times a second")
+	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
+	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
+	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
+	notEmpty(f, "dead-letters")
+}
+
+// receiving says how events are delivered. The zero value is for stdout.
+type receiving struct {
+	command []string // with its arguments; nil: stdout
+	receiverFlags
+}
+
+// to reports whether there is a receiver.
+func (r *receiving) to() bool { return r.command != nil }
+
+// hasReceiver reports whether events go somewhere else than to stdout.
+func (o *options) hasReceiver() bool { return o.dash() >= 0 }
+
+// cutCommand takes the command after "--" out of the arguments.
+func (o *options) cutCommand(args []string) (rest, command []string) {
+	if at := o.dash(); at >= 0 {
+		return args[:at], args[at:]
+	}
+	return args, nil
+}
+
+func (o *options) parseReceiver(r *request, command []string) error {
+	if !o.hasReceiver() {
+		for _, name := range receiverOnly {
+			if o.given(name) {
+				return fmt.Errorf("--%s is for a command that gets the events: it needs one at the end, such as -- ./hook.sh", name)
+			}
+		}
+		return nil
+	}
+	r.receiving = receiving{command, o.receiverFlags}
+	switch {
+	case len(command) == 0 || command[0] == "":
+		return errors.New("after -- comes the command that gets the events, such as -- ./hook.sh")
+	case o.workers < 1 || o.workers > maxWorkers:
+		return fmt.Errorf("invalid --workers %d: it takes a number from 1 to %d", o.workers, maxWorkers)
+	case o.rate < 0 || o.given("rate") && !(o.rate > 0):
+		return fmt.Errorf("invalid --rate %g: it takes a number of times a second, such as 10 or 0.5", o.rate)
+	case o.maxBackoff < minBackoff:
+		return fmt.Errorf("invalid --max-backoff %s: it takes a duration of at least %s", o.maxBackoff, minBackoff)
+	case o.given("give-up-after") && o.giveUpAfter <= 0:
+		return fmt.Errorf("invalid --give-up-after %s: it takes a positive duration such as 10m or 1h", o.giveUpAfter)
+	case o.deadline < 0 || o.drain < 0:
+		return errors.New("--deadline and --drain take a duration such as 30s, or 0")
+	}
+	return o.checkReceiver()
+}
+
+const (
+	maxWorkers = 1000
+	minBackoff = 100 * time.Millisecond
+)
+
+// checkReceiver finds flags that make no sense for a receiver.
+func (o *options) checkReceiver() error {
+	switch {
+	case o.given("list"), o.given("print-rbac"):
+		return errors.New("--list and --print-rbac print to stdout: they do not go with a command after --")
+	case o.given("state"):
+		return errors.New("--state does not go with a command after -- yet: what it had not delivered would count as reported")
+	case o.marks, o.heartbeat != 0:
+		return errors.New("--marks and --heartbeat are for stdout: a command after -- gets events of objects, and marks are reported on stderr")
+	case o.given("color"):
+		return errors.New("--color is for stdout: it does not go with a command after --")
+	case o.output != "json" && o.output != "yaml":
+		return fmt.Errorf("a command after -- gets json or yaml, not %s", o.output)
+	}
+	return nil
+}

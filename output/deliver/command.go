@@ -1,0 +1,174 @@
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"dwatch/output"
+)
+
+// Command is a Receiver that runs a program for each message: its body on stdin, what it
+// is about in the environment. Exit code 0 means that it is delivered. Each line that
+// the program prints goes to Text, with the object in front.
+type Command struct {
+	// Path is the program, and Args what it is called with.
+	Path string
+	Args []string
+	// Deadline is after how long it is killed, with the processes that it has
+	// started; 0: never.
+	Deadline time.Duration
+	// Text gets a line at a time.
+	Text io.Writer
+
+	mu sync.Mutex // for Text
+}
+
+var _ Receiver = (*Command)(nil)
+
+// NewCommand returns a Command for a program and its arguments, which is looked for as
+// a shell would.
+func NewCommand(argv []string) (*Command, error) {
+	path, err := exec.LookPath(argv[0])
+	if errors.Is(err, exec.ErrDot) {
+		err = nil // it is in the working directory, and $PATH says so
+	}
+	if err == nil {
+		return &Command{Path: path, Args: argv[1:], Text: io.Discard}, nil
+	}
+	name := output.Line(argv[0])
+	switch _, there := os.Stat(argv[0]); {
+	case errors.Is(err, exec.ErrNotFound) && there == nil:
+		return nil, fmt.Errorf("%s is not in $PATH: to run the one in this directory, say ./%[1]s", name)
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("%s can't be run: no such program in $PATH", name)
+	case errors.Is(err, os.ErrPermission) && there == nil:
+		return nil, fmt.Errorf("%s can't be run: it is not executable; 'chmod +x' makes it so", name)
+	}
+	if cause, ok := errors.AsType[*exec.Error](err); ok {
+		err = cause.Err
+	}
+	if cause, ok := errors.AsType[*os.PathError](err); ok {
+		err = cause.Err
+	}
+	return nil, fmt.Errorf("%s can't be run: %w", name, err)
+}
+
+// graceAfterEnd is how long the output of a program is waited for after its end: what it
+// has started may still hold it.
+const graceAfterEnd = time.Second
+
+// errDeadline ends a program that takes too long.
+var errDeadline = errors.New("it took too long")
+
+// Send implements Receiver.
+func (c *Command) Send(ctx context.Context, m *Message) error {
+	if c.Deadline > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, c.Deadline, errDeadline)
+		defer stop()
+	}
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
+	cmd.Env = append(os.Environ(), environment(m)...)
+	cmd.Stdin = bytes.NewReader(m.Body)
+	text := &prefixed{to: c, prefix: m.Subject + ": "}
+	cmd.Stdout, cmd.Stderr = text, text
+	cmd.WaitDelay = graceAfterEnd
+	inGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return notStarted(err)
+	}
+	err := cmd.Wait()
+	text.end()
+	switch {
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil // only its output was not closed
+	case err != nil && errors.Is(context.Cause(ctx), errDeadline):
+		return fmt.Errorf("killed after %s (--deadline)", c.Deadline)
+	}
+	return err
+}
+
+// notStarted explains why a program that is there was not started. No message will fare
+// better.
+func notStarted(err error) error {
+	if cause, ok := errors.AsType[*os.PathError](err); ok {
+		switch err = cause.Err; {
+		case errors.Is(err, syscall.ENOEXEC):
+			err = fmt.Errorf("%w: a script begins with a line such as #!/bin/sh", err)
+		case errors.Is(err, os.ErrNotExist):
+			err = fmt.Errorf("%w: it is gone, or the program in its #! line does not exist", err)
+		}
+	}
+	return &DownError{Err: fmt.Errorf("not started: %w", err)}
+}
+
+// environment is what a program may want to know without reading JSON. Of values that
+// come from a server, control characters are escaped: no variable may have a NUL.
+func environment(m *Message) []string {
+	variables := []struct{ name, value string }{
+		{"ID", m.ID},
+		{"TYPE", string(m.Type)},
+		{"KIND", m.Kind},
+		{"NAMESPACE", m.Namespace},
+		{"NAME", m.Name},
+		{"UID", string(m.UID)},
+		{"RESOURCE_VERSION", m.ResourceVersion},
+	}
+	var all []string
+	for _, v := range variables {
+		all = append(all, "DWATCH_"+v.name+"="+output.Line(v.value))
+	}
+	return all
+}
+
+// longestLine is how much of what a program prints is one line.
+const longestLine = 8 << 10
+
+// prefixed writes lines with something in front. It is used from one goroutine.
+type prefixed struct {
+	to     *Command
+	prefix string
+	rest   []byte
+}
+
+// Write implements io.Writer.
+func (p *prefixed) Write(text []byte) (int, error) {
+	p.rest = append(p.rest, text...)
+	for {
+		i := bytes.IndexByte(p.rest, '\n')
+		if i < 0 && len(p.rest) < longestLine {
+			return len(text), nil
+		}
+		if i < 0 || i > longestLine {
+			i = longestLine - 1
+			p.line(p.rest[:i+1])
+		} else {
+			p.line(p.rest[:i])
+		}
+		p.rest = p.rest[i+1:]
+	}
+}
+
+// end writes what is left.
+func (p *prefixed) end() {
+	if len(p.rest) > 0 {
+		p.line(p.rest)
+		p.rest = nil
+	}
+}
+
+func (p *prefixed) line(text []byte) {
+	line := output.Line(strings.ReplaceAll(strings.TrimSuffix(string(text), "\r"), "\t", "    "))
+	p.to.mu.Lock()
+	defer p.to.mu.Unlock()
+	fmt.Fprintln(p.to.Text, p.prefix+line)
+}

@@ -1,0 +1,115 @@
+package deliver
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// outage is what is known of a receiver that is down: it said so, or the tries of
+// several objects failed in a row. While it is down one message at a time is tried,
+// each time of another object, and all else is parked.
+type outage struct {
+	// failed are the objects whose tries failed since one was taken.
+	failed map[key]bool
+	down   bool
+	// epoch numbers the times of waiting for the next probe, at next.
+	epoch int
+	next  time.Time
+	// due: it is time for the probe, which the next message is. probing: it is on
+	// its way, and of what.
+	due, probing bool
+	probed       key
+	parked       []key
+}
+
+// downAfter is how many objects have to fail in a row.
+const downAfter = 3
+
+// outageKey is what the waits of a receiver are counted by.
+var outageKey = key{probe: -1}
+
+// mayTake reports whether an object may be tried; else it is parked.
+func (q *Queue) mayTake(k key, o *object) bool {
+	out := &q.outage
+	switch {
+	case !out.down:
+		return true
+	case out.due:
+		out.due, out.probing, out.probed = false, true, k
+		return true
+	default:
+		q.park(k, o)
+		return false
+	}
+}
+
+func (q *Queue) park(k key, o *object) {
+	o.state = parked
+	q.outage.parked = append(q.outage.parked, k)
+}
+
+// takeProbe returns what is tried next of what is parked: if there is one, an object
+// that has not failed.
+func (q *Queue) takeProbe(epoch int) (key, bool) {
+	out := &q.outage
+	if !out.down || epoch != out.epoch || out.probing {
+		return key{}, false
+	}
+	if len(out.parked) == 0 {
+		out.due = true
+		return key{}, false
+	}
+	i := max(0, slices.IndexFunc(out.parked, func(k key) bool { return q.objects[k].tries == 0 }))
+	k := out.parked[i]
+	out.parked = slices.Delete(out.parked, i, i+1)
+	out.probing, out.probed = true, k
+	return k, true
+}
+
+// countOutage counts a failure.
+func (q *Queue) countOutage(k key, err error) {
+	out := &q.outage
+	if out.failed == nil {
+		out.failed = map[key]bool{}
+	}
+	out.failed[k] = true
+	said, isDown := errors.AsType[*DownError](err)
+	switch {
+	case out.down && !(out.probing && out.probed == k): // it was under way before
+		return
+	case !out.down && !isDown && len(out.failed) < downAfter:
+		return
+	}
+	out.down, out.probing = true, false
+	d := q.backoff.When(outageKey)
+	if isDown {
+		d = max(d, said.RetryAfter)
+	}
+	q.probeAfter(d)
+	q.noteChange()
+}
+
+// probeAfter has the receiver tried after d.
+func (q *Queue) probeAfter(d time.Duration) {
+	out := &q.outage
+	out.epoch++
+	out.due, out.next = false, time.Now().Add(d)
+	q.work.AddAfter(key{probe: out.epoch}, d)
+}
+
+// endOutage: the receiver has answered.
+func (q *Queue) endOutage() {
+	out := &q.outage
+	clear(out.failed)
+	if !out.down {
+		return
+	}
+	for _, k := range out.parked {
+		q.objects[k].state = ready
+		q.work.Add(k)
+	}
+	*out = outage{failed: out.failed, epoch: out.epoch}
+	q.backoff.Forget(outageKey)
+	q.noteChange()
+}

@@ -1,0 +1,170 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// turn takes what is next and sends it. It reports false when nothing more is to be
+// sent.
+func (q *Queue) turn(ctx context.Context) bool {
+	next, end := q.work.Get()
+	if end {
+		return false
+	}
+	defer q.work.Done(next)
+	if ctx.Err() != nil {
+		return true
+	}
+	k, m := q.take(next)
+	if m == nil {
+		return true
+	}
+	if q.rate.Wait(ctx) != nil {
+		q.interrupted(k)
+		return true
+	}
+	switch err := q.receiver.Send(ctx, m); {
+	case err == nil:
+		q.delivered(k)
+	case ctx.Err() != nil:
+		q.interrupted(k)
+	default:
+		q.failed(k, m, err)
+	}
+	return true
+}
+
+// take returns the object that is to be looked at next, and its first message; none if
+// it is not the time for that.
+func (q *Queue) take(k key) (key, *Message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if k.probe != 0 {
+		var found bool
+		if k, found = q.takeProbe(k.probe); !found {
+			return k, nil
+		}
+	} else if o := q.objects[k]; o == nil || o.state == busy || o.state == parked || !q.mayTake(k, o) {
+		return k, nil
+	}
+	o := q.objects[k]
+	if o.state = busy; o.tries > 0 {
+		q.done.repeated++
+	}
+	return k, o.messages[0]
+}
+
+// delivered: the receiver has the first message of an object.
+func (q *Queue) delivered(k key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.done.delivered++
+	q.endOutage()
+	q.drop(k)
+	q.requeue(k)
+}
+
+// interrupted: the end came first.
+func (q *Queue) interrupted(k key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.objects[k].state = waits
+}
+
+// failed: a message was not taken.
+func (q *Queue) failed(k key, m *Message, err error) {
+	tries := q.note(k, m, err)
+	_, isRefused := errors.AsType[*RefusedError](err)
+	expired := q.isExpired(m)
+	gone := isRefused || expired
+	if gone {
+		gone = q.giveUp(m, tries, err)
+	}
+	if expired {
+		q.giveUpParked(err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if gone {
+		q.drop(k)
+	}
+	switch {
+	case gone && isRefused:
+		q.endOutage() // it has answered
+		q.requeue(k)
+	case gone:
+		q.countOutage(k, err)
+		q.requeue(k)
+	default:
+		q.countOutage(k, err)
+		q.wait(k, m, err)
+	}
+}
+
+// note notes a failure, and returns how many tries of the message have failed.
+func (q *Queue) note(k key, m *Message, err error) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	o := q.objects[k]
+	if o.tries++; o.tries == 1 {
+		q.failing++
+	}
+	q.reason, q.about = err, m.Subject
+	q.noteChange()
+	return o.tries
+}
+
+// drop takes out the first message of an object.
+func (q *Queue) drop(k key) {
+	o := q.objects[k]
+	m := o.messages[0]
+	o.messages[0] = nil
+	o.messages = o.messages[1:]
+	q.waiting--
+	q.leave(m)
+	if o.tries > 0 {
+		q.failing--
+		q.noteChange()
+	}
+	o.tries = 0
+	q.backoff.Forget(k)
+	if len(o.messages) == 0 {
+		delete(q.objects, k)
+	}
+	if q.ending && q.waiting == 0 {
+		q.work.ShutDown()
+	}
+}
+
+// requeue has an object looked at again, if something of it waits.
+func (q *Queue) requeue(k key) {
+	o := q.objects[k]
+	switch {
+	case o == nil:
+	case q.outage.down:
+		q.park(k, o)
+	default:
+		o.state = ready
+		q.work.Add(k)
+	}
+}
+
+// wait has an object looked at again when its time has come.
+func (q *Queue) wait(k key, m *Message, err error) {
+	o := q.objects[k]
+	if q.outage.down {
+		q.park(k, o)
+		return
+	}
+	d := q.backoff.When(k)
+	if q.GiveUpAfter > 0 { // the last try is at that time
+		d = min(d, max(time.Until(m.queued.Add(q.GiveUpAfter)), time.Millisecond))
+	}
+	if down, ok := errors.AsType[*DownError](err); ok {
+		d = max(d, down.RetryAfter)
+	}
+	o.state, o.next = waits, time.Now().Add(d)
+	q.work.AddAfter(k, d)
+}
