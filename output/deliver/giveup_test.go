@@ -1,0 +1,182 @@
+package deliver
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// openLetters returns dead letters, and what is in them so far.
+func openLetters(t *testing.T) (*DeadLetters, func() []letter) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "letters")
+	d, err := OpenDeadLetters(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d, func() (letters []letter) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var l letter
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Errorf("%v: %s", err, line)
+			}
+			letters = append(letters, l)
+		}
+		return letters
+	}
+}
+
+// TestRefused: what is refused for ever is not tried again. It does not hold up what
+// comes after it.
+func TestRefused(t *testing.T) {
+	letters, read := openLetters(t)
+	answer := func(m *Message, _ int) error {
+		if m.ResourceVersion == "1" {
+			return &RefusedError{errNo}
+		}
+		return nil
+	}
+	inBubble(t, Options{DeadLetters: letters}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1), of("a", 2), of("b", 1))
+		synctest.Wait()
+		if got := r.taken(); !slices.Equal(got, []string{"a=2"}) {
+			t.Errorf("%q", got)
+		}
+		got := read()
+		for i := range got {
+			got[i].Time = ""
+		}
+		want := letter{
+			Reason: "no", Tries: 1, ID: "uid-a/1/MODIFIED", Type: "MODIFIED", Resource: "configmaps.v1.", APIVersion: "v1",
+			Kind: "ConfigMap", Namespace: "default", Name: "a", UID: "uid-a", ResourceVersion: "1", Event: json.RawMessage("{}"),
+		}
+		if len(got) != 2 {
+			t.Fatalf("%d letters", len(got))
+		}
+		if diff := cmp.Diff(want, got[0]); diff != "" {
+			t.Error(diff)
+		}
+		if text, left := r.Summary(); left != 0 || text != "fake: 1 delivered, 0 repeated, 2 given up, 0 waiting" {
+			t.Errorf("%s; %d are left", text, left)
+		}
+		if want := "gave up MODIFIED of cm/a (uid-a/1/MODIFIED): no"; len(r.warnings()) != 2 || r.warnings()[0] != want {
+			t.Errorf("%q, want %q", r.warnings(), want)
+		}
+	})
+}
+
+// TestGiveUp: after its time a message is given up, at a last try. Without a file it is
+// lost, which is counted.
+func TestGiveUp(t *testing.T) {
+	answer := func(m *Message, _ int) error {
+		if m.Name == "bad" && m.ResourceVersion == "1" {
+			return errNo
+		}
+		return nil
+	}
+	inBubble(t, Options{GiveUpAfter: 10 * time.Minute}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("bad", 1), of("bad", 2))
+		await(10*time.Minute - time.Second)
+		if early := r.warnings(); len(early) > 0 {
+			t.Errorf("too early: %q", early)
+		}
+		await(2 * time.Second)
+		if got := r.taken(); !slices.Equal(got, []string{"bad=2"}) {
+			t.Errorf("%q", got)
+		}
+		if text, left := r.Summary(); left != 1 || !strings.Contains(text, " 1 given up, 0 waiting") {
+			t.Errorf("%s; %d are left", text, left)
+		}
+	})
+}
+
+// TestGiveUpDown: while the receiver is down, what has waited for too long is given up
+// without a try of its own.
+func TestGiveUpDown(t *testing.T) {
+	letters, read := openLetters(t)
+	inBubble(t, Options{GiveUpAfter: 10 * time.Minute, DeadLetters: letters}, never, func(t *testing.T, r *running) {
+		for i := range 50 {
+			r.deliver(t, of(fmt.Sprint("o", i), 1), of(fmt.Sprint("o", i), 2))
+		}
+		await(5 * time.Minute)
+		r.deliver(t, of("late", 1))
+		await(7 * time.Minute)
+		if n := len(read()); n != 100 {
+			t.Errorf("%d are given up, want all but the last", n)
+		}
+		last := map[string]string{}
+		for _, l := range read() {
+			if last[l.Name] > l.ResourceVersion {
+				t.Errorf("%s: %s after %s", l.Name, l.ResourceVersion, last[l.Name])
+			}
+			last[l.Name] = l.ResourceVersion
+		}
+		await(6 * time.Minute)
+		if text, left := r.Summary(); left != 0 || !strings.Contains(text, " 101 given up, 0 waiting") {
+			t.Errorf("%s; %d are left", text, left)
+		}
+	})
+}
+
+// TestLettersFail: what can't be written is not given up, and the run has to end.
+func TestLettersFail(t *testing.T) {
+	letters, _ := openLetters(t)
+	letters.Close()
+	failed := 0
+	o := Options{DeadLetters: letters, Failed: func(error) { failed++ }}
+	inBubble(t, o, func(*Message, int) error { return &RefusedError{errNo} }, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1))
+		await(time.Minute)
+		if failed != 1 || r.Err() == nil {
+			t.Errorf("it failed %d times: %v", failed, r.Err())
+		}
+		if _, left := r.Summary(); left != 1 {
+			t.Errorf("%d are left", left)
+		}
+	})
+}
+
+// TestLettersCutOff: a line that was cut off does not spoil the next one.
+func TestLettersCutOff(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "letters")
+	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time nothing is cut off
+		d, err := OpenDeadLetters(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := of("a", 1)
+		if err := d.write(newMessage(&e, []byte("type: X\n"), "cm/a"), time.Now(), 1, errNo); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) != 5 || lines[1] != `{"b` || !strings.HasSuffix(lines[2], `"event":"type: X\n"}`) || lines[4] != "" {
+		t.Errorf("%q", lines)
+	}
+	if _, err := OpenDeadLetters(t.TempDir()); err == nil {
+		t.Error("a directory is opened")
+	}
+}

@@ -1,0 +1,318 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// TestOneFails: an object that fails is tried again later and later, and does not hold
+// up the others. Its messages keep their order.
+func TestOneFails(t *testing.T) {
+	answer := func(m *Message, _ int) error {
+		if m.Name == "bad" {
+			return errNo
+		}
+		return nil
+	}
+	inBubble(t, Options{MaxBackoff: 30 * time.Second}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("bad", 1), of("a", 1), of("bad", 2), of("b", 1), of("a", 2))
+		synctest.Wait()
+		if got := r.taken(); !slices.Equal(got, []string{"a=1", "b=1", "a=2"}) {
+			t.Errorf("at once: %q", got)
+		}
+		await(10 * time.Minute)
+		last, wait := time.Duration(0), firstBackoff
+		for i, try := range r.all() {
+			if try.name != "bad" {
+				continue
+			}
+			if try.version != "1" {
+				t.Errorf("%v before bad=1 was taken", try)
+			}
+			if gap := try.at - last; i > 0 && (gap > wait || gap < wait/2) {
+				t.Errorf("a wait of %v, want at most %v and at least half of that", gap, wait)
+			} else if i > 0 {
+				wait = min(2*wait, 30*time.Second)
+			}
+			last = try.at
+		}
+		r.recovers()
+		await(time.Minute)
+		if got := r.taken(); !slices.Equal(got[3:], []string{"bad=1", "bad=2"}) {
+			t.Errorf("in the end: %q", got)
+		}
+	})
+}
+
+// TestDown: when all fail, one message at a time is tried, ever more seldom, until one is
+// taken; then all are.
+func TestDown(t *testing.T) {
+	inBubble(t, Options{Workers: 1}, never, func(t *testing.T, r *running) {
+		for i := range 100 {
+			r.deliver(t, of(fmt.Sprint("o", i), 1))
+		}
+		synctest.Wait()
+		if n := len(r.all()); n != downAfter {
+			t.Errorf("%d tries at first, want %d", n, downAfter)
+		}
+		await(10 * time.Minute)
+		tries := r.all()
+		if n := len(tries); n < 10 || n > 35 {
+			t.Errorf("%d tries in 10 minutes", n)
+		}
+		objects := map[string]bool{}
+		for _, try := range tries {
+			objects[try.name] = true
+		}
+		if len(objects) != len(tries) {
+			t.Errorf("%d tries of %d objects, want each of another", len(tries), len(objects))
+		}
+		r.recovers()
+		await(time.Minute)
+		if n := len(r.taken()); n != 100 {
+			t.Errorf("%d are taken, want all", n)
+		}
+		if text, left := r.Summary(); left != 0 || !strings.Contains(text, "100 delivered") || !strings.Contains(text, "0 waiting") {
+			t.Errorf("%s; %d are left", text, left)
+		}
+	})
+}
+
+// TestPoison: objects that are never taken look like a receiver that is down. What comes
+// new is tried before them.
+func TestPoison(t *testing.T) {
+	answer := func(m *Message, _ int) error {
+		if strings.HasPrefix(m.Name, "bad") {
+			return errNo
+		}
+		return nil
+	}
+	inBubble(t, Options{}, answer, func(t *testing.T, r *running) {
+		for i := range 20 {
+			r.deliver(t, of(fmt.Sprint("bad", i), 1))
+		}
+		await(time.Hour)
+		r.deliver(t, of("good", 1))
+		await(2*time.Minute + time.Second)
+		// The first probe may be of one that has not failed yet, too.
+		if got := r.taken(); !slices.Equal(got, []string{"good=1"}) {
+			t.Errorf("%q, want what is new", got)
+		}
+	})
+}
+
+// TestRetryAfter: a receiver that asks to be left alone is.
+func TestRetryAfter(t *testing.T) {
+	answer := func(_ *Message, n int) error {
+		if n == 1 {
+			return &DownError{Err: errNo, RetryAfter: 5 * time.Minute}
+		}
+		return nil
+	}
+	inBubble(t, Options{}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1), of("b", 1), of("c", 1))
+		await(5*time.Minute - time.Second)
+		if n := len(r.all()); n != 1 {
+			t.Errorf("%d tries before that", n)
+		}
+		await(2 * time.Second)
+		if n := len(r.taken()); n != 3 {
+			t.Errorf("%d taken after that", n)
+		}
+	})
+}
+
+// TestWorkers: so many objects at a time, and of each object one message.
+func TestWorkers(t *testing.T) {
+	held := make(chan struct{})
+	answer := func(*Message, int) error { <-held; return nil }
+	inBubble(t, Options{Workers: 3}, answer, func(t *testing.T, r *running) {
+		held = make(chan struct{}) // of the bubble
+		r.deliver(t, of("a", 1), of("a", 2), of("b", 1), of("c", 1), of("d", 1))
+		synctest.Wait()
+		if n := len(r.all()); n != 3 {
+			t.Errorf("%d at a time", n)
+		}
+		close(held)
+		synctest.Wait()
+		if n := len(r.taken()); n != 5 {
+			t.Errorf("%d are taken", n)
+		}
+	})
+}
+
+// TestRate: so many tries a second.
+func TestRate(t *testing.T) {
+	inBubble(t, Options{Rate: 2, Workers: 4}, always, func(t *testing.T, r *running) {
+		for i := range 9 {
+			r.deliver(t, of(fmt.Sprint("o", i), 1))
+		}
+		await(2 * time.Second)
+		if n := len(r.all()); n != 5 {
+			t.Errorf("%d tries in two seconds, want one and four", n)
+		}
+	})
+}
+
+// TestFull: Deliver blocks while there is no room. At the end of its context it does
+// not: what it was given waits all the same.
+func TestFull(t *testing.T) {
+	free := make(chan struct{})
+	answer := func(*Message, int) error { <-free; return nil }
+	inBubble(t, Options{Room: 2 * (overhead + 3)}, answer, func(t *testing.T, r *running) {
+		free = make(chan struct{})
+		r.deliver(t, of("a", 1), of("b", 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		returned := make(chan error, 1)
+		go func() { returned <- r.Deliver(ctx, []event.Event{of("c", 1)}) }()
+		synctest.Wait()
+		select {
+		case <-returned:
+			t.Error("it does not block")
+		default:
+		}
+		if s := r.Status(); !strings.Contains(s, "the server is held back") {
+			t.Error(s)
+		}
+		free <- struct{}{}
+		synctest.Wait()
+		if err := <-returned; err != nil {
+			t.Error(err)
+		}
+
+		go func() { returned <- r.Deliver(ctx, []event.Event{of("d", 1), of("e", 1)}) }()
+		synctest.Wait()
+		cancel()
+		if err := <-returned; err != nil {
+			t.Error(err)
+		}
+		close(free)
+		synctest.Wait()
+		if got := r.taken(); len(got) != 5 {
+			t.Errorf("%q, want all", got)
+		}
+		if s := r.Status(); strings.Contains(s, "held back") {
+			t.Error(s)
+		}
+		r.deliver(t, event.Event{Type: event.Synced}, of(strings.Repeat("x", 99), 1)) // a mark, and one that is larger than the room
+		big := of("big", 1)
+		big.Object = event.NewObject(big.Object.Identity, strings.Repeat("x", 1<<20))
+		r.deliver(t, big, of("f", 1))
+		synctest.Wait()
+		if got := r.taken(); len(got) != 8 {
+			t.Errorf("%q, want all", got)
+		}
+	})
+}
+
+// TestFinish: at the end what waits is tried once more at once, and Run returns when
+// nothing waits.
+func TestFinish(t *testing.T) {
+	for _, objects := range []int{0, 1, 2, 20} {
+		inBubble(t, Options{Workers: 2}, never, func(t *testing.T, r *running) {
+			for i := range objects {
+				r.deliver(t, of(fmt.Sprint("o", i), 1))
+			}
+			await(10 * time.Minute)
+			before := time.Now()
+			r.recovers()
+			r.Finish()
+			synctest.Wait()
+			if got := len(r.taken()); got != objects || !time.Now().Equal(before) {
+				t.Errorf("%d of %d are taken", got, objects)
+			}
+			if _, open := r.work.Get(); !open {
+				t.Errorf("with %d objects it goes on", objects)
+			}
+		})
+	}
+}
+
+// TestUndelivered: what still waits when Run has to end is counted.
+func TestUndelivered(t *testing.T) {
+	inBubble(t, Options{}, never, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1), of("a", 2), of("b", 1))
+		synctest.Wait()
+		r.Finish()
+		await(10 * time.Second)
+		r.stop()
+		text, left := r.Summary()
+		if left != 3 || !strings.HasSuffix(text, " 0 given up, 3 waiting; the last failure: no") {
+			t.Errorf("%s; %d are left", text, left)
+		}
+	})
+}
+
+// TestSays: how it is, at changes and once a minute.
+func TestSays(t *testing.T) {
+	answer := func(*Message, int) error { return errors.New("broken\x1b[2J") }
+	inBubble(t, Options{MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("fine", 1))
+		synctest.Wait()
+		for i := range 4 {
+			r.deliver(t, of(fmt.Sprint("o", i), 1))
+		}
+		await(3*time.Minute + 30*time.Second)
+		r.recovers()
+		await(5 * time.Minute)
+		want := []string{
+			`delivering to fake: cm/fine: broken\u001b[2J, 1 waiting, oldest 0 s, next try in 1 s`,
+			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 5 s, next try in 1 s`,
+			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 60 s, next try in 1 s`,
+			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 2 min, next try in 1 s`,
+			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 3 min, next try in 1 s`,
+			`delivering to fake: works again, nothing waits`,
+		}
+		got := strings.ReplaceAll(list(r.lines()), "next try in 0 s", "next try in 1 s")
+		if diff := cmp.Diff(list(want), got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestID: the same event has the same ID whenever it is sent, and no two have one.
+func TestID(t *testing.T) {
+	var ids []string
+	answer := func(m *Message, n int) error {
+		ids = append(ids, m.ID)
+		if n == 1 {
+			return errNo
+		}
+		return nil
+	}
+	inBubble(t, Options{}, answer, func(t *testing.T, r *running) {
+		nameless := of("b", 7)
+		id := *nameless.Object.Identity
+		id.UID = ""
+		nameless.Object = event.NewObject(&id, "{}")
+		r.deliver(t, of("a", 7))
+		await(time.Minute)
+		r.deliver(t, nameless)
+		synctest.Wait()
+		want := []string{"uid-a/7/MODIFIED", "uid-a/7/MODIFIED", "configmaps/default/b/7/MODIFIED"}
+		if diff := cmp.Diff(want, ids); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", 400 * time.Millisecond: "0 s", 16 * time.Second: "16 s", 119 * time.Second: "119 s",
+		3*time.Minute + 59*time.Second: "3 min", 119 * time.Minute: "119 min", 50 * time.Hour: "50 h",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
+	}
+}
