@@ -113,7 +113,7 @@ func TestGiveUpDown(t *testing.T) {
 		}
 		await(5 * time.Minute)
 		r.deliver(t, of("late", 1))
-		await(7 * time.Minute)
+		await(6*time.Minute + time.Second) // with the longest wait for a probe
 		if n := len(read()); n != 100 {
 			t.Errorf("%d are given up, want all but the last", n)
 		}
@@ -179,4 +179,27 @@ func TestLettersCutOff(t *testing.T) {
 	if _, err := OpenDeadLetters(t.TempDir()); err == nil {
 		t.Error("a directory is opened")
 	}
+}
+
+// TestRefusalIsAnAnswer: a receiver that refuses a message is not down.
+func TestRefusalIsAnAnswer(t *testing.T) {
+	answer := func(_ *Message, n int) error {
+		switch {
+		case n <= downAfter:
+			return errNo
+		case n == downAfter+1:
+			return &RefusedError{errNo}
+		default:
+			return nil
+		}
+	}
+	inBubble(t, Options{}, answer, func(t *testing.T, r *running) {
+		for i := range 10 {
+			r.deliver(t, of(fmt.Sprint("o", i), 1))
+		}
+		await(firstBackoff)
+		if n := len(r.taken()); n != 9 {
+			t.Errorf("%d are taken after the first probe, want all others", n)
+		}
+	})
 }

@@ -106,7 +106,9 @@ func (q *Queue) endOutage() {
 		return
 	}
 	for _, k := range out.parked {
-		q.objects[k].state = ready
+		o := q.objects[k]
+		o.state = ready
+		q.notFailing(o) // the receiver was
 		q.work.Add(k)
 	}
 	*out = outage{failed: out.failed, epoch: out.epoch}

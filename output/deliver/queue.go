@@ -67,7 +67,7 @@ type Queue struct {
 	used    int64
 	full    bool // there was no room, and there still is little
 	outage  outage
-	failing int   // objects of which a try failed, and which wait for another
+	failing int   // objects that are
 	reason  error // of the last failure
 	about   string
 	done    counts
@@ -83,6 +83,7 @@ type object struct {
 	messages []*Message // in their order, at least one
 	state    state
 	tries    int       // of the first message; they failed
+	failing  bool      // the last try failed, and not for an outage that is over
 	next     time.Time // of the next try, in the state waits
 }
 

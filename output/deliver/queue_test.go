@@ -88,6 +88,36 @@ func TestDown(t *testing.T) {
 	})
 }
 
+// TestDownTogether: what fails at the same time is one failure of the receiver.
+func TestDownTogether(t *testing.T) {
+	answer := func(*Message, int) error { time.Sleep(time.Second); return errNo } // of the bubble
+	inBubble(t, Options{Workers: 20}, answer, func(t *testing.T, r *running) {
+		for i := range 20 {
+			r.deliver(t, of(fmt.Sprint("o", i), 1))
+		}
+		await(time.Second + firstBackoff + time.Millisecond)
+		if n := len(r.all()); n != 21 {
+			t.Errorf("%d tries, want 20 and one of whether it is back", n)
+		}
+	})
+}
+
+// TestDownAndEmpty: when nothing is left to find out with whether the receiver is back,
+// what comes next is.
+func TestDownAndEmpty(t *testing.T) {
+	answer := func(*Message, int) error { return &DownError{Err: errNo} }
+	inBubble(t, Options{GiveUpAfter: time.Minute}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1))
+		await(time.Hour)
+		r.recovers()
+		r.deliver(t, of("b", 1), of("c", 1))
+		synctest.Wait()
+		if got := r.taken(); !slices.Equal(got, []string{"b=1", "c=1"}) {
+			t.Errorf("%q, want both at once", got)
+		}
+	})
+}
+
 // TestPoison: objects that are never taken look like a receiver that is down. What comes
 // new is tried before them.
 func TestPoison(t *testing.T) {
@@ -257,17 +287,17 @@ func TestUndelivered(t *testing.T) {
 func TestSays(t *testing.T) {
 	answer := func(*Message, int) error { return errors.New("broken\x1b[2J") }
 	inBubble(t, Options{MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
-		r.deliver(t, of("fine", 1))
-		synctest.Wait()
+		r.deliver(t, of("one", 1))
+		await(10 * time.Second)
 		for i := range 4 {
 			r.deliver(t, of(fmt.Sprint("o", i), 1))
 		}
-		await(3*time.Minute + 30*time.Second)
+		await(3*time.Minute + 20*time.Second)
 		r.recovers()
 		await(5 * time.Minute)
 		want := []string{
-			`delivering to fake: cm/fine: broken\u001b[2J, 1 waiting, oldest 0 s, next try in 1 s`,
-			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 5 s, next try in 1 s`,
+			`delivering to fake: cm/one: broken\u001b[2J, 1 waiting, oldest 0 s, next try in 1 s`,
+			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 10 s, next try in 1 s`,
 			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 60 s, next try in 1 s`,
 			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 2 min, next try in 1 s`,
 			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 3 min, next try in 1 s`,
@@ -315,4 +345,17 @@ func TestSpan(t *testing.T) {
 			t.Errorf("%v is %s, want %s", d, got, want)
 		}
 	}
+}
+
+// TestNoHaste: what comes new of an object that fails does not make it tried earlier.
+func TestNoHaste(t *testing.T) {
+	inBubble(t, Options{}, never, func(t *testing.T, r *running) {
+		for i := range 600 {
+			r.deliver(t, of("bad", i))
+			await(time.Second)
+		}
+		if n := len(r.all()); n > 25 {
+			t.Errorf("%d tries in 10 minutes", n)
+		}
+	})
 }

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// sayEvery is how often it is said that something waits, sayAtMost how far apart two
-	// changes are said, and lookAtMost how far apart it is looked for one.
-	sayEvery, sayAtMost, lookAtMost = time.Minute, 5 * time.Second, 100 * time.Millisecond
+	// sayEvery is how often it is said that something waits, and sayAtMost how far apart
+	// two changes are said. What happens together is one.
+	sayEvery, sayAtMost, together = time.Minute, 5 * time.Second, 100 * time.Millisecond
 	// slow is for how long something waits before that is worth a word.
 	slow = 10 * time.Second
 	// longestReason is how many characters of an error are said.
@@ -95,9 +95,9 @@ func (q *Queue) talk(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-q.changed:
+			pause(ctx, together)
 			now := q.status()
 			if now.mood == said {
-				pause(ctx, lookAtMost)
 				continue
 			}
 			q.sayChange(said, now)

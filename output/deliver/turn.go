@@ -82,11 +82,7 @@ func (q *Queue) failed(k key, m *Message, err error) {
 	if gone {
 		gone = q.giveUp(m, tries, err)
 	}
-	if expired {
-		q.giveUpParked(err)
-	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if gone {
 		q.drop(k)
 	}
@@ -99,7 +95,11 @@ func (q *Queue) failed(k key, m *Message, err error) {
 		q.requeue(k)
 	default:
 		q.countOutage(k, err)
-		q.wait(k, m, err)
+		q.wait(k, m)
+	}
+	q.mu.Unlock()
+	if expired {
+		q.giveUpParked(err)
 	}
 }
 
@@ -108,7 +108,9 @@ func (q *Queue) note(k key, m *Message, err error) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	o := q.objects[k]
-	if o.tries++; o.tries == 1 {
+	o.tries++
+	if !o.failing {
+		o.failing = true
 		q.failing++
 	}
 	q.reason, q.about = err, m.Subject
@@ -124,10 +126,7 @@ func (q *Queue) drop(k key) {
 	o.messages = o.messages[1:]
 	q.waiting--
 	q.leave(m)
-	if o.tries > 0 {
-		q.failing--
-		q.noteChange()
-	}
+	q.notFailing(o)
 	o.tries = 0
 	q.backoff.Forget(k)
 	if len(o.messages) == 0 {
@@ -135,6 +134,15 @@ func (q *Queue) drop(k key) {
 	}
 	if q.ending && q.waiting == 0 {
 		q.work.ShutDown()
+	}
+}
+
+// notFailing: of an object nothing is known that would make it fail.
+func (q *Queue) notFailing(o *object) {
+	if o.failing {
+		o.failing = false
+		q.failing--
+		q.noteChange()
 	}
 }
 
@@ -152,7 +160,7 @@ func (q *Queue) requeue(k key) {
 }
 
 // wait has an object looked at again when its time has come.
-func (q *Queue) wait(k key, m *Message, err error) {
+func (q *Queue) wait(k key, m *Message) {
 	o := q.objects[k]
 	if q.outage.down {
 		q.park(k, o)
@@ -161,9 +169,6 @@ func (q *Queue) wait(k key, m *Message, err error) {
 	d := q.backoff.When(k)
 	if q.GiveUpAfter > 0 { // the last try is at that time
 		d = min(d, max(time.Until(m.queued.Add(q.GiveUpAfter)), time.Millisecond))
-	}
-	if down, ok := errors.AsType[*DownError](err); ok {
-		d = max(d, down.RetryAfter)
 	}
 	o.state, o.next = waits, time.Now().Add(d)
 	q.work.AddAfter(k, d)
