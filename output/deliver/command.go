@@ -45,12 +45,14 @@ func NewCommand(argv []string) (*Command, error) {
 		return &Command{Path: path, Args: argv[1:], Text: io.Discard}, nil
 	}
 	name := output.Line(argv[0])
-	switch _, there := os.Stat(argv[0]); {
-	case errors.Is(err, exec.ErrNotFound) && there == nil:
+	info, statErr := os.Stat(argv[0])
+	isFile := statErr == nil && info.Mode().IsRegular()
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && isFile:
 		return nil, fmt.Errorf("%s is not in $PATH: to run the one in this directory, say ./%[1]s", name)
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fmt.Errorf("%s can't be run: no such program in $PATH", name)
-	case errors.Is(err, os.ErrPermission) && there == nil:
+	case errors.Is(err, os.ErrPermission) && isFile:
 		return nil, fmt.Errorf("%s can't be run: it is not executable; 'chmod +x' makes it so", name)
 	}
 	if cause, ok := errors.AsType[*exec.Error](err); ok {
