@@ -5,6 +5,7 @@
 //
 //	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> output, output/view
 //	        (stderr)      (--until, ...)   (--state)         (--where, ...)    (a format)
+//	                                                                               or output/deliver (a receiver)
 //
 // cli/run.go puts it together; docs/architecture.md draws the house.
 package main

@@ -65,7 +65,7 @@ func flagRow(f *pflag.Flag) string {
 	if value == strings.ToUpper(value) && value != "" {
 		flag += " " + value
 	}
-	if f.DefValue != "" && f.Value.Type() == "string" {
+	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
 		usage += fmt.Sprintf(" (default `%s`)", f.DefValue)
 	}
 	return fmt.Sprintf("| `%s` | %s |\n", flag, strings.ReplaceAll(usage, "|", `\|`))

@@ -303,8 +303,7 @@ func TestSays(t *testing.T) {
 			`delivering to fake: broken\u001b[2J, 5 waiting, oldest 3 min, next try in 1 s`,
 			`delivering to fake: works again, nothing waits`,
 		}
-		got := strings.ReplaceAll(list(r.lines()), "next try in 0 s", "next try in 1 s")
-		if diff := cmp.Diff(list(want), got); diff != "" {
+		if diff := cmp.Diff(list(want), list(r.lines())); diff != "" {
 			t.Error(diff)
 		}
 	})

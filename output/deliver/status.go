@@ -73,7 +73,7 @@ func (s status) String() string {
 	}
 	words = append(words, fmt.Sprintf("%d waiting", s.waiting), "oldest "+span(s.oldest))
 	if s.failing {
-		words = append(words, "next try in "+span(s.next))
+		words = append(words, "next try in "+span(s.next+time.Second/2)) // rounded up
 	}
 	if s.full {
 		words = append(words, "no room for more: the server is held back")

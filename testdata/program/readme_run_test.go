@@ -220,6 +220,13 @@ var readmeSteps = map[string]func(*play, string) error{
 	"apply": func(p *play, file string) error {
 		return p.objects.apply(filepath.Join(readmeObjects, file), strings.NewReplacer())
 	},
+	// copy FILE of testdata/readme to where the commands run
+	"copy": func(p *play, file string) error {
+		text, err := os.ReadFile(filepath.Join(readmeObjects, file))
+		return errors.Join(err, os.WriteFile(filepath.Join(p.dir, file), text, 0o755))
+	},
+	// mkdir DIRECTORY makes one there
+	"mkdir": func(p *play, name string) error { return os.Mkdir(filepath.Join(p.dir, name), 0o755) },
 	// delete TYPE/NAME or TYPE/NAMESPACE/NAME
 	"delete": func(p *play, object string) error { return p.objects.remove(object) },
 	// patch TYPE/NAME JSON
@@ -258,6 +265,7 @@ var (
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anyClock           = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
 	anyAge             = regexp.MustCompile(`, \d+ s old`)
+	anyWait            = regexp.MustCompile(`(, oldest )\d+ s`)
 	anyKubectlAge      = regexp.MustCompile(`(?m)^(settings +\d+ +)\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
@@ -274,6 +282,7 @@ func sameEachTime(text string) string {
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
 	text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	text = anyAge.ReplaceAllString(text, ", 13 min old")
+	text = anyWait.ReplaceAllString(text, "${1}0 s")
 	text = anyKubectlAge.ReplaceAllString(text, "${1}13m")
 	text = anyNode.ReplaceAllString(text, "node-1")
 	text = anyHidden.ReplaceAllString(text, "20$1")
