@@ -87,6 +87,9 @@ func (j *job) subjects() func(event.Event) string {
 	}
 }
 
+// drainNoted is how long the end may take before it is said what it waits for.
+const drainNoted = time.Second
+
 // around runs watch while the queue delivers, and waits for what is not delivered yet
 // when that has ended.
 func (d *delivery) around(ctx context.Context, j *job, watch func() error) error {
@@ -104,6 +107,10 @@ func (d *delivery) around(ctx context.Context, j *job, watch func() error) error
 	d.queue.Finish()
 	patience := time.AfterFunc(j.drain, stop)
 	defer patience.Stop()
+	long := time.AfterFunc(drainNoted, func() {
+		report.Line(j.reports, fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", j.drain))
+	})
+	defer long.Stop()
 	<-done
 	return joined(ctx, err, d.end(j))
 }

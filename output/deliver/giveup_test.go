@@ -147,6 +147,14 @@ func TestLettersFail(t *testing.T) {
 			t.Errorf("%d are left", left)
 		}
 	})
+	o.GiveUpAfter = time.Minute
+	inBubble(t, o, never, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1))
+		await(time.Hour)
+		if n := len(r.all()); n > 130 {
+			t.Errorf("%d tries in an hour", n)
+		}
+	})
 }
 
 // TestLettersCutOff: a line that was cut off does not spoil the next one.

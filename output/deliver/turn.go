@@ -167,8 +167,8 @@ func (q *Queue) wait(k key, m *Message) {
 		return
 	}
 	d := q.backoff.When(k)
-	if q.GiveUpAfter > 0 { // the last try is at that time
-		d = min(d, max(time.Until(m.queued.Add(q.GiveUpAfter)), time.Millisecond))
+	if left := time.Until(m.queued.Add(q.GiveUpAfter)); q.GiveUpAfter > 0 && left > 0 {
+		d = min(d, left) // the last try is at that time
 	}
 	o.state, o.next = waits, time.Now().Add(d)
 	q.work.AddAfter(k, d)
