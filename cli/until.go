@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,8 +9,10 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"dwatch/cli/fail"
+	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/output/status"
 	"dwatch/watcher/event"
@@ -19,12 +20,8 @@ import (
 	"dwatch/watcher/until"
 )
 
-const (
-	// maxPending is of how much that is waited for it is said what.
-	maxPending = 5
-	// progressEvery keeps what is said on the way from drowning all else.
-	progressEvery = time.Second
-)
+// progressEvery keeps what is said on the way from drowning all else.
+const progressEvery = time.Second
 
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
@@ -39,12 +36,17 @@ type wait struct {
 
 var _ event.Sink = (*wait)(nil)
 
-// newWait returns a wait before next.
-func (j *job) newWait(next event.Sink, targets []event.Target) *wait {
+// newWait returns a wait before next, for what is planned.
+func (j *job) newWait(next event.Sink, what *plan.Plan) *wait {
 	c := &j.conditions
-	judge := until.New(next, targets, until.Options{
+	var awaited []until.Awaited
+	for _, m := range what.Missing {
+		awaited = append(awaited, until.Awaited(m))
+	}
+	judge := until.New(next, what.Targets, until.Options{
 		Until:   c.until.Expression,
 		FailIf:  c.failIf.Expression,
+		Awaited: awaited,
 		For:     c.quantifier,
 		Input:   j.input(),
 		Mistake: j.sayMistake,
@@ -146,8 +148,15 @@ func (w *wait) sayProgress() {
 
 // describe says what is waited for, and how far that is.
 func (w *wait) describe(p until.Pending) string {
+	if p.Awaited != "" {
+		return p.Awaited + ": the server doesn't have such a resource yet"
+	}
 	subject := w.subject(p.Target, p.Object)
 	switch {
+	case apierrors.IsForbidden(p.Lost):
+		return subject + ": denied: " + fail.Loss(p.Lost)
+	case p.Lost != nil:
+		return subject + ": connection lost: " + fail.Loss(p.Lost)
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
 	case p.Object.IsZero():
@@ -162,114 +171,4 @@ func (w *wait) describe(p until.Pending) string {
 		message = ": " + strings.Join(strings.Fields(message), " ")
 	}
 	return subject + " " + word.String() + message
-}
-
-// end returns what the run ends with, that ended with err.
-func (w *wait) end(ctx context.Context, err error) error {
-	outcome, decided := errors.AsType[*until.Outcome](err)
-	c := &w.conditions
-	switch {
-	case decided && outcome.Failed:
-		return w.failed(ctx, outcome.Event)
-	case decided:
-		report.Line(w.reports, fmt.Sprintf("%s: --until %s holds after %s", w.decider(outcome), c.until.typed, w.elapsed()))
-		return nil
-	case ctx.Err() == nil, c.until.Expression == nil, isLoss(err):
-		return err
-	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTimeout):
-		return fail.Code(fail.ExitTimeout, w.unmet(ctx, fmt.Sprintf("--timeout %s passed, and --until %s does not hold", w.timeout, c.until.typed)))
-	case errors.Is(cause, errReaderGone):
-		return fail.Code(fail.ExitFailed, w.unmet(ctx, fmt.Sprintf("the reader closed the pipe before --until %s held", c.until.typed)))
-	default:
-		return fail.Code(fail.ExitFailed, w.unmet(ctx, fmt.Sprintf("interrupted before --until %s held", c.until.typed)))
-	}
-}
-
-// failed is the error of --fail-if, that holds of an event.
-func (w *wait) failed(ctx context.Context, e event.Event) error {
-	subject := w.subject(e.Target, e.Object)
-	if e.Type == event.Deleted {
-		subject += " deleted"
-	} else {
-		subject = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
-	}
-	return fail.Code(fail.ExitFailIf, fmt.Errorf("--fail-if %s holds after %s: %s", w.conditions.failIf.typed, w.elapsed(), subject))
-}
-
-// unanswered returns what err means for a run with --until that never got so far as to
-// watch.
-func (j *job) unanswered(err error) error {
-	if c := j.conditions; c.until.Expression != nil && errors.Is(err, errTimeout) {
-		return fail.Code(fail.ExitTimeout, fmt.Errorf("--timeout %s passed before the server had answered, and --until %s does not hold", j.timeout, c.until.typed))
-	}
-	return err
-}
-
-// decider names what decided: an object, or how many did.
-func (w *wait) decider(o *until.Outcome) string {
-	switch e := o.Event; {
-	case o.Objects > 1:
-		return fmt.Sprintf("%d objects", o.Objects)
-	case e.Type.IsMark():
-		return w.subject(e.Target, event.Object{})
-	default:
-		return w.subject(e.Target, e.Object)
-	}
-}
-
-// elapsed is how long the run took, as people say it.
-func (w *wait) elapsed() string {
-	d, precision := time.Since(w.started), time.Second
-	switch {
-	case d < time.Second:
-		precision = 10 * time.Millisecond
-	case d < 10*time.Second:
-		precision = 100 * time.Millisecond
-	}
-	return d.Round(precision).String()
-}
-
-// unmet is an error for what is still waited for: what happened, and a line more for
-// each object if there are several.
-func (w *wait) unmet(ctx context.Context, what string) error {
-	some, more := w.Pending()
-	if len(some)+more == 1 && len(some) == 1 {
-		return fmt.Errorf("%s: %s", what, w.explain(ctx, some[0]))
-	}
-	if len(some) > maxPending {
-		some, more = some[:maxPending], more+len(some)-maxPending
-	}
-	lines := []error{errors.New(what)}
-	for _, p := range some {
-		lines = append(lines, errors.New("waiting for "+w.explain(ctx, p)))
-	}
-	if more > 0 {
-		lines = append(lines, fmt.Errorf("waiting for %d more", more))
-	}
-	return errors.Join(lines...)
-}
-
-// explain says what is waited for, with the newest warning that may be the cause.
-func (w *wait) explain(ctx context.Context, p until.Pending) string {
-	if warning := w.warning(ctx, p); warning != "" {
-		return w.describe(p) + "; " + warning
-	}
-	return w.describe(p)
-}
-
-// warning returns the newest Warning event that may explain why an object does not
-// hold; empty if there is none.
-func (w *wait) warning(ctx context.Context, p until.Pending) string {
-	if p.Object.IsZero() {
-		return ""
-	}
-	h, err := w.newHelper()
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helpTimeout)
-	defer cancel()
-	return h.warning(ctx, p.Object)
 }

@@ -80,6 +80,7 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 		d.unsure = append(d.unsure, answer.Unsure...)
 		switch {
 		case err != nil && passable(err):
+			d.Missing = append(d.Missing, Missing{a.String(), func(t event.Target) bool { return p.means(a, t) }})
 			d.note("the server doesn't have a resource type " + strconv.Quote(a.Resource) + " yet; waiting for it" + suggestion(err))
 		case err != nil:
 			return nil, err
@@ -114,6 +115,13 @@ func (p *Planner) resolve(ctx context.Context, name string) (mapper.Answer, erro
 		p.taken[name] = cmp.Or(p.taken[name], qualified(name, answer.Mappings[0].Resource))
 	}
 	return answer, err
+}
+
+// means reports whether a target is what an argument names, as its resource was found.
+func (p *Planner) means(a mapper.Argument, t event.Target) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken[a.Resource] == qualified(a.Resource, t.Resource()) && a.Name == t.Name
 }
 
 // qualified is a name for r that nothing else answers to. If name says which

@@ -216,6 +216,7 @@ func TestOutcomeObject(t *testing.T) {
 		{"object.phase == 'done'", All, "a=x b=new @all -a b=done", "b"},
 		{"object.phase == 'done'", Any, "a=done b=x @all", "a"},
 		{"deleted", All, "b=x @all -b", "b"},
+		{"deleted", All, "b=x -b @all", "b"},
 		{"deleted", All, "@all", ""},
 	} {
 		j := New(next, []event.Target{all}, Options{Until: compile(t, test.until), For: test.quantifier})
