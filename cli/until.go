@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -153,12 +154,12 @@ func (w *wait) describe(p until.Pending) string {
 	}
 	subject := w.subject(p.Target, p.Object)
 	switch {
-	case apierrors.IsForbidden(p.Lost):
-		return subject + ": denied: " + fail.Loss(p.Lost)
 	case p.Lost != nil:
-		return subject + ": connection lost: " + fail.Loss(p.Lost)
+		return subject + ": " + lossText(p.Lost)
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
+	case p.Object.IsZero() && p.Target.Name == "":
+		return subject + ": none exists yet"
 	case p.Object.IsZero():
 		return subject + ": does not exist yet"
 	}
@@ -171,4 +172,15 @@ func (w *wait) describe(p until.Pending) string {
 		message = ": " + strings.Join(strings.Fields(message), " ")
 	}
 	return subject + " " + word.String() + message
+}
+
+// lossText says why there is no connection for a target, which is named before it.
+func lossText(err error) string {
+	if of, ok := errors.AsType[*event.TargetError](err); ok {
+		err = of.Err
+	}
+	if apierrors.IsForbidden(err) {
+		return "denied: " + fail.Loss(err)
+	}
+	return "connection lost: " + fail.Loss(err)
 }

@@ -158,8 +158,8 @@ func (j *Judge) holds(x *expression.Expression, in *expression.Input, e *event.E
 func (j *Judge) note(e *event.Event, holds bool) {
 	if t := j.targets[e.Target.Key()]; t != nil {
 		t.absent = false
-		if e.Listed {
-			j.settle(t, false)
+		if e.Listed { // of one object that is all there is to know
+			j.settle(t, t.synced && t.Name != "")
 		}
 	}
 	key := objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}

@@ -138,6 +138,8 @@ func TestJudge(t *testing.T) {
 		{"the state came in the gap", one, done, "", All, "a=new b=done @all all/ ~a=done all#", 6, false},
 		{"any, in the gap", one, done, "", Any, "a=new b=new @all all/ ~a=done ~b=done all#", 5, false},
 		{"deleted and created anew in the gap", one, done, "", All, "a=new @all all/ ~-a ~a=done all#", 6, false},
+		{"a name, deleted and created anew in the gap", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a a/ ~-a ~a=x a#", 4, false},
+		{"two names, in the gap of one", two, done, "", All, "a=done b=new @a @b b/ a=new ~b=done b# a=done", 9, false},
 		{"deleted, in a gap that another one goes in", one, done, "", All, "a=done b=new c=new @all all/ ~-b ~-c all#", 8, false},
 		{"no connection to the other", two, done, "", All, "a=done b=new @a @b a/ b=done a+", 7, false},
 		{"a right is missing", two, done, "", All, "a=done @a b/ b! b=done", 0, false},
