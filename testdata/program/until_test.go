@@ -140,8 +140,11 @@ func TestUntilInTheGap(t *testing.T) {
 func (p *piped) reads(t *testing.T, text string) {
 	t.Helper()
 	p.read.SetReadDeadline(time.Now().Add(patience))
-	for lines := bufio.NewReader(p.read); ; {
-		line, err := lines.ReadString('\n')
+	if p.lines == nil {
+		p.lines = bufio.NewReader(p.read)
+	}
+	for {
+		line, err := p.lines.ReadString('\n')
 		if err != nil {
 			t.Fatalf("%v\nstderr:\n%s", err, p.stderr.String())
 		}
