@@ -65,28 +65,18 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 
 // see observes an object.
 func (t *target) see(dst []event.Event, o source.Observation) []event.Event {
-	listed, from := o.Kind == source.Listed, len(dst)
-	dst = t.ledger.Observe(dst, ledger.Observation{
+	listed := o.Kind == source.Listed
+	return t.ledger.Observe(dst, ledger.Observation{
 		Object: o.Object, Old: o.Old,
 		Deleted: o.Deleted,
 		Initial: listed && o.Added && t.initial,
 		Listed:  listed,
 	})
-	return setListed(dst, from, listed)
-}
-
-// setListed says of the events from index from on whether they are of a sync.
-func setListed(events []event.Event, from int, listed bool) []event.Event {
-	for i := range events[from:] {
-		events[from+i].Listed = listed
-	}
-	return events
 }
 
 // endSync: the server has named all that there was. What was not among it is gone.
 func (t *target) endSync(dst []event.Event, o source.Observation) []event.Event {
-	from := len(dst)
-	dst = setListed(t.ledger.Sweep(dst, o.Last), from, true)
+	dst = t.ledger.Sweep(dst, o.Last)
 	t.initial = false
 	if o.From != "" {
 		dst = append(dst, mark(event.Event{Type: event.Gap, From: o.From, ResourceVersion: o.ResourceVersion}))

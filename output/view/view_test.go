@@ -147,13 +147,18 @@ func TestWriter(t *testing.T) {
 		return changes
 	}
 	for _, c := range []struct {
-		want    string
-		changes []change.Change
+		// of an event of the stream, and of one of a list
+		want, listed string
+		changes      []change.Change
 	}{
-		{"", nil}, {"unknown", by("")}, {"a", by("a", "a")}, {"", by("a", "b")}, {"a", by("", "a", "", "a")}, {"", by("", "a", "", "b")},
+		{"", "", nil}, {"unknown", "unknown", by("", "")}, {"a", "a", by("a", "a")}, {"", "", by("a", "b")},
+		{"a", "", by("", "a", "", "a")}, {"", "", by("", "a", "", "b")},
 	} {
-		if got := writer(c.changes); got != c.want {
+		if got := writer(&event.Event{}, c.changes); got != c.want {
 			t.Errorf("%v: %q, want %q", c.changes, got, c.want)
+		}
+		if got := writer(&event.Event{Listed: true}, c.changes); got != c.listed {
+			t.Errorf("%v, listed: %q, want %q", c.changes, got, c.listed)
 		}
 	}
 }
