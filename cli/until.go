@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -33,6 +34,10 @@ type wait struct {
 	progress bool
 	said     string
 	saidAt   time.Time
+
+	mu    sync.Mutex  // of all that is above
+	due   *time.Timer // says what was too early to say; nil while nothing was
+	ended bool
 }
 
 var _ event.Sink = (*wait)(nil)
@@ -64,6 +69,8 @@ func (j *job) showsProgress() bool {
 
 // Deliver implements event.Sink.
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	err := w.Judge.Deliver(ctx, batch)
 	if err == nil && w.progress {
 		w.sayProgress()
@@ -134,7 +141,13 @@ func (j *job) subject(t event.Target, o event.Object) string {
 func (w *wait) sayProgress() {
 	some, more := w.Pending()
 	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
-	if more += len(some) - 1; first < 0 || more > 0 && time.Since(w.saidAt) < progressEvery {
+	if more += len(some) - 1; first < 0 {
+		return
+	}
+	if early := progressEvery - time.Since(w.saidAt); more > 0 && early > 0 {
+		if w.due == nil {
+			w.due = time.AfterFunc(early, w.sayDue)
+		}
 		return
 	}
 	text := "waiting for " + w.describe(some[first])
@@ -144,6 +157,26 @@ func (w *wait) sayProgress() {
 	if text != w.said {
 		report.Line(w.reports, text)
 		w.said, w.saidAt = text, time.Now()
+	}
+}
+
+// sayDue says what was too early to say.
+func (w *wait) sayDue() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = nil
+	if !w.ended {
+		w.sayProgress()
+	}
+}
+
+// stop ends what is said on the way.
+func (w *wait) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.due != nil {
+		w.due.Stop()
 	}
 }
 

@@ -17,6 +17,7 @@ const maxPending = 5
 
 // end returns what the run ends with, that ended with err.
 func (w *wait) end(ctx context.Context, err error) error {
+	w.stop()
 	outcome, decided := errors.AsType[*until.Outcome](err)
 	c := &w.conditions
 	switch {
