@@ -51,6 +51,11 @@ func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, said := newTestWait(t, event.SinkFunc(discard))
 		w.progress = true
+		text := func() string {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return said.String()
+		}
 		deliver := func(events ...event.Event) {
 			if err := w.Deliver(t.Context(), events); err != nil {
 				t.Fatal(err)
@@ -66,25 +71,25 @@ func TestProgress(t *testing.T) {
 		deliver(jobEvent(t, event.Added, "a", "new"), jobEvent(t, event.Added, "b", "new"), jobEvent(t, event.Added, "c", "new"), event.Event{Type: event.Synced, Target: jobsTarget, Count: 3})
 		for _, s := range steps {
 			deliver(s.change)
-			if got := strings.Count(said.String(), "\n"); got != s.lines {
-				t.Errorf("%d lines, want %d: %s", got, s.lines, said)
+			if got := strings.Count(text(), "\n"); got != s.lines {
+				t.Errorf("%d lines, want %d: %s", got, s.lines, text())
 			}
 		}
 		deliver(jobEvent(t, event.Added, "d", "new"))
-		before := strings.Count(said.String(), "\n")
+		before := strings.Count(text(), "\n")
 		time.Sleep(2 * progressEvery)
 		synctest.Wait()
-		if got := said.String(); strings.Count(got, "\n") != before+1 || !strings.HasSuffix(got, ", and 1 more\n") {
+		if got := text(); strings.Count(got, "\n") != before+1 || !strings.HasSuffix(got, ", and 1 more\n") {
 			t.Errorf("after a while: %s", got)
 		}
 		deliver(jobEvent(t, event.Added, "e", "new"))
 		deliver(jobEvent(t, event.Added, "f", "new"))
 		w.end(t.Context(), io.EOF)
-		all := said.String()
+		all := text()
 		time.Sleep(2 * progressEvery)
 		synctest.Wait()
-		if said.String() != all {
-			t.Errorf("after the end: %s", said)
+		if text() != all {
+			t.Errorf("after the end: %s", text())
 		}
 	})
 }
