@@ -183,7 +183,7 @@ func (w *wait) stop() {
 // describe says what is waited for, and how far that is.
 func (w *wait) describe(p until.Pending) string {
 	if p.Awaited != "" {
-		return p.Awaited + ": the server doesn't have such a resource yet"
+		return p.Awaited + ": the server does not have the resource"
 	}
 	subject := w.subject(p.Target, p.Object)
 	switch {

@@ -74,10 +74,14 @@ func (j *job) unanswered(ctx context.Context, err error) error {
 
 // decider names what decided: an object, or how many did.
 func (w *wait) decider(o *until.Outcome) string {
-	if o.Objects > 1 {
+	switch {
+	case o.Objects > 1:
 		return fmt.Sprintf("%d objects", o.Objects)
+	case o.Object.Name == "":
+		return "all " + o.Object.Resource().Resource
+	default:
+		return w.subject(o.Object, event.Object{})
 	}
-	return w.subject(o.Object, event.Object{})
 }
 
 // elapsed is how long the run took, as people say it.
