@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,17 +126,16 @@ func (j *job) subject(t event.Target, o event.Object) string {
 	return subject
 }
 
-// sayProgress says what is waited for, when that is something else than before.
+// sayProgress says which object is waited for, and how far it is, when that is something
+// else than before; of several not too often. What does not exist the reporter says.
 func (w *wait) sayProgress() {
-	if time.Since(w.saidAt) < progressEvery {
-		return
-	}
 	some, more := w.Pending()
-	if len(some) == 0 {
+	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
+	if more += len(some) - 1; first < 0 || more > 0 && time.Since(w.saidAt) < progressEvery {
 		return
 	}
-	text := "waiting for " + w.describe(some[0])
-	if more += len(some) - 1; more > 0 {
+	text := "waiting for " + w.describe(some[first])
+	if more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
 	if text != w.said {

@@ -117,7 +117,7 @@ func (m *matcher) matches(s Step) bool {
 		return s.Item == nil && s.Field == m.name
 	case indexOrName:
 		if s.Item != nil {
-			return s.Item.Index == m.index
+			return s.Item.Index == m.index || s.Item.partial
 		}
 		return s.Field == m.name
 	case keyedItem:
@@ -128,12 +128,11 @@ func (m *matcher) matches(s Step) bool {
 	return true
 }
 
-// keysOf reports whether the item has all the keys; it may have more.
+// keysOf reports whether the item has all the keys, in one of its states; it may have
+// more.
 func (m *matcher) keysOf(i *Item) bool {
 	for _, want := range m.keys {
-		if !slices.ContainsFunc(i.Keys, func(k Key) bool {
-			return k.Name == want.Name && scalarText(k.Value) == want.Value
-		}) {
+		if !i.may(want.Name, want.Value.(string)) {
 			return false
 		}
 	}

@@ -75,6 +75,20 @@ var patternExamples = map[string]string{
 	"spec.replicas.x":                                "",
 }
 
+// TestAnyField: a pattern finds an item by any of its fields, as JSONPath does, and by
+// what it was.
+func TestAnyField(t *testing.T) {
+	for only, want := range map[string]int{
+		"l[port=80].v": 1, "{.l[?(@.kind=='b')].v}": 1, "{.l[?(@.kind=='c')].v}": 1, "l[name=w].v": 1, "l[kind=e].v": 0, "l[name=x,kind=d].v": 0,
+	} {
+		old := decode(t, `{l: [{name: x, port: 80, kind: b, v: 1}, {name: w, port: 81, kind: d, v: 1}]}`)
+		new := decode(t, `{l: [{name: x, port: 80, kind: c, v: 2}, {name: w, port: 81, kind: d, v: 2}]}`)
+		if got := len(Between(old, new, Options{Only: patterns(t, only)}).Changes); got != want {
+			t.Errorf("%s: %d changes, want %d", only, got, want)
+		}
+	}
+}
+
 func TestPattern(t *testing.T) {
 	for text, want := range patternExamples {
 		p, err := ParsePattern(text)

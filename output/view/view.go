@@ -166,7 +166,7 @@ func (v *View) showCount(e *event.Event) {
 
 func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
 	var text []string
-	if state := describe(now); state != "" {
+	if state := describe(now, v.Compare.Masks); state != "" {
 		text = append(text, state)
 	}
 	if since, again := v.gone.take(e); again {
