@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
@@ -158,10 +159,15 @@ func (w *wait) describe(p until.Pending) string {
 		return subject
 	}
 	word, message := status.Of(u)
-	if message != "" {
-		message = ": " + strings.Join(strings.Fields(message), " ")
+	switch {
+	case word == kstatus.CurrentStatus:
+		return subject // what is waited for is not what its status is about
+	case word == kstatus.UnknownStatus:
+		return subject + ": has no status yet that says how it is"
+	case message != "":
+		return subject + " " + word.String() + ": " + strings.Join(strings.Fields(message), " ")
 	}
-	return subject + " " + word.String() + message
+	return subject + " " + word.String()
 }
 
 // end returns what the run ends with, that ended with err.
@@ -212,6 +218,8 @@ func (w *wait) decider(o *until.Outcome) string {
 	switch e := o.Event; {
 	case o.Objects > 1:
 		return fmt.Sprintf("%d objects", o.Objects)
+	case e.Type.IsMark() && e.Target.Name == "":
+		return "all " + w.subject(e.Target, event.Object{})
 	case e.Type.IsMark():
 		return w.subject(e.Target, event.Object{})
 	default:
@@ -253,10 +261,11 @@ func (w *wait) unmet(ctx context.Context, what string) error {
 
 // explain says what is waited for, with the newest warning that may be the cause.
 func (w *wait) explain(ctx context.Context, p until.Pending) string {
-	if warning := w.warning(ctx, p); warning != "" {
-		return w.describe(p) + "; " + warning
+	text := w.describe(p)
+	if warning := w.warning(ctx, p); warning != "" && !strings.HasSuffix(text, warning) {
+		text += "; " + warning
 	}
-	return w.describe(p)
+	return text
 }
 
 // warning returns the newest Warning event that may explain why an object does not
