@@ -151,6 +151,8 @@ func (w *wait) describe(p until.Pending) string {
 	switch {
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
+	case p.Object.IsZero() && p.Target.Name == "":
+		return p.Target.Resource().Resource + ": none exists yet"
 	case p.Object.IsZero():
 		return subject + ": does not exist yet"
 	}
@@ -162,12 +164,20 @@ func (w *wait) describe(p until.Pending) string {
 	switch {
 	case word == kstatus.CurrentStatus:
 		return subject // what is waited for is not what its status is about
+	case word == kstatus.UnknownStatus && w.judgesStatus():
+		return subject + ": has no status yet"
 	case word == kstatus.UnknownStatus:
-		return subject + ": has no status yet that says how it is"
+		return subject
 	case message != "":
 		return subject + " " + word.String() + ": " + strings.Join(strings.Fields(message), " ")
 	}
 	return subject + " " + word.String()
+}
+
+// judgesStatus reports whether --until asks in what state an object is.
+func (w *wait) judgesStatus() bool {
+	text := w.conditions.until.String()
+	return strings.Contains(text, "ready(") || strings.Contains(text, "status(")
 }
 
 // end returns what the run ends with, that ended with err.
@@ -219,7 +229,7 @@ func (w *wait) decider(o *until.Outcome) string {
 	case o.Objects > 1:
 		return fmt.Sprintf("%d objects", o.Objects)
 	case e.Type.IsMark() && e.Target.Name == "":
-		return "all " + w.subject(e.Target, event.Object{})
+		return "all " + e.Target.Resource().Resource
 	case e.Type.IsMark():
 		return w.subject(e.Target, event.Object{})
 	default:
