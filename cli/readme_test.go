@@ -39,7 +39,7 @@ func TestReadmeFlags(t *testing.T) {
 			fresh += "| **" + g.title + "** | |\n" + rows
 		}
 	}
-	readme.Update(t, old, fresh)
+	readme.Update(t, "README.md", old, fresh)
 
 	_, rest, _ := strings.Cut(text, old)
 	paragraph, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
