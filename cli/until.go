@@ -145,6 +145,9 @@ func (w *wait) sayProgress() {
 	}
 }
 
+// isUnsynced: at the start that is soon known.
+func isUnsynced(p until.Pending) bool { return p.Unsynced }
+
 // describe says what is waited for, and how far that is.
 func (w *wait) describe(p until.Pending) string {
 	subject := w.subject(p.Target, p.Object)
