@@ -275,6 +275,7 @@ var (
 	anyKubectlAge      = regexp.MustCompile(`(?m)^(settings +\d+ +)\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
+	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // with the time, if it is not the same second
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
@@ -292,6 +293,7 @@ func sameEachTime(text string) string {
 	text = anyKubectlAge.ReplaceAllString(text, "${1}13m")
 	text = anyNode.ReplaceAllString(text, "node-1")
 	text = anyHidden.ReplaceAllString(text, "20$1")
+	text = anyNoise.ReplaceAllString(text, "+3$1")
 	text = renumber(anyPod, text, distinct(anyPod, text), func(i int) string { return fmt.Sprintf("%cx7kq", "tzbdfghjlmn"[i]) })
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)
