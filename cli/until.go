@@ -155,9 +155,9 @@ func (w *wait) describe(p until.Pending) string {
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
 	case p.Object.IsZero() && p.Target.Name == "":
-		return p.Target.Resource().Resource + ": none exists yet"
+		return p.Target.Resource().Resource + ": none exists"
 	case p.Object.IsZero():
-		return subject + ": does not exist yet"
+		return subject + ": does not exist"
 	}
 	u, err := p.Object.Open()
 	if err != nil {

@@ -163,7 +163,7 @@ func custom(u *unstructured.Unstructured) (status.Status, string) {
 	if ready.Status == corev1.ConditionTrue && ready.generation != 0 && ready.generation < u.GetGeneration() {
 		return status.InProgressStatus, fmt.Sprintf("%s generation is %d, but condition Ready is of %d", u.GetKind(), u.GetGeneration(), ready.generation)
 	}
-	if about, _, _ := unstructured.NestedMap(u.Object, "status"); len(about) == 0 {
+	if about, _ := u.Object["status"].(map[string]any); len(about) == 0 {
 		return status.UnknownStatus, ""
 	}
 	return status.CurrentStatus, ""

@@ -67,6 +67,12 @@ func TestOf(t *testing.T) {
 		{"ready, of an older generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}`, "InProgress: Gauge generation is 2, but condition Ready is of 1"},
 		{"not ready", custom, `"status":{"conditions":[{"type":"Ready","status":"False","reason":"Low","message":"pressure is low"}]}`, "InProgress: pressure is low"},
 		{"of Kubernetes, without a status", `"apiVersion":"networking.k8s.io/v1","kind":"IngressClass"`, `"spec":{}`, "Current"},
+		{"a job of odd conditions", job, `"spec":{"completions":"x","suspend":"x"},"status":{"startTime":"2026-01-31T09:00:00Z","succeeded":"x","conditions":[{"type":3},{}]}`, "Unknown"},
+		{"a job of no conditions", job, `"spec":[],"status":{"startTime":"2026-01-31T09:00:00Z"}`, "InProgress: Succeeded: 0/1"},
+		{"a pod of odd containers", pod, `"status":{"phase":"Failed","containerStatuses":[null,{"state":[]},{"state":{"terminated":{"exitCode":"x"}}}]}`, "Failed: the pod failed"},
+		{"an odd set", set, `"spec":{"replicas":"x","updateStrategy":{"type":"OnDelete","rollingUpdate":3}},"status":3`, "Unknown"},
+		{"an odd deployment", deployment, `"spec":{"paused":"x"},"status":[]`, "Unknown"},
+		{"an odd generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":"x"}]}`, "Current"},
 		{"a status that is none", custom, `"status":"fine"`, "Unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
