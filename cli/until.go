@@ -131,6 +131,9 @@ func (j *job) subject(t event.Target, o event.Object) string {
 // else than before; of several not too often. What does not exist the reporter says.
 func (w *wait) sayProgress() {
 	some, more := w.Pending()
+	if time.Since(w.started) < progressEvery && slices.ContainsFunc(some, isUnsynced) {
+		return
+	}
 	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
 	if more += len(some) - 1; first < 0 || more > 0 && time.Since(w.saidAt) < progressEvery {
 		return
@@ -145,7 +148,7 @@ func (w *wait) sayProgress() {
 	}
 }
 
-// isUnsynced: at the start that is soon known.
+// isUnsynced: at the start it is soon known what exists, and how much of it is waited for.
 func isUnsynced(p until.Pending) bool { return p.Unsynced }
 
 // describe says what is waited for, and how far that is.
@@ -256,7 +259,10 @@ func (w *wait) elapsed() string {
 // each object if there are several.
 func (w *wait) unmet(ctx context.Context, what string) error {
 	some, more := w.Pending()
-	if len(some)+more == 1 && len(some) == 1 {
+	switch {
+	case len(some)+more == 0:
+		return errors.New(what + ": the server does not have the resource")
+	case len(some) == 1 && more == 0:
 		return fmt.Errorf("%s: %s", what, w.explain(ctx, some[0]))
 	}
 	if len(some) > maxPending {

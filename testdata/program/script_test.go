@@ -26,7 +26,8 @@ import (
 // The scripts of testdata/script run the built binary against one real API
 // server. Each has a namespace of its own, $NS, which is the default namespace
 // of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of
-// the server.
+// the server. Those of testdata/script/controllers run against another, which has
+// controllers and nodes, too (controllers_test.go).
 //
 // Besides testscript's own, they have these commands:
 //
