@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
@@ -137,14 +138,19 @@ func (j *job) subject(t event.Target, o event.Object) string {
 }
 
 // sayProgress says which object is waited for, and how far it is, when that is something
-// else than before; of several not too often. What does not exist the reporter says.
+// else than before; of several not too often, and at the start not before it is known
+// what exists. What does not exist the reporter says.
 func (w *wait) sayProgress() {
 	some, more := w.Pending()
 	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
 	if more += len(some) - 1; first < 0 {
 		return
 	}
-	if early := progressEvery - time.Since(w.saidAt); more > 0 && early > 0 {
+	last := w.saidAt
+	if last.IsZero() && slices.ContainsFunc(some, func(p until.Pending) bool { return p.Unsynced }) {
+		last = w.started
+	}
+	if early := progressEvery - time.Since(last); more > 0 && early > 0 {
 		if w.due == nil {
 			w.due = time.AfterFunc(early, w.sayDue)
 		}
@@ -192,19 +198,32 @@ func (w *wait) describe(p until.Pending) string {
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
 	case p.Object.IsZero() && p.Target.Name == "":
-		return subject + ": none exists yet"
+		return p.Target.Resource().Resource + ": none exists"
 	case p.Object.IsZero():
-		return subject + ": does not exist yet"
+		return subject + ": does not exist"
 	}
 	u, err := p.Object.Open()
 	if err != nil {
 		return subject
 	}
 	word, message := status.Of(u)
-	if message != "" {
-		message = ": " + strings.Join(strings.Fields(message), " ")
+	switch {
+	case word == kstatus.CurrentStatus:
+		return subject // what is waited for is not what its status is about
+	case word == kstatus.UnknownStatus && w.judgesStatus():
+		return subject + ": has no status yet"
+	case word == kstatus.UnknownStatus:
+		return subject
+	case message != "":
+		return subject + " " + word.String() + ": " + strings.Join(strings.Fields(message), " ")
 	}
-	return subject + " " + word.String() + message
+	return subject + " " + word.String()
+}
+
+// judgesStatus reports whether --until asks in what state an object is.
+func (w *wait) judgesStatus() bool {
+	text := w.conditions.until.String()
+	return strings.Contains(text, "ready(") || strings.Contains(text, "status(")
 }
 
 // lossText says why there is no connection for a target, which is named before it.

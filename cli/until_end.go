@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"dwatch/cli/fail"
@@ -120,10 +121,11 @@ func (w *wait) unmet(ctx context.Context, what string) error {
 
 // explain says what is waited for, with the newest warning that may be the cause.
 func (w *wait) explain(ctx context.Context, p until.Pending) string {
-	if warning := w.warning(ctx, p); warning != "" {
-		return w.describe(p) + "; " + warning
+	text := w.describe(p)
+	if warning := w.warning(ctx, p); warning != "" && !strings.HasSuffix(text, warning) {
+		text += "; " + warning
 	}
-	return w.describe(p)
+	return text
 }
 
 // warning returns the newest Warning event that may explain why an object does not
