@@ -99,7 +99,7 @@ func TestUntilInTheGap(t *testing.T) {
 		{"deleted", []string{"cm/a", "--until", "deleted"}, true, "a=new", "-a", false, "", fail.ExitOK, "cm/a: "},
 		{"deleted and created anew", []string{"cm/a", "--until", "deleted"}, true, "a=new", "-a a=new", false, "", fail.ExitOK, "cm/a: "},
 		{"created anew, and done", []string{"cm/a", "--until", done}, true, "a=new", "-a a=done", false, "", fail.ExitOK, "cm/a: "},
-		{"failed", []string{"cm", "--until", done, "--fail-if", "object.data.k == 'bad'"}, true, "a=new b=new", "a=bad b=done", false, "", fail.ExitFailIf, "error: --fail-if .*cm/a Current"},
+		{"failed", []string{"cm", "--until", done, "--fail-if", "object.data.k == 'bad'"}, true, "a=new b=new", "a=bad b=done", false, "", fail.ExitFailIf, "error: --fail-if .*: cm/a$"},
 		{"never at the same time", []string{"cm", "-l", "!x", "--until", done}, true, "a=new b=done", "a=done b=new", true, "b=done", fail.ExitOK, "2 objects: "},
 		{"one comes", []string{"cm", "-l", "!x", "--until", done}, true, "a=new", "a=done b=new", true, "-b", fail.ExitOK, "cm/a: "},
 		{"each", []string{"cm", "-l", "!x", "--until", done, "--for", "each"}, true, "a=new b=new", "a=done b=new", true, "a=new b=done", fail.ExitOK, "2 objects: "},
@@ -220,7 +220,7 @@ func TestUntilConnectionLost(t *testing.T) {
 	cut()
 	p.says(t, "^connection lost")
 	p.signal(syscall.SIGTERM)
-	p.ends(t, fail.ExitFailed, "watching .*\nconnection lost.*\nerror: interrupted before --until false held\nerror: waiting for cm/a: connection lost: .*\nerror: waiting for cm/a Current\n")
+	p.ends(t, fail.ExitFailed, "watching .*\nconnection lost.*\nerror: interrupted before --until false held: cm/a: connection lost: .*\n")
 }
 
 // TestUntilInterruptedTwice: the second signal does not wait for what explains the first.
@@ -245,7 +245,7 @@ func TestUntilInterruptedTwice(t *testing.T) {
 		receive(t, asked)
 		return p
 	}
-	start().ends(t, fail.ExitFailed, "watching .*\nerror: interrupted before --until false held: cm/a Current\n")
+	start().ends(t, fail.ExitFailed, "watching .*\nerror: interrupted before --until false held: cm/a\n")
 	p := start()
 	p.signal(os.Interrupt)
 	p.waits(t)

@@ -42,8 +42,12 @@ func (j *Judge) Pending() (some []Pending, more int) {
 	}
 	known := 0
 	for _, o := range j.objects {
-		if !o.holds && !o.last.Object.IsZero() {
-			some, known = append(some, Pending{Target: o.last.Target, Object: o.last.Object}), known+1
+		if o.holds || o.last.Object.IsZero() {
+			continue
+		}
+		known++
+		if t := j.targets[o.last.Target.Key()]; t == nil || t.Name == "" || t.lost == nil { // or it is named already
+			some = append(some, Pending{Target: o.last.Target, Object: o.last.Object})
 		}
 	}
 	slices.SortFunc(some, Pending.compare)
