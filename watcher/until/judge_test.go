@@ -256,7 +256,7 @@ func TestPending(t *testing.T) {
 		{"@a @b", "[a no b] 0"},
 		{"b=new", "[a b] 0"},
 		{"-a", "[no a b] 0"},
-		{"b/", "[no a b! b] 0"},
+		{"b/", "[no a b!] 0"},
 		{"b+", "[no a b] 0"},
 	} {
 		if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"a": a, "b": b}, step.events)); err != nil {
