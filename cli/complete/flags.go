@@ -21,6 +21,9 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"output":                fixed(c.Formats...),
 		"color":                 fixed("auto", "always", "never"),
+		"only":                  fixed(paths...),
+		"ignore":                fixed(paths...),
+		"mask":                  fixed(paths...),
 		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
 		"where":                 c.expression(nil),
 		"until":                 c.expression(c.Presets),
@@ -49,6 +52,9 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"client-key":            files,
 	}
 }
+
+// paths are some that many objects have.
+var paths = []string{"data", "metadata.annotations", "metadata.labels", "metadata.ownerReferences", "spec", "spec.replicas", "spec.template", "status", "status.conditions"}
 
 // fixed completes one of words.
 func fixed(words ...string) cobra.CompletionFunc {
