@@ -76,7 +76,7 @@ func newCommand(name string, s Streams) *cobra.Command {
 	}
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags] [-- COMMAND [ARG...]]",
+		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags]\n      [-- COMMAND [ARG...]]",
 		Annotations:           map[string]string{cobra.CommandDisplayNameAnnotation: display},
 		Short:                 "Watch any Kubernetes resource",
 		Long:                  long,
