@@ -87,7 +87,7 @@ func newCommand(name string, s Streams) *cobra.Command {
 	})
 	groups := o.addFlags(cmd.Flags())
 	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
-	complete.Add(cmd, complete.Options{Connection: &o.connection, Formats: formats, Targets: o.targets})
+	complete.Add(cmd, complete.Options{Connection: &o.connection, Formats: completedFormats(), Targets: o.targets})
 	return cmd
 }
 

@@ -155,7 +155,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.compares(),
+		ManagedFields:  j.managedFields || j.compares() || j.print.Template != nil, // kubectl's have them
 		KeepContent:    j.print.Old || j.print.Patch || j.compares(),
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
@@ -168,6 +168,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		tuneRun(len(p.Targets))
 	}
 	if j.list {
+		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
 		return j.printList(ctx, w)
 	}
 	return j.watch(ctx, w, p.Targets, state)

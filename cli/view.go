@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -40,6 +39,7 @@ func (o *options) addViewFlags(f *pflag.FlagSet) {
 // chooseFormat sets the default of --output: for people who read a stream at a
 // terminal what changed, and JSON for everything else.
 func (o *options) chooseFormat(t terminal) {
+	o.splitFormat()
 	if o.output != "" {
 		return
 	}
@@ -68,19 +68,15 @@ func (o *options) checkView() error {
 	return nil
 }
 
-// notYet are kubectl's formats that dwatch does not have. Some go on with "=".
-var notYet = []string{
-	"wide", "table", "custom-columns", "custom-columns-file", "go-template", "go-template-file",
-	"jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile",
-}
+// notYet are kubectl's formats that dwatch does not have.
+var notYet = []string{"wide", "table"}
 
 // checkFormat also knows what kubectl has.
-func checkFormat(format string) error {
-	kind, _, _ := strings.Cut(format, "=")
-	if slices.Contains(notYet, kind) {
-		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", kind)
+func (o *options) checkFormat() error {
+	if slices.Contains(notYet, o.output) {
+		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", o.output)
 	}
-	return output.CheckFormat(format, formats)
+	return output.CheckFormat(o.output, slices.Concat(formats, output.TemplateFormats))
 }
 
 // newPrinter returns what is behind all stages: a printer, or the view of changes.

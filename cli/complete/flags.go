@@ -20,6 +20,7 @@ type completer struct{ Options }
 func (c *completer) flags() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"output":                fixed(c.Formats...),
+		"template":              files,
 		"color":                 fixed("auto", "always", "never"),
 		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
 		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
