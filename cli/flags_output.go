@@ -13,6 +13,7 @@ import (
 type outputFlags struct {
 	compareFlags
 	templateFlags
+	tableFlags
 	output        string
 	view          viewFlags
 	managedFields bool
@@ -22,6 +23,7 @@ type outputFlags struct {
 func (o *options) addOutputFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+", and those of kubectl that take a template: "+strings.Join(output.TemplateFormats, "=, ")+"=; by default json, and at a terminal changes")
 	o.addTemplateFlags(f)
+	o.addTableFlags(f)
 	o.addViewFlags(f)
 	o.addCompareFlags(f)
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
@@ -58,6 +60,8 @@ func (o *options) printing(t terminal) (output.Options, error) {
 		return p, err
 	}
 	var err error
-	p.Template, err = o.parseTemplate()
-	return p, err
+	if p.Template, err = o.parseTemplate(); err != nil {
+		return p, err
+	}
+	return p, o.parseTable(&p)
 }

@@ -55,8 +55,8 @@ func (o *options) checkTemplate() error {
 	switch {
 	case !takesTemplate(o.output) && o.template != "":
 		return fmt.Errorf("--template is for a format that takes one: %s", strings.Join(output.TemplateFormats, ", "))
-	case o.noHeaders && !strings.HasPrefix(o.output, "custom-columns"):
-		return errors.New("--no-headers is for formats with columns: custom-columns and custom-columns-file")
+	case o.noHeaders && !isTable(o.output) && !strings.HasPrefix(o.output, "custom-columns"):
+		return errors.New("--no-headers is for formats with columns: table, wide, custom-columns and custom-columns-file")
 	case !takesTemplate(o.output):
 		return nil
 	case o.inFormat != nil && o.template != "":

@@ -69,6 +69,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		o.checkView(),
 		o.checkCompare(),
 		o.checkTemplate(),
+		o.checkTable(),
 		o.parseOutput(r, terminal),
 		o.parseRun(r),
 	)

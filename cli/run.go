@@ -147,6 +147,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		return err
 	}
 	defer func() { err = state.end(err) }()
+	j.fillTable(p.Targets, p.Live)
 	w, err := watcher.New(watcher.Options{
 		Config:         j.Config,
 		HTTP:           j.HTTP,
@@ -156,6 +157,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
 		ManagedFields:  j.managedFields || j.compares() || j.print.Template != nil, // kubectl's have them
+		Tables:         isTable(j.print.Format),
+		WholeObjects:   j.print.Order != nil,
 		KeepContent:    j.print.Old || j.print.Patch || j.compares(),
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
@@ -169,7 +172,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 	}
 	if j.list {
 		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
-		return j.printList(ctx, w)
+		return j.printList(ctx, w, p.Targets)
 	}
 	return j.watch(ctx, w, p.Targets, state)
 }
@@ -238,7 +241,7 @@ func (j *job) namesake(ctx context.Context, name string) string {
 }
 
 // printList prints all, or nothing: half a List would look like a whole one.
-func (j *job) printList(ctx context.Context, w *watcher.Watcher) error {
+func (j *job) printList(ctx context.Context, w *watcher.Watcher, targets []event.Target) error {
 	tuneLong()
 	printer, err := output.New(j.out, j.print)
 	if err != nil {
@@ -247,6 +250,9 @@ func (j *job) printList(ctx context.Context, w *watcher.Watcher) error {
 	objects, err := w.List(ctx)
 	if err != nil {
 		return err
+	}
+	if len(objects) == 0 && isTable(j.print.Format) {
+		report.Line(j.reports, j.nothingFound(targets))
 	}
 	return printer.List(objects)
 }

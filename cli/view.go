@@ -68,14 +68,7 @@ func (o *options) checkView() error {
 	return nil
 }
 
-// notYet are kubectl's formats that dwatch does not have.
-var notYet = []string{"wide", "table"}
-
-// checkFormat also knows what kubectl has.
 func (o *options) checkFormat() error {
-	if slices.Contains(notYet, o.output) {
-		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", o.output)
-	}
 	return output.CheckFormat(o.output, slices.Concat(formats, output.TemplateFormats))
 }
 

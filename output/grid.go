@@ -41,7 +41,7 @@ func (g *grid) add(l *layout, cells ...string) {
 			l.widths = append(l.widths, minWidth)
 		}
 		if needed := displaywidth.String(cell) + gap; needed > l.widths[i] {
-			l.widths[i] = (needed + step - 1) / step * step
+			l.widths[i] = (needed + needed/step + step - 1) / step * step
 		}
 	}
 	g.lines = append(g.lines, gridLine{l, cells})

@@ -37,6 +37,11 @@ type Options struct {
 
 	// Template is that of a format which takes one.
 	Template *Template
+	// Table is for the formats "table" and "wide", whose objects need an
+	// event.Object.Row.
+	Table TableOptions
+	// Order sorts lists, of tables each for itself; nil: they stay as they are.
+	Order *Order
 	// NoHeaders leaves out the line with the names of columns.
 	NoHeaders bool
 	// Single: the list is of one object that was asked for by its name. A template
@@ -64,10 +69,13 @@ var encoders = map[string]func(Options) encoder{
 	"json": newJSON,
 	"yaml": newYAML,
 	"name": func(Options) encoder { return nameEncoder{} },
+
+	"table": newTable,
+	"wide":  newTable,
 }
 
 // Formats are the values that Options.Format takes, but for TemplateFormats.
-var Formats = []string{"json", "yaml", "name"}
+var Formats = []string{"json", "yaml", "name", "table", "wide"}
 
 // CheckFormat says that name is none of formats, if it is not.
 func CheckFormat(name string, formats []string) error {
@@ -82,6 +90,7 @@ func CheckFormat(name string, formats []string) error {
 type Printer struct {
 	w       *bufio.Writer
 	encoder encoder
+	order   *Order
 	line    []byte // its memory is used again
 }
 
@@ -107,6 +116,9 @@ func New(w io.Writer, o Options) (*Printer, error) {
 			return nil, err
 		}
 		p.encoder = encoders[o.Format](o)
+	}
+	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.Single {
+		p.order = o.Order
 	}
 	return p, nil
 }
@@ -147,8 +159,14 @@ func (p *Printer) write(line []byte) error {
 	return err
 }
 
-// List writes objects as one document, in their order.
+// List writes objects as one document, in their order or that of Options.
 func (p *Printer) List(objects []event.Object) error {
+	if p.order != nil {
+		objects = slices.Clone(objects)
+		if err := p.order.sort(objects); err != nil {
+			return err
+		}
+	}
 	if err := p.encoder.list(p.w, objects); err != nil {
 		return err
 	}
