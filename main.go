@@ -3,8 +3,8 @@
 //	argv -> cli -> cli/plan, mapper -> targets -> watcher -> events -> a Sink -> stdout
 //	               (names)                        (source, ledger)
 //
-//	a Sink: cli/report -> watcher/resume -> watcher/filter -> output, output/view
-//	        (stderr)      (--state)         (--types, ...)    (a format)
+//	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> output, output/view
+//	        (stderr)      (--until, ...)   (--state)         (--where, ...)    (a format)
 //
 // cli/run.go puts it together; docs/architecture.md draws the house.
 package main

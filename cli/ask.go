@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -24,7 +25,10 @@ const (
 
 // helper asks the server what explains that there is nothing to watch. Where it has
 // no answer, or may not have it, there is nothing to say.
-type helper struct{ objects metadata.Interface }
+type helper struct {
+	objects metadata.Interface
+	content dynamic.Interface
+}
 
 func (j *job) newHelper() (*helper, error) {
 	// People need no warnings about these questions.
@@ -32,7 +36,11 @@ func (j *job) newHelper() (*helper, error) {
 	config.WarningHandler = rest.NoWarnings{}
 	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
 	objects, err := metadata.NewForConfigAndClient(config, j.HTTP)
-	return &helper{objects}, err
+	if err != nil {
+		return nil, err
+	}
+	content, err := dynamic.NewForConfigAndClient(config, j.HTTP)
+	return &helper{objects, content}, err
 }
 
 // near returns the name of an object beside t that is near t's; empty if there is

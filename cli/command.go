@@ -12,6 +12,8 @@ import (
 	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
+	"dwatch/watcher/expression"
+	"dwatch/watcher/until"
 )
 
 // PluginName is the name under which kubectl finds dwatch as "kubectl dwatch".
@@ -38,7 +40,7 @@ const examples = `  # What changes among the deployments of a namespace
   # After a restart only what is different from what was printed
   %[1]s deployments --state deployments.state
 
-  # What is there, as one List, and end
+  # What exists, as one List, without watching
   %[1]s cm,secrets -n kube-system --list -o yaml
 
   # The role with which a service account may watch deployments
@@ -87,7 +89,14 @@ func newCommand(name string, s Streams) *cobra.Command {
 	})
 	groups := o.addFlags(cmd.Flags())
 	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
-	complete.Add(cmd, complete.Options{Connection: &o.connection, Formats: completedFormats(), Targets: o.targets})
+	complete.Add(cmd, complete.Options{
+		Connection:  &o.connection,
+		Formats:     completedFormats(),
+		Conditions:  expression.Beginnings(),
+		Presets:     expression.Presets(),
+		Quantifiers: until.Quantifiers,
+		Targets:     o.targets,
+	})
 	return cmd
 }
 

@@ -40,11 +40,8 @@ func receiver(next event.Sink) event.Sink {
 // noticed it (a credential plugin, for one, dies of the same Ctrl-C), except
 // one of the output itself, of a Sink or of the state: that loses what was received.
 func ended(ctx context.Context, err error, list bool) error {
-	var lost writeError
-	var undelivered sinkError
-	var forgotten stateError
 	switch {
-	case ctx.Err() == nil, err == nil, errors.As(err, &lost), errors.As(err, &undelivered), errors.As(err, &forgotten):
+	case ctx.Err() == nil, err == nil, isLoss(err), fail.IsCoded(err):
 		return err
 	case errors.Is(context.Cause(ctx), errReaderGone):
 		return errReaderGone
@@ -55,6 +52,14 @@ func ended(ctx context.Context, err error, list bool) error {
 	default:
 		return nil
 	}
+}
+
+// isLoss reports whether an error is of the output, of a Sink or of the state.
+func isLoss(err error) bool {
+	var lost writeError
+	var undelivered sinkError
+	var forgotten stateError
+	return errors.As(err, &lost) || errors.As(err, &undelivered) || errors.As(err, &forgotten)
 }
 
 // errUnread ends a run with --state whose reader has gone. What starts such a run

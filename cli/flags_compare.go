@@ -43,12 +43,12 @@ func (o *options) checkCompare() error {
 		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes or --patch (-o json and yaml show them as they are)")
 	case o.showSecrets && o.maskSecrets:
 		return errors.New("--show-secrets and --mask-secrets contradict each other")
-	case o.output != "name":
+	case o.output != "name" && o.output != noFormat:
 		return nil
 	}
 	for _, name := range []string{"old", "changes", "patch", "mask", "mask-secrets"} {
 		if o.given(name) {
-			return fmt.Errorf("-o name prints no values: it does not go with --%s", name)
+			return fmt.Errorf("-o %s prints no values: it does not go with --%s", o.output, name)
 		}
 	}
 	return nil
@@ -77,7 +77,6 @@ func (o *options) comparing(r *request) error {
 	compare.Masks = &change.Masks{Paths: masked, Secrets: !o.showSecrets, Key: key}
 	r.print.Masks = &change.Masks{Paths: masked, Secrets: o.maskSecrets, Key: key}
 	r.print.Old, r.print.Changes, r.print.Patch = o.old, o.changes, o.patch
-	r.print.Unmanaged = o.changes && !o.managedFields
 	return err
 }
 

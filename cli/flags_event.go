@@ -21,6 +21,7 @@ func (o *options) addEventFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.types, "types", nil, "Print only events of these `TYPES`: added, modified, deleted")
 	f.BoolVar(&o.marks, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
 	f.DurationVar(&o.heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
+	o.addWhereFlag(f)
 	notEmpty(f, "types")
 }
 

@@ -9,6 +9,7 @@ import (
 
 // runFlags say how a run ends, or carries on from another.
 type runFlags struct {
+	conditionFlags
 	list      bool
 	printRBAC bool
 	timeout   time.Duration
@@ -16,16 +17,19 @@ type runFlags struct {
 }
 
 func (o *options) addRunFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.list, "list", false, "Print what is there as one List, and end")
+	f.BoolVar(&o.list, "list", false, "Print what exists as one List, and end")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest roles that allow this, with bindings for the present user or that of --as, and end")
-	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0")
+	o.addConditionFlags(f)
+	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0, or 124 if --until did not hold by then")
 	f.StringVar(&o.state, "state", "", "Carry on from `FILE`: keep in it what was printed, and after a restart print only what is different")
 }
 
 func (o *options) parseRun(r *request) (err error) {
 	r.list, r.timeout, r.state = o.list, o.timeout, o.state
-	r.rbac, err = o.printingRBAC()
-	return err
+	if r.rbac, err = o.printingRBAC(); err != nil {
+		return err
+	}
+	return o.parseConditions(r)
 }
 
 // rbac says whether roles are printed, and how.

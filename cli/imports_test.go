@@ -43,6 +43,7 @@ var house = map[string]room{
 	"watcher/shallow":    {"it decodes, and does not know what for", []string{"watcher/event"}},
 	"watcher/resume":     {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/filter":     {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
+	"watcher/until":      {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/expression"}},
 	"watcher/expression": {"it judges events, and does not know what for", []string{"watcher/event", "output/change", "output/status"}},
 	"watcher/event":      {"everything may import it, so it imports nothing", nil},
 }

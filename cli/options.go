@@ -44,6 +44,7 @@ type request struct {
 	heartbeat     time.Duration // 0: none
 	timeout       time.Duration // 0: none
 	rbac          rbac
+	conditions    conditions
 	filter        filter.Options
 	print         output.Options
 	view          viewFlags // for the format "changes"
@@ -92,8 +93,8 @@ func (o *options) checkTogether() error {
 		return errors.New("--state takes a file")
 	case slices.ContainsFunc(o.exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }):
 		return fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(o.exclude, ","))
-	case o.output == "name" && (o.marks || o.heartbeat != 0):
-		return errors.New("-o name can't show --marks and --heartbeat: use -o json or -o yaml")
+	case (o.output == "name" || o.output == noFormat) && (o.marks || o.heartbeat != 0):
+		return errors.New("-o " + o.output + " can't show --marks and --heartbeat: use -o json or -o yaml")
 	case o.heartbeat != 0 && o.heartbeat < minHeartbeat:
 		return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", o.heartbeat, minHeartbeat)
 	case o.timeout < 0:

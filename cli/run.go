@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/term"
 	"k8s.io/client-go/rest"
@@ -19,7 +20,6 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
-	"dwatch/watcher/filter"
 )
 
 // run does what the command line asks for, and blocks until that is done or ctx
@@ -31,7 +31,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, out: stdout{s.Out}, stdout: s.Out, reports: s.Err, asked: whenAsked(s.Err)}
+	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, reports: s.Err, asked: whenAsked(s.Err)}
 	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
@@ -48,7 +48,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
 		defer cancel()
 	}
-	err = ended(ctx, j.run(ctx), request.list || request.rbac.print)
+	err = j.unanswered(ended(ctx, j.run(ctx), request.list || request.rbac.print))
 	if request.state != "" && !request.rbac.print {
 		return unread(asked, ctx, err)
 	}
@@ -59,6 +59,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 type job struct {
 	*request
 	*cluster.Cluster
+	started time.Time
 	out     io.Writer
 	stdout  *os.File  // which out writes to
 	reports io.Writer // stderr, or nowhere with --quiet
@@ -118,6 +119,16 @@ func (j *job) run(ctx context.Context) (err error) {
 // managed fields.
 func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes }
 
+// needsManagedFields reports whether something looks at managed fields, though they may
+// not be printed.
+func (r *request) needsManagedFields() bool {
+	return r.compares() || r.conditions.needs().ManagedFields
+}
+
+// needsWholeObjects reports whether something looks into objects of which a table shows
+// only some values.
+func (r *request) needsWholeObjects() bool { return r.print.Order != nil || len(r.conditions.all()) > 0 }
+
 func (j *job) planned() plan.Request {
 	return plan.Request{
 		Arguments:     j.arguments,
@@ -156,10 +167,10 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.compares() || j.print.Template != nil, // kubectl's have them
+		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
 		Tables:         isTable(j.print.Format),
-		WholeObjects:   j.print.Order != nil,
-		KeepContent:    j.print.Old || j.print.Patch || j.compares(),
+		WholeObjects:   j.needsWholeObjects(),
+		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
 		Past:           state.past(),
@@ -177,57 +188,22 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 	return j.watch(ctx, w, p.Targets, state)
 }
 
-// watch sends the events through the stages, the last of which comes first here.
+// watch sends the events through a pipeline.
 func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Target, state *state) error {
-	printer, err := j.newPrinter(ctx, j.stdout)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if hidden := j.hiddenIn(printer); hidden != "" {
-			report.Line(j.reports, hidden)
-		}
-	}()
 	ctx, cancel := context.WithCancelCause(ctx)
-	filtered := filter.New(printer, j.filter)
-	recorded := state.around(filtered, cancel)
-	about, err := j.reporting()
+	p, err := j.newPipeline(ctx, targets, state, cancel)
 	if err != nil {
+		cancel(nil)
 		return err
 	}
-	about.Note = noteIn(printer)
-	reporter := report.New(recorded, about)
-	j.asked.is(func() string { return j.status(reporter, printer) })
-	defer reporter.Wait()
+	defer p.sayHidden()
+	defer p.reporter.Wait()
 	defer cancel(nil) // nobody waits for an answer any more
-	reporter.Begin(targets, state.note())
+	p.reporter.Begin(targets, state.note())
 	if !j.allNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
-		reporter.CheckNamespaces(ctx, j.namespaces)
+		p.reporter.CheckNamespaces(ctx, j.namespaces)
 	}
-	return w.Run(ctx, receiver(&tuned{next: reporter}))
-}
-
-// status says how the run is.
-func (j *job) status(reporter *report.Reporter, printer event.Sink) string {
-	if hidden := j.hiddenIn(printer); hidden != "" {
-		return reporter.Status() + "; " + hidden
-	}
-	return reporter.Status()
-}
-
-// reporting says where reports go. With --quiet the server is asked nothing for
-// them: nobody would read the answer.
-func (j *job) reporting() (report.Options, error) {
-	o := report.Options{Out: j.reports, Namesake: j.namesake}
-	if j.quiet {
-		return o, nil
-	}
-	h, err := j.newHelper()
-	if err != nil {
-		return o, err
-	}
-	o.Rights, o.Near, o.IsMissing = j.rights, h.near, h.isMissing
-	return o, nil
+	return p.end(ctx, w.Run(ctx, receiver(&tuned{next: p.reporter})))
 }
 
 // namesake returns the resource that is called name, too. The events wait

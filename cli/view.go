@@ -20,6 +20,9 @@ import (
 // changesFormat is the format for people: what changed.
 const changesFormat = "changes"
 
+// noFormat prints nothing.
+const noFormat = "none"
+
 // formats are the values that --output takes.
 var formats = append([]string{changesFormat}, output.Formats...)
 
@@ -75,6 +78,7 @@ func (o *options) checkFormat() error {
 // newPrinter returns what is behind all stages: a printer, or the view of changes.
 func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, error) {
 	if j.print.Format != changesFormat {
+		j.print.Unmanaged = j.print.Template == nil && j.needsManagedFields() && !j.managedFields
 		return output.New(j.out, j.print)
 	}
 	short := map[schema.GroupVersionResource]string{}

@@ -45,6 +45,20 @@ func TestCompared(t *testing.T) {
 	}
 }
 
+// TestLongNames: YAML holds names of any length.
+func TestLongNames(t *testing.T) {
+	name := strings.Repeat("n", 1500)
+	e := event.Event{
+		Type:   event.Modified,
+		Old:    object(t, `{"apiVersion":"v1","kind":"X","metadata":{"name":"s"}}`),
+		Object: object(t, `{"apiVersion":"v1","kind":"X","metadata":{"name":"s"},"spec":{"`+name+`":1}}`),
+	}
+	want := "changes:\n- path: spec\n  kind: added\n  new:\n    ? " + name + "\n    : 1\n"
+	if got := printed(t, Options{Format: "yaml", Changes: true}, e); !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want at its end\n%s", got, want)
+	}
+}
+
 // TestComparedYAML: the same members, with what could steer a terminal escaped.
 func TestComparedYAML(t *testing.T) {
 	o := Options{Format: "yaml", Changes: true, Patch: true, Unmanaged: true}

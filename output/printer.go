@@ -72,10 +72,12 @@ var encoders = map[string]func(Options) encoder{
 
 	"table": newTable,
 	"wide":  newTable,
+
+	"none": func(Options) encoder { return noEncoder{} },
 }
 
 // Formats are the values that Options.Format takes, but for TemplateFormats.
-var Formats = []string{"json", "yaml", "name", "table", "wide"}
+var Formats = []string{"json", "yaml", "name", "table", "wide", "none"}
 
 // CheckFormat says that name is none of formats, if it is not.
 func CheckFormat(name string, formats []string) error {

@@ -2,9 +2,11 @@ package output
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 
+	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 
 	"dwatch/watcher/event"
@@ -66,17 +68,37 @@ func (y *yamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
 	return appendYAML(y.begin(dst), line)
 }
 
-// appendYAML appends a map in JSON, which is YAML too, with its members in their order.
+// appendYAML appends a map in JSON with its members in their order.
 func appendYAML(dst, line []byte) ([]byte, error) {
-	var members yaml.MapSlice
-	if err := yaml.Unmarshal(escapeJSON(line), &members); err != nil {
-		return dst, fmt.Errorf("encode members of an event as YAML: %w", err)
-	}
-	text, err := yaml.Marshal(members)
+	text, err := yaml.Marshal(ordered(gjson.ParseBytes(line)))
 	if err != nil {
 		return dst, fmt.Errorf("encode members of an event as YAML: %w", err)
 	}
 	return append(dst, text...), nil
+}
+
+// ordered is JSON with the members of maps in their order. The YAML library would read
+// it, too, but takes no names of more than 1,024 characters.
+func ordered(v gjson.Result) any {
+	switch {
+	case v.IsObject():
+		members := yaml.MapSlice{}
+		v.ForEach(func(key, value gjson.Result) bool {
+			members = append(members, yaml.MapItem{Key: key.Str, Value: ordered(value)})
+			return true
+		})
+		return members
+	case v.IsArray():
+		items := []any{}
+		v.ForEach(func(_, item gjson.Result) bool {
+			items = append(items, ordered(item))
+			return true
+		})
+		return items
+	case v.Type == gjson.Number:
+		return json.Number(v.Raw)
+	}
+	return v.Value()
 }
 
 func (y *yamlEncoder) appendObject(dst []byte, key string, o event.Object) ([]byte, error) {

@@ -22,7 +22,14 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"output":                fixed(c.Formats...),
 		"template":              files,
 		"color":                 fixed("auto", "always", "never"),
+		"only":                  fixed(paths...),
+		"ignore":                fixed(paths...),
+		"mask":                  fixed(paths...),
 		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
+		"where":                 c.expression(nil),
+		"until":                 c.expression(c.Presets),
+		"fail-if":               c.expression(c.Presets),
+		"for":                   fixed(c.Quantifiers...),
 		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
 		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,
@@ -40,6 +47,9 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 	}
 }
 
+// paths are some that many objects have.
+var paths = []string{"data", "metadata.annotations", "metadata.labels", "metadata.ownerReferences", "spec", "spec.replicas", "spec.template", "status", "status.conditions"}
+
 // fixed completes one of words.
 func fixed(words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -54,6 +64,15 @@ func fixedList(words ...string) cobra.CompletionFunc {
 	}
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return reply(chooseItem(typed, nil, words))
+	}
+}
+
+// expression completes one of presets, or a function, with which an expression may
+// begin. What comes after that only its author knows.
+func (c *completer) expression(presets []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		completions, directive := reply(choose("", typed, nil, append(slices.Clone(presets), c.Conditions...)))
+		return completions, directive | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

@@ -71,6 +71,9 @@ type Options struct {
 	Connection *cluster.Flags
 	// Formats are the values of --output.
 	Formats []string
+	// Conditions are what --where, --until and --fail-if may begin with, Presets what
+	// the last two may be as well, and Quantifiers the values of --for.
+	Conditions, Presets, Quantifiers []string
 	// Targets returns what arguments without a name, with the flags given so far,
 	// would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)

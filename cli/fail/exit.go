@@ -13,7 +13,28 @@ const (
 	ExitOK     = 0 // ended as asked
 	ExitFailed = 1 // could not go on
 	ExitUsage  = 2 // wrong usage
+	ExitFailIf = 3 // --fail-if holds
+	// ExitTimeout is that of timeout(1): --timeout passed before --until held.
+	ExitTimeout = 124
 )
+
+// coded is an error with an exit code of its own.
+type coded struct {
+	error
+	code int
+}
+
+func (e coded) Unwrap() error { return e.error }
+
+// Code marks err as the end with an exit code.
+func Code(code int, err error) error { return coded{err, code} }
+
+// IsCoded reports whether err was marked by Code: a run has come to its end, and that
+// is how it ended.
+func IsCoded(err error) bool {
+	_, ok := errors.AsType[coded](err)
+	return ok
+}
 
 // usageError is a mistake in the command line or in the kubeconfig.
 type usageError struct{ error }
@@ -25,6 +46,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // ExitCode is the code that err ends dwatch with.
 func ExitCode(err error) int {
+	var end coded
 	var usage usageError
 	var unknown *mapper.UnknownError
 	var unwatchable *mapper.UnwatchableError
@@ -32,6 +54,8 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &end):
+		return end.code
 	case errors.As(err, &usage), errors.As(err, &unknown), errors.As(err, &unwatchable):
 		return ExitUsage
 	case errors.As(err, &asked):

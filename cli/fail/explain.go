@@ -35,6 +35,9 @@ func Explain(err error) []string {
 }
 
 func explain(err error) []string {
+	if end, ok := err.(coded); ok {
+		err = end.error
+	}
 	// Only what errors.Join made: one error may well have two causes.
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var lines []string

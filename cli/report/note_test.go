@@ -32,11 +32,15 @@ func TestNotes(t *testing.T) {
 		},
 		"one is relisted": {
 			append(lost, event.Event{Type: event.Gap, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
-			"! connection lost, trying again: down\n! reconnected; relisted: intermediate states may be missing, last states and deletions are not\n",
+			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n",
+		},
+		"another one, whose loss was not noticed, is relisted": {
+			[]event.Event{lost[0], {Type: event.Gap, Target: b}, {Type: event.Reconnected, Target: a}},
+			"! connection lost, trying again: down\n! bs: relisted: only intermediate states may be missing\n! reconnected\n",
 		},
 		"connected all the time": {
 			[]event.Event{{Type: event.Gap, Target: a}},
-			"! as: relisted: intermediate states may be missing, last states and deletions are not\n",
+			"! as: relisted: only intermediate states may be missing\n",
 		},
 		"one is gone": {
 			append(lost, event.Event{Type: event.Gone, Target: a}, event.Event{Type: event.Reconnected, Target: b}),
@@ -44,7 +48,7 @@ func TestNotes(t *testing.T) {
 		},
 		"the next outage is another one": {
 			[]event.Event{lost[0], {Type: event.Gap, Target: a}, lost[0], {Type: event.Reconnected, Target: a}},
-			"! connection lost, trying again: down\n! reconnected; relisted: intermediate states may be missing, last states and deletions are not\n" +
+			"! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\n" +
 				"! connection lost, trying again: down\n! reconnected, nothing missed\n",
 		},
 		"before and after": {
@@ -53,7 +57,7 @@ func TestNotes(t *testing.T) {
 		},
 		"what a list found": {
 			[]event.Event{changed, lost[0], changed, {Type: event.Gap, Target: a}, changed},
-			"MODIFIED\n! connection lost, trying again: down\n! reconnected; relisted: intermediate states may be missing, last states and deletions are not\nMODIFIED\nMODIFIED\n",
+			"MODIFIED\n! connection lost, trying again: down\n! reconnected; relisted: only intermediate states may be missing\nMODIFIED\nMODIFIED\n",
 		},
 		"arrived": {
 			[]event.Event{{Type: event.Arrived, Target: a}, {Type: event.Synced, Target: a}},

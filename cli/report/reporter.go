@@ -175,7 +175,7 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 }
 
 // relisted is what a Note says of a gap.
-const relisted = "relisted: intermediate states may be missing, last states and deletions are not"
+const relisted = "relisted: only intermediate states may be missing"
 
 // gap reports what a list after a loss may have cost. What it cost many targets
 // is reported at the end of the outage, in one line; in a Note that of any number.
@@ -184,13 +184,14 @@ func (r *Reporter) gap(ctx context.Context, e event.Event) {
 	if counted {
 		r.gaps++
 	}
+	r.resumed = false // of this outage, even if this target's loss was not noticed
 	r.up(ctx, e)
 	switch {
 	case counted:
 	case r.Note != nil: // for people, to whom resourceVersions mean nothing
 		r.note(e.Time, "%s: %s", describe(e.Target), relisted)
 	default:
-		r.say("%s: relisted at resourceVersion %s: intermediate states since %s may be missing, last states and deletions are not",
+		r.say("%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
 			describe(e.Target), e.ResourceVersion, orStart(e.From))
 	}
 }
@@ -229,7 +230,7 @@ func (r *Reporter) endOutage(e event.Event) {
 		r.note(e.Time, "reconnected; %s", relisted)
 		r.gaps = 0
 	case r.gaps > 0:
-		r.say("reconnected; %d resources were relisted: intermediate states may be missing, last states and deletions are not", r.gaps)
+		r.say("reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
 		r.gaps = 0
 	case r.Note != nil && r.resumed:
 		r.note(e.Time, "reconnected, nothing missed")

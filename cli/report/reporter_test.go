@@ -71,7 +71,7 @@ func TestDeliver(t *testing.T) {
 	want := `no pods in namespace a yet
 connection lost, trying again: down
 reconnected
-pods in namespace a: relisted at resourceVersion 7: intermediate states since the start may be missing, last states and deletions are not
+pods in namespace a: relisted at resourceVersion 7: only intermediate states since the start may be missing
 next
 `
 	if diff := cmp.Diff(want, w.String()); diff != "" {

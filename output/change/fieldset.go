@@ -56,6 +56,10 @@ func (s fieldSet) names() iter.Seq[string] {
 // ownsItself reports whether the set is of a part that is owned itself, and not only
 // parts of it: it is {} or has ".".
 func (s fieldSet) ownsItself() bool {
+	if s.text == "" {
+		_, itself := s.decoded["."]
+		return itself || len(s.decoded) == 0
+	}
 	empty := true
 	for name := range s.names() {
 		if name == "." {

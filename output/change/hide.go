@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // hider makes copies of values in which others are hidden.
@@ -76,11 +78,9 @@ func (h *hider) all(m *mask, v any) any {
 // copied hides in a text that is an object, or a part of one, what is hidden in an
 // object.
 func (h *hider) copied(m *mask, v any) any {
-	text, isText := v.(string)
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var object map[string]any
-	if !isText || decoder.Decode(&object) != nil || decoder.More() {
+	text, _ := v.(string)
+	object, isObject := decodeObject(text)
+	if !isObject {
 		if m.cover == maybe {
 			return v
 		}
@@ -88,7 +88,7 @@ func (h *hider) copied(m *mask, v any) any {
 	}
 	inner := hider{masks: h.masks, fields: &fields{new: object}}
 	hidden := inner.value(inner.masks.hideManaged(object))
-	if !inner.hidden {
+	if !inner.hidden && !isRepetitive(text) {
 		return v
 	}
 	h.hidden = true
@@ -97,6 +97,31 @@ func (h *hider) copied(m *mask, v any) any {
 		return encoded
 	}
 	return strings.TrimSuffix(encoded, "\n")
+}
+
+// decodeObject decodes a text that is one map in JSON.
+func decodeObject(text string) (map[string]any, bool) {
+	if !gjson.Valid(text) {
+		return nil, false
+	}
+	object, ok := decodeText(gjson.Parse(text)).(map[string]any)
+	return object, ok
+}
+
+// isRepetitive reports whether JSON has two members of one name somewhere: what the
+// first one holds is not in what was decoded.
+func isRepetitive(text string) bool {
+	return repeats(gjson.Parse(text))
+}
+
+func repeats(v gjson.Result) (found bool) {
+	seen := map[string]bool{}
+	v.ForEach(func(key, part gjson.Result) bool {
+		found = v.IsObject() && seen[key.Str] || part.IsObject() && repeats(part) || part.IsArray() && repeats(part)
+		seen[key.Str] = true
+		return !found
+	})
+	return found
 }
 
 // encodeText returns what was decoded as a line of JSON.
@@ -110,20 +135,43 @@ func encodeText(v any) string {
 	return b.String()
 }
 
-// hidePath hides in a path, which it changes, keys of items and values of sets.
+// hidePath returns the path with keys of items and values of sets hidden.
 func (h *hider) hidePath(path Path) Path {
+	shown := path
 	for i, s := range path {
-		if s.Item == nil || !s.Item.Set && len(s.Item.Keys) == 0 {
+		if s.Item == nil {
 			continue
 		}
-		if m, _ := h.masks.at(path[:i+1]); m != nil {
-			item := &Item{Index: s.Item.Index, Set: s.Item.Set, Keys: slices.Clone(s.Item.Keys), gone: s.Item.gone}
-			item.Value = m.placeholder(s.Item.Value)
-			for k := range item.Keys {
-				item.Keys[k].Value = m.placeholder(item.Keys[k].Value)
+		if item, hidden := h.masks.hideItem(path[:i+1]); hidden {
+			if &shown[0] == &path[0] {
+				shown = slices.Clone(path)
 			}
-			path[i].Item, h.hidden = item, true
+			shown[i].Item, h.hidden = item, true
 		}
 	}
-	return path
+	return shown
+}
+
+// hideItem returns the item that the path leads to without the values that are hidden:
+// all that tell it from others, or of these the fields that a mask names.
+func (ms masks) hideItem(path Path) (shown *Item, hidden bool) {
+	item := path[len(path)-1].Item
+	whole, below := ms.at(path)
+	if whole == nil && !below {
+		return item, false
+	}
+	shown = &Item{Index: item.Index, Set: item.Set, Value: item.Value, Keys: slices.Clone(item.Keys), gone: item.gone}
+	if whole != nil && item.Set {
+		shown.Value, hidden = whole.placeholder(item.Value), true
+	}
+	for i, key := range item.Keys {
+		m := whole
+		if m == nil {
+			m, _ = ms.at(append(slices.Clip(path), Step{Field: key.Name}))
+		}
+		if m != nil {
+			shown.Keys[i].Value, hidden = m.placeholder(key.Value), true
+		}
+	}
+	return shown, hidden
 }

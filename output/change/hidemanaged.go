@@ -45,8 +45,10 @@ func (ms masks) hideSet(path Path, set map[string]any) (shown map[string]any, ch
 		step, ok := parseElement(name)
 		if below, isSet := inner.(map[string]any); ok && isSet {
 			path := append(slices.Clip(path), step)
-			if m, _ := ms.at(path); m != nil && step.Item != nil {
-				name, changed = m.hideElement(step.Item), true
+			if step.Item != nil {
+				if item, hidden := ms.hideItem(path); hidden {
+					name, changed = item.element(), true
+				}
 			}
 			var inside bool
 			inner, inside = ms.hideSet(path, below)
@@ -65,12 +67,12 @@ func parseElement(name string) (Step, bool) {
 	case "f":
 		return Step{Field: rest}, true
 	case "v":
-		item := &Item{Set: true}
+		item := &Item{Set: true, partial: true}
 		return Step{Item: item}, json.Unmarshal([]byte(rest), &item.Value) == nil
 	case "k":
 		var keys map[string]any
 		err := json.Unmarshal([]byte(rest), &keys)
-		item := &Item{}
+		item := &Item{partial: true}
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			item.Keys = append(item.Keys, Key{key, keys[key]})
 		}
@@ -79,14 +81,14 @@ func parseElement(name string) (Step, bool) {
 	return Step{}, false
 }
 
-// hideElement returns the name of an item in a field set without its values.
-func (m *mask) hideElement(i *Item) string {
+// element returns the name of the item in a field set.
+func (i *Item) element() string {
 	if i.Set {
-		return string(appendScalar([]byte("v:"), m.placeholder(i.Value)))
+		return string(appendScalar([]byte("v:"), i.Value))
 	}
 	keys := make(map[string]any, len(i.Keys))
 	for _, key := range i.Keys {
-		keys[key.Name] = m.placeholder(key.Value)
+		keys[key.Name] = key.Value
 	}
 	text, _ := json.Marshal(keys) // they are scalars
 	return "k:" + string(text)

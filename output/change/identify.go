@@ -152,6 +152,7 @@ func appendScalar(text []byte, v any) []byte {
 // step returns the step to an item of one of the two lists.
 func (by identity) step(items []any, i int) Step {
 	item := &Item{Index: i}
+	item.is, _ = items[i].(map[string]any)
 	switch by.how {
 	case byValue:
 		item.Set, item.Value = true, items[i]

@@ -3,6 +3,7 @@ package change
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -28,10 +29,11 @@ func PatchJSON(old, new string, masks *Masks, managedFields bool) []Operation {
 		}
 		return differing(old, new)
 	})
-	if len(masks.rules(was, is)) == 0 {
+	rules := masks.rules(was, is)
+	if len(rules) == 0 {
 		return Patch(was, is)
 	}
-	return PatchJSON(masks.ObjectJSON(old), masks.ObjectJSON(new), nil, managedFields)
+	return PatchJSON(rules.objectJSON(old), rules.objectJSON(new), nil, managedFields)
 }
 
 // sparse decodes two states of an object without what they have in common, but for
@@ -104,22 +106,28 @@ func textEntries(list string) []*entry {
 // differing decodes two states of a map, without the members that are the same in
 // both, but for those named keep.
 func differing(old, new map[string]string, keep ...string) (was, is map[string]any) {
+	removeSame(old, new, keep...)
+	return decodeMaps(old, new, true, maxDepth)
+}
+
+// removeSame removes from two states of a map the members that are the same in both,
+// but for those named keep.
+func removeSame(old, new map[string]string, keep ...string) {
 	for name, text := range old {
 		if other, both := new[name]; both && text == other && !slices.Contains(keep, name) {
 			delete(old, name)
 			delete(new, name)
 		}
 	}
-	return decodeMaps(old, new, true)
 }
 
 // decodeMaps decodes two states of a map; with sparse, maps in it are as differing
-// makes them.
-func decodeMaps(old, new map[string]string, sparse bool) (was, is map[string]any) {
+// makes them, down to a depth.
+func decodeMaps(old, new map[string]string, sparse bool, depth int) (was, is map[string]any) {
 	was, is = make(map[string]any, len(old)), make(map[string]any, len(new))
 	for name, text := range old {
 		if other, both := new[name]; both {
-			was[name], is[name] = decodeBoth(gjson.Parse(text), gjson.Parse(other), sparse)
+			was[name], is[name] = decodeBoth(gjson.Parse(text), gjson.Parse(other), sparse, depth-1)
 		} else {
 			was[name] = decodeText(gjson.Parse(text))
 		}
@@ -133,24 +141,28 @@ func decodeMaps(old, new map[string]string, sparse bool) (was, is map[string]any
 }
 
 // decodeBoth decodes two states of a value. What is the same in both they share.
-func decodeBoth(old, new gjson.Result, sparse bool) (was, is any) {
+func decodeBoth(old, new gjson.Result, sparse bool, depth int) (was, is any) {
 	switch {
 	case old.Raw == new.Raw:
 		was = decodeText(old)
 		return was, was
+	case depth == 0:
+		return decodeText(old), decodeText(new)
 	case old.IsArray() && new.IsArray():
-		return decodeLists(old.Array(), new.Array())
+		return decodeLists(old.Array(), new.Array(), depth)
 	case !old.IsObject() || !new.IsObject():
 		return decodeText(old), decodeText(new)
-	case sparse:
-		return differing(members(old), members(new))
 	}
-	return decodeMaps(members(old), members(new), false)
+	before, after := members(old), members(new)
+	if sparse {
+		removeSame(before, after)
+	}
+	return decodeMaps(before, after, sparse, depth)
 }
 
 // decodeLists decodes two states of a list, whose items are whole: they are told apart
 // by what is in them.
-func decodeLists(old, new []gjson.Result) (was, is []any) {
+func decodeLists(old, new []gjson.Result, depth int) (was, is []any) {
 	was, is = make([]any, len(old)), make([]any, len(new))
 	for i := range max(len(old), len(new)) {
 		switch {
@@ -159,7 +171,7 @@ func decodeLists(old, new []gjson.Result) (was, is []any) {
 		case i >= len(old):
 			is[i] = decodeText(new[i])
 		default:
-			was[i], is[i] = decodeBoth(old[i], new[i], false)
+			was[i], is[i] = decodeBoth(old[i], new[i], false, depth-1)
 		}
 	}
 	return was, is
@@ -175,24 +187,33 @@ func members(v gjson.Result) map[string]string {
 	return m
 }
 
+// maxDepth is how deep values are decoded one by one. That reads what is below as
+// often as it is deep; so what is deeper is decoded at once.
+const maxDepth = 32
+
 // decodeText decodes a JSON value: numbers are json.Number.
-func decodeText(v gjson.Result) any {
+func decodeText(v gjson.Result) any { return decodeDeep(v, maxDepth) }
+
+// decodeDeep is decodeText for what may be so many levels deeper.
+func decodeDeep(v gjson.Result, depth int) any {
 	switch {
 	case v.Type == gjson.String:
 		return v.Str
 	case v.Type == gjson.Number:
 		return json.Number(v.Raw)
+	case depth == 0 && v.Type == gjson.JSON:
+		return decodeWhole(v.Raw)
 	case v.IsObject():
 		m := map[string]any{}
 		v.ForEach(func(key, value gjson.Result) bool {
-			m[key.Str] = decodeText(value)
+			m[key.Str] = decodeDeep(value, depth-1)
 			return true
 		})
 		return m
 	case v.IsArray():
 		list := []any{}
 		v.ForEach(func(_, value gjson.Result) bool {
-			list = append(list, decodeText(value))
+			list = append(list, decodeDeep(value, depth-1))
 			return true
 		})
 		return list
@@ -200,4 +221,14 @@ func decodeText(v gjson.Result) any {
 		return nil
 	}
 	return v.Bool()
+}
+
+// decodeWhole decodes JSON at once.
+func decodeWhole(text string) (v any) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		panic(err) // it is valid JSON
+	}
+	return v
 }

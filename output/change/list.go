@@ -2,9 +2,17 @@ package change
 
 import "slices"
 
+// deepList is in how many fields and items a list may be whose items are compared one
+// by one. All in it is read at each level, so what is deeper is compared as a whole.
+const deepList = 64
+
 // lists compares two lists at the path.
 func (w *walk) lists(old, new []any) {
-	if equalLists(old, new) {
+	switch {
+	case equalLists(old, new):
+		return
+	case len(w.path) > deepList:
+		w.emit(Changed, old, new)
 		return
 	}
 	switch verdict, quiet := w.judge(); verdict {
@@ -20,15 +28,21 @@ func (w *walk) lists(old, new []any) {
 	stays := increasing(from)
 	order := by.how != byValue || !removed && len(new) == len(old) // of a set, only if that is all
 	for j, i := range from {
-		switch {
-		case i < 0:
+		if i < 0 {
 			w.at(by.step(new, j), func() { w.emit(Added, nil, new[j]) })
 			continue
-		case !stays[j] && order:
-			w.at(by.step(new, j), func() { w.emit(Moved, int64(i), int64(j)) })
 		}
-		if !equal(old[i], new[j]) {
-			w.at(by.step(new, j), func() { w.values(old[i], new[j]) })
+		moved, differs := !stays[j] && order, !equal(old[i], new[j])
+		if !moved && !differs {
+			continue
+		}
+		step := by.step(new, j)
+		step.Item.was, _ = old[i].(map[string]any)
+		if moved {
+			w.at(step, func() { w.emit(Moved, int64(i), int64(j)) })
+		}
+		if differs {
+			w.at(step, func() { w.values(old[i], new[j]) })
 		}
 	}
 }

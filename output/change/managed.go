@@ -28,6 +28,18 @@ type entry struct {
 	text   string         // the same as JSON
 	asked  int            // how often, before it is decoded
 	was    *entry         // the same in the old object, nil if it is not there
+
+	grown, changed answer // to hasGrown and hasChanged
+}
+
+// answer is one that takes long to find and is asked for with each change.
+type answer struct{ known, yes bool }
+
+func (a *answer) once(find func() bool) bool {
+	if !a.known {
+		a.known, a.yes = true, find()
+	}
+	return a.yes
 }
 
 // parse reads the managed fields of both objects, when they are first needed.

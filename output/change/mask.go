@@ -35,23 +35,32 @@ type Masks struct {
 // Object returns the object with its values hidden. It is not changed; the result
 // shares with it what is not hidden, and is to be read only.
 func (m *Masks) Object(object map[string]any) map[string]any {
-	masks := m.rules(object, nil)
-	if len(masks) == 0 {
-		return object
-	}
-	object = masks.hideManaged(object)
-	h := hider{masks: masks, fields: &fields{new: object}}
-	return h.value(object).(map[string]any)
+	return m.rules(object, nil).object(object)
 }
 
 // ObjectJSON is Object for valid JSON. Where something may be hidden the members of the
 // result are sorted by name.
 func (m *Masks) ObjectJSON(object string) string {
 	decoded, _ := decodeText(gjson.Parse(object)).(map[string]any)
-	if len(m.rules(decoded, nil)) == 0 {
+	rules := m.rules(decoded, nil)
+	if len(rules) == 0 {
 		return object
 	}
-	return strings.TrimSuffix(encodeText(m.Object(decoded)), "\n")
+	return strings.TrimSuffix(encodeText(rules.object(decoded)), "\n")
+}
+
+func (ms masks) object(object map[string]any) map[string]any {
+	if len(ms) == 0 {
+		return object
+	}
+	object = ms.hideManaged(object)
+	h := hider{masks: ms, fields: &fields{new: object}}
+	return h.value(object).(map[string]any)
+}
+
+func (ms masks) objectJSON(object string) string {
+	decoded, _ := decodeText(gjson.Parse(object)).(map[string]any)
+	return strings.TrimSuffix(encodeText(ms.object(decoded)), "\n")
 }
 
 // Concern reports whether there may be something to hide in objects of a type.

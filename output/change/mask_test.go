@@ -59,6 +59,46 @@ func TestMaskedChanges(t *testing.T) {
 	}
 }
 
+// TestNothingLeaks: wherever a hidden value stands, nothing that is printed has it.
+func TestNothingLeaks(t *testing.T) {
+	const hidden, encoded = "hunter", "aHVudGVy"
+	secret := func(applied string) string {
+		return `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":` + text(applied) + `}}}`
+	}
+	item := func(name string, v int) string {
+		applied := text(fmt.Sprintf(`{"spec":{"l":[{"id":"b","name":"d"},{"id":"hunter","name":%q}]}}`, name))
+		return fmt.Sprintf(`{"apiVersion":"x.io/v1","kind":"X","metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":%s},"managedFields":[{"manager":"m",`+
+			`"operation":"Update","apiVersion":"x.io/v1","fieldsV1":{"f:spec":{"f:l":{"k:{\"id\":\"hunter\"}":{".":{}},"k:{\"id\":\"b\"}":{".":{}}}}}}]},`+
+			`"spec":{"l":[{"id":"b","name":"d"},{"id":"hunter","name":%q,"v":%d}]}}`, applied, name, v)
+	}
+	for name, c := range map[string]struct {
+		masks    Masks
+		old, new string
+	}{
+		"a member twice":           {Masks{Secrets: true}, secret(`{"data":{"p":"aHVudGVyMQ=="},"data":null}`), secret(`{}`)},
+		"a member twice, in a map": {Masks{Secrets: true}, secret(`{"data":{"p":"aHVudGVyMQ==","p":null}}`), secret(`{}`)},
+		"text behind":              {Masks{Secrets: true}, secret(`{"x":1}]{"data":{"p":"aHVudGVyMQ=="}}`), secret(`{}}hunter`)},
+		"no longer a Secret":       {Masks{Secrets: true}, `{"apiVersion":"v1","kind":"Secret","data":{"p":"aHVudGVyMQ=="}}`, `{"apiVersion":"v2","kind":"Secret","data":{"p":"hunter"}}`},
+		"a key":                    {Masks{Paths: patterns(t, "spec.l[*].id")}, item("c", 1), item("c", 2)},
+		"a key, at any depth":      {Masks{Paths: patterns(t, "..id")}, item("c", 1), item("c", 2)},
+		"a key, by another field":  {Masks{Paths: patterns(t, "spec.l[name=c].id")}, item("c", 1), item("c", 2)},
+		"a key, by index":          {Masks{Paths: patterns(t, "spec.l[1].id")}, item("c", 1), item("c", 2)},
+		"of two of one name": {Masks{Paths: patterns(t, "spec.env[name=A].value")},
+			`{"spec":{"env":[{"name":"A","value":"hunter"},{"name":"A","value":"hunter2"}]}}`, `{"spec":{"env":[{"name":"A","value":"hunter3"},{"name":"A","value":"hunter4"}]}}`},
+	} {
+		said := text(PatchJSON(c.old, c.new, &c.masks, true)) + text(PatchJSON(c.new, c.old, &c.masks, true))
+		for _, o := range []Options{{Masks: &c.masks}, {Masks: &c.masks, Only: patterns(t, "data", "spec.l[*].v")}} {
+			said += text(BetweenJSON(c.old, c.new, o).Changes) + text(BetweenJSON(c.new, c.old, o).Changes)
+		}
+		if name != "no longer a Secret" { // there the new one shows it
+			said += c.masks.ObjectJSON(c.old) + c.masks.ObjectJSON(c.new)
+		}
+		if strings.Contains(said, hidden) || strings.Contains(said, encoded) {
+			t.Errorf("%s: there it is: %s", name, said)
+		}
+	}
+}
+
 // TestMaskedFlag: a change says whether something in it is hidden.
 func TestMaskedFlag(t *testing.T) {
 	r := Between(decode(t, `{a: 1, b: 1, c: [{name: x, v: 1}]}`), decode(t, `{a: 2, b: 2, c: [{name: x, v: 1}, {name: z, v: 1}]}`),

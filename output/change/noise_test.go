@@ -46,7 +46,7 @@ func TestNoise(t *testing.T) {
 		{name: "only, and it is noise", options: Options{Only: patterns(t, "metadata.generation", "metadata.managedFields[manager=a].time"), Noise: DefaultNoise()},
 			old:  `{metadata: {resourceVersion: "1", generation: 1, managedFields: [{manager: a, time: x}]}}`,
 			new:  `{metadata: {resourceVersion: "2", generation: 2, managedFields: [{manager: a, time: z}]}}`,
-			want: []string{`changed metadata.generation 1 -> 2`}},
+			want: []string{`changed metadata.generation 1 -> 2`, `changed metadata.managedFields[0].time "x" -> "z"`}},
 		{name: "only, and noise is in it", options: Options{Only: patterns(t, "metadata"), Noise: DefaultNoise()},
 			old:  `{metadata: {resourceVersion: "1", labels: {a: b}}, x: 1}`,
 			new:  `{metadata: {resourceVersion: "2", labels: {a: c}}, x: 2}`,

@@ -24,7 +24,8 @@ import (
 //	metadata.annotations.example\.com/team      the same with a backslash
 //	status..observedGeneration                  at any depth below status
 //
-// Keys are those that paths have; they are compared as text. What else JSONPath has
+// Keys are those that paths have, or any other field of the item, before or after the
+// change; they are compared as text. What else JSONPath has
 // (slices, unions, comparisons other than ==) is an error. Errors say at which
 // character they are, counted from 1.
 func ParsePattern(text string) (Pattern, error) {

@@ -39,7 +39,10 @@ func Patch(old, new map[string]any) []Operation {
 	return p.operations
 }
 
-type patcher struct{ operations []Operation }
+type patcher struct {
+	operations []Operation
+	depth      int
+}
 
 func (p *patcher) do(op, path string, value any) {
 	p.operations = append(p.operations, Operation{op, path, value})
@@ -73,6 +76,12 @@ func (p *patcher) maps(path string, old, new map[string]any) {
 
 func (p *patcher) values(path string, old, new any) {
 	if equal(old, new) {
+		return
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	if p.depth > deepList { // or all would be compared at each level
+		p.do("replace", path, new)
 		return
 	}
 	switch was := old.(type) {

@@ -36,6 +36,27 @@ type Item struct {
 	// managed is the item as field managers name it: k:{"name":"web"}, v:"a". Empty
 	// for an item known by its position.
 	managed string
+	// is and was are what the item holds in the two objects, as far as it is a map there:
+	// patterns may name any field of it, whatever tells it from the others.
+	is, was map[string]any
+	// partial: nothing is known of the item but its keys, or its value.
+	partial bool
+}
+
+// may reports whether a field of the item has a value, or may have where that is not
+// known.
+func (i *Item) may(field, value string) bool {
+	for _, key := range i.Keys {
+		if key.Name == field {
+			return scalarText(key.Value) == value
+		}
+	}
+	for _, state := range []map[string]any{i.is, i.was} {
+		if v, there := state[field]; there && isScalar(v) && scalarText(v) == value {
+			return true
+		}
+	}
+	return i.partial
 }
 
 // Key is a field that identifies an item of a list, with its value, a scalar.

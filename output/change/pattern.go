@@ -15,6 +15,18 @@ type Patterns []Pattern
 // String returns the text that the pattern was parsed from.
 func (p Pattern) String() string { return p.text }
 
+// Fields returns the names of the fields with which the pattern begins: whatever it
+// matches is there, or below.
+func (p Pattern) Fields() (names []string) {
+	for _, m := range p.steps {
+		if m.kind != namedField || m.deep {
+			break
+		}
+		names = append(names, m.name)
+	}
+	return names
+}
+
 // Match reports whether p names the path or something above it: a pattern
 // stands for all that is below.
 func (p Pattern) Match(path Path) bool {
@@ -105,7 +117,7 @@ func (m *matcher) matches(s Step) bool {
 		return s.Item == nil && s.Field == m.name
 	case indexOrName:
 		if s.Item != nil {
-			return s.Item.Index == m.index
+			return s.Item.Index == m.index || s.Item.partial
 		}
 		return s.Field == m.name
 	case keyedItem:
@@ -116,12 +128,11 @@ func (m *matcher) matches(s Step) bool {
 	return true
 }
 
-// keysOf reports whether the item has all the keys; it may have more.
+// keysOf reports whether the item has all the keys, in one of its states; it may have
+// more.
 func (m *matcher) keysOf(i *Item) bool {
 	for _, want := range m.keys {
-		if !slices.ContainsFunc(i.Keys, func(k Key) bool {
-			return k.Name == want.Name && scalarText(k.Value) == want.Value
-		}) {
+		if !i.may(want.Name, want.Value.(string)) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,6 +73,20 @@ var patternExamples = map[string]string{
 	"status..status":                                 "",
 	"metadata.managedFields":                         "",
 	"spec.replicas.x":                                "",
+}
+
+// TestAnyField: a pattern finds an item by any of its fields, as JSONPath does, and by
+// what it was.
+func TestAnyField(t *testing.T) {
+	for only, want := range map[string]int{
+		"l[port=80].v": 1, "{.l[?(@.kind=='b')].v}": 1, "{.l[?(@.kind=='c')].v}": 1, "l[name=w].v": 1, "l[kind=e].v": 0, "l[name=x,kind=d].v": 0,
+	} {
+		old := decode(t, `{l: [{name: x, port: 80, kind: b, v: 1}, {name: w, port: 81, kind: d, v: 1}]}`)
+		new := decode(t, `{l: [{name: x, port: 80, kind: c, v: 2}, {name: w, port: 81, kind: d, v: 2}]}`)
+		if got := len(Between(old, new, Options{Only: patterns(t, only)}).Changes); got != want {
+			t.Errorf("%s: %d changes, want %d", only, got, want)
+		}
+	}
 }
 
 func TestPattern(t *testing.T) {
@@ -153,6 +168,24 @@ func TestPatternErrors(t *testing.T) {
 		_, err := ParsePattern(text)
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestFields(t *testing.T) {
+	for text, want := range map[string][]string{
+		"spec.replicas":            {"spec", "replicas"},
+		"spec.containers[*].image": {"spec", "containers"},
+		"spec.ports[port=80].name": {"spec", "ports"},
+		"metadata.labels[a/b]":     {"metadata", "labels", "a/b"},
+		"status..reason":           {"status"},
+		"..image":                  nil,
+		"spec.rules[0].host":       {"spec", "rules"},
+		"metadata.finalizers[=a]":  {"metadata", "finalizers"},
+	} {
+		p, err := ParsePattern(text)
+		if got := p.Fields(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
 }

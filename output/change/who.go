@@ -33,9 +33,10 @@ const oldest = "ancient-changes"
 // who returns who made the change at the path, for the two states before and after one
 // write. What has a value belongs to the manager who set it: the owner of the deepest
 // part of the path that anybody owns; of several the one whose entry is not what it
-// was; none if that is only around it, and somebody else wrote. What was removed, and the order of items, belong to nobody: the writer is whose
-// entry has a new time, or in the same second whose has new fields, as a write adds
-// none to those of others. If that is not exactly one, it is not known.
+// was; none if that is only around it, and somebody else wrote. What was removed, and
+// the order of items, belong to nobody: the writer is whose entry has a new time, or in
+// the same second whose has new fields, as a write adds none to those of others. If
+// that is not exactly one, it is not known.
 func (f *fields) who(path Path, kind Kind) Who {
 	f.parse()
 	var found []*entry
@@ -78,7 +79,7 @@ func (e *entry) hasNewTime() bool {
 
 // hasGrown reports whether the entry has fields that it did not have before.
 func (e *entry) hasGrown() bool {
-	return e.manager != oldest && (e.was == nil || !within(e.all(), e.was.all()))
+	return e.manager != oldest && e.grown.once(func() bool { return e.was == nil || !within(e.all(), e.was.all()) })
 }
 
 // within reports whether a field set is part of another one.
@@ -99,7 +100,9 @@ func (e *entry) hasChanged() bool {
 	if e.was == nil || e.was.time != e.time {
 		return true
 	}
-	return (e.text == "" || e.text != e.was.text) && !equalMaps(e.was.all(), e.all())
+	return e.changed.once(func() bool {
+		return (e.text == "" || e.text != e.was.text) && !equalMaps(e.was.all(), e.all())
+	})
 }
 
 // owners returns the entries of the new object that own the deepest part of the path.

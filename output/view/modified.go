@@ -18,6 +18,7 @@ const maxRows = 40
 // showModified shows what changed, unless that is nothing but noise.
 func (v *View) showModified(e *event.Event) error {
 	if e.Old.IsZero() {
+		v.shown++
 		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
 		return nil
 	}
@@ -31,6 +32,7 @@ func (v *View) showModified(e *event.Event) error {
 			if err != nil {
 				return err
 			}
+			u.Object = v.Compare.Masks.Object(u.Object)
 			text = deletion(u)
 		}
 	}
@@ -38,6 +40,7 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden.Add(1)
 		return nil
 	}
+	v.shown++
 	changes = unfold(changes)
 	if !v.Full {
 		changes = fold(changes)
@@ -48,7 +51,8 @@ func (v *View) showModified(e *event.Event) error {
 
 // isTerminating reports whether an object, as JSON, is being deleted.
 func isTerminating(object string) bool {
-	return gjson.Get(object, "metadata.deletionTimestamp").Exists()
+	const field = "deletionTimestamp" // to look for the text is faster
+	return strings.Contains(object, field) && gjson.Get(object, "metadata."+field).Exists()
 }
 
 // deletion says what the deletion of an object waits for.
@@ -77,7 +81,7 @@ func withoutDeletion(changes []change.Change) (others []change.Change) {
 
 // showChanges writes one line if that holds all, or else a block.
 func (v *View) showChanges(e *event.Event, changes []change.Change, text string, noise int) {
-	subject, who := v.subject(e), writer(changes)
+	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
 		row := v.row(changes[0])
 		room := 0
@@ -126,21 +130,26 @@ func (v *View) showRow(r row, by string) {
 	}
 }
 
-// writer is who made the changes. An event is one write, so who made those of which
-// that is known made the others; empty if these are several, as after a gap.
-func writer(changes []change.Change) string {
-	who := ""
+// writer is who made the changes; empty if they were several. An event is one write, so
+// who made those of which that is known made the others, too; not so after a gap, when
+// an event may be several.
+func writer(e *event.Event, changes []change.Change) string {
+	who, open := "", false
 	for _, c := range changes {
 		switch name := nameOf(c.Who); {
 		case !c.Who.Known():
+			open = true
 		case who == "":
 			who = name
 		case name != who:
 			return ""
 		}
 	}
-	if who == "" && len(changes) > 0 {
+	switch {
+	case who == "" && open:
 		return nameOf(change.Who{})
+	case open && e.Listed:
+		return ""
 	}
 	return who
 }

@@ -6,12 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/output/change"
 	"dwatch/output/status"
 )
 
-// describe says in a few words what an object is; nothing if that is not known.
-func describe(u *unstructured.Unstructured) string {
+// describe says in a few words what an object is; nothing if that is not known. Why
+// it is so is left out if that is made of what is masked.
+func describe(u *unstructured.Unstructured, masks *change.Masks) string {
 	word, message := status.Of(u)
+	if message != "" && masks != nil {
+		if _, shown := status.Of(&unstructured.Unstructured{Object: masks.Object(u.Object)}); shown != message {
+			message = ""
+		}
+	}
 	switch {
 	case message != "":
 		return word.String() + ": " + clean(strings.Join(strings.Fields(message), " "))

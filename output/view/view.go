@@ -50,6 +50,8 @@ type View struct {
 	width int // of the present batch or note
 	// hidden counts the events in which nothing but noise changed.
 	hidden atomic.Int64
+	// shown counts the others.
+	shown int
 	// gone has when the last object of a name was deleted, of the last few.
 	gone recent
 }
@@ -106,6 +108,10 @@ func (v *View) measure() {
 // It may be called at any time, from any goroutine.
 func (v *View) Hidden() int { return int(v.hidden.Load()) }
 
+// Shown returns how many events of objects were shown. It may be called when no Deliver
+// is under way.
+func (v *View) Shown() int { return v.shown }
+
 func (v *View) show(e *event.Event) error {
 	switch {
 	case e.Type == event.Synced:
@@ -113,6 +119,8 @@ func (v *View) show(e *event.Event) error {
 		return nil
 	case e.Type.IsMark(), e.Initial && !v.Initial:
 		return nil // what becomes of the watch comes as a note
+	case isHappening(e.Object):
+		return v.showHappening(e)
 	case e.Type == event.Modified:
 		return v.showModified(e)
 	}
@@ -120,6 +128,7 @@ func (v *View) show(e *event.Event) error {
 	if err != nil {
 		return err
 	}
+	v.shown++
 	if e.Type == event.Added {
 		v.showAdded(e, now)
 	} else {
@@ -157,7 +166,7 @@ func (v *View) showCount(e *event.Event) {
 }
 
 func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
-	text := describe(now)
+	text := describe(now, v.Compare.Masks)
 	if since, again := v.gone.take(e); again {
 		text += ", replaces the one deleted " + since + " ago"
 	}

@@ -147,13 +147,18 @@ func TestWriter(t *testing.T) {
 		return changes
 	}
 	for _, c := range []struct {
-		want    string
-		changes []change.Change
+		// of an event of the stream, and of one of a list
+		want, listed string
+		changes      []change.Change
 	}{
-		{"", nil}, {"unknown", by("")}, {"a", by("a", "a")}, {"", by("a", "b")}, {"a", by("", "a", "", "a")}, {"", by("", "a", "", "b")},
+		{"", "", nil}, {"unknown", "unknown", by("", "")}, {"a", "a", by("a", "a")}, {"", "", by("a", "b")},
+		{"a", "", by("", "a", "", "a")}, {"", "", by("", "a", "", "b")},
 	} {
-		if got := writer(c.changes); got != c.want {
+		if got := writer(&event.Event{}, c.changes); got != c.want {
 			t.Errorf("%v: %q, want %q", c.changes, got, c.want)
+		}
+		if got := writer(&event.Event{Listed: true}, c.changes); got != c.listed {
+			t.Errorf("%v, listed: %q, want %q", c.changes, got, c.listed)
 		}
 	}
 }
@@ -207,8 +212,27 @@ func TestDescribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := describe(u); got != want {
+		if got := describe(u, nil); got != want {
 			t.Errorf("%s: %q, want %q", status, got, want)
+		}
+	}
+}
+
+// TestDescribeMasked: why an object is not ready may be what is masked.
+func TestDescribeMasked(t *testing.T) {
+	o := testobject.Parse(t, `{"apiVersion":"x.io/v1","kind":"X","metadata":{"name":"a","creationTimestamp":"2026-01-31T09:00:00Z"},`+
+		`"status":{"conditions":[{"type":"Stalled","status":"True","reason":"Bad","message":"no user hunter2"}]}}`)
+	u, err := o.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"status.conditions[*].message": "Failed", "status": "Failed", "spec": "Failed: no user hunter2"} {
+		p, err := change.ParsePattern(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(u, &change.Masks{Paths: change.Patterns{p}}); got != want {
+			t.Errorf("--mask %s: %q, want %q", path, got, want)
 		}
 	}
 }

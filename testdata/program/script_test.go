@@ -41,6 +41,7 @@ import (
 //	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0, if not
 //	                           killed by SIGKILL
 //	end NAME CODE              wait for its end with that exit code
+//	interrupt NAME CODE        end it by SIGINT, and wait for that exit code
 //	events FILE                print TYPE [initial] KIND NAME for each event
 //	fails CODE CMD [ARG...]    run a command that must end soon with that exit
 //	                           code, nothing on stdout and its errors in one line each
@@ -105,16 +106,17 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"apply":  apply,
-			"delete": remove,
-			"patch":  patch,
-			"nudge":  nudge,
-			"start":  start,
-			"await":  await,
-			"quit":   quit,
-			"end":    end,
-			"events": events,
-			"fails":  fails,
+			"apply":     apply,
+			"delete":    remove,
+			"patch":     patch,
+			"nudge":     nudge,
+			"start":     start,
+			"await":     await,
+			"quit":      quit,
+			"end":       end,
+			"interrupt": interrupt,
+			"events":    events,
+			"fails":     fails,
 		},
 	})
 }
@@ -274,6 +276,11 @@ func quit(ts *testscript.TestScript, neg bool, args []string) {
 		code = -1
 	}
 	finish(ts, args[0], code)
+}
+
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(of(ts).programs[args[0]].cmd.Process.Signal(os.Interrupt))
+	end(ts, neg, args)
 }
 
 func end(ts *testscript.TestScript, neg bool, args []string) {

@@ -51,6 +51,9 @@ type Event struct {
 	// Initial: an Added object existed when the watch began. It is not set where
 	// the watch goes on from an earlier run.
 	Initial bool
+	// Listed: a Modified found out by a list, after a gap. There may have been other
+	// states in between.
+	Listed bool
 	// FinalStateUnknown: a deletion found out after the fact. Object is what is
 	// known of the object: its last known state, at least its identity.
 	FinalStateUnknown bool

@@ -34,9 +34,10 @@ func BenchmarkHolds(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			options := testOptions()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := x.Holds(NewInput(e, testOptions())); err != nil {
+				if _, err := x.Holds(NewInput(e, options)); err != nil {
 					b.Fatal(err)
 				}
 			}

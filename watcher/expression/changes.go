@@ -1,8 +1,12 @@
 package expression
 
 import (
+	"encoding/json"
+	"strings"
+
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"dwatch/output/change"
 	"dwatch/watcher/event"
@@ -12,10 +16,10 @@ import (
 // For CEL it is a value that only changed() knows.
 type comparison struct {
 	opaque
-	was, is map[string]any // both nil where nothing can have changed
+	was, is *state // nil where nothing can have changed
 	compare change.Options
 	list    ref.Val
-	changed map[string]bool
+	changed map[string]bool // by pattern
 }
 
 // comparison returns the comparison of the old object with the new one. An object that
@@ -30,18 +34,20 @@ func (in *Input) comparison() ref.Val {
 		if in.old.object.IsZero() {
 			return missing()
 		}
-		was, err := in.old.open()
-		if err != nil {
-			return errNotJSON()
-		}
-		is, err := in.object.open()
-		if err != nil {
-			return errNotJSON()
-		}
-		c.was, c.is = was.Object, is.Object
+		c.was, c.is = &in.old, &in.object
 	}
 	in.compared = c
 	return c
+}
+
+// between returns the changes that the options ask for.
+func (c *comparison) between(o change.Options) []change.Change {
+	if c.was == nil {
+		return nil
+	}
+	c.was.value()
+	c.is.value()
+	return change.BetweenJSON(c.was.lazy.text, c.is.lazy.text, o).Changes
 }
 
 // changes returns what changed as a list for CEL.
@@ -51,7 +57,7 @@ func (in *Input) changes() ref.Val {
 		return in.comparison() // the error
 	}
 	if c.list == nil {
-		found := change.Between(c.was, c.is, c.compare).Changes
+		found := c.between(c.compare)
 		values := make([]ref.Val, len(found))
 		for i := range found {
 			values[i] = changeValue(&found[i])
@@ -65,13 +71,61 @@ func (in *Input) changes() ref.Val {
 // counts then even if it is noise.
 func (c *comparison) touches(p change.Pattern) bool {
 	known, asked := c.changed[p.String()]
-	if !asked {
-		compare := c.compare
-		compare.Only = change.Patterns{p}
-		known = len(change.Between(c.was, c.is, compare).Changes) > 0
-		c.changed[p.String()] = known
+	if asked {
+		return known
 	}
-	return known
+	o := c.compare
+	o.Only = change.Patterns{p}
+	found, simple := c.betweenParts(p.Fields(), o)
+	if !simple {
+		found = c.between(o)
+	}
+	c.changed[p.String()] = len(found) > 0
+	return len(found) > 0
+}
+
+// betweenParts returns the changes in what the fields lead to, without decoding the rest.
+// It is false where that does not do: items of lists may be known by what managed fields
+// say.
+func (c *comparison) betweenParts(fields []string, o change.Options) (found []change.Change, ok bool) {
+	if c.was == nil {
+		return nil, true
+	}
+	c.was.value()
+	c.is.value()
+	was, known := c.was.lazy.textAt(fields)
+	is, too := c.is.lazy.textAt(fields)
+	switch {
+	case !known || !too:
+		return nil, false
+	case was == is:
+		return nil, true
+	case len(fields) == 0 || strings.Contains(was, "[") || strings.Contains(is, "["):
+		return nil, false
+	}
+	old, ok := partly(fields, was)
+	new, fine := partly(fields, is)
+	if !ok || !fine {
+		return nil, false
+	}
+	return change.Between(old, new, o).Changes, true
+}
+
+// partly returns an object that has nothing but what the fields lead to, and not that if
+// its text is empty.
+func partly(fields []string, text string) (map[string]any, bool) {
+	part := map[string]any{}
+	if text != "" {
+		var value any
+		if utiljson.Unmarshal([]byte(text), &value) != nil {
+			return nil, false
+		}
+		part[fields[len(fields)-1]] = value
+	}
+	for i := len(fields) - 2; i >= 0; i-- {
+		part = map[string]any{fields[i]: part}
+	}
+	return part, true
 }
 
 // changeFields are the fields of a change, with their types.
@@ -96,12 +150,33 @@ func changeValue(c *change.Change) ref.Val {
 		"subresource": c.Who.Subresource,
 	}
 	if c.Kind != change.Added {
-		value["old"] = c.Old
+		value["old"] = withNumbers(c.Old)
 	}
 	if c.Kind != change.Removed {
-		value["new"] = c.New
+		value["new"] = withNumbers(c.New)
 	}
 	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, value)
+}
+
+// withNumbers returns a value with its numbers as those of objects are.
+func withNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return decodeNumber(string(v))
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, part := range v {
+			m[name] = withNumbers(part)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, part := range v {
+			list[i] = withNumbers(part)
+		}
+		return list
+	}
+	return v
 }
 
 // changeType is the type of an item of changes. It is a type of its own, so that a

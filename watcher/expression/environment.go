@@ -14,6 +14,8 @@ const (
 	maxText  = 16 << 10 // characters
 	maxDepth = 100      // of brackets and operators
 	maxNodes = 10_000   // after macros
+	// maxRecovery is how often the parser goes on after an error: the first is told.
+	maxRecovery = 2
 )
 
 // environment is what all expressions share: variables, functions, macros.
@@ -31,36 +33,10 @@ var sharedEnvironment = sync.OnceValues(newEnvironment)
 
 func newEnvironment() (*environment, error) {
 	e := &environment{}
-	options := []cel.EnvOption{
-		cel.ParserExpressionSizeLimit(maxText),
-		cel.ParserRecursionLimit(maxDepth),
-		cel.ExpressionNodeLimit(maxNodes),
-		cel.CrossTypeNumericComparisons(true),
-		cel.DefaultUTCTimeZone(true),
-		cel.ASTValidators(
-			cel.ValidateRegexLiterals(), cel.ValidateRegexProgramSizeLimit(maxRegex),
-			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
-		),
-
-		cel.OptionalTypes(),
-		ext.Strings(),
-		ext.Lists(ext.ListsMaxRangeSize(maxRange)),
-		ext.Sets(),
-		ext.Math(),
-		ext.Regex(),
-		ext.Network(),
-
-		cel.Variable(typeVariable, cel.StringType),
-		cel.Variable(objectVariable, cel.DynType),
-		cel.Variable(oldVariable, cel.DynType),
-		cel.Variable(changesVariable, cel.ListType(cel.ObjectType(changeType))),
-		cel.Variable(timeVariable, cel.TimestampType),
-		cel.Variable(initialVariable, cel.BoolType),
-		cel.Variable(comparisonVariable, cel.DynType),
-		cel.Variable(nowVariable, cel.TimestampType),
+	var options []cel.EnvOption
+	for _, some := range [][]cel.EnvOption{limits(), libraries(), variables(), quantityOptions(), e.objectOptions()} {
+		options = append(options, some...)
 	}
-	options = append(options, quantityOptions()...)
-	options = append(options, e.objectOptions()...)
 	options = append(options, func(e *cel.Env) (*cel.Env, error) { // the last: others change it
 		return cel.CustomTypeProvider(provider{e.CELTypeProvider()})(e)
 	})
@@ -71,6 +47,47 @@ func newEnvironment() (*environment, error) {
 	e.growth = e.growths()
 	e.operations, err = implementations(e.Env, e.growth)
 	return e, err
+}
+
+// limits keep texts small, and find mistakes in them that a first event would show.
+func limits() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.ParserExpressionSizeLimit(maxText),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxRecovery),
+		cel.ExpressionNodeLimit(maxNodes),
+		cel.ASTValidators(
+			cel.ValidateRegexLiterals(), cel.ValidateRegexProgramSizeLimit(maxRegex),
+			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
+		),
+	}
+}
+
+func libraries() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.OptionalTypes(),
+		ext.Strings(),
+		ext.Lists(ext.ListsMaxRangeSize(maxRange)),
+		ext.Sets(),
+		ext.Math(),
+		ext.Regex(),
+		ext.Network(),
+	}
+}
+
+func variables() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.Variable(typeVariable, cel.StringType),
+		cel.Variable(objectVariable, cel.DynType),
+		cel.Variable(oldVariable, cel.DynType),
+		cel.Variable(changesVariable, cel.ListType(cel.ObjectType(changeType))),
+		cel.Variable(timeVariable, cel.TimestampType),
+		cel.Variable(initialVariable, cel.BoolType),
+		cel.Variable(comparisonVariable, cel.DynType),
+		cel.Variable(nowVariable, cel.TimestampType),
+	}
 }
 
 // program returns what evaluates an expression.

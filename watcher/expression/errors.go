@@ -146,6 +146,9 @@ func (j *judged) judge(frame *interpreter.ExecutionFrame, err *types.Err) ref.Va
 		}
 		names = append(names, typeName(v))
 	}
+	if j.Function() == ageFunction { // the present is no argument that anybody wrote
+		names = names[:1]
+	}
 	name, given := functionName(j.Function()), strings.Join(names, " and ")
 	m := &mistake{id: j.ID(), reason: BadValue}
 	switch {
@@ -172,6 +175,12 @@ func functionName(symbol string) string {
 		return "[]"
 	case operators.Negate:
 		return "-"
+	case "math.@max":
+		return "math.greatest()"
+	case "math.@min":
+		return "math.least()"
+	case "@sortByAssociatedKeys":
+		return "sortBy()"
 	}
 	if text, ok := operators.FindReverse(symbol); ok && text != "" {
 		return text

@@ -40,6 +40,12 @@ func Presets() []string {
 	return words
 }
 
+// Beginnings returns what an expression may begin with: dwatch's own functions and
+// variables.
+func Beginnings() []string {
+	return []string{"age(object)", "changed(", "changes.exists(c, ", "initial", "now()", "object.", "old.", "ready(object)", "status(object)", "time", "type"}
+}
+
 // Compile reads an expression: one in CEL whose result is true or false, or one of
 // [Presets]. What is wrong with it comes back as [*Error].
 func Compile(text string) (*Expression, error) {

@@ -185,6 +185,27 @@ func (m *lazyMap) value(at int) ref.Val {
 	return f.value
 }
 
+// textAt returns the text of what the fields lead to; empty if that is not there. It is
+// false where the text is not known.
+func (m *lazyMap) textAt(fields []string) (text string, ok bool) {
+	for i, name := range fields {
+		m.scan()
+		at := slices.IndexFunc(m.members, func(f member) bool { return f.name == name })
+		switch {
+		case at < 0:
+			return "", true
+		case i == len(fields)-1:
+			return m.members[at].text, true
+		}
+		inner, isMap := m.value(at).(*lazyMap)
+		if !isMap {
+			return "", false
+		}
+		m = inner
+	}
+	return m.text, true
+}
+
 // all returns the same as a map of CEL, for what is asked seldom.
 func (m *lazyMap) all() traits.Mapper {
 	if m.whole == nil {

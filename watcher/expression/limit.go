@@ -135,9 +135,9 @@ func (e *environment) growths() map[string]growth {
 		"sets.intersects": growPairs,
 		overloads.Matches: e.growRegex,
 		"regex.extract":   e.growRegex,
-		"regex.extractAll": func(args []ref.Val) (uint64, error) { // each character may be a match
+		"regex.extractAll": func(args []ref.Val) (uint64, error) { // each character may be a match, with its indexes
 			units, err := e.growRegex(args)
-			return units + textLength(args[0]), err
+			return units + 3*textLength(args[0]), err
 		},
 		"regex.replace": func(args []ref.Val) (uint64, error) {
 			units, err := e.growRegex(args)

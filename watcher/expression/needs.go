@@ -3,6 +3,7 @@ package expression
 import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
 )
 
 // Needs says what of an event an expression can look at.
@@ -63,6 +64,11 @@ func selected(e ast.NavigableExpr) (fields []string, by string) {
 				name, literally = literal(args[1])
 			}
 			switch call.FunctionName() {
+			case operators.Equals, operators.NotEquals:
+				if isNull(call.Args()[0]) || isNull(call.Args()[1]) {
+					return fields, nullCheck
+				}
+				return fields, call.FunctionName()
 			case operators.Index, operators.OptIndex, operators.OptSelect:
 				if !literally {
 					return fields, ""
@@ -77,6 +83,11 @@ func selected(e ast.NavigableExpr) (fields []string, by string) {
 		e = parent
 	}
 }
+
+// nullCheck stands for a function that looks at nothing but whether there is something.
+const nullCheck = "null"
+
+func isNull(e ast.Expr) bool { return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.NullValue }
 
 // isIdentity reports whether the fields lead to what is always known of an object.
 func isIdentity(fields []string) bool {
@@ -101,6 +112,8 @@ func isIdentity(fields []string) bool {
 // is that. The functions of dwatch about an object do not look there.
 func seesManagedFields(fields []string, by string) bool {
 	switch {
+	case by == nullCheck:
+		return false
 	case len(fields) == 0:
 		return by != "status" && by != "ready" && by != ageFunction
 	case fields[0] != "metadata":

@@ -79,40 +79,6 @@ func parseQuantity(v ref.Val) (quantity, error) {
 // quantityOptions declare quantity() and what can be done with one.
 func quantityOptions() []cel.EnvOption {
 	q := quantityType()
-	method := func(name, id string, arg, result *cel.Type, f func(q, o quantity) ref.Val) cel.EnvOption {
-		return cel.Function(name, cel.MemberOverload(id, []*cel.Type{q, arg}, result, cel.BinaryBinding(func(a, b ref.Val) ref.Val {
-			this, ok := a.(quantity)
-			if !ok {
-				return types.WrapErr(errWrongType)
-			}
-			switch other := b.(type) {
-			case quantity:
-				return f(this, other)
-			case types.Int:
-				return f(this, quantity{Quantity: resource.NewQuantity(int64(other), resource.DecimalSI)})
-			}
-			return types.WrapErr(errWrongType)
-		})))
-	}
-	property := func(name, id string, result *cel.Type, f func(q quantity) ref.Val) cel.EnvOption {
-		return cel.Function(name, cel.MemberOverload(id, []*cel.Type{q}, result, cel.UnaryBinding(func(a ref.Val) ref.Val {
-			if this, ok := a.(quantity); ok {
-				return f(this)
-			}
-			return types.WrapErr(errWrongType)
-		})))
-	}
-	compare := func(q, o quantity) int { return q.Cmp(*o.Quantity) }
-	add := func(q, o quantity) ref.Val {
-		sum := q.DeepCopy()
-		sum.Add(*o.Quantity)
-		return quantity{Quantity: &sum}
-	}
-	sub := func(q, o quantity) ref.Val {
-		difference := q.DeepCopy()
-		difference.Sub(*o.Quantity)
-		return quantity{Quantity: &difference}
-	}
 	return []cel.EnvOption{
 		cel.Function("quantity", cel.Overload("string_to_quantity", []*cel.Type{cel.StringType}, q, cel.UnaryBinding(func(v ref.Val) ref.Val {
 			q, err := parseQuantity(v)
@@ -125,26 +91,69 @@ func quantityOptions() []cel.EnvOption {
 			_, err := parseQuantity(v)
 			return types.Bool(err == nil)
 		}))),
-		method("isGreaterThan", "quantity_is_greater_than", q, cel.BoolType, func(q, o quantity) ref.Val { return types.Bool(compare(q, o) > 0) }),
-		method("isLessThan", "quantity_is_less_than", q, cel.BoolType, func(q, o quantity) ref.Val { return types.Bool(compare(q, o) < 0) }),
-		method("compareTo", "quantity_compare_to", q, cel.IntType, func(q, o quantity) ref.Val { return types.Int(compare(q, o)) }),
-		method("add", "quantity_add", q, q, add),
-		method("add", "quantity_add_int", cel.IntType, q, add),
-		method("sub", "quantity_sub", q, q, sub),
-		method("sub", "quantity_sub_int", cel.IntType, q, sub),
-		property("sign", "quantity_sign", cel.IntType, func(q quantity) ref.Val { return types.Int(q.Sign()) }),
-		property("isInteger", "quantity_is_integer", cel.BoolType, func(q quantity) ref.Val {
-			_, exact := q.AsInt64()
-			return types.Bool(exact)
-		}),
-		property("asInteger", "quantity_get_int", cel.IntType, func(q quantity) ref.Val {
-			if n, exact := q.AsInt64(); exact {
-				return types.Int(n)
-			}
-			return types.NewErrFromString("cannot convert value to integer")
-		}),
-		property("asApproximateFloat", "quantity_get_float", cel.DoubleType, func(q quantity) ref.Val {
-			return types.Double(q.AsApproximateFloat64())
-		}),
+		quantityMethod("isGreaterThan", "quantity_is_greater_than", q, cel.BoolType, func(q, o quantity) ref.Val { return types.Bool(q.compare(o) > 0) }),
+		quantityMethod("isLessThan", "quantity_is_less_than", q, cel.BoolType, func(q, o quantity) ref.Val { return types.Bool(q.compare(o) < 0) }),
+		quantityMethod("compareTo", "quantity_compare_to", q, cel.IntType, func(q, o quantity) ref.Val { return types.Int(q.compare(o)) }),
+		quantityMethod("add", "quantity_add", q, q, quantity.add),
+		quantityMethod("add", "quantity_add_int", cel.IntType, q, quantity.add),
+		quantityMethod("sub", "quantity_sub", q, q, quantity.sub),
+		quantityMethod("sub", "quantity_sub_int", cel.IntType, q, quantity.sub),
+		quantityProperty("sign", "quantity_sign", cel.IntType, func(q quantity) ref.Val { return types.Int(q.Sign()) }),
+		quantityProperty("isInteger", "quantity_is_integer", cel.BoolType, quantity.isInteger),
+		quantityProperty("asInteger", "quantity_get_int", cel.IntType, quantity.asInteger),
+		quantityProperty("asApproximateFloat", "quantity_get_float", cel.DoubleType, func(q quantity) ref.Val { return types.Double(q.AsApproximateFloat64()) }),
 	}
+}
+
+// quantityMethod declares a function of a quantity and another one, or a whole number.
+func quantityMethod(name, id string, arg, result *cel.Type, f func(q, o quantity) ref.Val) cel.EnvOption {
+	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType(), arg}, result, cel.BinaryBinding(func(a, b ref.Val) ref.Val {
+		this, ok := a.(quantity)
+		if !ok {
+			return types.WrapErr(errWrongType)
+		}
+		switch other := b.(type) {
+		case quantity:
+			return f(this, other)
+		case types.Int:
+			return f(this, quantity{Quantity: resource.NewQuantity(int64(other), resource.DecimalSI)})
+		}
+		return types.WrapErr(errWrongType)
+	})))
+}
+
+// quantityProperty declares a function of a quantity alone.
+func quantityProperty(name, id string, result *cel.Type, f func(q quantity) ref.Val) cel.EnvOption {
+	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType()}, result, cel.UnaryBinding(func(a ref.Val) ref.Val {
+		if this, ok := a.(quantity); ok {
+			return f(this)
+		}
+		return types.WrapErr(errWrongType)
+	})))
+}
+
+func (q quantity) compare(o quantity) int { return q.Cmp(*o.Quantity) }
+
+func (q quantity) add(o quantity) ref.Val {
+	sum := q.DeepCopy()
+	sum.Add(*o.Quantity)
+	return quantity{Quantity: &sum}
+}
+
+func (q quantity) sub(o quantity) ref.Val {
+	difference := q.DeepCopy()
+	difference.Sub(*o.Quantity)
+	return quantity{Quantity: &difference}
+}
+
+func (q quantity) isInteger() ref.Val {
+	_, exact := q.AsInt64()
+	return types.Bool(exact)
+}
+
+func (q quantity) asInteger() ref.Val {
+	if n, exact := q.AsInt64(); exact {
+		return types.Int(n)
+	}
+	return types.NewErrFromString("cannot convert value to integer")
 }

@@ -16,6 +16,8 @@ type Options struct {
 	WatchOnly bool
 	// Types are those of the objects' events that pass; empty means all.
 	Types []event.Type
+	// Where says of an object's event whether it passes; nil: it does. It is asked last.
+	Where func(*event.Event) bool
 	// Marks lets marks pass. A heartbeat always does: there is none that was not
 	// asked for.
 	Marks bool
@@ -73,7 +75,9 @@ func (f *filter) passes(e *event.Event) bool {
 		return f.Marks || e.Type == event.Heartbeat
 	case f.WatchOnly && e.Initial:
 		return false
+	case len(f.Types) > 0 && !slices.Contains(f.Types, e.Type):
+		return false
 	default:
-		return len(f.Types) == 0 || slices.Contains(f.Types, e.Type)
+		return f.Where == nil || f.Where(e)
 	}
 }

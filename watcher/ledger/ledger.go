@@ -90,7 +90,7 @@ func (l *Ledger) Observe(dst []event.Event, o Observation) []event.Event {
 	case known.uid != o.Object.UID:
 		dst = append(dst, l.lost(key, known, o.Old))
 	default:
-		return append(dst, event.Event{Type: event.Modified, Object: o.Object, Old: o.Old})
+		return append(dst, event.Event{Type: event.Modified, Object: o.Object, Old: o.Old, Listed: o.Listed})
 	}
 	return append(dst, event.Event{Type: event.Added, Object: o.Object, Initial: o.Initial})
 }

@@ -147,3 +147,15 @@ func TestRestore(t *testing.T) {
 		t.Errorf("%d events, %d objects left", len(events), wider.Len())
 	}
 }
+
+// TestListed: a MODIFIED that a list showed says so.
+func TestListed(t *testing.T) {
+	for _, listed := range []bool{true, false} {
+		l := New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+		l.Observe(nil, seen("a/1/5"))
+		events := l.Observe(nil, Observation{Object: state("a/1/6"), Listed: listed})
+		if len(events) != 1 || events[0].Type != event.Modified || events[0].Listed != listed {
+			t.Errorf("%v, listed=%t", events, listed)
+		}
+	}
+}

@@ -73,3 +73,13 @@ func isUnsupported(err error) bool {
 	}
 	return false
 }
+
+// isRefused: the server does not answer such a request, however often it is asked.
+func isRefused(err error) bool {
+	var api apierrors.APIStatus
+	if !errors.As(err, &api) {
+		return false
+	}
+	code := api.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
+}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"dwatch/watcher/shallow"
@@ -90,8 +91,43 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	}
 	deadline := time.AfterFunc(patience, func() { cancel(late) })
 	defer deadline.Stop()
-	return c.ResourceInterface.Watch(ctx, c.listOptions())
+	conn, err := c.ResourceInterface.Watch(ctx, c.listOptions())
+	if err != nil || c.syncing || !c.lost {
+		return conn, err
+	}
+	if err := c.checkPresent(ctx); err != nil {
+		conn.Stop()
+		return nil, err
+	}
+	c.lost, c.unchecked = false, 0
+	return conn, nil
 }
+
+// checkPresent returns an error if the server is at an older resourceVersion than the
+// one from which the watch goes on. It has lost its past then, as when etcd was
+// restored from a backup, and it would keep silent up to that resourceVersion. Who may
+// not list, or gets no answer again and again, has to do without that.
+func (c *connection) checkPresent(ctx context.Context) error {
+	list, err := c.ResourceInterface.List(ctx, metav1.ListOptions{
+		LabelSelector: c.options.LabelSelector,
+		FieldSelector: c.options.FieldSelector,
+		Limit:         1,
+	})
+	if err != nil {
+		c.unchecked++
+		if isRefused(err) || c.unchecked >= maxUnchecked {
+			return nil
+		}
+		return err
+	}
+	if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), c.resumeFrom); err == nil && order < 0 {
+		return apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
+	}
+	return nil
+}
+
+// maxUnchecked is how often in a row the server may fail to say where it is.
+const maxUnchecked = 3
 
 // listOptions are what the informer asked for, from where the stream has come to. A
 // sync may take any time: the server is not asked to end it.

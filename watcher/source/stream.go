@@ -37,6 +37,10 @@ type stream struct {
 	syncing bool
 	// resumeFrom is the last resourceVersion seen, where the next connection goes on.
 	resumeFrom string
+	// lost: the connection was lost, and since then the server has not said where it
+	// is, so many times.
+	lost      bool
+	unchecked int
 	// received: an event has come over this stream.
 	received bool
 	// short counts the connections in a row that the server ended at once.
@@ -118,6 +122,7 @@ func (s *stream) serve() bool {
 	default:
 		s.tap.session.drain(s.ctx) // what came before the loss is observed before it
 		s.tap.lost(err)
+		s.lost = true
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
 }

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"dwatch/output/view"
+	"dwatch/watcher/event"
+)
+
+// errEnough ends a run with --count.
+var errEnough = errors.New("as many events as --count asks for")
+
+// counted returns a Sink before next that counts the events that are printed: all, or
+// those that a view shows.
+func counted(next event.Sink) (_ event.Sink, printed func() int) {
+	if v, ok := next.(*view.View); ok {
+		return v, v.Shown
+	}
+	n := 0
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		if err := next.Deliver(ctx, batch); err != nil {
+			return err
+		}
+		for i := range batch {
+			if !batch[i].Type.IsMark() {
+				n++
+			}
+		}
+		return nil
+	}), func() int { return n }
+}
+
+// upTo returns a Sink before next that ends the run after so many events that were
+// printed. It stands before --state, to which what comes after has not been.
+func upTo(limit int, printed func() int, next event.Sink) event.Sink {
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		for i := range batch {
+			if err := next.Deliver(ctx, batch[i:i+1]); err != nil {
+				return err
+			}
+			if printed() >= limit {
+				return errEnough
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"dwatch/cli/report"
+	"dwatch/watcher/event"
+	"dwatch/watcher/filter"
+)
+
+// pipeline is what the events of a run go through, from the reporter to the printer.
+type pipeline struct {
+	*job
+	reporter *report.Reporter
+	wait     *wait // nil if no condition ends the run
+	printer  event.Sink
+}
+
+// newPipeline composes the stages, the last of which comes first here. failed is called
+// when the file of --state can't be written.
+func (j *job) newPipeline(ctx context.Context, targets []event.Target, state *state, failed func(error)) (*pipeline, error) {
+	printer, err := j.newPrinter(ctx, j.stdout)
+	if err != nil {
+		return nil, err
+	}
+	about, err := j.reporting()
+	if err != nil {
+		return nil, err
+	}
+	p := &pipeline{job: j, printer: printer}
+	sink, printed := counted(printer)
+	j.filter.Where = j.passes()
+	sink = state.around(filter.New(sink, j.filter), failed)
+	switch {
+	case j.conditions.count > 0:
+		sink = upTo(j.conditions.count, printed, sink)
+	case j.conditions.ends():
+		p.wait = j.newWait(sink, targets)
+		sink = p.wait
+	}
+	about.Note = noteIn(printer)
+	p.reporter = report.New(sink, about)
+	j.asked.is(p.status)
+	return p, nil
+}
+
+// reporting says where reports go. With --quiet the server is asked nothing for
+// them: nobody would read the answer.
+func (j *job) reporting() (report.Options, error) {
+	o := report.Options{Out: j.reports, Namesake: j.namesake}
+	if j.quiet {
+		return o, nil
+	}
+	h, err := j.newHelper()
+	if err != nil {
+		return o, err
+	}
+	o.Rights, o.Near, o.IsMissing = j.rights, h.near, h.isMissing
+	return o, nil
+}
+
+// status says how the run is.
+func (p *pipeline) status() string {
+	if hidden := p.hiddenIn(p.printer); hidden != "" {
+		return p.reporter.Status() + "; " + hidden
+	}
+	return p.reporter.Status()
+}
+
+// sayHidden says at the end what a view has not shown.
+func (p *pipeline) sayHidden() {
+	if hidden := p.hiddenIn(p.printer); hidden != "" {
+		report.Line(p.reports, hidden)
+	}
+}
+
+// end returns what the run ends with, that ended with err.
+func (p *pipeline) end(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case p.wait != nil:
+		return p.wait.end(ctx, err)
+	}
+	return err
+}

@@ -1,0 +1,271 @@
+package expression
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// TestValues: what the docs do not show.
+func TestValues(t *testing.T) {
+	e := modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample)
+	for _, text := range []string{
+		// type is a variable and a function.
+		"type == 'MODIFIED' && type(type) == string && type(object.spec.replicas) == int",
+		"['a'].exists(type, type == 'a') && type == 'MODIFIED'",
+		"type(object) == map && type(object.spec.containers) == list && type(old.spec.half) == double",
+		"type(quantity('1')) == type(quantity('2'))",
+		// Variables of macros do not get in the way of functions.
+		"[1].all(changes, changed('spec.replicas'))",
+		"[1].all(old, changed('spec.replicas') && old == 1)",
+		"[duration('1h')].all(now, age(object) == now)",
+		// Numbers, as they are decoded.
+		"object.spec.replicas == 3.0 && object.spec.replicas < 3.5 && object.spec.half == 0.5 && object.spec.half < 1",
+		"object.spec.replicas + 1 == 4 && object.spec.half + 1.0 == 1.5",
+		// The values of maps, the parts of lists.
+		"object.metadata.labels == {'app': 'web'} && {'app': 'web'} == object.metadata.labels",
+		"object.metadata.labels != old.metadata.annotations && object.metadata.labels == old.metadata.labels",
+		"object.metadata.labels.exists(k, object.metadata.labels[k] == 'web')",
+		"size(object.metadata.labels) == 1 && object.metadata.labels.size() == 1",
+		"object.spec.containers + [1] == old.spec.containers + [1]",
+		"{'name': 'log'} in object.spec.containers",
+		"object.spec.containers.map(c, c.name) == ['web', 'log']",
+		"object.spec.containers[size(object.spec.containers) - 1].name == 'log'",
+		"object.spec.containers.slice(0, 1)[0].name == 'web'",
+		"object.spec.containers.last().value().name == 'log'",
+		"object.spec == object.spec && object.spec != old.spec",
+		"[object.spec, old.spec].distinct().size() == 2",
+		"'%s has %d'.format([object.metadata.labels.app, object.spec.replicas]) == 'web has 3'",
+		"object.spec.containers.sortBy(c, c.name)[0].name == 'log'",
+		// Times.
+		"age(object) == duration('1h') && now() - duration('1h') == timestamp(object.metadata.creationTimestamp)",
+		"time == now() && age(old) == age(object)",
+		"timestamp(object.spec.since) > timestamp(object.metadata.creationTimestamp)",
+		"time.getHours() == 12 && time.getHours('Europe/Berlin') == 13",
+		// Quantities.
+		"quantity(object.spec.memory).isGreaterThan(quantity('1000M')) && quantity(object.spec.memory) != quantity('1G')",
+		"quantity('1.5').isInteger() == false && quantity('1500m').asApproximateFloat() == 1.5 && quantity('-1').sign() == -1",
+		"quantity('1').sub(quantity('2')).compareTo(quantity('-1')) == 0 && quantity('1').add(1) == quantity('2')",
+		"isQuantity('x') == false && isQuantity('1e3') && !isQuantity('" + strings.Repeat("1", 1000) + "')",
+		"isQuantity('1e999999999') || true",
+		"quantity('9999999999999999999999').isInteger() == false",
+		// Changes.
+		"changes.size() == 1 && changes[0].path == 'spec.replicas' && changes[0].old == 2 && changes[0].new == 3 && changes[0].kind == 'changed'",
+		"changes.exists(c, has(c.old)) && changes.map(c, c.manager) == ['']",
+		"changed('spec') && changed('spec.replicas') && changed('..replicas') && !changed('status') && !changed('spec.text')",
+		"changed('.spec.replicas') && changed('{.spec.replicas}')",
+		"changed",
+		// Networks, sets.
+		"cidr('10.0.0.0/8').containsIP(object.spec.ip) && ip(object.spec.ip).family() == 4",
+		"sets.intersects(object.spec.containers.map(c, c.name), ['log'])",
+		" \n\tready(object) || !ready(object)\n",
+		"// why\ntrue",
+	} {
+		if ok, err := judge(t, text, e); !ok || err != nil {
+			t.Errorf("%s: %v, %v", text, ok, err)
+		}
+	}
+}
+
+func TestPresets(t *testing.T) {
+	ready := strings.Replace(sample, "apps/v1", "v1", 1)
+	ready = strings.Replace(ready, "Deployment", "ConfigMap", 1)
+	failed := `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","creationTimestamp":"2026-11-21T11:00:00Z"},
+		"status":{"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}]}}`
+	for _, test := range []struct {
+		what string
+		e    event.Event
+		want string
+	}{
+		{"is there", event.Event{Type: event.Added, Initial: true, Object: object(ready)}, "ready"},
+		{"new", event.Event{Type: event.Added, Object: object(ready)}, "changed ready"},
+		{"deleted", event.Event{Type: event.Deleted, Object: object(ready)}, "changed deleted"},
+		{"failed", event.Event{Type: event.Added, Initial: true, Object: object(failed)}, "failed"},
+		{"noise", modified(ready, strings.Replace(ready, `"name":"web",`, `"name":"web","resourceVersion":"2",`, 1)), "ready"},
+		{"changed", modified(ready, strings.Replace(ready, "nginx", "apache", 1)), "changed ready"},
+	} {
+		var got []string
+		for _, word := range Presets() {
+			ok, err := judge(t, " "+word+"\n", test.e)
+			if err != nil {
+				t.Errorf("%s: %s: %v", test.what, word, err)
+			}
+			if ok {
+				got = append(got, word)
+			}
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %q, want %s", test.what, got, test.want)
+		}
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	for text, want := range map[string]Needs{
+		"type == 'ADDED' && initial && time > now()":                        {},
+		"object.metadata.name == 'web' && object.kind == 'Pod'":             {},
+		"object['metadata']['namespace'] == 'x' && object.?kind.hasValue()": {},
+		"object.spec.replicas == 3":                                         {Object: true},
+		"object.metadata.labels.app == 'x' || has(object.status)":           {Object: true},
+		"status(object) == 'Failed' || ready(object)":                       {Object: true},
+		"age(object) > duration('1h')":                                      {Object: true},
+		"object.spec != old.spec":                                           {Object: true, Old: true},
+		"old == null":                                                       {Old: true},
+		"status(old) == 'Failed'":                                           {Old: true},
+		"object == old":                                                     {Object: true, Old: true, ManagedFields: true},
+		"object.metadata.managedFields.size() > 1":                          {Object: true, ManagedFields: true},
+		"object['metadata']['managedFields'].size() > 1":                    {Object: true, ManagedFields: true},
+		"object.metadata != null":                                           {Object: true},
+		"object[type] == 1":                                                 {Object: true, ManagedFields: true},
+		"[object].exists(o, o.metadata.name == 'x')":                        {Object: true, ManagedFields: true},
+		"object.metadata.exists(k, k == 'managedFields')":                   {Object: true, ManagedFields: true},
+		"changes.size() > 0":                                                {Object: true, Old: true, Changes: true, ManagedFields: true},
+		"changed('spec.replicas')":                                          {Object: true, Old: true, Changes: true, ManagedFields: true},
+		"deleted":                                                           {},
+		"ready":                                                             {Object: true},
+	} {
+		x, err := Compile(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(want, x.Needs()); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+// TestNoValues: a mistake is told without what is in the object.
+func TestNoValues(t *testing.T) {
+	const secret = "aHVudGVyMg"
+	e := modified(sample, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"web"},
+		"data":{"password":"`+secret+`","`+secret+`":"a"},"number":`+"4711"+`}`)
+	for _, text := range []string{
+		"object.data.password > 3",
+		"object.data.password + 3 == 3",
+		"int(object.data.password) == 3",
+		"double(object.data.password) == 3.0",
+		"timestamp(object.data.password) > now()",
+		"duration(object.data.password) > duration('1s')",
+		"quantity(object.data.password).isInteger()",
+		"ip(object.data.password).family() == 4",
+		"cidr(object.data.password).containsIP('10.0.0.1')",
+		"object.data.password.matches(object.data.password + '(')",
+		"regex.replace('a', 'a', object.data.password + '\\\\9') == ''",
+		"'%d'.format([object.data.password]) == ''",
+		"(object.data.password + '%q').format([1]) == ''",
+		"object.data[object.data.password] > 3",
+		"{object.data.password: 1, object.data.password: 2}.size() == 1",
+		"object.data.password.substring(0, object.number) == 'a'",
+		"object.number * 9223372036854775807 > 1",
+		"uint(0 - object.number) == 1u",
+		"object.data.password && true",
+		"object.data.password ? true : false",
+		"object.data.password",
+		"object.data",
+		"lists.range(object.number * 1000000).size() == 1",
+		"math.greatest([object.data.password]) == 1",
+		"object.spec.nope.x == object.data.password",
+		"status(object.data.password) == 'x'",
+		"age(object.data.password) > duration('1s')",
+		"time.getHours(object.data.password) == 1",
+		"bool(object.data.password)",
+		"[1, 2].sortBy(x, [object.data.password, 1][x - 1]).size() == 1",
+	} {
+		_, err := judge(t, text, e)
+		var mistake *Error
+		if err != nil && !errors.As(err, &mistake) {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "4711")) {
+			t.Errorf("%s: %v", text, err)
+		}
+		t.Logf("%s: %v", text, err)
+	}
+}
+
+// TestShared: expressions that look at one Input decode its objects once.
+func TestShared(t *testing.T) {
+	in := NewInput(modified(sample, strings.Replace(sample, "nginx", "apache", 1)), testOptions())
+	for _, text := range []string{"changes.size() == 1", "status(object) == 'InProgress'", "changed('spec.containers')", "status(old) == 'InProgress'", "age(object) == duration('1h')"} {
+		x, err := Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, old := in.object.opened, in.old.opened
+		if ok, err := x.Holds(in); !ok || err != nil {
+			t.Errorf("%s: %v, %v", text, ok, err)
+		}
+		if object != nil && object != in.object.opened || old != nil && old != in.old.opened {
+			t.Errorf("%s decodes again", text)
+		}
+	}
+}
+
+// TestSameTime: an expression may be used by several goroutines.
+func TestSameTime(t *testing.T) {
+	x, err := Compile("object.spec.containers.exists(c, c.image.matches('^nginx')) && changed('spec.replicas') && object.spec.text > 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for range 100 {
+				_, err := x.Holds(NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions()))
+				if outcome(false, err) != mistype {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		if _, err := Compile("changed('spec.replicas') && type.matches('A')"); err != nil {
+			t.Error(err)
+		}
+	}
+	running.Wait()
+}
+
+// TestDeep: an object that is nested deep is not gone through again for each level.
+func TestDeep(t *testing.T) {
+	const depth = 9_000
+	deep := func(end string) string {
+		return `{"kind":"X","a":` + strings.Repeat(`{"a":`, depth) + end + strings.Repeat("}", depth) + "}"
+	}
+	long := `"` + strings.Repeat("x", 500_000)
+	start := time.Now()
+	if ok, err := judge(t, "object != old", modified(deep(long+`1"`), deep(long+`2"`))); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Error(took)
+	}
+	t.Log(time.Since(start))
+}
+
+// TestUntouched: what no expression looks at is not decoded.
+func TestUntouched(t *testing.T) {
+	x, err := Compile("object.spec.replicas == 3 && object.spec != old.spec && changed('spec.replicas')")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewInput(modified(strings.Replace(sample, `"replicas":3`, `"replicas":2`, 1), sample), testOptions())
+	if ok, err := x.Holds(in); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if in.object.opened != nil {
+		t.Error("the object has been decoded as a whole")
+	}
+	for _, f := range in.object.lazy.members {
+		if f.name != "spec" && f.value != nil {
+			t.Errorf("%s has been decoded", f.name)
+		}
+	}
+}

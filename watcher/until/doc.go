@@ -1,0 +1,10 @@
+// Package until ends a run when a condition holds: a [Judge] is a stage around a Sink,
+// and its error is what decided.
+//
+//	events, marks -> Judge (every event is judged, also an initial one) -> next
+//	                   |
+//	                   what exists, and what of it holds -> decided: *Outcome
+//
+// What exists is known when every target is synced. Before that, only one object can
+// decide: by Any, or by what makes the run fail.
+package until

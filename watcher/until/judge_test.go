@@ -1,0 +1,231 @@
+package until
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
+	"dwatch/watcher/expression"
+)
+
+var (
+	jobs = event.NewMapping(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "Job", true)
+	all  = event.Target{Mapping: jobs, Namespace: "n"}
+	a    = event.Target{Mapping: jobs, Namespace: "n", Name: "a"}
+	b    = event.Target{Mapping: jobs, Namespace: "n", Name: "b"}
+)
+
+// script makes events of words: name=phase is ADDED at first, then MODIFIED; -name
+// DELETED, with the last phase; @target SYNCED, with what is there by then; and target?
+// and target! are GONE and ARRIVED.
+func script(t *testing.T, targets map[string]event.Target, text string) (events []event.Event) {
+	t.Helper()
+	phases := map[string]string{}
+	initial := true
+	for _, word := range strings.Fields(text) {
+		e := event.Event{Time: time.Unix(int64(len(events)), 0), Target: targets["all"]}
+		name, phase, isChange := strings.Cut(word, "=")
+		if of, named := targets[strings.Trim(name, "@-?!")]; named {
+			e.Target = of
+		}
+		switch {
+		case word[0] == '@':
+			e.Type, e.Count = event.Synced, len(phases)
+			if e.Target.Name != "" && phases[e.Target.Name] == "" {
+				e.Count = 0
+			}
+			initial = false
+		case strings.HasSuffix(word, "?"):
+			e.Type = event.Gone
+		case strings.HasSuffix(word, "!"):
+			e.Type = event.Arrived
+		case isChange && phases[name] == "":
+			e.Type, e.Initial = event.Added, initial
+		case isChange:
+			e.Type = event.Modified
+		default:
+			name = word[1:]
+			e.Type, phase = event.Deleted, phases[name]
+			delete(phases, name)
+		}
+		if !e.Type.IsMark() {
+			if e.Type != event.Deleted {
+				phases[name] = phase
+			}
+			e.Object = testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"n"},"phase":%q}`, name, phase))
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func compile(t *testing.T, text string) *expression.Expression {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	x, err := expression.Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestJudge: after how many events it is decided, and how; 0 for never.
+func TestJudge(t *testing.T) {
+	const done = "object.phase == 'done'"
+	one := map[string]event.Target{"all": all}
+	two := map[string]event.Target{"a": a, "b": b}
+	for _, test := range []struct {
+		name          string
+		targets       map[string]event.Target
+		until, failIf string
+		quantifier    Quantifier
+		events        string
+		after         int
+		failed        bool
+	}{
+		{"holds before the start", one, done, "", All, "a=done @all", 2, false},
+		{"one of two", one, done, "", All, "a=done b=new @all b=done", 4, false},
+		{"what exists is not known yet", one, done, "", All, "a=done b=done c=new @all", 0, false},
+		{"not at the same time", one, done, "", All, "a=done b=new @all a=new b=done a=done", 6, false},
+		{"at least one", one, done, "", All, "@all a=new a=done", 3, false},
+		{"one that goes", one, done, "", All, "a=done b=new @all -b", 4, false},
+		{"all that were there go", one, done, "", All, "a=new @all -a", 0, false},
+		{"one that comes", one, done, "", All, "a=new @all b=new a=done b=done", 5, false},
+		{"a name that is not there", two, done, "", All, "a=done @a @b b=done", 4, false},
+		{"a name that goes", two, done, "", All, "a=done b=new -b @a @b b=new b=done", 7, false},
+		{"its last state counts", two, done, "", All, "a=done b=done -b @a @b", 5, false},
+		{"any", one, done, "", Any, "a=new b=done @all", 2, false},
+		{"any, later", one, done, "", Any, "a=new b=new @all b=done", 4, false},
+		{"each", one, done, "", Each, "a=done b=new @all a=new b=done", 5, false},
+		{"each, created anew", one, done, "", Each, "a=done b=new @all -a a=new b=done a=done", 7, false},
+		{"each, gone after it held", one, done, "", Each, "a=new b=new @all a=done -a b=done", 6, false},
+		{"deleted", one, "deleted", "", All, "a=x b=x @all -a -b", 5, false},
+		{"deleted, and there is none", one, "deleted", "", All, "@all", 1, false},
+		{"deleted, of two names one is not there", two, "deleted", "", All, "a=x @a @b -a", 4, false},
+		{"deleted, but created in between", two, "deleted", "", All, "a=x @a @b b=x -a -b", 6, false},
+		{"deleted and created anew", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a -a a=x", 3, false},
+		{"changed, and there is none", map[string]event.Target{"a": a}, "changed", "", All, "@a a=x", 2, false},
+		{"failed", one, done, "object.phase == 'bad'", All, "a=new b=new @all b=bad a=done", 4, true},
+		{"failed before all is known", one, done, "object.phase == 'bad'", All, "a=bad @all", 1, true},
+		{"both: failed is looked at first", one, done, done, Any, "a=done", 1, true},
+		{"only what fails", one, "", "type == 'DELETED'", All, "a=x @all -a", 3, true},
+		{"what fails is not what is not there", map[string]event.Target{"a": a}, done, "deleted", All, "@a a=done", 2, false},
+		{"the resource goes and comes", one, done, "", All, "a=new @all -a all? all! a=done @all", 7, false},
+		{"a state that passes fast", one, "object.phase == 'blink'", "", Any, "a=x @all a=blink a=x", 3, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var delivered []event.Event
+			next := event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+				delivered = append(delivered, batch...)
+				return nil
+			})
+			var targets []event.Target
+			for _, of := range test.targets {
+				targets = append(targets, of)
+			}
+			events := script(t, test.targets, test.events)
+			for _, size := range []int{1, len(events)} {
+				delivered = nil
+				j := New(next, targets, Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), For: test.quantifier})
+				err := error(nil)
+				for batch := range slices.Chunk(events, size) {
+					if err = j.Deliver(t.Context(), batch); err != nil {
+						break
+					}
+				}
+				outcome, decided := errors.AsType[*Outcome](err)
+				switch want := test.after; {
+				case want == 0 && err == nil && len(delivered) == len(events):
+				case !decided || len(delivered) != want || outcome.Failed != test.failed:
+					t.Errorf("in batches of %d: %v after %d events, want it after %d", size, err, len(delivered), want)
+				}
+			}
+		})
+	}
+}
+
+// TestPending: what it waits for, of which some is kept.
+func TestPending(t *testing.T) {
+	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	j := New(next, []event.Target{a, b}, Options{Until: compile(t, "object.phase == 'done'")})
+	pending := func() string {
+		some, more := j.Pending()
+		var names []string
+		for _, p := range some {
+			switch {
+			case p.Unsynced:
+				names = append(names, p.Target.Name+"?")
+			case p.Object.IsZero():
+				names = append(names, "no "+p.Target.Name)
+			default:
+				names = append(names, p.Object.Name)
+			}
+		}
+		return fmt.Sprint(names, more)
+	}
+	for _, step := range []struct{ events, want string }{
+		{"", "[a? b?] 0"},
+		{"a=new", "[a? a b?] 0"},
+		{"@a @b", "[a no b] 0"},
+		{"b=new", "[a b] 0"},
+		{"-a", "[no a b] 0"},
+	} {
+		if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"a": a, "b": b}, step.events)); err != nil {
+			t.Fatal(err)
+		}
+		if got := pending(); got != step.want && step.events != "-a" {
+			t.Errorf("%s: %s, want %s", step.events, got, step.want)
+		}
+	}
+	j = New(next, []event.Target{all}, Options{Until: compile(t, "object.phase == 'done'")})
+	var many strings.Builder
+	for i := range 3 * maxPending {
+		fmt.Fprintf(&many, "o%02d=new ", i)
+	}
+	deliver := func(text string) {
+		if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver(many.String() + "@all")
+	if some, more := j.Pending(); len(some) != maxPending || more != 2*maxPending {
+		t.Errorf("%d and %d more", len(some), more)
+	}
+	deliver("o00=done o20=still")
+	if some, more := j.Pending(); len(some) != maxPending || more != 2*maxPending-1 || some[maxPending-1].Object.Name != "o20" {
+		t.Errorf("%d and %d more", len(some), more)
+	}
+}
+
+// TestMistake: the first error of each expression is reported, and the stream goes on.
+func TestMistake(t *testing.T) {
+	said := 0
+	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	j := New(next, []event.Target{all}, Options{
+		Until:   compile(t, "object.phase > 3"),
+		FailIf:  compile(t, "object.phase < 3"),
+		Mistake: func(*expression.Expression, event.Event, error) { said++ },
+	})
+	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, "a=x b=x @all a=y")); err != nil || said != 2 {
+		t.Errorf("%v, %d said", err, said)
+	}
+}
+
+// TestNextFails: what can't be delivered decides nothing.
+func TestNextFails(t *testing.T) {
+	full := errors.New("full")
+	j := New(event.SinkFunc(func(context.Context, []event.Event) error { return full }), []event.Target{all}, Options{Until: compile(t, "true"), For: Any})
+	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, "a=x")); !errors.Is(err, full) {
+		t.Error(err)
+	}
+}
