@@ -127,7 +127,9 @@ func (r *request) needsManagedFields() bool {
 
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
-func (r *request) needsWholeObjects() bool { return r.print.Order != nil || len(r.conditions.all()) > 0 }
+func (r *request) needsWholeObjects() bool {
+	return r.print.Order != nil || len(r.conditions.all()) > 0
+}
 
 func (j *job) planned() plan.Request {
 	return plan.Request{
