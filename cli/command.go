@@ -31,6 +31,12 @@ const examples = `  # What changes among the deployments of a namespace
   # As JSON to a program: the names of what is deleted
   %[1]s jobs -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
 
+  # In a CI job: exit code 0 if it rolls out, 3 if that fails, 124 if it is late
+  %[1]s deploy/web --until ready --fail-if failed --timeout 5m -o none
+
+  # Only what an expression is true of: a new image, and who set it
+  %[1]s deploy,sts,ds -A --where "changed('..image')"
+
   # Only what happens from now on, and only additions and deletions
   %[1]s pods -l app=web --watch-only --types added,deleted
 

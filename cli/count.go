@@ -35,13 +35,15 @@ func counted(next event.Sink) (_ event.Sink, printed func() int) {
 // printed. It stands before --state, to which what comes after has not been.
 func upTo(limit int, printed func() int, next event.Sink) event.Sink {
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		for i := range batch {
-			if err := next.Deliver(ctx, batch[i:i+1]); err != nil {
+		for len(batch) > 0 {
+			n := min(limit-printed(), len(batch)) // each is printed at most once
+			if err := next.Deliver(ctx, batch[:n]); err != nil {
 				return err
 			}
 			if printed() >= limit {
 				return errEnough
 			}
+			batch = batch[n:]
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -47,7 +48,7 @@ type conditions struct {
 
 // all are the conditions that there are.
 func (c *conditions) all() []condition {
-	all := c.where
+	all := slices.Clip(c.where)
 	for _, one := range []condition{c.until, c.failIf} {
 		if one.Expression != nil {
 			all = append(all, one)

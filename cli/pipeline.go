@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
@@ -19,7 +20,7 @@ type pipeline struct {
 
 // newPipeline composes the stages, the last of which comes first here. failed is called
 // when the file of --state can't be written.
-func (j *job) newPipeline(ctx context.Context, targets []event.Target, state *state, failed func(error)) (*pipeline, error) {
+func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (*pipeline, error) {
 	printer, err := j.newPrinter(ctx, j.stdout)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (j *job) newPipeline(ctx context.Context, targets []event.Target, state *st
 	case j.conditions.count > 0:
 		sink = upTo(j.conditions.count, printed, sink)
 	case j.conditions.ends():
-		p.wait = j.newWait(sink, targets)
+		p.wait = j.newWait(sink, what)
 		sink = p.wait
 	}
 	about.Note = noteIn(printer)

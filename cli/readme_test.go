@@ -39,7 +39,7 @@ func TestReadmeFlags(t *testing.T) {
 			fresh += "| **" + g.title + "** | |\n" + rows
 		}
 	}
-	readme.Update(t, old, fresh)
+	readme.Update(t, "README.md", old, fresh)
 
 	_, rest, _ := strings.Cut(text, old)
 	paragraph, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
@@ -106,7 +106,21 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-var dwatchCommand = regexp.MustCompile(`(?m)(?:^|<\()\s*(?:kubectl )?dwatch(?: ([^|)\n>#]*))?`)
+var (
+	dwatchCommand = regexp.MustCompile(`(?m)(?:^|<\()\s*(?:kubectl )?dwatch(?: ((?:"[^"\n]*"|'[^'\n]*'|[^|)\n>#"'])*))?`)
+	// shellWord is one without anything that the shell makes something else of but
+	// quotes.
+	shellWord = regexp.MustCompile(`(?:"[^"]*"|'[^']*'|[^\s"'])+`)
+)
+
+// shellWords returns the words of a command line as the shell has them.
+func shellWords(line string) []string {
+	words := shellWord.FindAllString(line, -1)
+	for i, word := range words {
+		words[i] = regexp.MustCompile(`"([^"]*)"|'([^']*)'`).ReplaceAllString(word, "$1$2")
+	}
+	return words
+}
 
 // checkCommands parses each command line of dwatch in a text, and returns how
 // many there were.
@@ -114,7 +128,7 @@ func checkCommands(t *testing.T, text string) int {
 	t.Helper()
 	found := dwatchCommand.FindAllStringSubmatch(text, -1)
 	for _, match := range found {
-		args := strings.Fields(match[1])
+		args := shellWords(match[1])
 		if len(args) > 0 && args[0] == "completion" {
 			args = args[1:]
 			if !slices.Contains(complete.Shells, args[0]) {

@@ -48,7 +48,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
 		defer cancel()
 	}
-	err = j.unanswered(ended(ctx, j.run(ctx), request.list || request.rbac.print))
+	err = ended(ctx, j.unanswered(ctx, j.run(ctx)), request.list || request.rbac.print)
 	if request.state != "" && !request.rbac.print {
 		return unread(asked, ctx, err)
 	}
@@ -187,13 +187,13 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
 		return j.printList(ctx, w, p.Targets)
 	}
-	return j.watch(ctx, w, p.Targets, state)
+	return j.watch(ctx, w, p, state)
 }
 
 // watch sends the events through a pipeline.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Target, state *state) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	p, err := j.newPipeline(ctx, targets, state, cancel)
+	p, err := j.newPipeline(ctx, what, state, cancel)
 	if err != nil {
 		cancel(nil)
 		return err
@@ -201,8 +201,8 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, targets []event.Tar
 	defer p.sayHidden()
 	defer p.reporter.Wait()
 	defer cancel(nil) // nobody waits for an answer any more
-	p.reporter.Begin(targets, state.note())
-	if !j.allNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
+	p.reporter.Begin(what.Targets, state.note())
+	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(ctx, j.namespaces)
 	}
 	return p.end(ctx, w.Run(ctx, receiver(&tuned{next: p.reporter})))

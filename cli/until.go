@@ -7,11 +7,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/fail"
+	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/output/status"
 	"dwatch/watcher/event"
@@ -19,12 +23,8 @@ import (
 	"dwatch/watcher/until"
 )
 
-const (
-	// maxPending is of how much that is waited for it is said what.
-	maxPending = 5
-	// progressEvery keeps what is said on the way from drowning all else.
-	progressEvery = time.Second
-)
+// progressEvery keeps what is said on the way from drowning all else.
+const progressEvery = time.Second
 
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
@@ -35,16 +35,25 @@ type wait struct {
 	progress bool
 	said     string
 	saidAt   time.Time
+
+	mu    sync.Mutex  // of all that is above
+	due   *time.Timer // says what was too early to say; nil while nothing was
+	ended bool
 }
 
 var _ event.Sink = (*wait)(nil)
 
-// newWait returns a wait before next.
-func (j *job) newWait(next event.Sink, targets []event.Target) *wait {
+// newWait returns a wait before next, for what is planned.
+func (j *job) newWait(next event.Sink, what *plan.Plan) *wait {
 	c := &j.conditions
-	judge := until.New(next, targets, until.Options{
+	var awaited []until.Awaited
+	for _, m := range what.Missing {
+		awaited = append(awaited, until.Awaited(m))
+	}
+	judge := until.New(next, what.Targets, until.Options{
 		Until:   c.until.Expression,
 		FailIf:  c.failIf.Expression,
+		Awaited: awaited,
 		For:     c.quantifier,
 		Input:   j.input(),
 		Mistake: j.sayMistake,
@@ -61,6 +70,8 @@ func (j *job) showsProgress() bool {
 
 // Deliver implements event.Sink.
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	err := w.Judge.Deliver(ctx, batch)
 	if err == nil && w.progress {
 		w.sayProgress()
@@ -127,11 +138,22 @@ func (j *job) subject(t event.Target, o event.Object) string {
 }
 
 // sayProgress says which object is waited for, and how far it is, when that is something
-// else than before; of several not too often. What does not exist the reporter says.
+// else than before; of several not too often, and at the start not before it is known
+// what exists. What does not exist the reporter says.
 func (w *wait) sayProgress() {
 	some, more := w.Pending()
 	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
-	if more += len(some) - 1; first < 0 || more > 0 && time.Since(w.saidAt) < progressEvery {
+	if more += len(some) - 1; first < 0 {
+		return
+	}
+	last := w.saidAt
+	if last.IsZero() && slices.ContainsFunc(some, func(p until.Pending) bool { return p.Unsynced }) {
+		last = w.started
+	}
+	if early := progressEvery - time.Since(last); more > 0 && early > 0 {
+		if w.due == nil {
+			w.due = time.AfterFunc(early, w.sayDue)
+		}
 		return
 	}
 	text := "waiting for " + w.describe(some[first])
@@ -144,132 +166,73 @@ func (w *wait) sayProgress() {
 	}
 }
 
+// sayDue says what was too early to say.
+func (w *wait) sayDue() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = nil
+	if !w.ended {
+		w.sayProgress()
+	}
+}
+
+// stop ends what is said on the way.
+func (w *wait) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.due != nil {
+		w.due.Stop()
+	}
+}
+
 // describe says what is waited for, and how far that is.
 func (w *wait) describe(p until.Pending) string {
+	if p.Awaited != "" {
+		return p.Awaited + ": the server does not have the resource"
+	}
 	subject := w.subject(p.Target, p.Object)
 	switch {
+	case p.Lost != nil:
+		return subject + ": " + lossText(p.Lost)
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
+	case p.Object.IsZero() && p.Target.Name == "":
+		return p.Target.Resource().Resource + ": none exists"
 	case p.Object.IsZero():
-		return subject + ": does not exist yet"
+		return subject + ": does not exist"
 	}
 	u, err := p.Object.Open()
 	if err != nil {
 		return subject
 	}
 	word, message := status.Of(u)
-	if message != "" {
-		message = ": " + strings.Join(strings.Fields(message), " ")
-	}
-	return subject + " " + word.String() + message
-}
-
-// end returns what the run ends with, that ended with err.
-func (w *wait) end(ctx context.Context, err error) error {
-	outcome, decided := errors.AsType[*until.Outcome](err)
-	c := &w.conditions
 	switch {
-	case decided && outcome.Failed:
-		return w.failed(ctx, outcome.Event)
-	case decided:
-		report.Line(w.reports, fmt.Sprintf("%s: --until %s holds after %s", w.decider(outcome), c.until.typed, w.elapsed()))
-		return nil
-	case ctx.Err() == nil, c.until.Expression == nil, isLoss(err):
-		return err
+	case word == kstatus.CurrentStatus:
+		return subject // what is waited for is not what its status is about
+	case word == kstatus.UnknownStatus && w.judgesStatus():
+		return subject + ": has no status yet"
+	case word == kstatus.UnknownStatus:
+		return subject
+	case message != "":
+		return subject + " " + word.String() + ": " + strings.Join(strings.Fields(message), " ")
 	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTimeout):
-		return fail.Code(fail.ExitTimeout, w.unmet(ctx, fmt.Sprintf("--timeout %s passed, and --until %s does not hold", w.timeout, c.until.typed)))
-	case errors.Is(cause, errReaderGone):
-		return fail.Code(fail.ExitFailed, w.unmet(ctx, fmt.Sprintf("the reader closed the pipe before --until %s held", c.until.typed)))
-	default:
-		return fail.Code(fail.ExitFailed, w.unmet(ctx, fmt.Sprintf("interrupted before --until %s held", c.until.typed)))
-	}
+	return subject + " " + word.String()
 }
 
-// failed is the error of --fail-if, that holds of an event.
-func (w *wait) failed(ctx context.Context, e event.Event) error {
-	subject := w.subject(e.Target, e.Object)
-	if e.Type == event.Deleted {
-		subject += " deleted"
-	} else {
-		subject = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
-	}
-	return fail.Code(fail.ExitFailIf, fmt.Errorf("--fail-if %s holds after %s: %s", w.conditions.failIf.typed, w.elapsed(), subject))
+// judgesStatus reports whether --until asks in what state an object is.
+func (w *wait) judgesStatus() bool {
+	text := w.conditions.until.String()
+	return strings.Contains(text, "ready(") || strings.Contains(text, "status(")
 }
 
-// unanswered returns what err means for a run with --until that never got so far as to
-// watch.
-func (j *job) unanswered(err error) error {
-	if c := j.conditions; c.until.Expression != nil && errors.Is(err, errTimeout) {
-		return fail.Code(fail.ExitTimeout, fmt.Errorf("--timeout %s passed before the server had answered, and --until %s does not hold", j.timeout, c.until.typed))
+// lossText says why there is no connection for a target, which is named before it.
+func lossText(err error) string {
+	if of, ok := errors.AsType[*event.TargetError](err); ok {
+		err = of.Err
 	}
-	return err
-}
-
-// decider names what decided: an object, or how many did.
-func (w *wait) decider(o *until.Outcome) string {
-	switch e := o.Event; {
-	case o.Objects > 1:
-		return fmt.Sprintf("%d objects", o.Objects)
-	case e.Type.IsMark():
-		return w.subject(e.Target, event.Object{})
-	default:
-		return w.subject(e.Target, e.Object)
+	if apierrors.IsForbidden(err) {
+		return "denied: " + fail.Loss(err)
 	}
-}
-
-// elapsed is how long the run took, as people say it.
-func (w *wait) elapsed() string {
-	d, precision := time.Since(w.started), time.Second
-	switch {
-	case d < time.Second:
-		precision = 10 * time.Millisecond
-	case d < 10*time.Second:
-		precision = 100 * time.Millisecond
-	}
-	return d.Round(precision).String()
-}
-
-// unmet is an error for what is still waited for: what happened, and a line more for
-// each object if there are several.
-func (w *wait) unmet(ctx context.Context, what string) error {
-	some, more := w.Pending()
-	if len(some)+more == 1 && len(some) == 1 {
-		return fmt.Errorf("%s: %s", what, w.explain(ctx, some[0]))
-	}
-	if len(some) > maxPending {
-		some, more = some[:maxPending], more+len(some)-maxPending
-	}
-	lines := []error{errors.New(what)}
-	for _, p := range some {
-		lines = append(lines, errors.New("waiting for "+w.explain(ctx, p)))
-	}
-	if more > 0 {
-		lines = append(lines, fmt.Errorf("waiting for %d more", more))
-	}
-	return errors.Join(lines...)
-}
-
-// explain says what is waited for, with the newest warning that may be the cause.
-func (w *wait) explain(ctx context.Context, p until.Pending) string {
-	if warning := w.warning(ctx, p); warning != "" {
-		return w.describe(p) + "; " + warning
-	}
-	return w.describe(p)
-}
-
-// warning returns the newest Warning event that may explain why an object does not
-// hold; empty if there is none.
-func (w *wait) warning(ctx context.Context, p until.Pending) string {
-	if p.Object.IsZero() {
-		return ""
-	}
-	h, err := w.newHelper()
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helpTimeout)
-	defer cancel()
-	return h.warning(ctx, p.Object)
+	return "connection lost: " + fail.Loss(err)
 }

@@ -17,6 +17,14 @@ type Argument struct {
 	Name string
 }
 
+// String returns the argument in one word.
+func (a Argument) String() string {
+	if a.Name == "" {
+		return a.Resource
+	}
+	return a.Resource + "/" + a.Name
+}
+
 var (
 	errNoResource = errors.New("no resource given: say what to watch, for example: dwatch pods, dwatch deploy/web or dwatch -r crontabs")
 	errMixedForms = errors.New("there is no need to specify a resource type as a separate argument when passing arguments in resource/name form " +

@@ -18,10 +18,19 @@ type Plan struct {
 	Targets []event.Target
 	// Selection is what was asked for.
 	Selection event.Selection
+	// Missing are the arguments whose resources the server does not have yet.
+	Missing []Missing
 	// Notes are what people should know, a line each.
 	Notes []string
 	// Live: what the arguments name may come and go.
 	Live bool
+}
+
+// Missing is an argument whose resource the server does not have yet.
+type Missing struct {
+	Name string // as it was typed
+	// Is reports whether a target is what it means, as Resolve has found by then.
+	Is func(event.Target) bool
 }
 
 // draft is a Plan in the making.

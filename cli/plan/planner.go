@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -23,11 +24,13 @@ type Planner struct {
 	// taken is what the name of a single resource was taken for when it was first
 	// found.
 	taken map[string]string
+	// found are the resources of each name when it was last found.
+	found map[string][]*meta.RESTMapping
 }
 
 // New returns a Planner that resolves names with m. It makes no request.
 func New(r Request, m *mapper.Mapper) *Planner {
-	return &Planner{request: r, mapper: m, taken: map[string]string{}}
+	return &Planner{request: r, mapper: m, taken: map[string]string{}, found: map[string][]*meta.RESTMapping{}}
 }
 
 // First returns the plan for the start, from what m knows or learns. A resource
@@ -80,6 +83,7 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 		d.unsure = append(d.unsure, answer.Unsure...)
 		switch {
 		case err != nil && passable(err):
+			d.Missing = append(d.Missing, Missing{a.String(), func(t event.Target) bool { return p.means(a, t) }})
 			d.note("the server doesn't have a resource type " + strconv.Quote(a.Resource) + " yet; waiting for it" + suggestion(err))
 		case err != nil:
 			return nil, err
@@ -108,12 +112,25 @@ func (p *Planner) resolve(ctx context.Context, name string) (mapper.Answer, erro
 	taken := p.taken[name]
 	p.mu.Unlock()
 	answer, err := p.mapper.Resolve(ctx, cmp.Or(taken, name))
-	if err == nil && !answer.Set && taken == "" {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+	if err != nil {
+		return answer, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.found[name] = answer.Mappings
+	if !answer.Set && taken == "" {
 		p.taken[name] = cmp.Or(p.taken[name], qualified(name, answer.Mappings[0].Resource))
 	}
-	return answer, err
+	return answer, nil
+}
+
+// means reports whether a target is what an argument names, or of what it names.
+func (p *Planner) means(a mapper.Argument, t event.Target) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return a.Name == t.Name && slices.ContainsFunc(p.found[a.Resource], func(m *meta.RESTMapping) bool {
+		return m.Resource.GroupResource() == t.Resource().GroupResource()
+	})
 }
 
 // qualified is a name for r that nothing else answers to. If name says which

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
@@ -141,6 +142,25 @@ func TestResolve(t *testing.T) {
 	asking.Wait()
 	if diff := cmp.Diff(map[string]string{"pods": "pods.v1.", "deploy": "deployments.apps"}, p.taken); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestMissing: what the server does not have is told, and known when it comes.
+func TestMissing(t *testing.T) {
+	p := planner(t, waiting(of("nonesuch/a", "pods")))
+	first, err := p.First(t.Context())
+	if err != nil || len(first.Missing) != 1 || first.Missing[0].Name != "nonesuch/a" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	is := first.Missing[0].Is
+	came := first.Targets[0]
+	came.Name = "a"
+	if is(came) {
+		t.Error("it is there before it is found")
+	}
+	p.found["nonesuch"] = []*meta.RESTMapping{came.Mapping}
+	if !is(came) || is(first.Targets[0]) {
+		t.Error("it is not what was found")
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package status says in what state an object is, as kstatus sees it: the built-in
-// kinds by their fields, others by their conditions. It is a pure function of the
-// object.
+// kinds by their fields, others by their conditions. Where kstatus calls Current what is
+// not done, or differs from kubectl rollout status, its result is amended (amend.go). It
+// is a pure function of the object.
 package status
 
 import (
@@ -12,19 +13,21 @@ import (
 
 // Of returns the state of an object in one word of kstatus (Current, InProgress, Failed,
 // Terminating), and why it is not Current. It is Unknown where nothing is known of the
-// object but its identity, or its status is not as its kind has it.
+// object but its identity, its status is not as its kind has it, or it is a custom
+// resource without a status.
 func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	if created := u.GetCreationTimestamp(); created.IsZero() {
 		return status.UnknownStatus, ""
 	}
-	result, err := status.Compute(u)
+	result, err := status.Compute(asJudged(u))
 	if err != nil {
 		return status.UnknownStatus, ""
 	}
-	if result.Status == status.CurrentStatus || strings.HasSuffix(result.Message, unobserved) {
-		return result.Status, ""
+	word, message = amend(u, result)
+	if word == status.CurrentStatus || strings.HasSuffix(message, unobserved) {
+		return word, ""
 	}
-	return result.Status, result.Message
+	return word, message
 }
 
 // unobserved is what kstatus says of an object that its controller has not seen yet: of

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output/change"
 	"dwatch/watcher/event"
@@ -166,23 +167,30 @@ func (v *View) showCount(e *event.Event) {
 }
 
 func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
-	text := describe(now, v.Compare.Masks)
-	if since, again := v.gone.take(e); again {
-		text += ", replaces the one deleted " + since + " ago"
+	var text []string
+	if state := describe(now, v.Compare.Masks); state != "" {
+		text = append(text, state)
 	}
-	v.line(e.Time, '+', v.subject(e), text, "")
+	if since, again := v.gone.take(e); again {
+		text = append(text, "replaces the one deleted "+since+" ago")
+	}
+	v.line(e.Time, '+', v.subject(e), strings.Join(text, ", "), "")
 }
 
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
-	text := "was " + stateOf(last)
-	if born := last.GetCreationTimestamp(); !born.IsZero() {
-		text += ", " + age(e.Time.Sub(born.Time)) + " old"
+	var text []string
+	born := last.GetCreationTimestamp()
+	if state := stateOf(last); state != kstatus.UnknownStatus.String() || born.IsZero() {
+		text = append(text, "was "+state)
+	}
+	if !born.IsZero() {
+		text = append(text, age(e.Time.Sub(born.Time))+" old")
 	}
 	if e.FinalStateUnknown {
-		text += ", found out later"
+		text = append(text, "found out later")
 	}
 	v.gone.put(e)
-	v.line(e.Time, '-', v.subject(e), text, "")
+	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
 }
 
 // subject is the object by a name that kubectl takes, after its namespace where there

@@ -16,10 +16,15 @@ const (
 	dwatchListName = "dwatch --list"
 	changesName    = "dwatch --changes"
 	viewName       = "dwatch -o changes"
+	whereName      = "dwatch --where"
 	beforeName     = "before"
 	kubectlName    = "kubectl"
 	curlName       = "curl"
 )
+
+// passesAll is a condition that looks at two fields, and holds for every object: so
+// that what is printed is what a plain stream prints.
+const passesAll = "object.?status.?phase.orValue('') != 'Nope' && object.metadata.namespace != 'x'"
 
 // watchQuery asks the server for what dwatch asks it for: a stream that begins
 // with what is there.
@@ -59,6 +64,10 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 		watch:    []string{opts.dwatch, "pods", "-A", "-o", "changes"},
 		start:    append([]string{opts.dwatch, "-o", "changes"}, one...),
 		language: changeLines,
+	})
+	f.add(whereName, contender{
+		watch: []string{opts.dwatch, "pods", "-A", "--where", passesAll},
+		start: append([]string{opts.dwatch, "--where", passesAll}, one...),
 	})
 	if opts.before != "" {
 		f.addDwatch(opts.before, one, beforeName, before(dwatchOldName), before(dwatchListName))

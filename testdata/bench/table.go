@@ -39,7 +39,7 @@ func rows(o options) []row {
 // table returns the medians as a Markdown table: a column for each contender,
 // and beside it, where it is no reference itself, its ratios to both references.
 func (r results) table(o options) string {
-	subjects := r.measured(dwatchName, dwatchOldName, changesName, viewName, dwatchListName)
+	subjects := r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, dwatchListName)
 	references := r.measured(beforeName, kubectlName, curlName)
 	header := []string{""}
 	for _, name := range subjects {

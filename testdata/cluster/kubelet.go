@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// jobRuntime is how long the pod of a job runs before it succeeds.
+// jobRuntime is how long the pod of a job runs before it succeeds, or fails.
 const jobRuntime = time.Second
 
 // nodeNames are the nodes of the stand-in. It runs only pods on these, so that
@@ -110,6 +111,9 @@ func (k *kubelets) sync(ctx context.Context, name cache.ObjectName) error {
 			k.queue.AddAfter(name, left)
 			return nil
 		}
+		if runsFalse(pod) {
+			return k.report(ctx, pod, failedStatus(pod))
+		}
 		return k.report(ctx, pod, succeededStatus(pod))
 	}
 	return nil
@@ -156,4 +160,11 @@ func isOurs(pod *corev1.Pod) bool {
 func belongsToJob(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "Job"
+}
+
+// runsFalse tells whether a pod runs the program false, which fails.
+func runsFalse(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return len(c.Command) == 1 && c.Command[0] == "false"
+	})
 }

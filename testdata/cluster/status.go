@@ -54,6 +54,23 @@ func succeededStatus(pod *corev1.Pod) corev1.PodStatus {
 	return status
 }
 
+// failedStatus returns the status of a running pod whose containers have all ended
+// with exit code 1.
+func failedStatus(pod *corev1.Pod) corev1.PodStatus {
+	status := succeededStatus(pod)
+	status.Phase = corev1.PodFailed
+	for i := range status.Conditions {
+		if status.Conditions[i].Reason != "" {
+			status.Conditions[i].Reason = "PodFailed"
+		}
+	}
+	for i := range status.ContainerStatuses {
+		ended := status.ContainerStatuses[i].State.Terminated
+		ended.Reason, ended.ExitCode = "Error", 1
+	}
+	return status
+}
+
 // podConditions returns all conditions of a pod that is placed on a node.
 func podConditions(pod *corev1.Pod, now metav1.Time, ready corev1.ConditionStatus, reason string) []corev1.PodCondition {
 	var conditions []corev1.PodCondition

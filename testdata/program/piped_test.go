@@ -3,6 +3,7 @@
 package program
 
 import (
+	"bufio"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +23,8 @@ import (
 type piped struct {
 	cmd    *exec.Cmd
 	read   *os.File
-	write  *os.File // the end that dwatch has too
+	write  *os.File      // the end that dwatch has too
+	lines  *bufio.Reader // of read, once there is reads
 	stderr transcript
 	ended  chan struct{}
 }

@@ -22,39 +22,46 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// TestReadmeExamples runs the examples of the README as a reader would: each in
-// a terminal, in a cluster that holds testdata/readme/objects.yaml and nothing
-// of the examples before.
+// TestReadmeExamples runs the examples of the README and of docs/expressions.md as a
+// reader would: each in a terminal, in a cluster that holds
+// testdata/readme/objects.yaml and nothing of the examples before.
 func TestReadmeExamples(t *testing.T) {
 	t.Parallel()
-	text := readme.Read(t, "README.md")
-	examples := parseExamples(text)
-	if blocks := strings.Count(text, "```console"); len(examples) != blocks {
-		t.Fatalf("%d of %d examples are understood", len(examples), blocks)
-	}
 	stages := map[bool]*stage{} // with and without controllers
-	for _, e := range examples {
-		if stages[e.controllers] == nil {
-			stages[e.controllers] = newStage(t, e.controllers)
+	for _, page := range []string{"README.md", "docs/expressions.md"} {
+		text := readme.Read(t, page)
+		examples := parseExamples(text)
+		if blocks := strings.Count(text, "```console"); len(examples) != blocks || blocks == 0 {
+			t.Fatalf("%s: %d of %d examples are understood", page, len(examples), blocks)
 		}
-		t.Run(fmt.Sprintf("line%d", e.line), func(t *testing.T) {
-			for _, tool := range []string{"jq", "kubectl"} {
-				if !regexp.MustCompile(`(?m)^\$.*\b` + tool + ` `).MatchString(e.text) {
-					continue
-				}
-				if _, err := os.Stat(readme.Path(t, filepath.Join("bin", tool))); err == nil {
-					continue
-				}
-				if _, err := exec.LookPath(tool); err != nil {
-					t.Skipf("this example needs %s: %v", tool, err)
-				}
+		for _, e := range examples {
+			if stages[e.controllers] == nil {
+				stages[e.controllers] = newStage(t, e.controllers)
 			}
-			play := &play{stage: stages[e.controllers], T: t, dir: t.TempDir()}
-			play.clear(t)
-			if text := play.run(e); !e.isShownBy(text) {
-				readme.Update(t, e.text, text)
-			}
-		})
+			t.Run(fmt.Sprintf("%s:%d", page, e.line), func(t *testing.T) {
+				needTools(t, e)
+				play := &play{stage: stages[e.controllers], T: t, dir: t.TempDir()}
+				play.clear(t)
+				if text := play.run(e); !e.isShownBy(text) {
+					readme.Update(t, page, e.text, text)
+				}
+			})
+		}
+	}
+}
+
+// needTools skips an example whose tools are not there.
+func needTools(t *testing.T, e example) {
+	for _, tool := range []string{"jq", "kubectl"} {
+		if !regexp.MustCompile(`(?m)^\$.*\b` + tool + ` `).MatchString(e.text) {
+			continue
+		}
+		if _, err := os.Stat(readme.Path(t, filepath.Join("bin", tool))); err == nil {
+			continue
+		}
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("this example needs %s: %v", tool, err)
+		}
 	}
 }
 
@@ -227,6 +234,12 @@ var readmeSteps = map[string]func(*play, string) error{
 		object, patch, _ := strings.Cut(args, " ")
 		return p.objects.patch(object, patch)
 	},
+	// warn TYPE/NAME REASON: MESSAGE is a Warning event about an object
+	"warn": func(p *play, args string) error {
+		object, text, _ := strings.Cut(args, " ")
+		reason, message, _ := strings.Cut(text, ": ")
+		return p.objects.warn(object, reason, message)
+	},
 	// synced RESOURCE [N] waits until the server has told N watches all that there
 	// is; what happens after that, dwatch sees happen
 	"synced": func(p *play, args string) error {
@@ -258,10 +271,12 @@ var (
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anyClock           = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
 	anyAge             = regexp.MustCompile(`, \d+ s old`)
+	anyElapsed         = regexp.MustCompile(`(holds after )[0-9.]+m?s\b`)
 	anyKubectlAge      = regexp.MustCompile(`(?m)^(settings +\d+ +)\d+s$`)
 	anyRow             = regexp.MustCompile(`(?m)^((?:ADDED|MODIFIED|DELETED) +)\d\d:\d\d:\d\d( .* )\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
+	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // with the time, if it is not the same second
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
@@ -276,9 +291,11 @@ func sameEachTime(text string) string {
 	text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	text = anyAge.ReplaceAllString(text, ", 13 min old")
 	text = anyRow.ReplaceAllString(text, "${1}09:00:00${2}13m")
+	text = anyElapsed.ReplaceAllString(text, "${1}4.2s")
 	text = anyKubectlAge.ReplaceAllString(text, "${1}13m")
 	text = anyNode.ReplaceAllString(text, "node-1")
 	text = anyHidden.ReplaceAllString(text, "20$1")
+	text = anyNoise.ReplaceAllString(text, "+3$1")
 	text = renumber(anyPod, text, distinct(anyPod, text), func(i int) string { return fmt.Sprintf("%cx7kq", "tzbdfghjlmn"[i]) })
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)

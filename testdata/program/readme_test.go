@@ -11,8 +11,8 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// What README.md says is tested: each ```console block is run against a real
-// API server (readme_run_test.go); package cli has the tests of its table of flags
+// What README.md and docs/expressions.md say is tested: each ```console block is run
+// against a real API server (readme_run_test.go); package cli has the tests of its table of flags
 // and of the other commands in it. UPDATE_README=1 rewrites the blocks and the
 // table.
 //

@@ -203,3 +203,26 @@ func (o *objects) patch(arg, patch string) error {
 	_, err = client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-patch"}, subresources...)
 	return err
 }
+
+// warn reports a Warning event about TYPE/NAME, as its controller would.
+func (o *objects) warn(arg, reason, message string) error {
+	ctx := context.Background()
+	resource, name, _ := strings.Cut(arg, "/")
+	client, err := o.resource(ctx, resource, "")
+	if err != nil {
+		return err
+	}
+	about, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	event := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Event", "type": corev1.EventTypeWarning, "reason": reason, "message": message,
+		"metadata": map[string]any{"generateName": name + "."},
+		"involvedObject": map[string]any{
+			"apiVersion": about.GetAPIVersion(), "kind": about.GetKind(), "namespace": about.GetNamespace(), "name": name, "uid": string(about.GetUID()),
+		},
+	}}
+	_, err = o.client.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(o.namespace).Create(ctx, event, metav1.CreateOptions{})
+	return err
+}

@@ -3,6 +3,7 @@ package program
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +26,8 @@ import (
 // The scripts of testdata/script run the built binary against one real API
 // server. Each has a namespace of its own, $NS, which is the default namespace
 // of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of
-// the server.
+// the server. Those of testdata/script/controllers run against another, which has
+// controllers and nodes, too (controllers_test.go).
 //
 // Besides testscript's own, they have these commands:
 //
@@ -97,6 +99,21 @@ func build(dir string) error {
 // waited for its own.
 func raceOptions() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 
+// commands are what scripts have besides testscript's own.
+var commands = map[string]func(*testscript.TestScript, bool, []string){
+	"apply":     apply,
+	"delete":    remove,
+	"patch":     patch,
+	"nudge":     nudge,
+	"start":     start,
+	"await":     await,
+	"quit":      quit,
+	"end":       end,
+	"interrupt": interrupt,
+	"events":    events,
+	"fails":     fails,
+}
+
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -105,19 +122,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"apply":     apply,
-			"delete":    remove,
-			"patch":     patch,
-			"nudge":     nudge,
-			"start":     start,
-			"await":     await,
-			"quit":      quit,
-			"end":       end,
-			"interrupt": interrupt,
-			"events":    events,
-			"fails":     fails,
-		},
+		Cmds:                commands,
 	})
 }
 
@@ -125,10 +130,11 @@ func TestScripts(t *testing.T) {
 // what is meant to stop a program would hide all that follows.
 func TestScriptsGoOn(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(scripts, "*.txtar"))
-	if err != nil {
+	more, moreErr := filepath.Glob(filepath.Join(controlled, "*.txtar"))
+	if err := errors.Join(err, moreErr); err != nil {
 		t.Fatal(err)
 	}
-	for _, script := range files {
+	for _, script := range append(files, more...) {
 		text, err := os.ReadFile(script)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package readme is README.md, for the tests that hold it to what dwatch does.
+// Package readme is README.md and other pages, for the tests that hold them to what
+// dwatch does.
 package readme
 
 import (
@@ -32,18 +33,18 @@ func Read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Update checks that what stands in README.md is what it should be, or with
-// UPDATE_README replaces it.
-func Update(t *testing.T, old, fresh string) {
+// Update checks that what stands in a page is what it should be, or with UPDATE_README
+// replaces it.
+func Update(t *testing.T, page, old, fresh string) {
 	t.Helper()
 	if diff := cmp.Diff(old, fresh); diff == "" {
 		return
 	} else if os.Getenv("UPDATE_README") == "" {
-		t.Errorf("README.md is not what dwatch does; make readme updates it (-README +dwatch):\n%s", diff)
+		t.Errorf("%s is not what dwatch does; make readme updates it (-page +dwatch):\n%s", page, diff)
 		return
 	}
-	text := strings.Replace(Read(t, "README.md"), old, fresh, 1)
-	if err := os.WriteFile(Path(t, "README.md"), []byte(text), 0o644); err != nil {
+	text := strings.Replace(Read(t, page), old, fresh, 1)
+	if err := os.WriteFile(Path(t, page), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

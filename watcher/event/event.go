@@ -51,8 +51,9 @@ type Event struct {
 	// Initial: an Added object existed when the watch began. It is not set where
 	// the watch goes on from an earlier run.
 	Initial bool
-	// Listed: a Modified found out by a list, after a gap. There may have been other
-	// states in between.
+	// Listed: it was found out while the server named all that there is. There may have
+	// been other states in between; and of other objects the last known state may be of
+	// before, until a Gap or Synced of the target.
 	Listed bool
 	// FinalStateUnknown: a deletion found out after the fact. Object is what is
 	// known of the object: its last known state, at least its identity.

@@ -53,6 +53,7 @@ func TestDocs(t *testing.T) {
 	if count < 40 {
 		t.Errorf("%d examples", count)
 	}
+	text = regexp.MustCompile("(?s)```console\n.*?```").ReplaceAllString(text, "")
 	for line := range strings.Lines(text) {
 		if example, ok := strings.CutPrefix(line, "    "); ok {
 			if _, err := Compile(example); err != nil {

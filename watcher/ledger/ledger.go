@@ -88,11 +88,11 @@ func (l *Ledger) Observe(dst []event.Event, o Observation) []event.Event {
 	switch {
 	case !reported:
 	case known.uid != o.Object.UID:
-		dst = append(dst, l.lost(key, known, o.Old))
+		dst = append(dst, l.lost(key, known, o.Old, o.Listed))
 	default:
 		return append(dst, event.Event{Type: event.Modified, Object: o.Object, Old: o.Old, Listed: o.Listed})
 	}
-	return append(dst, event.Event{Type: event.Added, Object: o.Object, Initial: o.Initial})
+	return append(dst, event.Event{Type: event.Added, Object: o.Object, Initial: o.Initial, Listed: o.Listed})
 }
 
 // isOld reports whether o has nothing new, where known has been reported.
@@ -108,12 +108,12 @@ func (l *Ledger) observeDeletion(dst []event.Event, o Observation, known entry, 
 		return dst
 	}
 	delete(l.reported, keyOf(o.Object))
-	return append(dst, event.Event{Type: event.Deleted, Object: o.Object})
+	return append(dst, event.Event{Type: event.Deleted, Object: o.Object, Listed: o.Listed})
 }
 
 // lost is the deletion of an object whose end was not seen. last is its last
-// state, if the store still had it.
-func (l *Ledger) lost(key cache.ObjectName, known entry, last event.Object) event.Event {
+// state, if the store still had it; listed: a sync shows that it is gone.
+func (l *Ledger) lost(key cache.ObjectName, known entry, last event.Object, listed bool) event.Event {
 	if last.IsZero() || last.UID != known.uid {
 		apiVersion, kind := l.kind.ToAPIVersionAndKind()
 		last = event.NewObject(&event.Identity{
@@ -122,7 +122,7 @@ func (l *Ledger) lost(key cache.ObjectName, known entry, last event.Object) even
 			UID: known.uid, ResourceVersion: known.resourceVersion,
 		}, "")
 	}
-	return event.Event{Type: event.Deleted, Object: last, FinalStateUnknown: true}
+	return event.Event{Type: event.Deleted, Object: last, FinalStateUnknown: true, Listed: listed}
 }
 
 // Begin opens a sync: from here on, what is observed counts as seen in it.
@@ -140,7 +140,7 @@ func (l *Ledger) Sweep(dst []event.Event, last func(cache.ObjectName) event.Obje
 	for key, known := range l.reported {
 		if known.epoch != l.epoch {
 			delete(l.reported, key)
-			dst = append(dst, l.lost(key, known, last(key)))
+			dst = append(dst, l.lost(key, known, last(key), true))
 		}
 	}
 	slices.SortFunc(dst[swept:], func(a, b event.Event) int {

@@ -13,7 +13,7 @@ import (
 func (l *Ledger) Restore(r event.Reported) {
 	key := cache.ObjectName{Namespace: r.Namespace, Name: r.Name}
 	if known, reported := l.reported[key]; reported {
-		l.pending = append(l.pending, l.lost(key, known, event.Object{}))
+		l.pending = append(l.pending, l.lost(key, known, event.Object{}, true))
 	}
 	l.reported[key] = entry{uid: r.UID, resourceVersion: r.ResourceVersion, unsure: r.Unsure}
 }

@@ -2,8 +2,6 @@ package until
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -11,27 +9,14 @@ import (
 	"dwatch/watcher/expression"
 )
 
-// Quantifier says of how many objects a condition has to hold.
-type Quantifier string
-
-const (
-	// All that exist, at the same time, and at least one. Each object that is named has
-	// to exist. An object of whose deletion the condition holds has done its part.
-	All Quantifier = "all"
-	// Any one.
-	Any Quantifier = "any"
-	// Each that exists has held once, at whatever time.
-	Each Quantifier = "each"
-)
-
-// Quantifiers are all of them, as words.
-var Quantifiers = []string{string(All), string(Any), string(Each)}
-
 // Options say what ends a run.
 type Options struct {
 	// Until ends it well, and FailIf badly, which is looked at first; nil: it does not.
 	// FailIf holds for any object.
 	Until, FailIf *expression.Expression
+	// Awaited is what was asked for and the server does not have yet: unless one object is
+	// enough, nothing is decided well before it has.
+	Awaited []Awaited
 	// For is about Until. Empty means All.
 	For Quantifier
 	// Input says how the expressions look at events.
@@ -41,6 +26,13 @@ type Options struct {
 	Mistake func(x *expression.Expression, e event.Event, err error)
 }
 
+// Awaited is a resource that the server does not have, and perhaps the name of an object.
+type Awaited struct {
+	Name string // as people know it
+	// Is reports whether it is a target that the server has by now.
+	Is func(event.Target) bool
+}
+
 // Outcome is the error with which Deliver ends a run.
 type Outcome struct {
 	// Failed: FailIf holds.
@@ -48,8 +40,11 @@ type Outcome struct {
 	// Event is the one that decided. It is a mark if objects that did not exist did, or
 	// if it was decided when the last target was synced.
 	Event event.Event
-	// Objects is of how many Until holds.
+	// Objects is of how many Until holds. If it is one, Object is a target that names it.
 	Objects int
+	Object  event.Target
+	// Undelivered is the error of the next Sink, which did not take what decided.
+	Undelivered error
 }
 
 func (o *Outcome) Error() string {
@@ -59,6 +54,9 @@ func (o *Outcome) Error() string {
 	return "the condition holds"
 }
 
+// Unwrap returns Undelivered.
+func (o *Outcome) Unwrap() error { return o.Undelivered }
+
 // Judge is a Sink that judges every event and passes it on. The one that decides is
 // the last.
 type Judge struct {
@@ -67,20 +65,12 @@ type Judge struct {
 	targets map[event.Key]*progress
 	objects map[objectKey]*object
 	// unmet is how many objects do not hold, kept of how many of those the last event
-	// is, and unsynced how many targets are not.
-	unmet, kept, unsynced int
-	wrong                 map[*expression.Expression]bool
+	// is, and unsettled how many targets are not.
+	unmet, kept, unsettled int
+	wrong                  map[*expression.Expression]bool
 }
 
 var _ event.Sink = (*Judge)(nil)
-
-// progress is how far a target is.
-type progress struct {
-	event.Target
-	synced bool
-	// absent: nothing existed, and that is enough.
-	absent bool
-}
 
 type objectKey struct {
 	schema.GroupResource
@@ -110,16 +100,14 @@ func New(next event.Sink, targets []event.Target, o Options) *Judge {
 }
 
 // Deliver implements event.Sink. Its error is an *Outcome once it is decided; what
-// decided has been delivered then, and nothing after that.
+// decided has been delivered then, if the next Sink took it, and nothing after that.
 func (j *Judge) Deliver(ctx context.Context, batch []event.Event) error {
 	for i := range batch {
 		outcome := j.judge(&batch[i])
 		if outcome == nil {
 			continue
 		}
-		if err := j.next.Deliver(ctx, batch[:i+1]); err != nil {
-			return err
-		}
+		outcome.Undelivered = j.next.Deliver(ctx, batch[:i+1])
 		return outcome
 	}
 	return j.next.Deliver(ctx, batch)
@@ -133,7 +121,7 @@ func (j *Judge) judge(e *event.Event) *Outcome {
 	}
 	in := expression.NewInput(*e, j.Input)
 	if j.holds(j.FailIf, in, e) {
-		return &Outcome{Failed: true, Event: *e}
+		return &Outcome{Failed: true, Event: *e, Objects: 1, Object: named(e)}
 	}
 	if j.Until == nil {
 		return nil
@@ -141,9 +129,14 @@ func (j *Judge) judge(e *event.Event) *Outcome {
 	holds := j.holds(j.Until, in, e)
 	j.note(e, holds)
 	if holds && j.For == Any {
-		return &Outcome{Event: *e, Objects: 1}
+		return &Outcome{Event: *e, Objects: 1, Object: named(e)}
 	}
 	return j.decide(e)
+}
+
+// named returns the target that names the object of an event.
+func named(e *event.Event) event.Target {
+	return event.Target{Mapping: e.Target.Mapping, Namespace: e.Object.Namespace, Name: e.Object.Name}
 }
 
 // holds reports whether an expression holds; a nil one does not.
@@ -165,6 +158,9 @@ func (j *Judge) holds(x *expression.Expression, in *expression.Input, e *event.E
 func (j *Judge) note(e *event.Event, holds bool) {
 	if t := j.targets[e.Target.Key()]; t != nil {
 		t.absent = false
+		if e.Listed { // of one object that is all there is to know
+			j.settle(t, t.synced && t.Name != "")
+		}
 	}
 	key := objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 	before := j.objects[key]
@@ -204,89 +200,52 @@ func (j *Judge) keep(key objectKey, e *event.Event, holds bool) {
 
 // decide returns the outcome if Until holds of all that it has to.
 func (j *Judge) decide(e *event.Event) *Outcome {
-	if j.Until == nil || j.For == Any && !j.anyAbsent() || j.For != Any && (j.unmet > 0 || j.unsynced > 0) {
+	switch {
+	case j.Until == nil:
+		return nil
+	case j.For == Any:
+		return j.decideAbsent(e)
+	case j.unmet > 0, j.unsettled > 0, len(j.Awaited) > 0:
 		return nil
 	}
-	met := len(j.objects)
+	o := &Outcome{Event: *e, Objects: len(j.objects)}
 	for _, t := range j.targets {
 		switch {
 		case t.absent:
-			met++
-		case t.Name != "" && j.For != Any && j.objects[t.object()] == nil:
+			o.Objects++
+			o.Object = t.Target
+		case t.Name != "" && j.objects[t.object()] == nil:
 			return nil
 		}
 	}
-	if met == 0 {
+	for key := range j.objects {
+		if o.Objects == 1 {
+			o.Object = j.targetOf(key)
+		}
+		break
+	}
+	if o.Objects == 0 {
 		return nil
 	}
-	return &Outcome{Event: *e, Objects: met}
+	return o
 }
 
-func (j *Judge) anyAbsent() bool {
+// decideAbsent returns the outcome if it is enough that nothing exists of one target.
+func (j *Judge) decideAbsent(e *event.Event) *Outcome {
 	for _, t := range j.targets {
 		if t.absent {
-			return true
+			return &Outcome{Event: *e, Objects: 1, Object: t.Target}
 		}
 	}
-	return false
+	return nil
 }
 
-// object is the key of the object that a target names.
-func (p *progress) object() objectKey {
-	return objectKey{p.Resource().GroupResource(), p.Namespace, p.Name}
-}
-
-// mark follows the targets.
-func (j *Judge) mark(e *event.Event) {
-	switch e.Type {
-	case event.Arrived:
-		j.target(e.Target)
-	case event.Gone:
-		j.forget(e.Target.Key())
-	case event.Synced:
-		t := j.target(e.Target)
-		if !t.synced {
-			j.unsynced--
-		}
-		t.synced = true
-		t.absent = e.Count == 0 && j.holdsOfNothing(e)
-	}
-}
-
-// holdsOfNothing reports whether Until holds where nothing exists at the start. To an
-// expression that is a deletion, of which no object is known.
-func (j *Judge) holdsOfNothing(e *event.Event) bool {
-	nothing := event.Event{Type: event.Deleted, Target: e.Target, Time: e.Time, Initial: true}
-	return j.holds(j.Until, expression.NewInput(nothing, j.Input), e)
-}
-
-// target returns the progress of a target, which takes the place of those that it
-// covers.
-func (j *Judge) target(t event.Target) *progress {
-	key := t.Key()
-	for other := range j.targets {
-		if key.Covers(other) {
-			j.forget(other)
+// targetOf returns the target that names an object.
+func (j *Judge) targetOf(key objectKey) event.Target {
+	for _, t := range j.targets {
+		if t.Resource().GroupResource() == key.GroupResource {
+			return event.Target{Mapping: t.Mapping, Namespace: key.namespace, Name: key.name}
 		}
 	}
-	if j.targets[key] == nil {
-		j.targets[key] = &progress{Target: t}
-		j.unsynced++
-	}
-	return j.targets[key]
-}
-
-func (j *Judge) forget(key event.Key) {
-	if t := j.targets[key]; t != nil && !t.synced {
-		j.unsynced--
-	}
-	delete(j.targets, key)
-}
-
-// ParseQuantifier reads a word.
-func ParseQuantifier(word string) (Quantifier, error) {
-	if slices.Contains(Quantifiers, word) {
-		return Quantifier(word), nil
-	}
-	return "", errors.New("it takes all, any or each")
+	return event.Target{}
 }

@@ -24,18 +24,21 @@ var (
 )
 
 // script makes events of words: name=phase is ADDED at first, then MODIFIED; -name
-// DELETED, with the last phase; @target SYNCED, with what is there by then; and target?
-// and target! are GONE and ARRIVED.
+// DELETED, with the last phase; @target SYNCED, with what is there by then; and target
+// with one of the signs of marks is that mark. ~ before the word of an object says that it
+// is listed.
 func script(t *testing.T, targets map[string]event.Target, text string) (events []event.Event) {
 	t.Helper()
 	phases := map[string]string{}
 	initial := true
 	for _, word := range strings.Fields(text) {
-		e := event.Event{Time: time.Unix(int64(len(events)), 0), Target: targets["all"]}
+		e := event.Event{Time: time.Unix(int64(len(events)), 0), Target: targets["all"], Listed: word[0] == '~'}
+		word = strings.TrimPrefix(word, "~")
 		name, phase, isChange := strings.Cut(word, "=")
-		if of, named := targets[strings.Trim(name, "@-?!")]; named {
+		if of, named := targets[strings.Trim(name, "@-?!/+#")]; named {
 			e.Target = of
 		}
+		sign, isMark := marks[word[len(word)-1]]
 		switch {
 		case word[0] == '@':
 			e.Type, e.Count = event.Synced, len(phases)
@@ -43,10 +46,11 @@ func script(t *testing.T, targets map[string]event.Target, text string) (events 
 				e.Count = 0
 			}
 			initial = false
-		case strings.HasSuffix(word, "?"):
-			e.Type = event.Gone
-		case strings.HasSuffix(word, "!"):
-			e.Type = event.Arrived
+		case isMark:
+			e.Type = sign
+			if sign == event.Disconnected {
+				e.Err = errors.New("lost")
+			}
 		case isChange && phases[name] == "":
 			e.Type, e.Initial = event.Added, initial
 		case isChange:
@@ -66,6 +70,9 @@ func script(t *testing.T, targets map[string]event.Target, text string) (events 
 	}
 	return events
 }
+
+// marks are those of script, by their signs.
+var marks = map[byte]event.Type{'?': event.Gone, '!': event.Arrived, '/': event.Disconnected, '+': event.Reconnected, '#': event.Gap}
 
 func compile(t *testing.T, text string) *expression.Expression {
 	t.Helper()
@@ -121,6 +128,24 @@ func TestJudge(t *testing.T) {
 		{"only what fails", one, "", "type == 'DELETED'", All, "a=x @all -a", 3, true},
 		{"what fails is not what is not there", map[string]event.Target{"a": a}, done, "deleted", All, "@a a=done", 2, false},
 		{"the resource goes and comes", one, done, "", All, "a=new @all -a all? all! a=done @all", 7, false},
+		{"the resource of a name goes", two, done, "", All, "b=new a=new @a @b -a a? b=done", 0, false},
+		{"the resource of a name goes and comes", two, done, "", All, "b=new a=new @a @b -a a? b=done a! a=done @a", 10, false},
+		{"a name whose resource goes at the start", two, done, "", All, "b=done @b a?", 0, false},
+		{"deleted, with its resource", two, "deleted", "", All, "a=x @a b=x @b -a a? -b", 7, false},
+		{"deleted, as its resource is gone", two, "deleted", "", All, "b=x @b a? -b", 4, false},
+		{"deleted, all of a resource that is gone", one, "deleted", "", All, "all?", 1, false},
+		{"a relist that is not over", one, done, "", All, "a=new b=done @all ~a=done ~b=new all#", 0, false},
+		{"the state came in the gap", one, done, "", All, "a=new b=done @all all/ ~a=done all#", 6, false},
+		{"any, in the gap", one, done, "", Any, "a=new b=new @all all/ ~a=done ~b=done all#", 5, false},
+		{"deleted and created anew in the gap", one, done, "", All, "a=new @all all/ ~-a ~a=done all#", 6, false},
+		{"a name, deleted and created anew in the gap", map[string]event.Target{"a": a}, "deleted", "", All, "a=x @a a/ ~-a ~a=x a#", 4, false},
+		{"two names, in the gap of one", two, done, "", All, "a=done b=new @a @b b/ a=new ~b=done b# a=done", 9, false},
+		{"deleted, in a gap that another one goes in", one, done, "", All, "a=done b=new c=new @all all/ ~-b ~-c all#", 8, false},
+		{"no connection to the other", two, done, "", All, "a=done b=new @a @b a/ b=done a+", 7, false},
+		{"a right is missing", two, done, "", All, "a=done @a b/ b! b=done", 0, false},
+		{"whatever is there", one, "true", "", All, "@all a=x", 2, false},
+		{"whatever is there, by name", two, "true", "", Any, "@a @b b=x", 3, false},
+		{"any, deleted, and there is none", two, "deleted", "", Any, "a=x @a @b", 3, false},
 		{"a state that passes fast", one, "object.phase == 'blink'", "", Any, "a=x @all a=blink a=x", 3, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -154,6 +179,56 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestAwaited: a resource that the server does not have yet is waited for.
+func TestAwaited(t *testing.T) {
+	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	targets := map[string]event.Target{"a": a, "b": b}
+	awaited := []Awaited{{Name: "jobs/b", Is: func(t event.Target) bool { return t.Key() == b.Key() }}}
+	j := New(next, []event.Target{a}, Options{Until: compile(t, "object.phase == 'done'"), Awaited: awaited})
+	if err := j.Deliver(t.Context(), script(t, targets, "a=done @a")); err != nil {
+		t.Fatal(err)
+	}
+	if some, more := j.Pending(); len(some) != 1 || more != 0 || some[0].Awaited != "jobs/b" {
+		t.Errorf("%+v and %d more", some, more)
+	}
+	events := script(t, targets, "b! b=done @b")
+	if err := j.Deliver(t.Context(), events[:2]); err != nil {
+		t.Fatal(err)
+	}
+	outcome, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), events[2:]))
+	if !decided || outcome.Objects != 2 {
+		t.Errorf("%+v", outcome)
+	}
+	j = New(next, []event.Target{a}, Options{Until: compile(t, "object.phase == 'done'"), For: Any, Awaited: awaited})
+	if _, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), script(t, targets, "a=done"))); !decided {
+		t.Error("of any, others are not waited for")
+	}
+}
+
+// TestOutcomeObject: one object that decides is named, also when that shows by a mark.
+func TestOutcomeObject(t *testing.T) {
+	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	for _, test := range []struct {
+		until      string
+		quantifier Quantifier
+		events     string
+		want       string
+	}{
+		{"object.phase == 'done'", All, "b=done @all", "b"},
+		{"object.phase == 'done'", All, "a=x b=new @all -a b=done", "b"},
+		{"object.phase == 'done'", Any, "a=done b=x @all", "a"},
+		{"deleted", All, "b=x @all -b", "b"},
+		{"deleted", All, "b=x -b @all", "b"},
+		{"deleted", All, "@all", ""},
+	} {
+		j := New(next, []event.Target{all}, Options{Until: compile(t, test.until), For: test.quantifier})
+		outcome, decided := errors.AsType[*Outcome](j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, test.events)))
+		if !decided || outcome.Objects != 1 || outcome.Object.Name != test.want || outcome.Object.Mapping != jobs {
+			t.Errorf("%s: %+v", test.events, outcome)
+		}
+	}
+}
+
 // TestPending: what it waits for, of which some is kept.
 func TestPending(t *testing.T) {
 	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
@@ -163,6 +238,8 @@ func TestPending(t *testing.T) {
 		var names []string
 		for _, p := range some {
 			switch {
+			case p.Lost != nil:
+				names = append(names, p.Target.Name+"!")
 			case p.Unsynced:
 				names = append(names, p.Target.Name+"?")
 			case p.Object.IsZero():
@@ -179,11 +256,13 @@ func TestPending(t *testing.T) {
 		{"@a @b", "[a no b] 0"},
 		{"b=new", "[a b] 0"},
 		{"-a", "[no a b] 0"},
+		{"b/", "[no a b!] 0"},
+		{"b+", "[no a b] 0"},
 	} {
 		if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"a": a, "b": b}, step.events)); err != nil {
 			t.Fatal(err)
 		}
-		if got := pending(); got != step.want && step.events != "-a" {
+		if got := pending(); got != step.want {
 			t.Errorf("%s: %s, want %s", step.events, got, step.want)
 		}
 	}
@@ -221,11 +300,13 @@ func TestMistake(t *testing.T) {
 	}
 }
 
-// TestNextFails: what can't be delivered decides nothing.
+// TestNextFails: that what decides could not be delivered comes with the outcome.
 func TestNextFails(t *testing.T) {
 	full := errors.New("full")
 	j := New(event.SinkFunc(func(context.Context, []event.Event) error { return full }), []event.Target{all}, Options{Until: compile(t, "true"), For: Any})
 	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"all": all}, "a=x")); !errors.Is(err, full) {
 		t.Error(err)
+	} else if outcome, decided := errors.AsType[*Outcome](err); !decided || outcome.Undelivered == nil {
+		t.Errorf("%T", err)
 	}
 }

@@ -19,23 +19,35 @@ type Pending struct {
 	Object event.Object
 	// Unsynced: what exists is not known yet.
 	Unsynced bool
+	// Lost is why there is no connection, and Object only what was known last; nil: there
+	// is one.
+	Lost error
+	// Awaited is a resource that the server does not have; Target is zero then.
+	Awaited string
 }
 
 // Pending returns some of what Until waits for, in the order of names, and how much
 // there is besides. It may be called when no Deliver is under way.
 func (j *Judge) Pending() (some []Pending, more int) {
+	for _, a := range j.Awaited {
+		some = append(some, Pending{Awaited: a.Name})
+	}
 	for _, t := range j.targets {
 		switch {
-		case !t.synced:
-			some = append(some, Pending{Target: t.Target, Unsynced: true})
+		case t.lost != nil, !t.synced:
+			some = append(some, Pending{Target: t.Target, Unsynced: !t.synced, Lost: t.lost})
 		case t.Name != "" && j.objects[t.object()] == nil, t.Name == "" && len(j.objects) == 0:
 			some = append(some, Pending{Target: t.Target})
 		}
 	}
 	known := 0
 	for _, o := range j.objects {
-		if !o.holds && !o.last.Object.IsZero() {
-			some, known = append(some, Pending{Target: o.last.Target, Object: o.last.Object}), known+1
+		if o.holds || o.last.Object.IsZero() {
+			continue
+		}
+		known++
+		if t := j.targets[o.last.Target.Key()]; t == nil || t.Name == "" || t.lost == nil { // or it is named already
+			some = append(some, Pending{Target: o.last.Target, Object: o.last.Object})
 		}
 	}
 	slices.SortFunc(some, Pending.compare)
@@ -44,9 +56,16 @@ func (j *Judge) Pending() (some []Pending, more int) {
 
 func (p Pending) compare(q Pending) int {
 	return cmp.Or(
-		strings.Compare(p.Target.Resource().Resource, q.Target.Resource().Resource),
+		strings.Compare(p.resource(), q.resource()),
 		strings.Compare(p.name(), q.name()),
 	)
+}
+
+func (p Pending) resource() string {
+	if p.Awaited != "" {
+		return p.Awaited
+	}
+	return p.Target.Resource().Resource
 }
 
 func (p Pending) name() string {

@@ -1,0 +1,98 @@
+package status
+
+import (
+	"reflect"
+	"testing"
+
+	testobject "dwatch/testdata/object"
+)
+
+// TestOf: what is made of an object, and where that is not what kstatus says.
+func TestOf(t *testing.T) {
+	const (
+		deployment = `"apiVersion":"apps/v1","kind":"Deployment"`
+		set        = `"apiVersion":"apps/v1","kind":"StatefulSet"`
+		daemons    = `"apiVersion":"apps/v1","kind":"DaemonSet"`
+		job        = `"apiVersion":"batch/v1","kind":"Job"`
+		pod        = `"apiVersion":"v1","kind":"Pod"`
+		custom     = `"apiVersion":"example.com/v1","kind":"Gauge"`
+		available  = `{"type":"Available","status":"True"}`
+		paused     = `{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"}`
+		complete   = `{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}`
+	)
+	for _, c := range []struct{ name, kind, rest, want string }{
+		{"a deployment nobody has seen", deployment, `"spec":{"replicas":0},"status":{}`, "InProgress: Deployment not Available"},
+		{"a deployment scaled to zero", deployment, `"spec":{"replicas":0,"progressDeadlineSeconds":600},"status":{"observedGeneration":2,"conditions":[` + available + `,` + complete + `]}`, "Current"},
+		{"a deployment after a change", deployment, `"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[` + available + `,` + complete + `]}`, "InProgress: Deployment generation is 2, but latest observed generation is 1"},
+		{"a paused deployment", deployment, `"spec":{"replicas":1,"paused":true,"progressDeadlineSeconds":600},"status":{"observedGeneration":2,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[` + available + `,` + paused + `]}`, "Current"},
+		{"a paused deployment that would change", deployment, `"spec":{"replicas":1,"paused":true,"progressDeadlineSeconds":600},"status":{"observedGeneration":2,"replicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[` + available + `,` + paused + `]}`, "InProgress: paused; Updated: 0/1"},
+		{"a paused deployment nobody has seen", deployment, `"spec":{"replicas":0,"paused":true},"status":{}`, "InProgress: paused; Deployment not Available"},
+
+		{"a set nobody has seen", set, `"spec":{"replicas":0},"status":{"replicas":0}`, "InProgress"},
+		{"a set scaled to zero", set, `"spec":{"replicas":0},"status":{"observedGeneration":2,"replicas":0}`, "Current"},
+		{"OnDelete, not there", set, `"spec":{"replicas":2,"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":2,"replicas":1,"readyReplicas":1}`, "InProgress: Replicas: 1/2"},
+		{"OnDelete, not ready", set, `"spec":{"replicas":2,"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":2,"replicas":2,"readyReplicas":1}`, "InProgress: Ready: 1/2"},
+		{"OnDelete, ready", set, `"spec":{"replicas":2,"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":2,"replicas":2,"readyReplicas":2,"currentRevision":"a","updateRevision":"b"}`, "Current"},
+		{"OnDelete, nobody has seen", set, `"spec":{"replicas":0,"updateStrategy":{"type":"OnDelete"}},"status":{}`, "InProgress"},
+		{"a partition", set, `"spec":{"replicas":3,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":2}}},"status":{"observedGeneration":2,"replicas":3,"readyReplicas":3,"updatedReplicas":0}`, "InProgress: updated: 0/1"},
+
+		{"daemons nobody has seen", daemons, `"spec":{},"status":{"desiredNumberScheduled":0}`, "InProgress"},
+		{"daemons without a node", daemons, `"spec":{},"status":{"observedGeneration":2,"desiredNumberScheduled":0}`, "Current"},
+		{"daemons to be deleted", daemons, `"spec":{"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":2,"desiredNumberScheduled":2,"currentNumberScheduled":2,"updatedNumberScheduled":1,"numberAvailable":2,"numberReady":2}`, "Current"},
+		{"daemons to be deleted, one not ready", daemons, `"spec":{"updateStrategy":{"type":"OnDelete"}},"status":{"observedGeneration":2,"desiredNumberScheduled":2,"currentNumberScheduled":2,"updatedNumberScheduled":1,"numberAvailable":1,"numberReady":1}`, "InProgress: Available: 1/2"},
+		{"daemons to be deleted, nobody has seen", daemons, `"spec":{"updateStrategy":{"type":"OnDelete"}},"status":{"desiredNumberScheduled":0}`, "InProgress"},
+
+		{"a replica set nobody has seen", `"apiVersion":"apps/v1","kind":"ReplicaSet"`, `"spec":{"replicas":0},"status":{"replicas":0}`, "InProgress"},
+		{"a budget nobody has seen", `"apiVersion":"policy/v1","kind":"PodDisruptionBudget"`, `"spec":{},"status":{"disruptionsAllowed":0}`, "InProgress"},
+		{"a budget", `"apiVersion":"policy/v1","kind":"PodDisruptionBudget"`, `"spec":{},"status":{"observedGeneration":2}`, "Current"},
+
+		{"a job nobody has seen", job, `"spec":{},"status":{}`, "InProgress: Job not started"},
+		{"a suspended job", job, `"spec":{"suspend":true},"status":{"conditions":[{"type":"Suspended","status":"True"}]}`, "InProgress: suspended"},
+		{"a job that runs", job, `"spec":{"completions":3},"status":{"startTime":"2026-01-31T09:00:00Z","active":1,"succeeded":1,"failed":2}`, "InProgress: Succeeded: 1/3, failed: 2"},
+		{"a job that will fail", job, `"spec":{"parallelism":2},"status":{"startTime":"2026-01-31T09:00:00Z","active":1,"conditions":[{"type":"FailureTarget","status":"True"}]}`, "InProgress: Succeeded: 0/2"},
+		{"a job that failed", job, `"spec":{},"status":{"startTime":"2026-01-31T09:00:00Z","failed":1,"conditions":[{"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"Job has reached the specified backoff limit"}]}`, "Failed: BackoffLimitExceeded: Job has reached the specified backoff limit"},
+		{"a job that is done", job, `"spec":{},"status":{"startTime":"2026-01-31T09:00:00Z","succeeded":1,"conditions":[{"type":"Complete","status":"True"}]}`, "Current"},
+
+		{"a pod that succeeded", pod, `"status":{"phase":"Succeeded"}`, "Current"},
+		{"a pod that was evicted", pod, `"status":{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, "Failed: Evicted: low on memory"},
+		{"a pod that failed", pod, `"status":{"phase":"Failed","containerStatuses":[{"name":"log","state":{"terminated":{"exitCode":0}}},{"name":"web","state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`, "Failed: container web ended with exit code 137: OOMKilled"},
+		{"a pod that failed before it began", pod, `"status":{"phase":"Failed","initContainerStatuses":["?",{"name":"init","state":{"terminated":{"exitCode":1}}}]}`, "Failed: container init ended with exit code 1"},
+		{"a pod that says nothing more", pod, `"status":{"phase":"Failed"}`, "Failed: the pod failed"},
+
+		{"without a status", custom, `"spec":{}`, "Unknown"},
+		{"an empty status", custom, `"status":{}`, "Unknown"},
+		{"a status without conditions", custom, `"status":{"pressure":3}`, "Current"},
+		{"ready", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}`, "Current"},
+		{"ready, of no generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True"}]}`, "Current"},
+		{"ready, of an older generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}`, "InProgress: Gauge generation is 2, but condition Ready is of 1"},
+		{"not ready", custom, `"status":{"conditions":[{"type":"Ready","status":"False","reason":"Low","message":"pressure is low"}]}`, "InProgress: pressure is low"},
+		{"of Kubernetes, without a status", `"apiVersion":"networking.k8s.io/v1","kind":"IngressClass"`, `"spec":{}`, "Current"},
+		{"a job of odd conditions", job, `"spec":{"completions":"x","suspend":"x"},"status":{"startTime":"2026-01-31T09:00:00Z","succeeded":"x","conditions":[{"type":3},{}]}`, "Unknown"},
+		{"a job of no conditions", job, `"spec":[],"status":{"startTime":"2026-01-31T09:00:00Z"}`, "InProgress: Succeeded: 0/1"},
+		{"a pod of odd containers", pod, `"status":{"phase":"Failed","containerStatuses":[null,{"state":[]},{"state":{"terminated":{"exitCode":"x"}}}]}`, "Failed: the pod failed"},
+		{"an odd set", set, `"spec":{"replicas":"x","updateStrategy":{"type":"OnDelete","rollingUpdate":3}},"status":3`, "Unknown"},
+		{"an odd deployment", deployment, `"spec":{"paused":"x"},"status":[]`, "Unknown"},
+		{"an odd generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":"x"}]}`, "Current"},
+		{"a status that is none", custom, `"status":"fine"`, "Unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := testobject.Parse(t, `{`+c.kind+`,"metadata":{"name":"a","generation":2,"creationTimestamp":"2026-01-31T09:00:00Z"},`+c.rest+`}`)
+			u, err := o.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := u.DeepCopy()
+			word, message := Of(u)
+			got := word.String()
+			if message != "" {
+				got += ": " + message
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if !reflect.DeepEqual(before.Object, u.Object) {
+				t.Error("the object is changed")
+			}
+		})
+	}
+}
