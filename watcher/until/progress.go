@@ -19,7 +19,13 @@ type progress struct {
 	absent bool
 }
 
-// object is the key of the object that a target names.
+// single reports whether the target is one object: a name in all namespaces may be that
+// of several.
+func (p *progress) single() bool {
+	return p.Name != "" && (p.Namespace != "" || !p.Namespaced())
+}
+
+// object is the key of the only object of a single target.
 func (p *progress) object() objectKey {
 	return objectKey{p.Resource().GroupResource(), p.Namespace, p.Name}
 }
@@ -70,6 +76,9 @@ func (j *Judge) settle(t *progress, settled bool) {
 // knows reports whether anything is known of objects of a target, be it that they were
 // deleted.
 func (j *Judge) knows(t *progress) bool {
+	if t.single() {
+		return j.objects[t.object()] != nil
+	}
 	for key := range j.objects {
 		if t.has(key) {
 			return true
