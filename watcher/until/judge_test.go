@@ -315,3 +315,15 @@ func TestNextFails(t *testing.T) {
 		t.Errorf("%T", err)
 	}
 }
+
+// TestPendingAbsent: what has to be gone, and is, is not waited for.
+func TestPendingAbsent(t *testing.T) {
+	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	j := New(next, []event.Target{a, b}, Options{Until: compile(t, "deleted")})
+	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"a": a, "b": b}, "a=x @a @b")); err != nil {
+		t.Fatal(err)
+	}
+	if some, more := j.Pending(); len(some) != 1 || some[0].Object.Name != "a" || more != 0 {
+		t.Errorf("it waits for %v and %d more, want a", some, more)
+	}
+}

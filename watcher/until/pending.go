@@ -36,6 +36,7 @@ func (j *Judge) Pending() (some []Pending, more int) {
 		switch {
 		case t.lost != nil, !t.synced:
 			some = append(some, Pending{Target: t.Target, Unsynced: !t.synced, Lost: t.lost})
+		case t.absent: // and that is well
 		case t.Name != "" && !j.knows(t), t.Name == "" && len(j.objects) == 0:
 			some = append(some, Pending{Target: t.Target})
 		}
