@@ -97,7 +97,7 @@ func newCommand(name string, s Streams) *cobra.Command {
 	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
 	complete.Add(cmd, complete.Options{
 		Connection:  &o.connection,
-		Formats:     formats,
+		Formats:     completedFormats(),
 		Conditions:  expression.Beginnings(),
 		Presets:     expression.Presets(),
 		Quantifiers: until.Quantifiers,

@@ -12,6 +12,8 @@ import (
 // outputFlags say how an event looks.
 type outputFlags struct {
 	compareFlags
+	templateFlags
+	tableFlags
 	output        string
 	view          viewFlags
 	managedFields bool
@@ -19,7 +21,9 @@ type outputFlags struct {
 }
 
 func (o *options) addOutputFlags(f *pflag.FlagSet) {
-	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+"; by default json, and at a terminal changes")
+	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+", and those of kubectl that take a template: "+strings.Join(output.TemplateFormats, "=, ")+"=; by default json, and at a terminal changes")
+	o.addTemplateFlags(f)
+	o.addTableFlags(f)
 	o.addViewFlags(f)
 	o.addCompareFlags(f)
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
@@ -42,7 +46,7 @@ type terminal struct {
 }
 
 func (o *options) printing(t terminal) (output.Options, error) {
-	p := output.Options{Format: o.output, Terminal: t.isTerminal}
+	p := output.Options{Format: o.output, Terminal: t.isTerminal, NoHeaders: o.noHeaders}
 	switch o.color {
 	case "auto":
 		p.Color = t.isTerminal && !t.noColor
@@ -52,5 +56,12 @@ func (o *options) printing(t terminal) (output.Options, error) {
 	default:
 		return p, fmt.Errorf("invalid --color %q: it takes auto, always or never", o.color)
 	}
-	return p, checkFormat(o.output)
+	if err := o.checkFormat(); err != nil {
+		return p, err
+	}
+	var err error
+	if p.Template, err = o.parseTemplate(); err != nil {
+		return p, err
+	}
+	return p, o.parseTable(&p)
 }

@@ -50,8 +50,8 @@ type request struct {
 	view          viewFlags // for the format "changes"
 }
 
-// parse checks all that can be checked without a server. It touches nothing. Its
-// errors are wrong usage.
+// parse checks all that can be checked without a server. It touches nothing but the
+// file of a template. Its errors are wrong usage.
 func (o *options) parse(args []string, terminal terminal) (*request, error) {
 	r, err := o.request(args, terminal)
 	if err != nil {
@@ -69,6 +69,8 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		o.checkTogether(),
 		o.checkView(),
 		o.checkCompare(),
+		o.checkTemplate(),
+		o.checkTable(),
 		o.parseOutput(r, terminal),
 		o.parseRun(r),
 	)

@@ -125,6 +125,12 @@ func (r *request) needsManagedFields() bool {
 	return r.compares() || r.conditions.needs().ManagedFields
 }
 
+// needsWholeObjects reports whether something looks into objects of which a table shows
+// only some values.
+func (r *request) needsWholeObjects() bool {
+	return r.print.Order != nil || len(r.conditions.all()) > 0
+}
+
 func (j *job) planned() plan.Request {
 	return plan.Request{
 		Arguments:     j.arguments,
@@ -154,6 +160,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		return err
 	}
 	defer func() { err = state.end(err) }()
+	j.fillTable(p.Targets, p.Live)
 	w, err := watcher.New(watcher.Options{
 		Config:         j.Config,
 		HTTP:           j.HTTP,
@@ -162,7 +169,9 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.needsManagedFields(),
+		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
+		Tables:         isTable(j.print.Format),
+		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
@@ -175,7 +184,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		tuneRun(len(p.Targets))
 	}
 	if j.list {
-		return j.printList(ctx, w)
+		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
+		return j.printList(ctx, w, p.Targets)
 	}
 	return j.watch(ctx, w, p, state)
 }
@@ -212,7 +222,7 @@ func (j *job) namesake(ctx context.Context, name string) string {
 }
 
 // printList prints all, or nothing: half a List would look like a whole one.
-func (j *job) printList(ctx context.Context, w *watcher.Watcher) error {
+func (j *job) printList(ctx context.Context, w *watcher.Watcher, targets []event.Target) error {
 	tuneLong()
 	printer, err := output.New(j.out, j.print)
 	if err != nil {
@@ -221,6 +231,9 @@ func (j *job) printList(ctx context.Context, w *watcher.Watcher) error {
 	objects, err := w.List(ctx)
 	if err != nil {
 		return err
+	}
+	if len(objects) == 0 && isTable(j.print.Format) {
+		report.Line(j.reports, j.nothingFound(targets))
 	}
 	return printer.List(objects)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -43,6 +42,7 @@ func (o *options) addViewFlags(f *pflag.FlagSet) {
 // chooseFormat sets the default of --output: for people who read a stream at a
 // terminal what changed, and JSON for everything else.
 func (o *options) chooseFormat(t terminal) {
+	o.splitFormat()
 	if o.output != "" {
 		return
 	}
@@ -71,25 +71,14 @@ func (o *options) checkView() error {
 	return nil
 }
 
-// notYet are kubectl's formats that dwatch does not have. Some go on with "=".
-var notYet = []string{
-	"wide", "table", "custom-columns", "custom-columns-file", "go-template", "go-template-file",
-	"jsonpath", "jsonpath-as-json", "jsonpath-file", "template", "templatefile",
-}
-
-// checkFormat also knows what kubectl has.
-func checkFormat(format string) error {
-	kind, _, _ := strings.Cut(format, "=")
-	if slices.Contains(notYet, kind) {
-		return fmt.Errorf("dwatch does not have -o %s yet: use -o changes at a terminal, or -o json | jq", kind)
-	}
-	return output.CheckFormat(format, formats)
+func (o *options) checkFormat() error {
+	return output.CheckFormat(o.output, slices.Concat(formats, output.TemplateFormats))
 }
 
 // newPrinter returns what is behind all stages: a printer, or the view of changes.
 func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, error) {
 	if j.print.Format != changesFormat {
-		j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
+		j.print.Unmanaged = j.print.Template == nil && j.needsManagedFields() && !j.managedFields
 		return output.New(j.out, j.print)
 	}
 	short := map[schema.GroupVersionResource]string{}

@@ -277,7 +277,7 @@ func TestWriteError(t *testing.T) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, name, none`
+	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, name, table, wide, none`
 	_, err := New(io.Discard, Options{Format: "xml"})
 	for _, err := range []error{err, CheckFormat("xml", Formats)} {
 		if err == nil || err.Error() != want {

@@ -34,6 +34,19 @@ type Options struct {
 	Masks *change.Masks
 	// Unmanaged leaves out the managed fields, of which Changes knows who did it.
 	Unmanaged bool
+
+	// Template is that of a format which takes one.
+	Template *Template
+	// Table is for the formats "table" and "wide", whose objects need an
+	// event.Object.Row.
+	Table TableOptions
+	// Order sorts lists, of tables each for itself; nil: they stay as they are.
+	Order *Order
+	// NoHeaders leaves out the line with the names of columns.
+	NoHeaders bool
+	// Single: the list is of one object that was asked for by its name. A template
+	// is given that, and not a list of it.
+	Single bool
 }
 
 // encoder is one format.
@@ -46,15 +59,25 @@ type encoder interface {
 	list(w io.Writer, objects []event.Object) error
 }
 
+// batcher is an encoder that keeps lines until it knows all of a batch.
+type batcher interface {
+	// end appends them to dst.
+	end(dst []byte) []byte
+}
+
 var encoders = map[string]func(Options) encoder{
 	"json": newJSON,
 	"yaml": newYAML,
 	"name": func(Options) encoder { return nameEncoder{} },
+
+	"table": newTable,
+	"wide":  newTable,
+
 	"none": func(Options) encoder { return noEncoder{} },
 }
 
-// Formats are the values that Options.Format takes.
-var Formats = []string{"json", "yaml", "name", "none"}
+// Formats are the values that Options.Format takes, but for TemplateFormats.
+var Formats = []string{"json", "yaml", "name", "table", "wide", "none"}
 
 // CheckFormat says that name is none of formats, if it is not.
 func CheckFormat(name string, formats []string) error {
@@ -69,6 +92,7 @@ func CheckFormat(name string, formats []string) error {
 type Printer struct {
 	w       *bufio.Writer
 	encoder encoder
+	order   *Order
 	line    []byte // its memory is used again
 }
 
@@ -83,10 +107,22 @@ const (
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
 	o.Format = cmp.Or(o.Format, "json")
-	if err := CheckFormat(o.Format, Formats); err != nil {
-		return nil, err
+	p := &Printer{w: bufio.NewWriterSize(w, bufferSize)}
+	switch {
+	case o.Template != nil:
+		p.encoder = newTemplate(o)
+	case slices.Contains(TemplateFormats, o.Format):
+		return nil, fmt.Errorf("-o %s takes a template", o.Format)
+	default:
+		if err := CheckFormat(o.Format, Formats); err != nil {
+			return nil, err
+		}
+		p.encoder = encoders[o.Format](o)
 	}
-	return &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoders[o.Format](o)}, nil
+	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.Single {
+		p.order = o.Order
+	}
+	return p, nil
 }
 
 // Deliver implements event.Sink: it writes batch, and all of it is with the writer
@@ -94,6 +130,11 @@ func New(w io.Writer, o Options) (*Printer, error) {
 func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
 		if err := p.print(e); err != nil {
+			return err
+		}
+	}
+	if b, ok := p.encoder.(batcher); ok {
+		if err := p.write(b.end(p.line[:0])); err != nil {
 			return err
 		}
 	}
@@ -109,15 +150,25 @@ func (p *Printer) print(e event.Event) error {
 	if err != nil {
 		return err
 	}
+	return p.write(line)
+}
+
+func (p *Printer) write(line []byte) error {
 	if cap(line) <= keepLine {
 		p.line = line
 	}
-	_, err = p.w.Write(line)
+	_, err := p.w.Write(line)
 	return err
 }
 
-// List writes objects as one document, in their order.
+// List writes objects as one document, in their order or that of Options.
 func (p *Printer) List(objects []event.Object) error {
+	if p.order != nil {
+		objects = slices.Clone(objects)
+		if err := p.order.sort(objects); err != nil {
+			return err
+		}
+	}
 	if err := p.encoder.list(p.w, objects); err != nil {
 		return err
 	}

@@ -34,6 +34,10 @@ type Options struct {
 	FieldSelector string
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
+	// Tables asks the server for what it shows of each object in a table, as Object.Row,
+	// where it can. Of the object there is then only the metadata, as a
+	// PartialObjectMetadata, unless WholeObjects is set.
+	Tables, WholeObjects bool
 	// KeepContent keeps the content of every object, compressed, for Event.Old.
 	// Without it an object costs less than a kilobyte once it has been delivered,
 	// whatever its size.
@@ -69,7 +73,7 @@ type Watcher struct {
 
 // New returns a Watcher; it makes no request.
 func New(options Options) (*Watcher, error) {
-	client, err := shallow.NewClient(options.Config, options.HTTP, options.ManagedFields)
+	client, err := newClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -78,6 +82,14 @@ func New(options Options) (*Watcher, error) {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	return &Watcher{options, client, metadata}, nil
+}
+
+// newClient returns the client for objects.
+func newClient(o Options) (*dynamic.DynamicClient, error) {
+	if o.Tables {
+		return shallow.NewTableClient(o.Config, o.HTTP, o.ManagedFields, o.WholeObjects)
+	}
+	return shallow.NewClient(o.Config, o.HTTP, o.ManagedFields)
 }
 
 // run is what the targets of one Run or List share.

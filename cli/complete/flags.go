@@ -20,6 +20,7 @@ type completer struct{ Options }
 func (c *completer) flags() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"output":                fixed(c.Formats...),
+		"template":              files,
 		"color":                 fixed("auto", "always", "never"),
 		"only":                  fixed(paths...),
 		"ignore":                fixed(paths...),

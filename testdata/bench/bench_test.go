@@ -90,12 +90,12 @@ func TestTable(t *testing.T) {
 		}
 	}
 	want := []string{
-		"| | dwatch | / kubectl | / curl | dwatch --list | / kubectl | / curl | kubectl | curl |",
-		"| first out | | | | | | | | |",
-		"| all 20,000 out | 2.00 s | 0.25 | 2.0 | | | | 8.00 s | 1.00 s |",
-		"| CPU until all are out | | | | 1.00 s | | | | |",
-		"| bytes out | | | | | | | | |",
-		"| seen of 5,000 updates at full speed | 5,000 | | | | | | 5,000 | |",
+		"| | dwatch | / kubectl | / curl | dwatch --list | / kubectl | kubectl | curl |",
+		"| first out | | | | | | | |",
+		"| all 20,000 out | 2.00 s | 0.25 | 2.0 | | | 8.00 s | 1.00 s |",
+		"| CPU until all are out | | | | 1.00 s | | | |",
+		"| bytes out | | | | | | | |",
+		"| seen of 5,000 updates at full speed | 5,000 | | | | | 5,000 | |",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, table)

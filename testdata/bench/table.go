@@ -36,24 +36,25 @@ func rows(o options) []row {
 	}
 }
 
-// table returns the medians as a Markdown table: a column for each contender,
-// and beside it, where it is no reference itself, its ratios to both references.
+// table returns the medians as a Markdown table: a column for each contender, and
+// beside those of dwatch their ratios to the references. Curl, which has one way to
+// watch, stands beside the one that does the same.
 func (r results) table(o options) string {
 	subjects := r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, dwatchListName)
 	references := r.measured(beforeName, kubectlName, curlName)
 	header := []string{""}
-	for _, name := range subjects {
+	for i, name := range subjects {
 		header = append(header, name)
-		for _, reference := range references {
+		for _, reference := range beside(i, references) {
 			header = append(header, "/ "+reference)
 		}
 	}
 	lines := [][]string{append(header, references...)}
 	for _, row := range rows(o) {
 		line := []string{row.name}
-		for _, name := range subjects {
+		for i, name := range subjects {
 			line = append(line, r.cell(row, name))
-			for _, reference := range references {
+			for _, reference := range beside(i, references) {
 				line = append(line, r.ratio(row, name, reference))
 			}
 		}
@@ -63,6 +64,14 @@ func (r results) table(o options) string {
 		lines = append(lines, line)
 	}
 	return markdown(lines)
+}
+
+// beside returns the references whose ratios stand beside a subject.
+func beside(subject int, references []string) []string {
+	if subject == 0 {
+		return references
+	}
+	return slices.DeleteFunc(slices.Clone(references), func(name string) bool { return name == curlName })
 }
 
 // measured returns those of the contenders that took part.

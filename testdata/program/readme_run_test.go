@@ -273,6 +273,7 @@ var (
 	anyAge             = regexp.MustCompile(`, \d+ s old`)
 	anyElapsed         = regexp.MustCompile(`(holds after )[0-9.]+m?s\b`)
 	anyKubectlAge      = regexp.MustCompile(`(?m)^(settings +\d+ +)\d+s$`)
+	anyRow             = regexp.MustCompile(`(?m)^((?:ADDED|MODIFIED|DELETED) +)\d\d:\d\d:\d\d( .* )\d+s$`)
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
 	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // with the time, if it is not the same second
@@ -289,6 +290,7 @@ func sameEachTime(text string) string {
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
 	text = anyClock.ReplaceAllString(text, "09:00:00 ")
 	text = anyAge.ReplaceAllString(text, ", 13 min old")
+	text = anyRow.ReplaceAllString(text, "${1}09:00:00${2}13m")
 	text = anyElapsed.ReplaceAllString(text, "${1}4.2s")
 	text = anyKubectlAge.ReplaceAllString(text, "${1}13m")
 	text = anyNode.ReplaceAllString(text, "node-1")

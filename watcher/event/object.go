@@ -32,6 +32,8 @@ type Object struct {
 	// it is not here. Empty and nil if only the identity is known.
 	content string
 	kept    Kept
+	// row is what the server shows of it in a table; see Row.
+	row string
 }
 
 // Kept holds the content of an object in another form, such as compressed.
@@ -47,6 +49,17 @@ func NewObject(id *Identity, content string) Object { return Object{Identity: id
 // NewKept returns the object whose content is kept elsewhere. Neither may change any
 // more.
 func NewKept(id *Identity, kept Kept) Object { return Object{Identity: id, kept: kept} }
+
+// WithRow returns the object with what the server shows of it in a table.
+func (o Object) WithRow(row string) Object {
+	o.row = row
+	return o
+}
+
+// Row returns what the server shows of the object in a table, if it was asked for that
+// and could: one line of JSON with columnDefinitions and cells, as in a Table of the API
+// but for the descriptions. Else it is empty.
+func (o Object) Row() string { return o.row }
 
 // IsZero reports whether there is no object.
 func (o Object) IsZero() bool { return o.Identity == nil }

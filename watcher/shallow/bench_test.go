@@ -76,7 +76,7 @@ func sideBySide(b *testing.B, stock runtime.NegotiatedSerializer, measure func(*
 	for _, test := range []struct {
 		name       string
 		serializer runtime.NegotiatedSerializer
-	}{{"stock", stock}, {"shallow", negotiated{stock, false}}, {"shallow,managedFields", negotiated{stock, true}}} {
+	}{{"stock", stock}, {"shallow", negotiated{stock, scanner{}}}, {"shallow,managedFields", negotiated{stock, scanner{keepManagedFields: true}}}} {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			measure(b, test.serializer)

@@ -14,11 +14,15 @@ import (
 //
 // dynamic.NewForConfig would overwrite the serializer; dynamic.New does not.
 func NewClient(config *rest.Config, client *http.Client, managedFields bool) (*dynamic.DynamicClient, error) {
+	return newClient(config, client, scanner{keepManagedFields: managedFields})
+}
+
+func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.DynamicClient, error) {
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion = nil
 	config.AcceptContentTypes = runtime.ContentTypeJSON // and never CBOR
 	config.APIPath = "/not-used-by-the-dynamic-client"
-	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer, managedFields}
+	config.NegotiatedSerializer = negotiated{config.NegotiatedSerializer, s}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, err
@@ -29,7 +33,7 @@ func NewClient(config *rest.Config, client *http.Client, managedFields bool) (*d
 // negotiated is the stock serializers, with those for JSON replaced.
 type negotiated struct {
 	runtime.NegotiatedSerializer
-	managedFields bool
+	scanner scanner
 }
 
 func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
@@ -38,7 +42,7 @@ func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 		if info.MediaType != runtime.ContentTypeJSON {
 			continue // nothing else is asked for
 		}
-		info.Serializer = objects{Serializer: info.Serializer, scanner: scanner{keepManagedFields: n.managedFields}}
+		info.Serializer = objects{Serializer: info.Serializer, scanner: n.scanner}
 		info.StreamSerializer = &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    events{info.StreamSerializer.Serializer},

@@ -64,6 +64,8 @@ func tooDeep(text string) bool {
 // with the text.
 type scanner struct {
 	keepManagedFields bool
+	// tables: rows of tables are taken for the objects that they show.
+	tables bool
 }
 
 // decode returns nil without an error for what the stock serializer has to
@@ -114,6 +116,8 @@ func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructu
 		return nil, nil
 	case f.typeMeta == typeMeta{"v1", "Status"}:
 		return nil, nil
+	case s.isTable(f.typeMeta):
+		return s.row(text)
 	}
 	if s.keepManagedFields {
 		f.managedFields = span{}
@@ -240,7 +244,8 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 	parsed := gjson.Parse(text)
 	kind := parsed.Get("kind").Str // often, but not always, the items' and "List"
 	items := parsed.Get("items")
-	if kind == "" || !items.IsArray() {
+	table := s.isTable(typeMeta{parsed.Get("apiVersion").Str, kind})
+	if kind == "" || !items.IsArray() && !table {
 		return false, nil
 	}
 	metadata := map[string]any{}
@@ -250,12 +255,18 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 		}
 	}
 	defaults := typeMeta{parsed.Get("apiVersion").Str, strings.TrimSuffix(kind, "List")}
+	if table {
+		defaults.apiVersion, kind = "v1", "List" // an informer takes no Table
+	}
 	into.Object = map[string]any{
 		"apiVersion": strings.Clone(defaults.apiVersion),
 		"kind":       strings.Clone(kind),
 		"metadata":   metadata,
 	}
 	into.Items = nil
+	if table {
+		return true, s.rows(parsed, into)
+	}
 	return true, s.items(items, defaults, into)
 }
 

@@ -8,8 +8,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"dwatch/watcher/shallow"
 )
 
 // phase is how far a connection has come. Each but the first has a deadline.
@@ -39,6 +42,7 @@ type connection struct {
 	heard   time.Time
 	events  int
 	silence silence
+	columns shallow.Columns
 
 	phase phase
 	// deadline is when the phase is to be over.
@@ -199,6 +203,10 @@ func (c *connection) rechecked() <-chan struct{} {
 // take passes on one event.
 func (c *connection) take(ctx context.Context, e watch.Event) error {
 	syncing := c.syncing
+	if u, ok := e.Object.(*unstructured.Unstructured); ok {
+		c.columns.Complete(u)
+		c.tap.setType(u)
+	}
 	if syncing {
 		c.silence.heard(e)
 	}

@@ -27,7 +27,7 @@ func (s *session) hand(obj any, o Observation) {
 	if !ok || live.ticket == nil {
 		return
 	}
-	o.Kind, o.Object, o.Held = Handed, open(live), live.ticket.held
+	o.Kind, o.Object, o.Held = Handed, open(live).WithRow(live.ticket.row), live.ticket.held
 	s.source.observer.Observe(o)
 	live.content, live.ticket = "", nil
 	s.transit.leave()

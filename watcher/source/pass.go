@@ -56,11 +56,11 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 // passLive gives the informer an event that comes after the sync, with a ticket
 // inside for its handler.
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
-	held, err := s.tap.options.Gate.enter(ctx, len(shallow.Content(u)))
+	held, err := s.tap.options.Gate.enter(ctx, len(shallow.Content(u))+len(shallow.Row(u)))
 	if err != nil {
 		return err
 	}
-	t := &ticket{held: held}
+	t := &ticket{held: held, row: shallow.Row(u)}
 	u.Object[ticketKey] = t
 	resourceVersion := u.GetResourceVersion() // u is the informer's from here on
 	s.tap.session.transit.enter()

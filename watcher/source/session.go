@@ -149,8 +149,12 @@ func (s *session) list() ([]event.Object, error) {
 	for i, item := range items {
 		objects[i] = open(item)
 	}
+	// As the server sorts its keys, in which a slash follows the namespace.
 	slices.SortFunc(objects, func(a, b event.Object) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		if a.Namespace == b.Namespace {
+			return cmp.Compare(a.Name, b.Name)
+		}
+		return cmp.Compare(a.Namespace+"/", b.Namespace+"/")
 	})
 	return objects, nil
 }

@@ -42,6 +42,8 @@ func (s *stored) GetResourceVersion() string { return s.identity.ResourceVersion
 type ticket struct {
 	// held is what the event holds of the gate.
 	held int64
+	// row is what the server shows of the object in a table.
+	row string
 }
 
 // ticketKey is where a shallow object on its way to the informer has its ticket.
@@ -87,7 +89,7 @@ func (s *stored) Content() string {
 func open(obj any) event.Object {
 	switch obj := obj.(type) {
 	case *unstructured.Unstructured:
-		return event.NewObject(shallow.Identity(obj), shallow.Content(obj))
+		return event.NewObject(shallow.Identity(obj), shallow.Content(obj)).WithRow(shallow.Row(obj))
 	case *stored:
 		if obj.content == "" && obj.packed != nil {
 			return event.NewKept(&obj.identity, obj)

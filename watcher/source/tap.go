@@ -112,6 +112,9 @@ func (r resourceTap) List(_ context.Context, options metav1.ListOptions) (*unstr
 		list, err := r.list(options)
 		if err == nil {
 			t.noteAnswer("")
+			for i := range list.Items {
+				t.setType(&list.Items[i])
+			}
 			return list, t.take(list)
 		}
 		switch classify(err, forList, t.HasAnswer(), options.Continue != "") {
@@ -177,13 +180,14 @@ func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
 	if t.options.Keep == KeepIdentity {
 		content = shallow.Take(u)
 	}
-	held, err := t.options.Gate.enter(t.ctx, len(content))
+	row := shallow.Row(u)
+	held, err := t.options.Gate.enter(t.ctx, len(content)+len(row))
 	if err != nil {
 		return err
 	}
 	o := Observation{
 		Kind:    Listed,
-		Object:  event.NewObject(shallow.Identity(u), content),
+		Object:  event.NewObject(shallow.Identity(u), content).WithRow(row),
 		Added:   kind == watch.Added,
 		Deleted: kind == watch.Deleted,
 		Held:    held,
@@ -193,6 +197,13 @@ func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
 	}
 	t.observer.Observe(o)
 	return nil
+}
+
+// setType says of what type an object is that came without a type of its own.
+func (t *tap) setType(u *unstructured.Unstructured) {
+	if shallow.IsMetadata(u) {
+		u.SetGroupVersionKind(t.target.Mapping.GroupVersionKind)
+	}
 }
 
 // lost observes that the connection is down, unless that is because the session

@@ -1,0 +1,192 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/util/jsonpath"
+
+	"dwatch/watcher/event"
+)
+
+// column is a column of the format custom-columns.
+type column struct {
+	header string
+	path   *jsonpath.JSONPath
+}
+
+// parseColumns parses HEADER:PATH,HEADER:PATH...
+func parseColumns(text string) (*Template, error) {
+	t := &Template{columns: []column{}}
+	for part := range strings.SplitSeq(text, ",") {
+		header, path, ok := strings.Cut(part, ":")
+		if !ok {
+			return nil, fmt.Errorf("column %q is not HEADER:PATH, such as NAME:.metadata.name", part)
+		}
+		if err := t.addColumn(header, path); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// parseColumnLines parses a line of headers, and one of paths.
+func parseColumnLines(text string) (*Template, error) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) < 2 {
+		return nil, errors.New("the file has a line of headers, and one of as many paths")
+	}
+	headers, paths := strings.Fields(lines[0]), strings.Fields(lines[1])
+	if len(headers) != len(paths) {
+		return nil, fmt.Errorf("the file has %d headers and %d paths", len(headers), len(paths))
+	}
+	t := &Template{columns: []column{}}
+	for i, header := range headers {
+		if err := t.addColumn(header, paths[i]); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (t *Template) addColumn(header, text string) error {
+	expression, err := RelaxedPath(text)
+	if err != nil {
+		return fmt.Errorf("column %s: %w", header, err)
+	}
+	path := jsonpath.New(header).AllowMissingKeys(true)
+	if err := path.Parse(expression); err != nil {
+		return fmt.Errorf("column %s: %w", header, err)
+	}
+	t.columns = append(t.columns, column{header, path})
+	return nil
+}
+
+// RelaxedPath makes a JSONPath of one that may lack its braces and its leading dot, as
+// kubectl does for columns and for --sort-by.
+func RelaxedPath(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	path := text
+	if strings.HasPrefix(path, "{") && strings.HasSuffix(path, "}") {
+		path = path[1 : len(path)-1]
+	}
+	if path == "" || strings.ContainsAny(path, "{}") {
+		return "", fmt.Errorf("%q is no path such as .metadata.name or {.metadata.name}", text)
+	}
+	if len(path) > 1 {
+		path = strings.TrimPrefix(path, ".")
+	}
+	return "{." + path + "}", nil
+}
+
+// columnsEncoder prints a line an object. Lines of events begin with what happened,
+// and when.
+type columnsEncoder struct {
+	Options
+	content content
+	grid    grid
+	layout  *layout
+	started bool
+}
+
+func newColumns(o Options) encoder {
+	return &columnsEncoder{Options: o, content: o.content(), layout: newLayout()}
+}
+
+func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	object, err := c.content.open(e.Object)
+	if err != nil {
+		return dst, err
+	}
+	return dst, c.line(object, e)
+}
+
+func (c *columnsEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
+	object, err := openMark(e)
+	if err != nil {
+		return dst, err
+	}
+	return dst, c.line(object, e)
+}
+
+func (c *columnsEncoder) line(object *unstructured.Unstructured, e event.Event) error {
+	if !c.started && !c.NoHeaders {
+		c.grid.add(c.layout, append([]string{"EVENT", "TIME"}, c.headers()...)...)
+	}
+	c.started = true
+	cells, err := c.cells(object)
+	if err != nil {
+		return c.failed(e, err)
+	}
+	for i, cell := range cells {
+		cells[i] = Line(cell) // a line is one event
+	}
+	c.grid.add(c.layout, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
+	return nil
+}
+
+// end implements batcher.
+func (c *columnsEncoder) end(dst []byte) []byte { return c.grid.flush(dst) }
+
+func (c *columnsEncoder) list(w io.Writer, objects []event.Object) error {
+	lines := newAligner()
+	if !c.NoHeaders {
+		if err := lines.add(c.headers()...); err != nil {
+			return err
+		}
+	}
+	for _, o := range objects {
+		object, err := c.content.open(o)
+		if err != nil {
+			return err
+		}
+		cells, err := c.cells(object)
+		if err != nil {
+			return c.failed(event.Event{Object: o}, err)
+		}
+		if err := lines.add(cells...); err != nil {
+			return err
+		}
+	}
+	return lines.flush(w)
+}
+
+func (c *columnsEncoder) headers() []string {
+	headers := make([]string, len(c.Template.columns))
+	for i, column := range c.Template.columns {
+		headers[i] = column.header
+	}
+	return headers
+}
+
+func (c *columnsEncoder) cells(object *unstructured.Unstructured) ([]string, error) {
+	cells := make([]string, len(c.Template.columns))
+	for i, column := range c.Template.columns {
+		found, err := column.path.FindResults(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", column.header, err)
+		}
+		var values []string
+		if len(found) == 0 || len(found[0]) == 0 {
+			values = append(values, "<none>")
+		}
+		for _, group := range found {
+			for _, value := range group {
+				text := printers.EscapeTerminal(fmt.Sprint(value.Interface()))
+				values = append(values, string(c.safe([]byte(text))))
+			}
+		}
+		cells[i] = strings.Join(values, ",")
+	}
+	return cells, nil
+}
+
+// clock is a time of day as people read it.
+func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }

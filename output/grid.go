@@ -1,0 +1,94 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// grid holds the lines of a batch until all of them are known, so that their columns
+// are as wide as they need.
+type grid struct{ lines []gridLine }
+
+type gridLine struct {
+	*layout
+	cells []string
+}
+
+// layout says how wide the columns of some lines are. Once a column is wider, it stays
+// so: lines that come later are where the reader expects them.
+type layout struct{ widths []int }
+
+const (
+	minWidth = 6 // kubectl's, as is gap
+	gap      = 3
+	// step: a column grows by more than it has to, so that it grows seldom.
+	step = 4
+)
+
+// newLayout begins with columns for what happened, and when.
+func newLayout() *layout {
+	return &layout{widths: []int{len("MODIFIED") + gap + 1, len("15:04:05") + gap + 1}}
+}
+
+// add adds a line. Its last cell may be of any width.
+func (g *grid) add(l *layout, cells ...string) {
+	for i, cell := range cells[:len(cells)-1] {
+		if i == len(l.widths) {
+			l.widths = append(l.widths, minWidth)
+		}
+		if needed := displaywidth.String(cell) + gap; needed > l.widths[i] {
+			l.widths[i] = (needed + needed/step + step - 1) / step * step
+		}
+	}
+	g.lines = append(g.lines, gridLine{l, cells})
+}
+
+// flush appends the lines, and forgets them.
+func (g *grid) flush(dst []byte) []byte {
+	for _, line := range g.lines {
+		last := len(line.cells) - 1
+		for i, cell := range line.cells {
+			dst = append(dst, cell...)
+			for n := displaywidth.String(cell); i < last && n < line.widths[i]; n++ {
+				dst = append(dst, ' ')
+			}
+		}
+		dst = append(dst, '\n')
+	}
+	clear(g.lines)
+	g.lines = g.lines[:0]
+	return dst
+}
+
+// aligner writes lines as kubectl aligns them, each as wide as it must be.
+type aligner struct {
+	out  bytes.Buffer
+	tabs io.Writer
+	end  func() error
+}
+
+func newAligner() *aligner {
+	a := &aligner{}
+	w := printers.GetNewTabWriter(&a.out)
+	a.tabs, a.end = w, w.Flush
+	return a
+}
+
+// add adds a line. Tabs and newlines in cells are cells and lines, as with kubectl.
+func (a *aligner) add(cells ...string) error {
+	_, err := io.WriteString(a.tabs, strings.Join(cells, "\t")+"\n")
+	return err
+}
+
+// flush writes all lines to w.
+func (a *aligner) flush(w io.Writer) error {
+	if err := a.end(); err != nil {
+		return err
+	}
+	_, err := a.out.WriteTo(w)
+	return err
+}

@@ -1,0 +1,137 @@
+package output
+
+import (
+	"fmt"
+	"reflect"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/util/jsonpath"
+
+	"dwatch/watcher/event"
+)
+
+// Order is by what a list is sorted.
+type Order struct {
+	path  *jsonpath.JSONPath
+	field string
+}
+
+// ParseOrder parses a path as --sort-by takes it: a JSONPath, perhaps without its braces
+// and its leading dot.
+func ParseOrder(text string) (*Order, error) {
+	field, err := RelaxedPath(text)
+	if err != nil {
+		return nil, err
+	}
+	o := &Order{jsonpath.New("sorting").AllowMissingKeys(true), field}
+	if err := o.path.Parse(field); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// sort sorts objects as kubectl does, down to the order of equal ones: what has no value
+// comes first, and two strings that are quantities are compared as such. It is an error
+// if none has a value.
+func (o *Order) sort(objects []event.Object) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	s := &sorter{objects: objects, values: make([]any, len(objects)), found: make([]bool, len(objects))}
+	some := false
+	for i, object := range objects {
+		u, err := object.Open()
+		if err != nil {
+			return err
+		}
+		values, err := o.path.FindResults(u.Object)
+		if err != nil {
+			return fmt.Errorf("--sort-by: %w", err)
+		}
+		if len(values) > 0 && len(values[0]) > 0 {
+			s.values[i], s.found[i], some = valueOf(values[0][0]), true, true
+		}
+	}
+	if !some {
+		return fmt.Errorf("couldn't find any field with path %q in the list of objects", o.field)
+	}
+	sort.Sort(s) // not slices.SortFunc, which puts equal ones into another order
+	return s.err
+}
+
+func valueOf(v reflect.Value) any {
+	if !v.IsValid() || !v.CanInterface() {
+		return nil
+	}
+	return v.Interface()
+}
+
+type sorter struct {
+	objects []event.Object
+	values  []any
+	found   []bool
+	err     error
+}
+
+func (s *sorter) Len() int { return len(s.objects) }
+
+func (s *sorter) Swap(i, j int) {
+	s.objects[i], s.objects[j] = s.objects[j], s.objects[i]
+	s.values[i], s.values[j] = s.values[j], s.values[i]
+	s.found[i], s.found[j] = s.found[j], s.found[i]
+}
+
+// Less keeps the error that it met first: sort.Sort can't be stopped.
+func (s *sorter) Less(i, j int) bool {
+	if !s.found[i] || !s.found[j] {
+		return !s.found[i]
+	}
+	less, err := isLess(s.values[i], s.values[j])
+	if s.err == nil {
+		s.err = err
+	}
+	return less
+}
+
+// isLess compares two values of JSON.
+func isLess(a, b any) (bool, error) {
+	switch a := a.(type) {
+	case nil:
+		return b != nil, nil
+	case int64:
+		switch b := b.(type) {
+		case int64:
+			return a < b, nil
+		case float64:
+			return float64(a) < b, nil
+		}
+	case float64:
+		switch b := b.(type) {
+		case int64:
+			return a < float64(b), nil
+		case float64:
+			return a < b, nil
+		}
+	case string:
+		if b, ok := b.(string); ok {
+			return isLessText(a, b), nil
+		}
+	}
+	if b == nil {
+		return false, nil
+	}
+	return false, fmt.Errorf("--sort-by: can't compare %T and %T", a, b)
+}
+
+func isLessText(a, b string) bool {
+	one, err := resource.ParseQuantity(a)
+	if err != nil {
+		return a < b
+	}
+	other, err := resource.ParseQuantity(b)
+	if err != nil {
+		return a < b
+	}
+	return one.Cmp(other) < 0
+}

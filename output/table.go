@@ -1,0 +1,236 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+)
+
+// TableOptions say what is in a table beside the server's columns.
+type TableOptions struct {
+	// Namespaces and Kinds: the objects are of several; NAMESPACE is a column of its
+	// own, the kind is part of the name.
+	Namespaces, Kinds bool
+	// Unscoped are the kinds in no namespace that have an empty column NAMESPACE: in a
+	// list each that comes after one with namespaces, as with kubectl.
+	Unscoped map[schema.GroupVersionKind]bool
+	// Labels are those that have columns. ShowLabels: one column has all.
+	Labels     []string
+	ShowLabels bool
+}
+
+// tableEncoder prints the rows that the server makes of objects, as kubectl does.
+// Lines of events begin with what happened, and when.
+type tableEncoder struct {
+	Options
+	grid   grid
+	tables map[schema.GroupVersionKind]*table
+	marks  *layout
+	// last is the one whose header was printed last.
+	last *table
+}
+
+// table is what is printed of one resource.
+type table struct {
+	kind schema.GroupVersionKind
+	columnSet
+	layout *layout
+	// headed is its header, as it was printed last.
+	headed string
+}
+
+func newTable(o Options) encoder {
+	return &tableEncoder{Options: o, tables: map[schema.GroupVersionKind]*table{}, marks: newLayout()}
+}
+
+func (t *tableEncoder) tableOf(o event.Object) *table {
+	kind := o.GroupVersionKind()
+	if t.tables[kind] == nil {
+		t.tables[kind] = &table{kind: kind, layout: newLayout()}
+	}
+	return t.tables[kind]
+}
+
+// event prints the header again when the resource is another one than in the line before.
+func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	of := t.tableOf(e.Object)
+	cells, err := t.cells(of, e.Object)
+	if err != nil {
+		return dst, err
+	}
+	header := t.header(of, t.namespaced(of, e.Object))
+	if joined := strings.Join(header, "\t"); !t.NoHeaders && (of != t.last || joined != of.headed) {
+		t.grid.add(of.layout, append([]string{"EVENT", "TIME"}, header...)...)
+		t.last, of.headed = of, joined
+	}
+	for i, cell := range cells {
+		cells[i] = Line(cell) // a line is one event
+	}
+	t.grid.add(of.layout, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
+	return dst, nil
+}
+
+// mark has the columns that all lines have, and then text.
+func (t *tableEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
+	t.grid.add(t.marks, string(e.Type), clock(e.Time), Line(markText(e)))
+	return dst, nil
+}
+
+// end implements batcher.
+func (t *tableEncoder) end(dst []byte) []byte { return t.grid.flush(dst) }
+
+// list writes a table for each resource, with an empty line between two.
+func (t *tableEncoder) list(w io.Writer, objects []event.Object) error {
+	for len(objects) > 0 {
+		of := t.tableOf(objects[0])
+		n := 1
+		for n < len(objects) && objects[n].GroupVersionKind() == of.kind {
+			n++
+		}
+		if err := t.group(w, of, objects[:n]); err != nil {
+			return err
+		}
+		if objects = objects[n:]; len(objects) > 0 && !t.NoHeaders {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// group writes the table of one resource.
+func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) error {
+	objects, err := t.sorted(of, objects)
+	if err != nil {
+		return err
+	}
+	lines, headed := newAligner(), ""
+	for _, o := range objects {
+		cells, err := t.cells(of, o)
+		if err != nil {
+			return err
+		}
+		header := t.header(of, t.namespaced(of, o))
+		if joined := strings.Join(header, "\t"); joined != headed && !t.NoHeaders {
+			headed = joined
+			if err := lines.add(header...); err != nil {
+				return err
+			}
+		}
+		for i, cell := range cells {
+			cells[i] = string(t.safe([]byte(cell)))
+		}
+		if err := lines.add(cells...); err != nil {
+			return err
+		}
+	}
+	return lines.flush(w)
+}
+
+// flowSchema is the one type whose lists the server does not sort by namespace and
+// name, but by precedence.
+var flowSchema = schema.GroupKind{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}
+
+// sorted returns objects in the order of --sort-by, or of the server.
+func (t *tableEncoder) sorted(of *table, objects []event.Object) ([]event.Object, error) {
+	objects = slices.Clone(objects)
+	if t.Order != nil {
+		return objects, t.Order.sort(objects)
+	}
+	if of.kind.GroupKind() == flowSchema {
+		precedence := func(o event.Object) int64 { return gjson.Get(o.Row(), "cells.2").Int() }
+		slices.SortStableFunc(objects, func(a, b event.Object) int { return cmp.Compare(precedence(a), precedence(b)) })
+	}
+	return objects, nil
+}
+
+// cells returns what is shown of an object: a cell for each name of header.
+func (t *tableEncoder) cells(of *table, o event.Object) ([]string, error) {
+	all, err := of.cells(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s/%s: %w", o.Kind, Line(o.Name), err)
+	}
+	cells := make([]string, 0, len(all)+2+len(t.Table.Labels))
+	if t.namespaced(of, o) {
+		cells = append(cells, o.Namespace)
+	}
+	named := !t.Table.Kinds
+	for i, definition := range of.definitions {
+		cell := all[i]
+		if !named && isName(definition) {
+			cell, named = strings.ToLower(of.kind.GroupKind().String())+"/"+cell, true
+		}
+		if definition.Priority == 0 || t.Format == "wide" {
+			cells = append(cells, cell)
+		}
+	}
+	if t.Table.ShowLabels || len(t.Table.Labels) > 0 {
+		cells = append(cells, labelCells(o, t.Table.Labels, t.Table.ShowLabels)...)
+	}
+	return cells, nil
+}
+
+// namespaced reports whether an object has a cell in the column NAMESPACE.
+func (t *tableEncoder) namespaced(of *table, o event.Object) bool {
+	return t.Table.Namespaces && (o.Namespace != "" || t.Table.Unscoped[of.kind])
+}
+
+// header returns the names of the columns.
+func (t *tableEncoder) header(of *table, namespaced bool) []string {
+	var names []string
+	if namespaced {
+		names = append(names, "NAMESPACE")
+	}
+	for _, definition := range of.definitions {
+		if definition.Priority == 0 || t.Format == "wide" {
+			names = append(names, strings.ToUpper(Line(definition.Name)))
+		}
+	}
+	for _, label := range t.Table.Labels {
+		names = append(names, labelHeader(label))
+	}
+	if t.Table.ShowLabels {
+		names = append(names, "LABELS")
+	}
+	return names
+}
+
+// markText says in words what a mark reports.
+func markText(e event.Event) string {
+	if e.Type == event.Heartbeat {
+		text := fmt.Sprintf("%d watched, all connected", e.Count)
+		if !e.Connected {
+			text = fmt.Sprintf("%d watched, not all connected", e.Count)
+		}
+		if !e.LastEvent.IsZero() {
+			text += ", last event at " + clock(e.LastEvent)
+		}
+		return text
+	}
+	text := e.Target.Resource().GroupResource().String()
+	if e.Target.Name != "" {
+		text += "/" + e.Target.Name
+	}
+	if e.Target.Namespace != "" {
+		text += " in namespace " + e.Target.Namespace
+	}
+	switch {
+	case e.Err != nil:
+		text += ": " + e.Err.Error()
+	case e.Type == event.Synced:
+		text += fmt.Sprintf(": %d exist, at resourceVersion %s", e.Count, e.ResourceVersion)
+	case e.Type == event.Gap:
+		text += fmt.Sprintf(": relisted, from resourceVersion %s to %s", e.From, e.ResourceVersion)
+	case e.ResourceVersion != "":
+		text += ": from resourceVersion " + e.ResourceVersion
+	}
+	return text
+}

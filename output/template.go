@@ -1,0 +1,225 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/util/jsonpath"
+
+	"dwatch/watcher/event"
+)
+
+// TemplateFormats are the formats that take a template, as kubectl has them. Of those
+// that end in -file it is in a file.
+var TemplateFormats = []string{
+	"custom-columns", "custom-columns-file", "go-template", "go-template-file",
+	"jsonpath", "jsonpath-as-json", "jsonpath-file",
+}
+
+// Template is a template of one of TemplateFormats, parsed. It is used from one
+// goroutine.
+type Template struct {
+	// fill appends to w what the template makes of one object, or of a list.
+	fill func(w io.Writer, o runtime.Unstructured) error
+	// columns are set where a line has columns.
+	columns []column
+}
+
+// ParseTemplate parses the text of a template. Of a -file format it is what the file
+// holds.
+func ParseTemplate(format, text string) (t *Template, err error) {
+	switch format {
+	case "jsonpath", "jsonpath-as-json", "jsonpath-file":
+		t, err = parseJSONPath(text, format == "jsonpath-as-json")
+	case "go-template", "go-template-file":
+		t, err = parseGoTemplate(text)
+	case "custom-columns":
+		t, err = parseColumns(text)
+	case "custom-columns-file":
+		t, err = parseColumnLines(text)
+	default:
+		err = errors.New("it takes no template")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("invalid -o %s: %w", format, err)
+	}
+	return t, nil
+}
+
+// parseJSONPath checks the template. It is parsed again for each object: once it has
+// met a range, a JSONPath does not begin at its beginning any more.
+func parseJSONPath(text string, asJSON bool) (*Template, error) {
+	if _, err := newJSONPath(text); err != nil {
+		return nil, err
+	}
+	return &Template{fill: func(w io.Writer, o runtime.Unstructured) error {
+		path, err := newJSONPath(text)
+		if err != nil {
+			return err
+		}
+		path.EnableJSONOutput(asJSON)
+		// Not PrintObj: its errors show all of the object.
+		return path.Execute(w, o.UnstructuredContent())
+	}}, nil
+}
+
+func newJSONPath(text string) (*jsonpath.JSONPath, error) {
+	path := jsonpath.New("out").AllowMissingKeys(true)
+	return path, path.Parse(text)
+}
+
+func parseGoTemplate(text string) (*Template, error) {
+	printer, err := printers.NewGoTemplatePrinter([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	printer.AllowMissingKeys(true)
+	return &Template{fill: func(w io.Writer, o runtime.Unstructured) error {
+		var filled bytes.Buffer // where it fails, it prints all of the object
+		if err := printer.PrintObj(o, &filled); err != nil {
+			return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("error executing template %q: ", text)))
+		}
+		_, err := filled.WriteTo(w)
+		return err
+	}}, nil
+}
+
+// templateEncoder prints what a template makes of each object. Of a mark it makes
+// that of its JSON line.
+type templateEncoder struct {
+	Options
+	content content
+	filled  bytes.Buffer
+}
+
+func newTemplate(o Options) encoder {
+	if o.Template.columns != nil {
+		return newColumns(o)
+	}
+	return &templateEncoder{Options: o, content: o.content()}
+}
+
+func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	object, err := t.content.open(e.Object)
+	if err != nil {
+		return dst, err
+	}
+	return t.line(dst, object, e)
+}
+
+func (t *templateEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
+	object, err := openMark(e)
+	if err != nil {
+		return dst, err
+	}
+	return t.line(dst, object, e)
+}
+
+// line ends with a newline, whether the template has one or not; of nothing it makes
+// no line.
+func (t *templateEncoder) line(dst []byte, object *unstructured.Unstructured, e event.Event) ([]byte, error) {
+	t.filled.Reset()
+	if err := t.Template.fill(&t.filled, object); err != nil {
+		return dst, t.failed(e, err)
+	}
+	text := t.filled.Bytes()
+	dst = append(dst, t.safe(text)...)
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		dst = append(dst, '\n')
+	}
+	return dst, nil
+}
+
+// failed says what a template could not be filled with.
+func (o Options) failed(e event.Event, err error) error {
+	what := strings.ToLower(string(e.Type)) + " mark"
+	if !e.Object.IsZero() {
+		what = strings.ToLower(e.Object.Kind) + "/" + Line(e.Object.Name)
+		if e.Object.Namespace != "" {
+			what += " in namespace " + e.Object.Namespace
+		}
+	}
+	return fmt.Errorf("-o %s of %s: %w", o.Format, what, err)
+}
+
+// list prints what kubectl prints, without a newline at the end.
+func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
+	list, err := t.content.openList(objects)
+	if err != nil {
+		return err
+	}
+	var whole runtime.Unstructured = list
+	if t.Single && len(list.Items) == 1 {
+		whole = &list.Items[0]
+	}
+	t.filled.Reset()
+	if err := t.Template.fill(&t.filled, whole); err != nil {
+		return fmt.Errorf("-o %s: %w", t.Format, err)
+	}
+	_, err = w.Write(t.safe(t.filled.Bytes()))
+	return err
+}
+
+// safe is text with escapes for what could steer a terminal, if people read it.
+func (o Options) safe(text []byte) []byte {
+	if !o.Terminal {
+		return text
+	}
+	harmful := func(r rune) bool { return r == utf8.RuneError || unsafe(r) && r != '\n' && r != '\t' }
+	if !slices.ContainsFunc(bytes.Runes(text), harmful) {
+		return text
+	}
+	var escaped bytes.Buffer
+	if _, err := Escape(&escaped).Write(text); err != nil {
+		return nil // a buffer takes all
+	}
+	return escaped.Bytes()
+}
+
+// open returns an object decoded, but for what is not to be seen.
+func (c content) open(o event.Object) (*unstructured.Unstructured, error) {
+	u, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	u.Object = c.masks.Object(u.Object)
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok && c.unmanaged {
+		delete(metadata, "managedFields")
+	}
+	return u, nil
+}
+
+// openList returns a v1 List, as kubectl makes it.
+func (c content) openList(objects []event.Object) (*unstructured.UnstructuredList, error) {
+	list := &unstructured.UnstructuredList{
+		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},
+		Items:  make([]unstructured.Unstructured, 0, len(objects)),
+	}
+	for _, o := range objects {
+		u, err := c.open(o)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, *u)
+	}
+	return list, nil
+}
+
+// openMark returns a mark as its JSON line has it.
+func openMark(e event.Event) (*unstructured.Unstructured, error) {
+	line, err := marshalMark(e)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	return u, utiljson.Unmarshal(line, &u.Object)
+}

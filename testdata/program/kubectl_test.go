@@ -1,0 +1,192 @@
+package program
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/discovery"
+
+	"dwatch/testdata/bed"
+)
+
+// beside runs dwatch and kubectl beside each other.
+type beside struct {
+	t          *testing.T
+	kubectl    string
+	kubeconfig string
+}
+
+// newBeside starts an API server with the objects of testdata/kubectl, which nobody
+// changes: what both print of it is the same but for the time.
+func newBeside(t *testing.T) *beside {
+	t.Helper()
+	root, err := bed.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl := filepath.Join(root, "bin", "kubectl")
+	if _, err := os.Stat(kubectl); err != nil {
+		t.Fatalf("the test needs the kubectl of the API server's version, run make bin/kubectl: %v", err)
+	}
+	c, err := bed.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	folder := filepath.Join(root, "testdata", "kubectl")
+	for _, file := range []string{"definitions.yaml", "objects.yaml", "custom.yaml"} {
+		if _, err := c.Run("apply", filepath.Join(folder, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &beside{t, kubectl, c.Kubeconfig}
+	b.run(kubectl, "apply", "--server-side", "--subresource=status", "-f", withStatus(t, filepath.Join(folder, "objects.yaml")))
+	return b
+}
+
+// withStatus returns a file with those objects of another one that have a status.
+func withStatus(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(text), "\n---\n")
+	documents = slices.DeleteFunc(documents, func(d string) bool { return !strings.Contains(d, "\nstatus:") })
+	kept := filepath.Join(t.TempDir(), "status.yaml")
+	if err := os.WriteFile(kept, []byte(strings.Join(documents, "\n---\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+// resources are the names of all types whose objects can be listed and watched.
+func (b *beside) resources(c *discovery.DiscoveryClient) (names []string) {
+	b.t.Helper()
+	lists, err := c.ServerPreferredResources()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, list := range lists {
+		group, _, ok := strings.Cut(list.GroupVersion, "/")
+		for _, r := range list.APIResources {
+			name := r.Name
+			if ok {
+				name += "." + group
+			}
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (b *beside) run(program string, args ...string) string {
+	b.t.Helper()
+	cmd := exec.Command(program, append(args, "--kubeconfig", b.kubeconfig)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		b.t.Errorf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	return stdout.String()
+}
+
+// compare compares what "kubectl get" and "dwatch --list" print. Where that is not the
+// same, kubectl is asked again: if it does not print what it did, time has passed in AGE.
+func (b *beside) compare(format string, args ...string) {
+	b.t.Helper()
+	asKubectl, asDwatch := []string{"get"}, []string{"--list", "-q"}
+	if format != "table" {
+		asKubectl = append(asKubectl, "-o", format)
+	}
+	asKubectl, asDwatch = append(asKubectl, args...), append(append(asDwatch, "-o", format), args...)
+	before := b.run(b.kubectl, asKubectl...)
+	for range 20 {
+		got := b.run(filepath.Join(binaries, "dwatch"), asDwatch...)
+		if got == before {
+			return
+		}
+		after := b.run(b.kubectl, asKubectl...)
+		if before == after {
+			b.t.Errorf("%s -o %s: kubectl (-), dwatch (+):\n%s", strings.Join(args, " "), format, cmp.Diff(before, got))
+			return
+		}
+		before = after
+	}
+	b.t.Errorf("%s -o %s: kubectl never printed the same twice", strings.Join(args, " "), format)
+}
+
+// TestKubectl: what --list prints in kubectl's formats is byte for byte what kubectl
+// prints, for objects of every type that the server has by itself, and for custom
+// resources with all kinds of columns.
+func TestKubectl(t *testing.T) {
+	t.Parallel()
+	b := newBeside(t)
+	config, err := (&bed.Cluster{Kubeconfig: b.kubeconfig}).Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources := b.resources(discovery.NewDiscoveryClientForConfigOrDie(config))
+	if len(resources) < 50 {
+		t.Fatalf("there are few: %q", resources)
+	}
+	for _, resource := range resources {
+		b.compare("table", resource, "-A")
+		if resource != "ipaddresses.networking.k8s.io" { // it has a cell too many, which kubectl shows as the labels
+			b.compare("wide", resource, "--show-labels")
+		}
+	}
+	// Leases are renewed.
+	resources = slices.DeleteFunc(resources, func(name string) bool { return name == "leases.coordination.k8s.io" })
+	everything := strings.Join(resources, ",")
+	b.compare("jsonpath={.items[*]}", everything, "-A")
+	b.compare("custom-columns=NAME:.metadata.name,SPEC:{.spec},M:metadata.managedFields[*].manager", everything, "-A")
+	b.compare("table", everything, "-A")
+	for _, test := range kubectlCases {
+		b.compare(test.format, strings.Fields(test.args)...)
+	}
+}
+
+// kubectlCases are what is compared beside all types.
+var kubectlCases = []struct{ format, args string }{
+	{"table", "all -A"},
+	{"table", "all"},
+	{"table", "configmaps,pods,replicationcontrollers,deployments"},
+	{"table", "nodes,configmaps,regions -A"},
+	{"table", "nodes,configmaps,regions -A --no-headers"},
+	{"table", "configmaps/settings deployments/web"},
+	{"table", "pods --no-headers"},
+	{"table", "pods -L app -L tier,example.com/tier"},
+	{"wide", "odds,samples -A"},
+	{"table", "releases.v1beta1.example.com -A"},
+	{"table", "clusterroles --sort-by .metadata.uid"},
+	{"table", "clusterroles --sort-by {.metadata.creationTimestamp}"},
+	{"table", "persistentvolumes,services -l none=none"},
+	{"wide", "services -A --sort-by spec.clusterIP"},
+	{"name", "clusterroles --sort-by metadata.uid"},
+	{"jsonpath={.items[*].metadata.name}", "clusterroles --sort-by metadata.creationTimestamp"},
+	{`jsonpath={range .items[*]}{.metadata.name}{"\t"}{.spec}{"\n"}{end}`, "odds,samples -A"},
+	{"jsonpath={.data}", "configmaps/settings"},
+	{"jsonpath={.items[*].kind}", "configmaps/settings secrets/login"},
+	{"jsonpath-as-json={.items[*]['metadata.name','spec']}", "odds"},
+	{"jsonpath-as-json={.items[*].metadata}", "pods -A"},
+	{"go-template={{range .items}}{{.metadata.name}} {{.spec}} {{.status}}{{\"\\n\"}}{{end}}", "samples,odds,pods -A"},
+	{"go-template={{.metadata.name}}: {{index .data \"file.conf\"}}", "configmaps settings"},
+	{"go-template={{len .items}}", "configmaps -l none=none"},
+	{"custom-columns=A:.metadata.name,B:.spec.value,C:spec,D:{.spec.number}", "odds"},
+	{"custom-columns=A:.metadata.name", "odds --no-headers"},
+	{"custom-columns=A:.metadata.name", "configmaps -l none=none"},
+	{"custom-columns=A:,NAME:metadata.name,C:.spec.containers[*].image", "pods -A"},
+}

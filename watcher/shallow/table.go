@@ -1,0 +1,169 @@
+package shallow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// Where a shallow object that came as a row of a table holds its cells, and the
+// definitions of the columns if the server sent them with it, as JSON.
+const (
+	cellsKey   = "\x00cells"
+	columnsKey = "\x00columns"
+)
+
+// NewTableClient is NewClient for tables: the server is asked for the rows that it
+// would show of objects
+// (kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables). A
+// row is a shallow object, whose content is the metadata (a PartialObjectMetadata), or
+// the object if whole is set; see [Columns]. A server that has no tables sends objects.
+func NewTableClient(config *rest.Config, client *http.Client, managedFields, whole bool) (*dynamic.DynamicClient, error) {
+	tables := *client
+	if tables.Transport == nil {
+		tables.Transport = http.DefaultTransport
+	}
+	tables.Transport = asTables{tables.Transport, whole}
+	return newClient(config, &tables, scanner{keepManagedFields: managedFields, tables: true})
+}
+
+type asTables struct {
+	next  http.RoundTripper
+	whole bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t asTables) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
+	if t.whole {
+		query := r.URL.Query()
+		query.Set("includeObject", "Object")
+		r.URL.RawQuery = query.Encode()
+	}
+	return t.next.RoundTrip(r)
+}
+
+// isTable reports whether an object is a table that was asked for.
+func (s scanner) isTable(t typeMeta) bool {
+	return s.tables && t.kind == "Table" && strings.HasPrefix(t.apiVersion, "meta.k8s.io/")
+}
+
+// row makes a shallow object of a table with one row, as it comes in a watch.
+func (s scanner) row(table string) (*unstructured.Unstructured, error) {
+	rows := gjson.Get(table, "rows").Array()
+	if len(rows) != 1 {
+		return nil, fmt.Errorf("the server sent a table of %d rows as one object", len(rows))
+	}
+	u, err := s.cells(rows[0])
+	if err != nil {
+		return nil, err
+	}
+	if columns := compactColumns(gjson.Get(table, "columnDefinitions")); columns != "" {
+		u.Object[columnsKey] = columns
+	}
+	return u, nil
+}
+
+// rows makes shallow objects of the rows of a list.
+func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) (err error) {
+	rows := table.Get("rows")
+	if !rows.IsArray() {
+		return nil // none, as null
+	}
+	columns := Columns{compactColumns(table.Get("columnDefinitions"))}
+	rows.ForEach(func(_, row gjson.Result) bool {
+		var u *unstructured.Unstructured
+		if u, err = s.cells(row); err == nil {
+			columns.Complete(u)
+			into.Items = append(into.Items, *u)
+		}
+		return err == nil
+	})
+	return err
+}
+
+// cells makes a shallow object of a row.
+func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
+	object := row.Get("object")
+	if !object.IsObject() {
+		return nil, fmt.Errorf("the server sent a row of a table without its object")
+	}
+	u, err := s.object(object.Raw, typeMeta{})
+	if err == nil && u == nil {
+		err = fmt.Errorf("the server sent a row of a table with something else than an object")
+	}
+	if err != nil {
+		return nil, err
+	}
+	u.Object[cellsKey] = oneLine(row.Get("cells").Raw)
+	return u, nil
+}
+
+// oneLine is JSON in memory of its own, without line breaks.
+func oneLine(text string) string {
+	var line bytes.Buffer
+	if strings.ContainsAny(text, "\r\n") && json.Compact(&line, []byte(text)) == nil {
+		return line.String()
+	}
+	return strings.Clone(text)
+}
+
+// compactColumns is the definitions of columns without their descriptions, which are
+// longer than all the rest; empty if there are none.
+func compactColumns(definitions gjson.Result) string {
+	if !definitions.IsArray() {
+		return ""
+	}
+	columns := []byte("[")
+	definitions.ForEach(func(_, definition gjson.Result) bool {
+		if len(columns) > 1 {
+			columns = append(columns, ',')
+		}
+		columns = fmt.Appendf(columns, `{"name":%s,"type":%s,"format":%s,"priority":%d}`,
+			quote(definition.Get("name").String()), quote(definition.Get("type").String()),
+			quote(definition.Get("format").String()), definition.Get("priority").Int())
+		return true
+	})
+	return string(append(columns, ']'))
+}
+
+// Columns are those of one watch, or of one list. A server sends them with the first row
+// only. The zero value has none yet.
+type Columns struct{ definitions string }
+
+// Complete adds the columns to a row, or takes them from it. Of an object that is no row
+// it does nothing.
+func (c *Columns) Complete(u *unstructured.Unstructured) {
+	if definitions, ok := u.Object[columnsKey].(string); ok {
+		c.definitions = definitions
+		delete(u.Object, columnsKey)
+	}
+	if cells, ok := u.Object[cellsKey].(string); ok && c.definitions != "" {
+		u.Object[cellsKey] = `{"columnDefinitions":` + c.definitions + `,"cells":` + cells + `}`
+	}
+}
+
+// Row returns what the server shows of an object in a table, as one line of JSON: the
+// cells and, without their descriptions, columnDefinitions. It is empty if the object
+// did not come as a row that is complete.
+func Row(u *unstructured.Unstructured) string {
+	row, _ := u.Object[cellsKey].(string)
+	if !strings.HasPrefix(row, "{") {
+		return ""
+	}
+	return row
+}
+
+// IsMetadata reports whether u came as nothing but metadata, which says nothing of the
+// object's type.
+func IsMetadata(u *unstructured.Unstructured) bool {
+	return u.GetKind() == "PartialObjectMetadata" && strings.HasPrefix(u.GetAPIVersion(), "meta.k8s.io/")
+}
