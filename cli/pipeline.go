@@ -39,6 +39,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	case j.conditions.ends():
 		p.wait = j.newWait(sink, what)
 		sink = p.wait
+		about.IsWell = p.wait.HoldsOfNothing
 	}
 	about.Note = noteIn(printer)
 	p.reporter = report.New(sink, about)

@@ -208,14 +208,17 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 		return err
 	}
 	defer p.sayHidden()
-	defer p.reporter.Wait()
-	defer cancel(nil) // nobody waits for an answer any more
+	defer cancel(nil)
+	asking, stop := context.WithCancel(ctx)
 	p.reporter.Begin(what.Targets, state.note())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
-		p.reporter.CheckNamespaces(ctx, j.namespaces)
+		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		return p.end(ctx, w.Run(ctx, receiver(&tuned{next: p.reporter})))
+		err := w.Run(asking, receiver(&tuned{next: p.reporter}))
+		stop() // nobody waits for an answer any more
+		p.reporter.Wait()
+		return p.end(ctx, err)
 	})
 }
 

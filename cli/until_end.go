@@ -7,8 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
+	"dwatch/output/status"
 	"dwatch/watcher/event"
 	"dwatch/watcher/until"
 )
@@ -122,16 +126,19 @@ func (w *wait) unmet(ctx context.Context, what string) error {
 // explain says what is waited for, with the newest warning that may be the cause.
 func (w *wait) explain(ctx context.Context, p until.Pending) string {
 	text := w.describe(p)
-	if warning := w.warning(ctx, p); warning != "" && !strings.HasSuffix(text, warning) {
+	if warning := w.warning(ctx, p); warning != "" && !strings.Contains(text, warning) {
 		text += "; " + warning
 	}
 	return text
 }
 
-// warning returns the newest Warning event that may explain why an object does not
-// hold; empty if there is none.
+// warning returns the newest Warning event that may explain why an object is not ready;
+// empty if there is none, or it is ready.
 func (w *wait) warning(ctx context.Context, p until.Pending) string {
 	if p.Object.IsZero() {
+		return ""
+	}
+	if u, err := p.Object.Open(); err != nil || isReady(u) {
 		return ""
 	}
 	h, err := w.newHelper()
@@ -139,4 +146,9 @@ func (w *wait) warning(ctx context.Context, p until.Pending) string {
 		return ""
 	}
 	return h.warning(ctx, p.Object)
+}
+
+func isReady(u *unstructured.Unstructured) bool {
+	word, _ := status.Of(u)
+	return word == kstatus.CurrentStatus
 }

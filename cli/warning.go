@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"dwatch/watcher/event"
 )
@@ -20,6 +21,8 @@ const (
 	// warningsRead is how many Warning events of a namespace are read, and
 	// warningsTraced of how many of the newest it is found out what they are about.
 	warningsRead, warningsTraced = 500, 30
+	// staleWarning is the age from which on it is said how old a warning is.
+	staleWarning = 10 * time.Second
 	// maxOwners is how far down what an object owns is looked at: a CronJob, its Job,
 	// a pod.
 	maxOwners = 3
@@ -46,8 +49,16 @@ func (h *helper) warning(ctx context.Context, o event.Object) string {
 	related := map[types.UID]bool{o.UID: true}
 	for i := range warnings[:min(len(warnings), warningsTraced)] {
 		if w := &warnings[i]; h.isRelated(ctx, w.InvolvedObject, related) {
-			return w.Reason + ": " + w.Message
+			return w.Reason + ": " + w.Message + ago(lastSeen(w))
 		}
+	}
+	return ""
+}
+
+// ago says how old a warning is that may be about something else by now.
+func ago(at time.Time) string {
+	if age := time.Since(at); age >= staleWarning {
+		return " (" + duration.HumanDuration(age) + " ago)"
 	}
 	return ""
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// IsMissing says of a namespace that it does not exist, or an error if that is
 	// not known. It may ask the server; nil: nothing is said.
 	IsMissing func(ctx context.Context, namespace string) (bool, error)
+	// IsWell says of a mark by which an object does not exist that this is what is
+	// waited for; nil: it is not.
+	IsWell func(e *event.Event) bool
 }
 
 // Reporter is a Sink that reports what the marks in a batch mean for people, and
@@ -154,7 +157,7 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	case event.Synced:
 		r.up(ctx, e)
 		if e.Count == 0 {
-			r.nothingThere(ctx, t)
+			r.nothingThere(ctx, e)
 		}
 		r.checkList(ctx, t)
 	case event.Disconnected:
@@ -239,7 +242,8 @@ func (r *Reporter) endOutage(e event.Event) {
 	}
 }
 
-func (r *Reporter) nothingThere(ctx context.Context, t event.Target) {
+func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
+	t := e.Target
 	switch {
 	case r.many:
 		return
@@ -247,7 +251,10 @@ func (r *Reporter) nothingThere(ctx context.Context, t event.Target) {
 		r.say("no %s yet", describe(t))
 		return
 	}
-	const waiting = "%s is not there yet; waiting for it%s"
+	waiting := "%s is not there yet; waiting for it%s"
+	if r.IsWell != nil && r.IsWell(&e) {
+		waiting = "%s is not there%s"
+	}
 	if r.Namesake != nil {
 		if resource := r.Namesake(ctx, t.Name); resource != "" {
 			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))

@@ -159,7 +159,7 @@ func (j *Judge) note(e *event.Event, holds bool) {
 	if t := j.targets[e.Target.Key()]; t != nil {
 		t.absent = false
 		if e.Listed { // of one object that is all there is to know
-			j.settle(t, t.synced && t.Name != "")
+			j.settle(t, t.synced && t.single())
 		}
 	}
 	key := objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
@@ -214,7 +214,7 @@ func (j *Judge) decide(e *event.Event) *Outcome {
 		case t.absent:
 			o.Objects++
 			o.Object = t.Target
-		case t.Name != "" && j.objects[t.object()] == nil:
+		case t.Name != "" && !j.knows(t):
 			return nil
 		}
 	}

@@ -91,6 +91,7 @@ func TestJudge(t *testing.T) {
 	const done = "object.phase == 'done'"
 	one := map[string]event.Target{"all": all}
 	two := map[string]event.Target{"a": a, "b": b}
+	anywhere := map[string]event.Target{"a": {Mapping: jobs, Name: "a"}}
 	for _, test := range []struct {
 		name          string
 		targets       map[string]event.Target
@@ -110,6 +111,10 @@ func TestJudge(t *testing.T) {
 		{"one that comes", one, done, "", All, "a=new @all b=new a=done b=done", 5, false},
 		{"a name that is not there", two, done, "", All, "a=done @a @b b=done", 4, false},
 		{"a name that goes", two, done, "", All, "a=done b=new -b @a @b b=new b=done", 7, false},
+		{"a name in all namespaces", anywhere, done, "", All, "a=new @a a=done", 3, false},
+		{"a name that no namespace has", anywhere, done, "", All, "@a a=done", 2, false},
+		{"a name in all namespaces, deleted", anywhere, "deleted", "", All, "a=x @a -a", 3, false},
+		{"a name in all namespaces, in the gap", anywhere, done, "", All, "a=new @a a/ ~a=done a#", 5, false},
 		{"its last state counts", two, done, "", All, "a=done b=done -b @a @b", 5, false},
 		{"any", one, done, "", Any, "a=new b=done @all", 2, false},
 		{"any, later", one, done, "", Any, "a=new b=new @all b=done", 4, false},
@@ -308,5 +313,17 @@ func TestNextFails(t *testing.T) {
 		t.Error(err)
 	} else if outcome, decided := errors.AsType[*Outcome](err); !decided || outcome.Undelivered == nil {
 		t.Errorf("%T", err)
+	}
+}
+
+// TestPendingAbsent: what has to be gone, and is, is not waited for.
+func TestPendingAbsent(t *testing.T) {
+	next := event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	j := New(next, []event.Target{a, b}, Options{Until: compile(t, "deleted")})
+	if err := j.Deliver(t.Context(), script(t, map[string]event.Target{"a": a, "b": b}, "a=x @a @b")); err != nil {
+		t.Fatal(err)
+	}
+	if some, more := j.Pending(); len(some) != 1 || some[0].Object.Name != "a" || more != 0 {
+		t.Errorf("it waits for %v and %d more, want a", some, more)
 	}
 }

@@ -36,7 +36,8 @@ func (j *Judge) Pending() (some []Pending, more int) {
 		switch {
 		case t.lost != nil, !t.synced:
 			some = append(some, Pending{Target: t.Target, Unsynced: !t.synced, Lost: t.lost})
-		case t.Name != "" && j.objects[t.object()] == nil, t.Name == "" && len(j.objects) == 0:
+		case t.absent: // and that is well
+		case t.Name != "" && !j.knows(t), t.Name == "" && len(j.objects) == 0:
 			some = append(some, Pending{Target: t.Target})
 		}
 	}

@@ -19,7 +19,13 @@ type progress struct {
 	absent bool
 }
 
-// object is the key of the object that a target names.
+// single reports whether the target is one object: a name in all namespaces may be that
+// of several.
+func (p *progress) single() bool {
+	return p.Name != "" && (p.Namespace != "" || !p.Namespaced())
+}
+
+// object is the key of the only object of a single target.
 func (p *progress) object() objectKey {
 	return objectKey{p.Resource().GroupResource(), p.Namespace, p.Name}
 }
@@ -39,12 +45,12 @@ func (j *Judge) mark(e *event.Event) {
 	case event.Gone:
 		t := j.target(e.Target)
 		j.settle(t, true)
-		t.absent = !j.knows(t) && j.holdsOfNothing(e)
+		t.absent = !j.knows(t) && j.HoldsOfNothing(e)
 	case event.Synced:
 		t := j.target(e.Target)
 		t.synced = true
 		j.settle(t, true)
-		t.absent = e.Count == 0 && !j.knows(t) && j.holdsOfNothing(e)
+		t.absent = e.Count == 0 && !j.knows(t) && j.HoldsOfNothing(e)
 	case event.Gap, event.Reconnected:
 		t := j.target(e.Target)
 		j.settle(t, t.synced)
@@ -70,6 +76,9 @@ func (j *Judge) settle(t *progress, settled bool) {
 // knows reports whether anything is known of objects of a target, be it that they were
 // deleted.
 func (j *Judge) knows(t *progress) bool {
+	if t.single() {
+		return j.objects[t.object()] != nil
+	}
 	for key := range j.objects {
 		if t.has(key) {
 			return true
@@ -78,10 +87,10 @@ func (j *Judge) knows(t *progress) bool {
 	return false
 }
 
-// holdsOfNothing reports whether Until holds where nothing exists. To an expression that
-// is a deletion, of which no object is known; and it has to hold because of that: what
-// holds of anything at all waits for something.
-func (j *Judge) holdsOfNothing(e *event.Event) bool {
+// HoldsOfNothing reports whether Until holds where nothing exists, as a mark says. To an
+// expression that is a deletion, of which no object is known; and it has to hold because
+// of that: what holds of anything at all waits for something.
+func (j *Judge) HoldsOfNothing(e *event.Event) bool {
 	holds := func(t event.Type) bool {
 		in := expression.NewInput(event.Event{Type: t, Target: e.Target, Time: e.Time, Initial: true}, j.Input)
 		yes, err := j.Until.Holds(in)
