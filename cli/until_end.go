@@ -45,10 +45,10 @@ func (w *wait) end(ctx context.Context, err error) error {
 func (j *job) undecided(ctx context.Context, err error) (code int, what string) {
 	typed := j.conditions.until.typed
 	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout): // a reader that went after that did not end it
+		return fail.ExitTimeout, fmt.Sprintf("--timeout %s passed, and --until %s does not hold", j.timeout, typed)
 	case isReaderGone(err), errors.Is(cause, errReaderGone):
 		return fail.ExitFailed, fmt.Sprintf("the reader closed the pipe before --until %s held", typed)
-	case errors.Is(cause, errTimeout):
-		return fail.ExitTimeout, fmt.Sprintf("--timeout %s passed, and --until %s does not hold", j.timeout, typed)
 	default:
 		return fail.ExitFailed, fmt.Sprintf("interrupted before --until %s held", typed)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/cli/fail"
@@ -227,7 +228,14 @@ func TestUntilConnectionLost(t *testing.T) {
 func TestUntilInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	o, _ := room(t)
-	write(t, o, "a=new")
+	err := o.applyOne(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": "a", "namespace": o.namespace},
+		"spec":     map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	asked := make(chan struct{}, 10)
 	f := front{instead: func(_ http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/events") {
@@ -239,13 +247,13 @@ func TestUntilInterruptedTwice(t *testing.T) {
 	}}
 	server := f.serve(t)
 	start := func() *piped {
-		p := startPiped(t, "", "cm/a", "--server", server, "-n", o.namespace, "--until", "false", "-o", "name")
-		p.reads(t, "configmap/a")
+		p := startPiped(t, "", "po/a", "--server", server, "-n", o.namespace, "--until", "false", "-o", "name")
+		p.reads(t, "pod/a")
 		p.signal(os.Interrupt)
 		receive(t, asked)
 		return p
 	}
-	start().ends(t, fail.ExitFailed, "watching .*\nerror: interrupted before --until false held: cm/a\n")
+	start().ends(t, fail.ExitFailed, "watching .*\nerror: interrupted before --until false held: po/a InProgress: Pod is in the Pending phase\n")
 	p := start()
 	p.signal(os.Interrupt)
 	p.waits(t)

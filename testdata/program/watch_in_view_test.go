@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/clipperhouse/displaywidth"
 	"golang.org/x/sys/unix"
@@ -98,7 +99,7 @@ func TestStatusOnSignal(t *testing.T) {
 		flags  []string
 		hidden string
 	}{
-		"changes": {[]string{"--ignore", "data"}, "; 1 event is not shown: it changed nothing but noise"},
+		"changes": {[]string{"--ignore", "data"}, "; 1 event is not shown: it changed nothing but noise; --noise shows it"},
 		"json":    {nil, ""},
 	} {
 		t.Run(format, func(t *testing.T) {
@@ -152,7 +153,8 @@ func (p *piped) asks(t *testing.T, s os.Signal, pattern string) {
 	t.Helper()
 	wanted := regexp.MustCompile("(?m)" + pattern)
 	// What was said before was about something else.
-	for before := len(p.stderr.String()); ; {
+	before, deadline := len(p.stderr.String()), time.Now().Add(patience)
+	for time.Now().Before(deadline) {
 		_, more := p.stderr.look()
 		p.signal(s)
 		receive(t, more)
@@ -160,6 +162,8 @@ func (p *piped) asks(t *testing.T, s os.Signal, pattern string) {
 			return
 		}
 	}
+	said := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
+	t.Fatalf("the answer does not match %s: %s", pattern, said[len(said)-1])
 }
 
 // screen is a dwatch whose stdout is a terminal, or a pipe, that the test reads.
