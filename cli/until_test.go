@@ -110,18 +110,18 @@ func TestWaitEnd(t *testing.T) {
 		code int
 		said string // the beginning of the error, or what is in it
 	}{
-		"holds":                        {t.Context(), &until.Outcome{Objects: 2}, fail.ExitOK, ""},
-		"holds as the time is over":    {late, &until.Outcome{Objects: 2}, fail.ExitOK, ""},
-		"holds, and nobody reads":      {gone, &until.Outcome{Objects: 2, Undelivered: pipe}, fail.ExitOK, ""},
-		"holds, and the disk is full":  {t.Context(), &until.Outcome{Objects: 2, Undelivered: full}, fail.ExitFailed, "write to stdout: no space"},
-		"fails, and nobody reads":      {gone, &until.Outcome{Failed: true, Event: jobEvent(t, event.Deleted, "a", "x"), Undelivered: pipe}, fail.ExitFailIf, "jobs/a deleted"},
-		"a broken pipe":                {t.Context(), pipe, fail.ExitFailed, "the reader closed the pipe before --until done held"},
-		"a broken pipe, as time is up": {late, pipe, fail.ExitFailed, "the reader closed the pipe before --until done held"},
-		"the reader is gone":           {gone, nil, fail.ExitFailed, "the reader closed the pipe before --until done held"},
-		"the disk is full":             {late, full, fail.ExitFailed, "write to stdout: no space"},
-		"timeout":                      {late, nil, fail.ExitTimeout, "--timeout 1m0s passed, and --until done does not hold: jobs: "},
-		"interrupted":                  {asked, nil, fail.ExitFailed, "interrupted before --until done held: jobs: "},
-		"an error":                     {t.Context(), io.ErrUnexpectedEOF, fail.ExitFailed, "unexpected EOF"},
+		"holds":                            {t.Context(), &until.Outcome{Objects: 2}, fail.ExitOK, ""},
+		"holds as the time is over":        {late, &until.Outcome{Objects: 2}, fail.ExitOK, ""},
+		"holds, and nobody reads":          {gone, &until.Outcome{Objects: 2, Undelivered: pipe}, fail.ExitOK, ""},
+		"holds, and the disk is full":      {t.Context(), &until.Outcome{Objects: 2, Undelivered: full}, fail.ExitFailed, "write to stdout: no space"},
+		"fails, and nobody reads":          {gone, &until.Outcome{Failed: true, Event: jobEvent(t, event.Deleted, "a", "x"), Undelivered: pipe}, fail.ExitFailIf, "jobs/a deleted"},
+		"a broken pipe":                    {t.Context(), pipe, fail.ExitFailed, "the reader closed the pipe before --until done held"},
+		"a broken pipe, after time was up": {late, pipe, fail.ExitTimeout, "--timeout 1m0s passed, and --until done does not hold: jobs: "},
+		"the reader is gone":               {gone, nil, fail.ExitFailed, "the reader closed the pipe before --until done held"},
+		"the disk is full":                 {late, full, fail.ExitFailed, "write to stdout: no space"},
+		"timeout":                          {late, nil, fail.ExitTimeout, "--timeout 1m0s passed, and --until done does not hold: jobs: "},
+		"interrupted":                      {asked, nil, fail.ExitFailed, "interrupted before --until done held: jobs: "},
+		"an error":                         {t.Context(), io.ErrUnexpectedEOF, fail.ExitFailed, "unexpected EOF"},
 	} {
 		w, _ := newTestWait(t, event.SinkFunc(discard))
 		w.conditions.failIf.typed = "bad"
