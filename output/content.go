@@ -39,6 +39,7 @@ func (c content) yaml(o event.Object) ([]byte, error) {
 		return nil, err
 	}
 	object := c.masks.Object(u.Object)
+	// Only now: by them the masks tell items of lists apart. u is nobody else's.
 	if metadata, ok := object["metadata"].(map[string]any); ok && c.unmanaged {
 		delete(metadata, "managedFields")
 	}
