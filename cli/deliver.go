@@ -16,23 +16,22 @@ import (
 
 // delivery is where the events of a run go in place of stdout.
 type delivery struct {
-	command *deliver.Command
-	letters *deliver.DeadLetters
-	queue   *deliver.Queue
+	receiver *receiver
+	letters  *deliver.DeadLetters
+	queue    *deliver.Queue
 }
 
 // openDelivery prepares it as far as that needs no server; nil if there is none. What
 // is wrong with it is wrong usage.
 func (j *job) openDelivery() (*delivery, error) {
-	if !j.to() {
+	if !j.delivers() {
 		return nil, nil
 	}
-	command, err := deliver.NewCommand(j.command)
+	r, err := j.newReceiver()
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	command.Deadline, command.Text = j.deadline, j.stderr
-	d := &delivery{command: command}
+	d := &delivery{receiver: r}
 	if j.deadLetters != "" {
 		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
 			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
@@ -41,10 +40,14 @@ func (j *job) openDelivery() (*delivery, error) {
 	return d, nil
 }
 
-// close closes the files.
+// close closes the files, and the receiver.
 func (d *delivery) close() {
-	if d != nil {
-		d.letters.Close() // each line of it is written
+	if d == nil {
+		return
+	}
+	d.letters.Close() // each line of it is written
+	if d.receiver.close != nil {
+		d.receiver.close()
 	}
 }
 
@@ -55,8 +58,8 @@ func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.queue = deliver.New(d.command, deliver.Options{
-		Name:        j.command[0],
+	d.queue = deliver.New(d.receiver, deliver.Options{
+		Name:        d.receiver.name,
 		Encode:      encoder.Append,
 		Subject:     j.subjects(),
 		Workers:     j.workers,

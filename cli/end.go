@@ -25,8 +25,8 @@ type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
-// receiver is a Sink whose errors can be distinguished from those of requests.
-func receiver(next event.Sink) event.Sink {
+// blamed is a Sink whose errors can be distinguished from those of requests.
+func blamed(next event.Sink) event.Sink {
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		if err := next.Deliver(ctx, batch); err != nil {
 			return sinkError{err}

@@ -49,7 +49,7 @@ func TestEnded(t *testing.T) {
 	defer end()
 	lost := fmt.Errorf("print: %w", writeError{syscall.EIO})
 	full := event.SinkFunc(func(context.Context, []event.Event) error { return io.ErrShortWrite })
-	undelivered := receiver(full).Deliver(t.Context(), nil)
+	undelivered := blamed(full).Deliver(t.Context(), nil)
 	plugin := &exec.ExitError{} // it died of the same Ctrl-C
 	for name, test := range map[string]struct {
 		ctx  context.Context

@@ -27,7 +27,7 @@ func (o *options) addCompareFlags(f *pflag.FlagSet) {
 	f.BoolVar(&c.noise, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 	f.StringArrayVar(&c.mask, "mask", nil, "Show the values at or below `PATH` as size and hash, in all formats (repeatable)")
 	f.BoolVar(&c.maskSecrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json and yaml, too, as they are in what changes")
-	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, and to a command after --")
+	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, and to a receiver")
 }
 
 // checkCompare finds flags that have no effect, or contradict each other.
@@ -40,7 +40,7 @@ func (o *options) checkCompare() error {
 	}
 	switch {
 	case o.given("show-secrets") && !compares && !o.patch && !o.hasReceiver():
-		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes, --patch or a command after -- (-o json and yaml on stdout show them as they are)")
+		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes, --patch or a receiver (-o json and yaml on stdout show them as they are)")
 	case o.showSecrets && o.maskSecrets:
 		return errors.New("--show-secrets and --mask-secrets contradict each other")
 	case o.output != "name" && o.output != noFormat:

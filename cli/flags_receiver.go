@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/spf13/pflag"
 )
 
-// receiverFlags say where events go in place of stdout, and how. The command is not a
-// flag: it is what stands after "--".
+// receiverFlags say where events go in place of stdout, and how. A command is not a flag:
+// it is what stands after "--".
 type receiverFlags struct {
+	to          string // an address
 	workers     int
 	deadline    time.Duration
 	maxBackoff  time.Duration
@@ -25,27 +28,29 @@ var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-
 
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
-	f.IntVar(&r.workers, "workers", 1, "With -- COMMAND, deliver the events of `N` objects at the same time; those of one object always come one after the other")
+	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
+	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
 	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION`, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
-	f.Float64Var(&r.rate, "rate", 0, "Start the command at most `N` times a second")
+	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
 	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
-	notEmpty(f, "dead-letters")
+	notEmpty(f, "to", "dead-letters")
 }
 
 // receiving says how events are delivered. The zero value is for stdout.
 type receiving struct {
-	command []string // with its arguments; nil: stdout
+	command []string // with its arguments; nil: none
+	address *url.URL // of --to; nil: none
 	receiverFlags
 }
 
-// to reports whether there is a receiver.
-func (r *receiving) to() bool { return r.command != nil }
+// delivers reports whether there is a receiver.
+func (r *receiving) delivers() bool { return r.command != nil || r.address != nil }
 
 // hasReceiver reports whether events go somewhere else than to stdout.
-func (o *options) hasReceiver() bool { return o.dash() >= 0 }
+func (o *options) hasReceiver() bool { return o.dash() >= 0 || o.given("to") }
 
 // cutCommand takes the command after "--" out of the arguments.
 func (o *options) cutCommand(args []string) (rest, command []string) {
@@ -59,15 +64,28 @@ func (o *options) parseReceiver(r *request, command []string) error {
 	if !o.hasReceiver() {
 		for _, name := range receiverOnly {
 			if o.given(name) {
-				return fmt.Errorf("--%s is for a command that gets the events: it needs one at the end, such as -- ./hook.sh", name)
+				return fmt.Errorf("--%s is for a receiver of the events: it needs --to URL, or a command at the end, such as -- ./hook.sh", name)
 			}
 		}
 		return nil
 	}
-	r.receiving = receiving{command, o.receiverFlags}
+	r.receiving = receiving{command: command, receiverFlags: o.receiverFlags}
 	switch {
+	case o.given("to") && o.dash() >= 0:
+		return errors.New("--to and a command after -- are two receivers: a run has one")
+	case o.given("to"):
+		if err := o.parseAddress(r); err != nil {
+			return err
+		}
 	case len(command) == 0 || command[0] == "":
 		return errors.New("after -- comes the command that gets the events, such as -- ./hook.sh")
+	}
+	return cmp.Or(o.checkDelivery(), o.checkReceiver())
+}
+
+// checkDelivery finds values that say nothing sensible about how events are delivered.
+func (o *options) checkDelivery() error {
+	switch {
 	case o.workers < 1 || o.workers > maxWorkers:
 		return fmt.Errorf("invalid --workers %d: it takes a number from 1 to %d", o.workers, maxWorkers)
 	case o.rate < 0 || o.given("rate") && !(o.rate > 0):
@@ -79,7 +97,7 @@ func (o *options) parseReceiver(r *request, command []string) error {
 	case o.deadline < 0 || o.drain < 0:
 		return errors.New("--deadline and --drain take a duration such as 30s, or 0")
 	}
-	return o.checkReceiver()
+	return nil
 }
 
 const (
@@ -91,15 +109,15 @@ const (
 func (o *options) checkReceiver() error {
 	switch {
 	case o.given("list"), o.given("print-rbac"):
-		return errors.New("--list and --print-rbac print to stdout: they do not go with a command after --")
+		return errors.New("--list and --print-rbac print to stdout: they do not go with a receiver")
 	case o.given("state"):
-		return errors.New("--state does not go with a command after -- yet: what it had not delivered would count as reported")
+		return errors.New("--state does not go with a receiver yet: what it had not delivered would count as reported")
 	case o.marks, o.heartbeat != 0:
-		return errors.New("--marks and --heartbeat are for stdout: a command after -- gets events of objects, and marks are reported on stderr")
+		return errors.New("--marks and --heartbeat are for stdout: a receiver gets events of objects, and marks are reported on stderr")
 	case o.given("color"):
-		return errors.New("--color is for stdout: it does not go with a command after --")
+		return errors.New("--color is for stdout: it does not go with a receiver")
 	case o.output != "json" && o.output != "yaml":
-		return fmt.Errorf("a command after -- gets json or yaml, not %s", o.output)
+		return fmt.Errorf("a receiver gets json or yaml, not %s", o.output)
 	}
 	return nil
 }

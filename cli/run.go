@@ -45,7 +45,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	}
 	defer j.Close()
 	asked := ctx
-	if !j.to() { // else stdout is not written to
+	if !j.delivers() { // else stdout is not written to
 		var stop func()
 		ctx, stop = untilReaderGone(ctx, s.Out)
 		defer stop()
@@ -215,7 +215,7 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, receiver(&tuned{next: p.reporter}))
+		err := w.Run(asking, blamed(&tuned{next: p.reporter}))
 		stop() // nobody waits for an answer any more
 		p.reporter.Wait()
 		return p.end(ctx, err)

@@ -127,7 +127,7 @@ func TestWaitEnd(t *testing.T) {
 		w.conditions.failIf.typed = "bad"
 		err := test.err
 		if err != nil && name != "an error" {
-			err = receiver(event.SinkFunc(func(context.Context, []event.Event) error { return err })).Deliver(t.Context(), nil)
+			err = blamed(event.SinkFunc(func(context.Context, []event.Event) error { return err })).Deliver(t.Context(), nil)
 		}
 		got := ended(test.ctx, w.end(test.ctx, err), false)
 		if code := fail.ExitCode(got); code != test.code || test.code != fail.ExitOK && !strings.Contains(got.Error(), test.said) {
