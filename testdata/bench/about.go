@@ -94,3 +94,12 @@ speed set those of pods of 9 KB, and come as fast as the server writes them besi
 kubectl is ~kubectl get configmaps -o json~, with its cache of discovery filled.
 `, "~", "`")
 }
+
+// deliveryNotes returns what the reader of the table of deliveries has to know.
+func deliveryNotes() string {
+	return fmt.Sprintf(strings.ReplaceAll(`~dwatch pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
+when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
+receiver, with net/http as it is. ~dwatch pods -- true~ runs a program for each of %d events, from its start to
+its end; the shell, for the same lines, does nothing else.
+`, "~", "`"), posters, thousands(sent), runs)
+}

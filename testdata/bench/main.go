@@ -8,12 +8,13 @@
 //
 //	a round: every contender in turn, alone: watch all pods until all are out,
 //	         rest, follow updates at full speed, follow updates at a steady rate;
-//	         then every contender in turn, some times: start on one small object
+//	         then every contender in turn, some times: start on one small object;
+//	         then the ways to a receiver, each beside a bare one
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go says what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go and start.go measure, results.go and table.go make the table.
+// watch.go, list.go, start.go and deliver.go measure, results.go and table.go make the table.
 package main
 
 import (
@@ -44,7 +45,12 @@ type options struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == postCommand {
+		err = postAll(os.Args[2:])
+	} else {
+		err = run(ctx, os.Args[1:])
+	}
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -80,7 +86,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
-	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes())
+	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes() + "\n" + found.deliveries() + "\n" + deliveryNotes())
 	return err
 }
 

@@ -14,6 +14,7 @@ type bench struct {
 	options
 	*field
 	cluster *bed.Cluster
+	dir     string // for files
 	found   results
 }
 
@@ -43,7 +44,7 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 	if err := fill(cluster, opts.pods, dir); err != nil {
 		return nil, err
 	}
-	b := &bench{options: opts, field: field, cluster: cluster, found: results{}}
+	b := &bench{options: opts, field: field, cluster: cluster, dir: dir, found: results{}}
 	if err := b.warmUp(ctx); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (b *bench) round(ctx context.Context, number int) error {
 			b.found.add(c.name, startUp, seconds)
 		}
 	}
-	return nil
+	return b.deliver(ctx)
 }
 
 // say tells on stderr how far the benchmark is.
