@@ -37,7 +37,6 @@ const (
 
 // deliver measures the ways to a receiver once.
 func (b *bench) deliver(ctx context.Context) error {
-	say("delivery")
 	ctx, cancel := context.WithTimeout(ctx, 4*deliveryPatience)
 	defer cancel()
 	n := min(sent, b.pods-lightPods(b.pods))

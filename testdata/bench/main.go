@@ -41,6 +41,7 @@ type options struct {
 	before  string  // path of another dwatch to compare with; empty: none
 	kubectl string  // path of the binary
 	without string  // the contender to leave out
+	deliver bool    // only delivery is measured
 }
 
 func main() {
@@ -86,7 +87,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
-	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes() + "\n" + found.deliveries() + "\n" + deliveryNotes())
+	if about += "\n\n"; !opts.deliver {
+		about += found.table(opts) + "\n" + notes() + "\n"
+	}
+	_, err = os.Stdout.WriteString(about + found.deliveries() + "\n" + deliveryNotes())
 	return err
 }
 
@@ -103,6 +107,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.StringVar(&o.before, "before", "", "`path` of another dwatch to compare with, such as the one before a change")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
+	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -77,6 +77,17 @@ func (b *bench) warmUp(ctx context.Context) error {
 // round measures all contenders once, in turn: whatever drifts with time, such
 // as the server's memory, then meets them all.
 func (b *bench) round(ctx context.Context, number int) error {
+	if !b.options.deliver {
+		if err := b.watching(ctx, number); err != nil {
+			return err
+		}
+	}
+	say("round %d of %d: delivery", number, b.rounds)
+	return b.deliver(ctx)
+}
+
+// watching measures what watches.
+func (b *bench) watching(ctx context.Context, number int) error {
 	for _, c := range b.contenders {
 		say("round %d of %d: %s", number, b.rounds, c.name)
 		job := b.watch
@@ -97,7 +108,7 @@ func (b *bench) round(ctx context.Context, number int) error {
 			b.found.add(c.name, startUp, seconds)
 		}
 	}
-	return b.deliver(ctx)
+	return nil
 }
 
 // say tells on stderr how far the benchmark is.
