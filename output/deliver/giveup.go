@@ -68,7 +68,7 @@ func (q *Queue) expired(k key) (*Message, int) {
 		q.mu.Unlock()
 		return nil, 0
 	}
-	it, tries := o.items[0], o.tries
+	it, tries := o.items[0], int(o.tries)
 	q.mu.Unlock()
 	m, err := q.open(it)
 	if err != nil {
@@ -78,8 +78,8 @@ func (q *Queue) expired(k key) (*Message, int) {
 	return m, tries
 }
 
-func (q *Queue) isExpired(queued time.Time) bool {
-	return q.GiveUpAfter > 0 && time.Since(queued) >= q.GiveUpAfter
+func (q *Queue) isExpired(queued moment) bool {
+	return q.GiveUpAfter > 0 && q.since(queued) >= q.GiveUpAfter
 }
 
 // fail ends the delivery: what is given up can't be kept, or what waits not be read.

@@ -19,7 +19,7 @@ import (
 // seen it.
 
 // merged returns what takes the place of what waits when e comes; false: nothing does.
-func (waits seen) merged(e *event.Event) (event.Event, bool) {
+func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
 	switch {
 	case waits.uid != string(e.Object.UID) || waits.kind == event.Deleted && e.Type != event.Deleted:
@@ -60,7 +60,7 @@ func (q *Queue) deliverMerged(e *event.Event) (bool, error) {
 	if !found {
 		return false, nil
 	}
-	merged, isMerged := waits.merged(e)
+	merged, isMerged := waits.seen.merged(e)
 	if !isMerged {
 		return false, nil
 	}
@@ -91,7 +91,7 @@ func (q *Queue) collectMerged(b *bundle, e *event.Event) (bool, error) {
 			return false, nil
 		}
 	}
-	merged, isMerged := waits.merged(e)
+	merged, isMerged := waits.seen.merged(e)
 	if !isMerged {
 		return false, nil
 	}

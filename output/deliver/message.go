@@ -64,8 +64,9 @@ func idOf(r schema.GroupResource, o *event.Identity, t event.Type) string {
 
 // objectName is an object. Objects that had one name after each other are one.
 type objectName struct {
-	resource        schema.GroupResource
-	namespace, name string
+	resource  unique.Handle[schema.GroupResource]
+	namespace unique.Handle[string]
+	name      string
 }
 
 // key is an object, or a try whether the receiver is back. There are many, in several
@@ -79,5 +80,5 @@ type key struct {
 func (m *Message) key() key { return keyOf(m.Resource.GroupResource(), &m.Identity) }
 
 func keyOf(r schema.GroupResource, o *event.Identity) key {
-	return key{object: unique.Make(objectName{r, o.Namespace, o.Name})}
+	return key{object: unique.Make(objectName{unique.Make(r), unique.Make(o.Namespace), o.Name})}
 }

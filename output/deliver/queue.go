@@ -58,6 +58,7 @@ const DefaultRoom = 64 << 20
 type Queue struct {
 	Options
 	receiver Receiver
+	made     time.Time
 	codec    *codec // of what is in the Store
 	work     workqueue.TypedDelayingInterface[key]
 	backoff  workqueue.TypedRateLimiter[key]
@@ -90,14 +91,14 @@ type counts struct{ delivered, repeated, givenUp, lost, merged int }
 // object is what waits of one object.
 type object struct {
 	items   []item // in their order, at least one
+	next    moment // of the next try, in the state waits
+	tries   int32  // of the first message; they failed
 	state   state
-	tries   int       // of the first message; they failed
-	failing bool      // the last try failed, and not for an outage that is over
-	next    time.Time // of the next try, in the state waits
+	failing bool // the last try failed, and not for an outage that is over
 }
 
 // state says who will look at an object next. So it is looked at once.
-type state int
+type state uint8
 
 const (
 	ready  state = iota // it is in the workqueue
@@ -116,6 +117,7 @@ func New(r Receiver, o Options) *Queue {
 	q := &Queue{
 		Options:  o,
 		receiver: r,
+		made:     time.Now(),
 		backoff:  newBackoff(o.MaxBackoff),
 		rate:     rate.NewLimiter(rate.Inf, 1),
 		freed:    make(chan struct{}, 1),

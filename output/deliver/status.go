@@ -38,23 +38,22 @@ type status struct {
 func (q *Queue) status() status {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Now()
 	s := status{waiting: q.waiting, merged: q.done.merged, about: q.about, mood: mood{down: q.outage.down, failing: q.outage.down || q.failing > 0, full: q.full}}
 	if s.failing && q.reason != nil {
 		s.reason = explain(q.reason)
 	}
-	var next time.Time
+	next := moment(-1) // none
 	for _, o := range q.objects {
-		s.oldest = max(s.oldest, now.Sub(o.items[0].queued))
-		if o.state == waits && (next.IsZero() || o.next.Before(next)) {
+		s.oldest = max(s.oldest, q.since(o.items[0].queued))
+		if o.state == waits && (next < 0 || o.next < next) {
 			next = o.next
 		}
 	}
 	if s.down {
-		next = q.outage.next
+		next = q.momentOf(q.outage.next)
 	}
-	if !next.IsZero() {
-		s.next = max(0, next.Sub(now))
+	if next >= 0 {
+		s.next = max(0, -q.since(next))
 	}
 	return s
 }

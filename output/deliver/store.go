@@ -26,13 +26,22 @@ type Store interface {
 }
 
 // item is what waits: of a message in the Store only what decides what becomes of it.
+// There may be very many.
 type item struct {
 	message *Message // nil: it is in the Store
 	number  uint64   // there
 	size    int64    // what it takes of the room
-	queued  time.Time
-	seen
+	queued  moment   // when it came
+	seen    *seen    // only for Options.Latest
 }
+
+// moment is a time, as what has passed since the Queue was made. It may be negative.
+type moment time.Duration
+
+func (q *Queue) momentOf(t time.Time) moment { return moment(t.Sub(q.made)) }
+
+// since returns how long ago a moment is.
+func (q *Queue) since(m moment) time.Duration { return time.Since(q.made) - time.Duration(m) }
 
 // seen is what a receiver sees of a message, as far as that decides which other ones may
 // take its place.
@@ -66,9 +75,9 @@ func (q *Queue) Restore() (n int, err error) {
 
 // itemOf returns a message as what waits in memory.
 func (q *Queue) itemOf(m *Message) item {
-	it := item{message: m, size: m.size, queued: m.queued}
+	it := item{message: m, size: m.size, queued: q.momentOf(m.queued)}
 	if q.Latest {
-		it.seen = seen{uid: string(m.UID), kind: m.Type, initial: m.initial}
+		it.seen = &seen{uid: string(m.UID), kind: m.Type, initial: m.initial}
 	}
 	return it
 }

@@ -86,7 +86,7 @@ func (q *Queue) interrupted(k key) {
 func (q *Queue) failed(k key, m *Message, err error) {
 	tries := q.note(k, m, err)
 	_, isRefused := errors.AsType[*RefusedError](err)
-	expired := q.isExpired(m.queued)
+	expired := q.isExpired(q.momentOf(m.queued))
 	gone := isRefused || expired
 	if gone {
 		gone = q.giveUp(m, tries, err)
@@ -124,7 +124,7 @@ func (q *Queue) note(k key, m *Message, err error) int {
 	}
 	q.reason, q.about = err, m.Subject
 	q.noteChange()
-	return o.tries
+	return int(o.tries)
 }
 
 // drop takes out the first message of an object.
@@ -182,6 +182,6 @@ func (q *Queue) wait(k key, m *Message) {
 	if left := time.Until(m.queued.Add(q.GiveUpAfter)); q.GiveUpAfter > 0 && left > 0 {
 		d = min(d, left) // the last try is at that time
 	}
-	o.state, o.next = waits, time.Now().Add(d)
+	o.state, o.next = waits, q.momentOf(time.Now().Add(d))
 	q.work.AddAfter(k, d)
 }
