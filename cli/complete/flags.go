@@ -38,6 +38,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"give-up-after":         fixed("10m", "1h", "24h"),
 		"dead-letters":          files,
 		"drain":                 fixed("10s", "1m"),
+		"outbox-size":           fixed("64Mi", "512Mi", "4Gi"),
 		"to-format":             fixed(c.WebhookFormats...),
 		"to-token-file":         files,
 		"to-header-file":        files,
