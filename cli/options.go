@@ -39,6 +39,7 @@ type request struct {
 	allNamespaces bool
 	selector      string
 	fieldSelector string
+	about         *mapper.Argument // what events are to be about; nil: anything
 	list          bool
 	managedFields bool
 	state         string // a file; empty: none
