@@ -26,7 +26,8 @@ const (
 	burstTime = 10 * time.Second
 	// ownersPage is how many objects are listed at a time.
 	ownersPage = 500
-	// deniedFor is how long the server is not asked again what it refused.
+	// deniedFor is how long the server is not asked again what it refused, or of what it
+	// has no resource.
 	deniedFor = time.Minute
 	// firstRetry and lastRetry bound the time between two tries at a server that does not
 	// answer.
@@ -44,6 +45,7 @@ type owners struct {
 	recent, before map[owned.Ref][]owned.Owner
 	asked          map[place]*questions
 	denied         map[schema.GroupKind]time.Time
+	said           map[schema.GroupKind]bool // that it was denied
 }
 
 // place is where objects of one resource are.
@@ -68,6 +70,7 @@ func (j *job) newOwners() (*owners, error) {
 		recent: map[owned.Ref][]owned.Owner{},
 		asked:  map[place]*questions{},
 		denied: map[schema.GroupKind]time.Time{},
+		said:   map[schema.GroupKind]bool{},
 	}, nil
 }
 
@@ -88,14 +91,25 @@ func (w *owners) of(ctx context.Context, o owned.Owner) ([]owned.Owner, error) {
 			return nil, nil // the run is ending
 		case !passes(err):
 			w.denied[o.GroupKind] = time.Now()
-			report.Line(w.reports, fmt.Sprintf("events of %s are not shown unless they are about %s itself: %s",
-				o.GroupKind, w.about, fail.Loss(err)))
+			w.sayDenied(ctx, o, err)
 			return nil, nil
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
+	}
+}
+
+// sayDenied says once of each kind that it is not known what owns its objects.
+func (w *owners) sayDenied(ctx context.Context, o owned.Owner, err error) {
+	what := o.GroupKind.String()
+	if mapping, _ := w.mappingOf(ctx, o); mapping != nil {
+		what = mapping.Resource.GroupResource().String()
+	}
+	if !w.said[o.GroupKind] {
+		w.said[o.GroupKind] = true
+		report.Line(w.reports, fmt.Sprintf("events about %s, which may belong to %s, are left out: %s", what, w.about, fail.Loss(err)))
 	}
 }
 
@@ -133,7 +147,7 @@ func (w *owners) ask(ctx context.Context, o owned.Owner) ([]owned.Owner, error) 
 		return nil, err
 	}
 	if mapping == nil {
-		w.remember(o.Ref, nil)
+		w.denied[o.GroupKind] = time.Now() // by then there may be one
 		return nil, nil
 	}
 	where := place{mapping.Resource, o.Namespace}

@@ -6,6 +6,7 @@ import (
 
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
 )
@@ -31,6 +32,9 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	if j.print.Format == changesFormat || isTable(j.print.Format) {
+		sink = output.FoldSeries(sink)
+	}
 	j.filter.Where = j.passes()
 	sink = state.around(filter.New(sink, j.filter), failed)
 	switch {
