@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -27,6 +28,9 @@ func (o *options) parseAbout() (*mapper.Argument, error) {
 	}
 	if slices.Contains(until.Quantifiers, o.about) {
 		return nil, fmt.Errorf("invalid --for %q: it takes the object that events are about, e.g. deploy/web; of how many objects --until has to hold is said by --until-for %[1]s", o.about)
+	}
+	if condition, _, is := strings.Cut(o.about, "="); is || condition == "delete" || condition == "create" {
+		return nil, fmt.Errorf("invalid --for %q: it takes the object that events are about, e.g. deploy/web; what kubectl wait waits for is said by --until, see docs/expressions.md", o.about)
 	}
 	parsed, err := mapper.ParseArguments([]string{o.about}, nil)
 	switch {

@@ -139,6 +139,12 @@ func (r *request) needsManagedFields() bool {
 	return r.compares() || r.conditions.needs().ManagedFields
 }
 
+// templateNeedsManagedFields reports whether a template may look at them: kubectl's can.
+func (r *request) templateNeedsManagedFields() bool {
+	t := r.print.Template
+	return t != nil && (r.list || t.LooksAt("metadata", "managedFields"))
+}
+
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
@@ -183,7 +189,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
+		IgnoreMissing:  j.ignoreMissing,
+		ManagedFields:  j.managedFields || j.needsManagedFields() || j.templateNeedsManagedFields(),
 		Tables:         isTable(j.print.Format),
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
@@ -251,7 +258,10 @@ func (j *job) printList(ctx context.Context, w *watcher.Watcher, targets []event
 	if objects, err = j.listOwned(ctx, objects); err != nil {
 		return err
 	}
-	if len(objects) == 0 && isTable(j.print.Format) {
+	switch {
+	case len(objects) == 0 && j.ignoreMissing:
+		return nil // as kubectl
+	case len(objects) == 0 && isTable(j.print.Format):
 		report.Line(j.reports, j.nothingFound(targets))
 	}
 	return printer.List(objects)
