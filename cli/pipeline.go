@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
@@ -62,7 +63,7 @@ func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) 
 // reporting says where reports go. With --quiet the server is asked nothing for
 // them: nobody would read the answer.
 func (j *job) reporting() (report.Options, error) {
-	o := report.Options{Out: j.reports, Namesake: j.namesake}
+	o := report.Options{Out: j.reports, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
 	if j.quiet {
 		return o, nil
 	}
