@@ -47,6 +47,7 @@ var house = map[string]room{
 	"watcher/filter":         {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/until":          {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/expression"}},
 	"watcher/expression":     {"it judges events, and does not know what for", []string{"watcher/event", "output/change", "output/status"}},
+	"watcher/owned":          {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event"}},
 	"watcher/event":          {"everything may import it, so it imports nothing", nil},
 }
 

@@ -1,5 +1,5 @@
 // Command bench measures dwatch beside kubectl and curl on the test bed, and
-// prints one Markdown table: run it from the root of the repository, by make
+// prints two Markdown tables: run it from the root of the repository, by make
 // bench or by
 //
 //	go run ./testdata/bench [-n PODS] [-rounds R] ...
@@ -14,7 +14,8 @@
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go says what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go and deliver.go measure, results.go and table.go make the table.
+// watch.go, list.go, start.go and deliver.go measure, results.go and table.go make the
+// tables.
 package main
 
 import (
@@ -41,6 +42,7 @@ type options struct {
 	before  string  // path of another dwatch to compare with; empty: none
 	kubectl string  // path of the binary
 	without string  // the contender to leave out
+	only    string  // the contenders to measure, separated by commas; empty: all
 	deliver bool    // only delivery is measured
 }
 
@@ -88,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
 	if about += "\n\n"; !opts.deliver {
-		about += found.table(opts) + "\n" + notes() + "\n"
+		about += found.table(opts) + "\n" + found.formats(opts) + "\n" + notes() + "\n"
 	}
 	_, err = os.Stdout.WriteString(about + found.deliveries() + "\n" + deliveryNotes())
 	return err
@@ -109,6 +111,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
 	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
+	flags.StringVar(&o.only, "only", "", "measure only these `contenders` beside curl, e.g. \""+tableName+","+kubectlTableName+"\"")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

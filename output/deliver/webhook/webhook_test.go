@@ -42,7 +42,7 @@ func to(t *testing.T, address string, change func(*Options)) *Webhook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{URL: u, DataType: "application/json", UserAgent: "dwatch/test", Deadline: time.Minute}
+	o := Options{URL: u, UserAgent: "dwatch/test", Deadline: time.Minute}
 	if change != nil {
 		change(&o)
 	}
