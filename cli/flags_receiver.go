@@ -16,6 +16,7 @@ import (
 // receiverFlags say where events go in place of stdout, and how. A command is not a flag:
 // it is what stands after "--".
 type receiverFlags struct {
+	webhookFlags
 	to          string // an address
 	workers     int
 	deadline    time.Duration
@@ -35,7 +36,7 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
 	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
-	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION`, and what it has started; 0: never")
+	f.DurationVar(&r.deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed; a command is killed then, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
@@ -44,6 +45,7 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	f.StringVar(&r.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
 	f.BoolVar(&r.latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
 	notEmpty(f, "to", "dead-letters", "outbox-size")
+	o.addWebhookFlags(f)
 }
 
 // receiving says how events are delivered. The zero value is for stdout.
@@ -69,6 +71,9 @@ func (o *options) cutCommand(args []string) (rest, command []string) {
 }
 
 func (o *options) parseReceiver(r *request, command []string) error {
+	if err := o.checkWebhook(); err != nil {
+		return err
+	}
 	if !o.hasReceiver() {
 		for _, name := range receiverOnly {
 			if o.given(name) {
