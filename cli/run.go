@@ -131,7 +131,9 @@ func (j *job) run(ctx context.Context) (err error) {
 
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
-func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes || r.page.serves() }
+func (r *request) compares() bool {
+	return r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+}
 
 // needsManagedFields reports whether something looks at managed fields, though they may
 // not be printed.
