@@ -79,7 +79,13 @@ func (s *served) start(j *job, targets []event.Target) {
 	})
 	s.server = page.NewServer(s.hub, s.options)
 	s.ended = make(chan error, 1)
-	go func() { s.ended <- s.server.Serve() }()
+	go func() {
+		err := s.server.Serve()
+		if err != nil {
+			report.Line(j.stderr, fmt.Sprintf("the page is no longer served: %v", err))
+		}
+		s.ended <- err
+	}()
 	// It is what --serve asks for: --quiet does not hide it.
 	report.Line(j.stderr, "page: "+s.server.URL())
 	if j.page.serveInsecure {

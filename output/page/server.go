@@ -10,6 +10,8 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -17,8 +19,6 @@ import (
 const (
 	// maxViewers is how many viewers are served at the same time.
 	maxViewers = 250
-	// maxSearches is how many requests look at all objects at the same time.
-	maxSearches = 2
 	// goodbye is how long viewers have at the end to take what they are sent.
 	goodbye = 2 * time.Second
 )
@@ -40,19 +40,21 @@ type Server struct {
 	token    string
 	http     *http.Server
 	viewers  chan struct{} // has one for each
-	searches chan struct{} // has one for each
 	patience time.Duration
 	// ctx is of all requests; cancel ends them.
 	ctx    context.Context
 	cancel context.CancelFunc
-	active sync.WaitGroup // requests
+
+	mu      sync.Mutex // for what follows
+	closing bool
+	active  sync.WaitGroup // requests
 }
 
 // NewServer returns a Server that does not serve yet.
 func NewServer(hub *Hub, o ServerOptions) *Server {
 	s := &Server{
 		hub: hub, options: o, token: random(),
-		viewers: make(chan struct{}, maxViewers), searches: make(chan struct{}, maxSearches),
+		viewers:  make(chan struct{}, maxViewers),
 		patience: patience,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -73,7 +75,21 @@ func (s *Server) URL() string {
 	if s.options.Certificate != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + s.options.Listener.Addr().String() + "/?token=" + s.token
+	return scheme + "://" + s.address() + "/?token=" + s.token
+}
+
+// address is under which the page can be opened on this machine, if that is known.
+func (s *Server) address() string {
+	text := s.options.Listener.Addr().String()
+	address, err := netip.ParseAddrPort(text)
+	if err != nil || !address.Addr().IsUnspecified() {
+		return text
+	}
+	host := "127.0.0.1"
+	if c := s.options.Certificate; c != nil && c.Leaf != nil && len(c.Leaf.DNSNames) > 0 {
+		host = c.Leaf.DNSNames[0]
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(address.Port())))
 }
 
 // Serve serves until Close is called.
@@ -96,6 +112,9 @@ func (s *Server) Serve() error {
 // has ended. Those who do not take it are left behind after a moment.
 func (s *Server) Close(reason string) {
 	s.hub.Close(reason)
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
 	late := time.AfterFunc(goodbye, s.cancel)
 	defer late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
@@ -118,13 +137,26 @@ func (s *Server) handler() http.Handler {
 	m.HandleFunc("GET /api/feed", s.searching(s.feed))
 	m.HandleFunc("GET /api/where", s.searching(s.where))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.active.Add(1)
+		if !s.enter() {
+			fail(w, http.StatusServiceUnavailable, "the run has ended")
+			return
+		}
 		defer s.active.Done()
 		setHeaders(w.Header())
 		if s.guard(w, r) {
 			m.ServeHTTP(w, r)
 		}
 	})
+}
+
+// enter reports whether there is still time for a request.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.active.Add(1)
+	}
+	return !s.closing
 }
 
 // setHeaders sets what is said with every answer.
@@ -174,12 +206,11 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 // those who do not take the answer.
 func (s *Server) searching(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case s.searches <- struct{}{}:
-		case <-r.Context().Done():
+		release, err := s.hub.search(r.Context())
+		if err != nil {
+			fail(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		release := sync.OnceFunc(func() { <-s.searches })
 		defer release()
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience))
 		serve(&searched{w, release}, r)
