@@ -40,7 +40,7 @@ func rows(o options) []row {
 // beside those of dwatch their ratios to the references. Curl, which has one way to
 // watch, stands beside the one that does the same.
 func (r results) table(o options) string {
-	subjects := r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, dwatchListName)
+	subjects := r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, pageName, dwatchListName)
 	references := r.measured(beforeName, kubectlName, curlName)
 	header := []string{""}
 	for i, name := range subjects {
