@@ -76,7 +76,7 @@ func (o *options) parsePage(r *request) error {
 		return nil
 	}
 	r.page = o.pageFlags
-	return cmp.Or(o.checkPage(), o.checkAddress())
+	return cmp.Or(o.checkPage(), o.checkPageAddress())
 }
 
 // checkPage finds flags that make no sense together with a page.
@@ -94,8 +94,8 @@ func (o *options) checkPage() error {
 	return nil
 }
 
-// checkAddress finds what is wrong with the address, or too open.
-func (o *options) checkAddress() error {
+// checkPageAddress finds what is wrong with the address, or too open.
+func (o *options) checkPageAddress() error {
 	host, port, err := net.SplitHostPort(o.serve)
 	if err != nil {
 		return fmt.Errorf("invalid --serve %q: it takes HOST:PORT, such as 127.0.0.1:8080", o.serve)

@@ -91,6 +91,8 @@ start of the process; "first out" of --list is its first byte. MB are 10^6 bytes
 resident. Latency is from just before an update is sent to the server until its line is read; the update sets
 two annotations of a pod of less than 2 KB, of which there are a hundred among the others. Updates at full
 speed set those of pods of 9 KB, and come as fast as the server writes them beside the reader. In the last row
-kubectl is ~kubectl get configmaps -o json~, with its cache of discovery filled.
+kubectl is ~kubectl get configmaps -o json~, with its cache of discovery filled. The second table has what
+prints no JSON beside the kubectl that prints the same: ~kubectl get pods -A --watch~, and with
+~--chunk-size=0~ a jsonpath of three values. No row of a table says when a pod was updated.
 `, "~", "`")
 }

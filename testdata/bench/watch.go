@@ -136,6 +136,9 @@ func (w *watcher) fullSpeed() error {
 
 // steady measures how late updates of small pods are when there is no hurry.
 func (w *watcher) steady() error {
+	if w.writtenAt == nil {
+		return nil
+	}
 	var delays []float64
 	var wrong error
 	got, err := w.churn(light, w.paced, w.rate, func(line []byte) {
