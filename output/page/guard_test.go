@@ -78,6 +78,8 @@ func TestGuard(t *testing.T) {
 		{"no such path", "GET", "/nope", none, 404},
 		{"no such file", "GET", "/assets/nope.js", none, 404},
 		{"the list of files", "GET", "/assets/", none, 404},
+		{"the list of files", "GET", "/assets", none, 404},
+		{"a file by another name", "GET", "/assets/../assets/index.html", none, 404},
 		{"a file elsewhere", "GET", "/assets/..%2f..%2fserver.go", none, 404},
 		{"no WebSocket", "GET", "/ws", none, 426},
 	}

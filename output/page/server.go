@@ -1,17 +1,17 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
-	"io/fs"
 	stdlog "log"
 	"net"
 	"net/http"
 	"net/netip"
+	"path"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -127,15 +127,15 @@ func (s *Server) Close(reason string) {
 
 // handler leads each request where it belongs, if it may go there.
 func (s *Server) handler() http.Handler {
-	m := http.NewServeMux()
-	m.HandleFunc("GET /{$}", s.index)
-	m.HandleFunc("GET /assets/{name...}", s.asset)
-	m.HandleFunc("GET /ws", s.viewing(s.socket))
-	m.HandleFunc("GET /api/events", s.viewing(s.events))
-	m.HandleFunc("GET /api/objects", s.searching(s.objects))
-	m.HandleFunc("GET /api/object", s.searching(s.object))
-	m.HandleFunc("GET /api/feed", s.searching(s.feed))
-	m.HandleFunc("GET /api/where", s.searching(s.where))
+	routes := map[string]http.HandlerFunc{
+		"/":            s.index,
+		"/ws":          s.viewing(s.socket),
+		"/api/events":  s.viewing(s.events),
+		"/api/objects": s.searching(s.objects),
+		"/api/object":  s.searching(s.object),
+		"/api/feed":    s.searching(s.feed),
+		"/api/where":   s.searching(s.where),
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
 			fail(w, http.StatusServiceUnavailable, "the run has ended")
@@ -143,9 +143,14 @@ func (s *Server) handler() http.Handler {
 		}
 		defer s.active.Done()
 		setHeaders(w.Header())
-		if s.guard(w, r) {
-			m.ServeHTTP(w, r)
+		if !s.guard(w, r) {
+			return
 		}
+		serve := routes[r.URL.Path]
+		if serve == nil {
+			serve = asset
+		}
+		serve(w, r)
 	})
 }
 
@@ -171,18 +176,35 @@ func setHeaders(h http.Header) {
 }
 
 // index serves the page.
-func (s *Server) index(w http.ResponseWriter, r *http.Request) { serveFile(w, r, "index.html") }
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) { serveFile(w, "assets/index.html") }
 
-// asset serves a file of the page.
-func (s *Server) asset(w http.ResponseWriter, r *http.Request) { serveFile(w, r, r.PathValue("name")) }
+// asset serves a file of the page, if the path is of one.
+func asset(w http.ResponseWriter, r *http.Request) {
+	serveFile(w, strings.TrimPrefix(r.URL.Path, "/"))
+}
 
-func serveFile(w http.ResponseWriter, r *http.Request, name string) {
-	text, err := fs.ReadFile(assets(), name)
-	if err != nil {
-		fail(w, http.StatusNotFound, "the page has no such file")
+// contentTypes are those of the page's files. What the machine has configured has no
+// part in it.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".png":  "image/png",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+// serveFile serves what is embedded under a name. net/http could do it, but then it
+// would be a megabyte that --serve costs.
+func serveFile(w http.ResponseWriter, name string) {
+	text, err := embedded.ReadFile(name)
+	kind := contentTypes[path.Ext(name)]
+	if err != nil || kind == "" {
+		fail(w, http.StatusNotFound, "there is nothing under this path")
 		return
 	}
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(text))
+	w.Header().Set("Content-Type", kind)
+	w.Write(text)
 }
 
 // viewing lets as many viewers in as there is room for.
