@@ -27,12 +27,14 @@ type disk struct {
 	broken  error         // of Add
 	lost    error         // of Record
 	busy    chan struct{} // if not nil, Add waits for one
+	takes   time.Duration // that Add does
 }
 
 func (d *disk) Add(records [][]byte, forget []uint64) (uint64, error) {
 	if d.busy != nil {
 		<-d.busy
 	}
+	time.Sleep(d.takes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken != nil {

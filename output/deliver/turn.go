@@ -47,9 +47,7 @@ func (q *Queue) turn(ctx context.Context) bool {
 func (q *Queue) take(k key) (key, item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.held[k] {
-		q.released.Wait()
-	}
+	q.awaitRelease(k)
 	if k.probe != 0 {
 		var found bool
 		if k, found = q.takeProbe(k.probe); !found {
