@@ -262,6 +262,28 @@ func TestRestoredGivenUp(t *testing.T) {
 	})
 }
 
+// TestRestoredFromLater: what came at a time that is yet to come, by a clock that has been
+// set back, is as old as the run.
+func TestRestoredFromLater(t *testing.T) {
+	store := &disk{}
+	inBubble(t, Options{Store: store, GiveUpAfter: time.Minute}, never, func(t *testing.T, r *running) {
+		e := of("a", 1)
+		m, err := r.message(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.queued = time.Now().Add(time.Hour)
+		if _, err := store.Add([][]byte{r.codec.encode(m)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.restart(t, r.Options)
+		await(2 * time.Minute)
+		if n := len(r.warnings()); n != 1 {
+			t.Errorf("%d are given up: %s", n, r.Status())
+		}
+	})
+}
+
 // TestUnreadable: a Store that can't be read ends the run.
 func TestUnreadable(t *testing.T) {
 	for name, spoil := range map[string]func(*disk){
