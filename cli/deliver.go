@@ -52,7 +52,12 @@ func (d *delivery) close() {
 }
 
 // start makes the queue. failed is called when what is given up can't be written.
-func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
+func (d *delivery) start(ctx context.Context, j *job, failed func(error)) (event.Sink, error) {
+	if d.receiver.begin != nil {
+		if err := d.receiver.begin(ctx, j); err != nil {
+			return nil, err
+		}
+	}
 	j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
 	encoder, err := output.NewEncoder(j.print)
 	if err != nil {

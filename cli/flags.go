@@ -62,7 +62,7 @@ func (e *twiceError) Error() string {
 }
 
 // secretFlags have values that must not be repeated: an address may hold a password.
-var secretFlags = []string{"token", "password", "server", "proxy-url"}
+var secretFlags = []string{"token", "password", "server", "proxy-url", "to"}
 
 // flagError says what is wrong with the flags of a command called display.
 func flagError(f *pflag.FlagSet, display string, err error) error {

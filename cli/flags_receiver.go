@@ -13,6 +13,8 @@ import (
 // receiverFlags say where events go in place of stdout, and how. A command is not a flag:
 // it is what stands after "--".
 type receiverFlags struct {
+	natsFlags
+	tlsFlags
 	to          string // an address
 	workers     int
 	deadline    time.Duration
@@ -29,13 +31,15 @@ var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
-	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
+	f.IntVar(&r.workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, and %d to nats://; those of one object always come one after the other", natsWorkers))
 	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION`, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
 	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
+	o.addTLSFlags(f)
+	o.addNATSFlags(f)
 	notEmpty(f, "to", "dead-letters")
 }
 
@@ -61,6 +65,9 @@ func (o *options) cutCommand(args []string) (rest, command []string) {
 }
 
 func (o *options) parseReceiver(r *request, command []string) error {
+	if err := o.checkReceiverKinds(); err != nil {
+		return err
+	}
 	if !o.hasReceiver() {
 		for _, name := range receiverOnly {
 			if o.given(name) {
@@ -70,11 +77,14 @@ func (o *options) parseReceiver(r *request, command []string) error {
 		return nil
 	}
 	r.receiving = receiving{command: command, receiverFlags: o.receiverFlags}
+	if !o.given("workers") {
+		r.workers = 1
+	}
 	switch {
 	case o.given("to") && o.dash() >= 0:
 		return errors.New("--to and a command after -- are two receivers: a run has one")
 	case o.given("to"):
-		if err := o.parseAddress(r); err != nil {
+		if err := cmp.Or(o.parseAddress(r), o.parseNATS(r)); err != nil {
 			return err
 		}
 	case len(command) == 0 || command[0] == "":
@@ -86,7 +96,7 @@ func (o *options) parseReceiver(r *request, command []string) error {
 // checkDelivery finds values that say nothing sensible about how events are delivered.
 func (o *options) checkDelivery() error {
 	switch {
-	case o.workers < 1 || o.workers > maxWorkers:
+	case o.given("workers") && (o.workers < 1 || o.workers > maxWorkers):
 		return fmt.Errorf("invalid --workers %d: it takes a number from 1 to %d", o.workers, maxWorkers)
 	case o.rate < 0 || o.given("rate") && !(o.rate > 0):
 		return fmt.Errorf("invalid --rate %g: it takes a number of times a second, such as 10 or 0.5", o.rate)

@@ -50,7 +50,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 // last returns what is behind all stages: what writes to stdout, or delivers.
 func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) {
 	if j.delivery != nil {
-		return j.delivery.start(j, failed)
+		return j.delivery.start(ctx, j, failed)
 	}
 	return j.newPrinter(ctx, j.stdout)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -16,6 +17,9 @@ type receiver struct {
 	deliver.Receiver
 	// name is what it is called in messages: it has no password in it.
 	name string
+	// begin prepares what takes a server that answers, before the first message; nil:
+	// nothing does.
+	begin func(context.Context, *job) error
 	// close ends what it keeps open; nil: nothing is.
 	close func()
 }
@@ -27,7 +31,10 @@ type scheme struct {
 }
 
 // schemes are the kinds by the scheme of their URL.
-var schemes = map[string]scheme{}
+var schemes = map[string]scheme{
+	"nats": {"nats://HOST/PREFIX", openJetStream},
+	"tls":  {"tls://HOST/PREFIX", openJetStream},
+}
 
 // schemeNames lists examples of what --to takes.
 func schemeNames() string {
