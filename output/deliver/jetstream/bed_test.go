@@ -41,9 +41,7 @@ func configured(t *testing.T, text string) *bed.NATS {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, path, []byte(text))
 	return path
 }
 
@@ -245,5 +243,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		case <-ctx.Done():
 			t.Fatalf("never: %s", what)
 		}
+	}
+}
+
+func mustWrite(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -23,9 +23,11 @@ func (r *Receiver) notConnected(dialed, err error) error {
 		}
 		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", dialed)}
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("%s does not let dwatch in: %w; --nats-creds or --nats-nkey say who it is", r.Server, err)
+		return fmt.Errorf("%s does not let dwatch in: %w; --nats-creds, --nats-nkey or --nats-login say who it is", r.Server, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%s does not speak TLS: %w", r.Server, err)
+	case errors.Is(err, nats.ErrTLS) && r.Cert == "": // the server hung up, which is all that it says
+		return fmt.Errorf("TLS with %s: %w; it may want a certificate: --to-cert", r.Server, err)
 	case isTLS(err):
 		return fmt.Errorf("TLS with %s: %w", r.Server, err)
 	}
@@ -39,7 +41,7 @@ func isTLS(err error) bool {
 	_, alert := errors.AsType[tls.AlertError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
 	_, operation := errors.AsType[*net.OpError](err)
-	return certificate || authority || alert || record || operation && strings.Contains(err.Error(), "tls:")
+	return errors.Is(err, nats.ErrTLS) || certificate || authority || alert || record || operation && strings.Contains(err.Error(), "tls:")
 }
 
 // explain says what an error of a message means for the Queue.

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,10 +14,10 @@ import (
 
 const (
 	// writeTimeout is how long the client may be held up by a connection that takes
-	// nothing, and pingEvery how often a server that says nothing is asked whether it
-	// lives: it is dead when it has not answered twice.
-	writeTimeout, pingEvery = 10 * time.Second, 5 * time.Second
-	pings                   = 2
+	// nothing.
+	writeTimeout = 10 * time.Second
+	// pings are how many a server may leave unanswered.
+	pings = 2
 )
 
 // connectOptions are the same for each connection. The errors are of the files.
@@ -27,7 +28,7 @@ func connectOptions(o Options) ([]nats.Option, error) {
 		nats.SkipHostLookup(), // the dialer does it
 		nats.Timeout(openTimeout),
 		nats.FlusherTimeout(writeTimeout),
-		nats.PingInterval(pingEvery),
+		nats.PingInterval(cmp.Or(o.Silence, 15*time.Second) / (pings + 1)),
 		nats.MaxPingsOutstanding(pings),
 	}
 	if o.CA != "" {

@@ -24,6 +24,9 @@ type Options struct {
 	DataType string
 	// Deadline is how long an answer is waited for; 0: as long as the server lives.
 	Deadline time.Duration
+	// Silence is after how long without a word a server is taken to be gone; 0: fifteen
+	// seconds.
+	Silence time.Duration
 	// Note gets what is worth knowing, a line at a time; nil: nobody does.
 	Note func(line string)
 
