@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -69,49 +66,11 @@ func isNATS(address string) bool {
 
 // parseNATS sets what is particular to a NATS server.
 func (o *options) parseNATS(r *request) error {
-	if r.address == nil || !isNATS(r.address.Scheme) {
-		return nil
-	}
 	if !o.given("workers") {
 		r.workers = natsWorkers
 	}
-	if port := r.address.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
-		}
-	}
-	host := r.address.Hostname()
-	isLocal := host == "localhost" || net.ParseIP(host).IsLoopback()
-	if o.given("nats-login") && r.address.Scheme == "nats" && !isLocal && o.tlsFlags == (tlsFlags{}) {
+	if o.given("nats-login") && r.address.Scheme == "nats" && !isLoopback(r.address) && o.tlsFlags == (tlsFlags{}) {
 		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
 	}
 	return nil
 }
-
-// tlsFlags say whom to trust, and as whom to come, where the receiver speaks TLS.
-type tlsFlags struct{ cert, key, ca string }
-
-func (o *options) addTLSFlags(f *pflag.FlagSet) {
-	t := &o.tlsFlags
-	f.StringVar(&t.cert, "to-cert", "", "Show the receiver the client certificate that is in `FILE`, and whose key --to-key has")
-	f.StringVar(&t.key, "to-key", "", "`FILE` with the key of --to-cert")
-	f.StringVar(&t.ca, "to-ca", "", "Trust a receiver with a certificate of the authorities that are in `FILE`, and no other")
-	notEmpty(f, tlsOnly...)
-}
-
-var tlsOnly = []string{"to-cert", "to-key", "to-ca"}
-
-func (o *options) checkTLS() error {
-	for _, name := range tlsOnly {
-		if o.given(name) && !isNATS(o.to) {
-			return fmt.Errorf("--%s is for a receiver that speaks TLS: it needs --to tls://HOST/PREFIX", name)
-		}
-	}
-	if o.given("to-cert") != o.given("to-key") {
-		return errors.New("--to-cert and --to-key go together")
-	}
-	return nil
-}
-
-// checkReceiverKinds finds flags of another kind of receiver than that of the run.
-func (o *options) checkReceiverKinds() error { return cmp.Or(o.checkNATS(), o.checkTLS()) }

@@ -33,9 +33,9 @@ func openJetStream(j *job) (*receiver, error) {
 		Credentials:  j.natsCreds,
 		NKey:         j.natsNKey,
 		Login:        j.natsLogin,
-		Cert:         j.cert,
-		Key:          j.key,
-		CA:           j.ca,
+		Cert:         j.toCert,
+		Key:          j.toKey,
+		CA:           j.toCA,
 	})
 	if err != nil {
 		return nil, err

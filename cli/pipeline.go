@@ -19,9 +19,9 @@ type pipeline struct {
 }
 
 // newPipeline composes the stages, the last of which comes first here. failed is called
-// when the file of --state, or of --dead-letters, can't be written.
+// when the file of --state, or of --dead-letters, can't be written or read.
 func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (*pipeline, error) {
-	printer, err := j.last(ctx, failed)
+	printer, err := j.last(ctx, state, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +48,9 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 }
 
 // last returns what is behind all stages: what writes to stdout, or delivers.
-func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) {
+func (j *job) last(ctx context.Context, state *state, failed func(error)) (event.Sink, error) {
 	if j.delivery != nil {
-		return j.delivery.start(ctx, j, failed)
+		return j.delivery.start(ctx, j, state, failed)
 	}
 	return j.newPrinter(ctx, j.stdout)
 }
