@@ -43,13 +43,18 @@ func openJetStream(j *job) (*receiver, error) {
 	return &receiver{
 		Receiver: r,
 		name:     a.Scheme + "://" + a.Host + a.Path,
-		begin:    func(ctx context.Context, j *job) error { return j.beginJetStream(ctx, r) },
-		close:    r.Close,
+		begin: func(ctx context.Context, j *job) error {
+			if err := j.giveSource(ctx, r.SetSource); err != nil {
+				return err
+			}
+			return j.findStream(ctx, r)
+		},
+		close: r.Close,
 	}, nil
 }
 
-// beginJetStream looks for the stream. A server that can't be reached may come later.
-func (j *job) beginJetStream(ctx context.Context, r *jetstream.Receiver) error {
+// findStream looks for the stream. A server that can't be reached may come later.
+func (j *job) findStream(ctx context.Context, r *jetstream.Receiver) error {
 	err := r.Check(ctx)
 	if setup, ok := errors.AsType[*jetstream.SetupError](err); ok {
 		return fail.Usage(setup)

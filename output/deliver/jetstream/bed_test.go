@@ -124,6 +124,7 @@ func newReceiver(t *testing.T, address string, o Options) (*Receiver, *notes) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.SetSource("urn:uuid:1")
 	t.Cleanup(r.Close)
 	return r, noted
 }

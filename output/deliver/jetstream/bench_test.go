@@ -38,6 +38,7 @@ func BenchmarkQueue(b *testing.B) {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			s := benchServer(b)
 			r := must(New(Options{Server: "nats://" + s.Address, Prefix: "d", DataType: "application/json"}))
+			r.SetSource("urn:uuid:1")
 			defer r.Close()
 			body := make([]byte, size)
 			queue := deliver.New(r, deliver.Options{

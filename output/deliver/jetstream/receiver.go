@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
 )
 
 // Options says where to publish, and as whom.
@@ -44,6 +45,7 @@ const openTimeout = 5 * time.Second
 // Receiver publishes messages. It has one connection, or none.
 type Receiver struct {
 	Options
+	source  string
 	options []nats.Option
 
 	mu      sync.Mutex
@@ -61,6 +63,9 @@ func New(o Options) (*Receiver, error) {
 	r.options, err = connectOptions(o)
 	return r, err
 }
+
+// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+func (r *Receiver) SetSource(source string) { r.source = source }
 
 // Check connects, and looks for the stream. A deliver.DownError says that the server can't
 // be reached, or is not ready, and a SetupError that there is no stream.
@@ -93,11 +98,15 @@ func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	return r.explain(c, subject, err)
 }
 
-// header is what a consumer may want to know without reading the event.
+// header is the id by which the server knows a message again, and the attributes of the
+// event as headers, as in the binary mode of the NATS binding of CloudEvents.
 func (r *Receiver) header(m *deliver.Message) nats.Header {
-	return nats.Header{
-		nats.MsgIdHdr: {m.ID},
-	}
+	header := make(nats.Header, 20)
+	set := func(name, value string) { header[name] = []string{value} }
+	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(m.ID)))
+	set("ce-datacontenttype", r.DataType)
+	cloudevent.Headers(cloudevent.New(m, r.source, r.DataType), func(name, value string) { set("ce-"+name, value) })
+	return header
 }
 
 // attempt is one to get a connection, which all wait for that need one.

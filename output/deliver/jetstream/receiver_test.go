@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"dwatch/output/deliver"
@@ -49,6 +51,28 @@ func TestStored(t *testing.T) {
 	}
 	if noted.String() != "[]" {
 		t.Errorf("noted: %s", noted)
+	}
+}
+
+// TestHeaders: the headers describe the event, and none breaks out of its line.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	stream := newStream(t, client(t, s), jetstream.StreamConfig{})
+	r, _ := newReceiver(t, s.Address, Options{DataType: "application/json"})
+	m := pod("a b\r\nNats-Rollup: all", 1)
+	if err := r.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	const name = "a%20b%0D%0ANats-Rollup:%20all"
+	want := nats.Header{
+		"Nats-Msg-Id": {"uid-" + name + "/1/MODIFIED"}, "ce-specversion": {"1.0"}, "ce-id": {"uid-" + name + "/1/MODIFIED"}, "ce-source": {"urn:uuid:1"},
+		"ce-type": {"io.dwatch.resource.modified"}, "ce-subject": {"/api/v1/namespaces/ns/pods/" + name}, "ce-time": {"2026-11-21T10:00:00Z"},
+		"ce-datacontenttype": {"application/json"}, "ce-apiversion": {"v1"}, "ce-kind": {"Pod"}, "ce-namespace": {"ns"}, "ce-name": {name},
+		"ce-resourceversion": {"1"}, "ce-partitionkey": {"/api/v1/namespaces/ns/pods/" + name},
+	}
+	if diff := cmp.Diff(want, stored(t, stream)[0].Header); diff != "" {
+		t.Error(diff)
 	}
 }
 

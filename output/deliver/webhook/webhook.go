@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
 )
 
 // Options say where messages go, and in which form.
@@ -102,7 +103,7 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 
 // request returns the request that sends a message. Its errors are of files.
 func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
-	event := newEvent(m, w.source, w.DataType)
+	event := cloudevent.New(m, w.source, w.DataType)
 	header := make(http.Header, 24)
 	body := m.Body
 	if w.Structured {
