@@ -58,6 +58,7 @@ import (
 //	nats stream NAME SUBJECT   make a stream, or change its subjects
 //	nats read NAME             print the subject, the headers and the body of each
 //	                           message in a stream
+//	nats await NAME REGEXP     wait until that matches
 //
 // After quit and end its output is in the files NAME.out and NAME.err.
 
