@@ -69,7 +69,13 @@ func flagError(f *pflag.FlagSet, display string, err error) error {
 	if twice, ok := errors.AsType[*twiceError](err); ok {
 		return twice
 	}
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if ok {
+		if instead := notOurs(unknown); instead != nil {
+			return instead
+		}
+	}
+	if ok && unknown.GetSpecifiedShortnames() == "" {
 		if near := mapper.Nearest(unknown.GetSpecifiedName(), flagNames(f)); near != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, near)
 		}

@@ -37,6 +37,7 @@ var house = map[string]room{
 	"output/change":             {"it compares objects, and does not know events", nil},
 	"output/status":             {"it judges objects, and does not know events", nil},
 	"output/view":               {"it is a format of its own", []string{"watcher/event", "output", "output/change", "output/status"}},
+	"output/page":               {"it shows what the events say is there, and asks no server", []string{"watcher/event", "watcher/expression", "output/change", "output/status"}},
 	"output/deliver":            {"it queues what is sent, and does not know where from", []string{"watcher/event", "output"}},
 	"output/deliver/cloudevent": {"it describes a message, and does not send it", []string{"output/deliver"}},
 	"output/deliver/jetstream":  {"it publishes a message, once", []string{"output/deliver", "output/deliver/cloudevent"}},
@@ -49,6 +50,7 @@ var house = map[string]room{
 	"watcher/filter":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/until":             {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/expression"}},
 	"watcher/expression":        {"it judges events, and does not know what for", []string{"watcher/event", "output/change", "output/status"}},
+	"watcher/owned":             {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event"}},
 	"watcher/event":             {"everything may import it, so it imports nothing", nil},
 }
 

@@ -27,7 +27,6 @@ func openJetStream(j *job) (*receiver, error) {
 		Server:       a.Scheme + "://" + a.Host,
 		Prefix:       prefix,
 		CreateStream: j.createStream,
-		DataType:     "application/" + j.print.Format,
 		Deadline:     j.deadline,
 		Note:         func(line string) { report.Line(j.reports, output.Line(line)) },
 		Credentials:  j.natsCreds,

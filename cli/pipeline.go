@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
 )
@@ -31,6 +33,9 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	if j.print.Format == changesFormat || isTable(j.print.Format) {
+		sink = output.FoldSeries(sink)
+	}
 	j.filter.Where = j.passes()
 	sink = state.around(filter.New(sink, j.filter), failed)
 	switch {
@@ -58,7 +63,7 @@ func (j *job) last(ctx context.Context, state *state, failed func(error)) (event
 // reporting says where reports go. With --quiet the server is asked nothing for
 // them: nobody would read the answer.
 func (j *job) reporting() (report.Options, error) {
-	o := report.Options{Out: j.reports, Namesake: j.namesake}
+	o := report.Options{Out: j.reports, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
 	if j.quiet {
 		return o, nil
 	}

@@ -37,7 +37,7 @@ func BenchmarkQueue(b *testing.B) {
 	for _, workers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			s := benchServer(b)
-			r := must(New(Options{Server: "nats://" + s.Address, Prefix: "d", DataType: "application/json"}))
+			r := must(New(Options{Server: "nats://" + s.Address, Prefix: "d"}))
 			r.SetSource("urn:uuid:1")
 			defer r.Close()
 			body := make([]byte, size)

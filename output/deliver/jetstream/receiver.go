@@ -21,8 +21,6 @@ type Options struct {
 	// CreateStream is the name of the stream that is made if none takes the subjects;
 	// empty: none is made.
 	CreateStream string
-	// DataType is the media type of the messages' bodies.
-	DataType string
 	// Deadline is how long an answer is waited for; 0: as long as the server lives.
 	Deadline time.Duration
 	// Silence is after how long without a word a server is taken to be gone; 0: fifteen
@@ -104,8 +102,9 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	header := make(nats.Header, 20)
 	set := func(name, value string) { header[name] = []string{value} }
 	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(m.ID)))
-	set("ce-datacontenttype", r.DataType)
-	cloudevent.Headers(cloudevent.New(m, r.source, r.DataType), func(name, value string) { set("ce-"+name, value) })
+	event := cloudevent.New(m, r.source)
+	set("ce-datacontenttype", event.DataContentType())
+	cloudevent.Headers(event, func(name, value string) { set("ce-"+name, value) })
 	return header
 }
 

@@ -59,7 +59,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	stream := newStream(t, client(t, s), jetstream.StreamConfig{})
-	r, _ := newReceiver(t, s.Address, Options{DataType: "application/json"})
+	r, _ := newReceiver(t, s.Address, Options{})
 	m := pod("a b\r\nNats-Rollup: all", 1)
 	if err := r.Send(t.Context(), m); err != nil {
 		t.Fatal(err)
