@@ -59,7 +59,7 @@ bin/kubectl: testdata/cluster/go.mod
 BENCH ?= # flags, such as -n 1000
 
 .PHONY: bench
-bench: build bin/cluster bin/kubectl ## measure dwatch beside kubectl and curl, some minutes
+bench: build bin/cluster bin/kubectl bin/nats ## measure dwatch beside kubectl and curl, some minutes
 	@$(GO) run ./testdata/bench $(BENCH)
 
 CHAOS ?= # flags, such as -for 10m -seed 1 -state
