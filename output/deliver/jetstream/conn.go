@@ -66,7 +66,18 @@ func (r *Receiver) dial(ctx context.Context) (*conn, error) {
 		c.cut(err)
 		return nil, err
 	}
+	if _, err := nc.TLSConnectionState(); errors.Is(err, nats.ErrConnectionNotTLS) && !c.isLocal() {
+		r.note(fmt.Sprintf("warning: %s gets the events in the clear: anybody on the way can read and change them", r.Server))
+	}
 	return c, nil
+}
+
+// isLocal reports whether the server is on this machine.
+func (c *conn) isLocal() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tcp, ok := c.socket.RemoteAddr().(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // dialer connects one conn.
