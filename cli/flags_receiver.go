@@ -16,6 +16,8 @@ import (
 // receiverFlags say where events go in place of stdout, and how. A command is not a flag:
 // it is what stands after "--".
 type receiverFlags struct {
+	natsFlags
+	tlsFlags
 	webhookFlags
 	to          string // an address
 	workers     int
@@ -35,7 +37,7 @@ var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
-	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
+	f.IntVar(&r.workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, and %d to nats://; those of one object always come one after the other", natsWorkers))
 	f.DurationVar(&r.deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed; a command is killed then, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
@@ -46,6 +48,8 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	f.BoolVar(&r.latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
 	notEmpty(f, "to", "dead-letters", "outbox-size")
 	o.addWebhookFlags(f)
+	o.addTLSFlags(f)
+	o.addNATSFlags(f)
 }
 
 // receiving says how events are delivered. The zero value is for stdout.
@@ -71,7 +75,7 @@ func (o *options) cutCommand(args []string) (rest, command []string) {
 }
 
 func (o *options) parseReceiver(r *request, command []string) error {
-	if err := o.checkWebhook(); err != nil {
+	if err := cmp.Or(o.checkWebhook(), o.checkNATS(), o.checkTLS()); err != nil {
 		return err
 	}
 	if !o.hasReceiver() {
@@ -83,6 +87,9 @@ func (o *options) parseReceiver(r *request, command []string) error {
 		return nil
 	}
 	r.receiving = receiving{command: command, receiverFlags: o.receiverFlags}
+	if !o.given("workers") {
+		r.workers = 1
+	}
 	switch {
 	case o.given("to") && o.dash() >= 0:
 		return errors.New("--to and a command after -- are two receivers: a run has one")
@@ -119,7 +126,7 @@ func (o *options) parseRoom(r *request) error {
 // checkDelivery finds values that say nothing sensible about how events are delivered.
 func (o *options) checkDelivery() error {
 	switch {
-	case o.workers < 1 || o.workers > maxWorkers:
+	case o.given("workers") && (o.workers < 1 || o.workers > maxWorkers):
 		return fmt.Errorf("invalid --workers %d: it takes a number from 1 to %d", o.workers, maxWorkers)
 	case o.rate < 0 || o.given("rate") && !(o.rate > 0):
 		return fmt.Errorf("invalid --rate %g: it takes a number of times a second, such as 10 or 0.5", o.rate)

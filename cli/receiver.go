@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dwatch/output"
@@ -34,6 +36,8 @@ type scheme struct {
 var schemes = map[string]scheme{
 	"https": {"https://HOST/PATH", openWebhook},
 	"http":  {"http://HOST/PATH", openWebhook},
+	"nats":  {"nats://HOST/PREFIX", openJetStream},
+	"tls":   {"tls://HOST/PREFIX", openJetStream},
 }
 
 // schemeNames lists examples of what --to takes.
@@ -71,9 +75,17 @@ func (o *options) parseAddress(r *request) error {
 	case address.Hostname() == "":
 		return fmt.Errorf("invalid --to: the URL has no host; it takes one such as %s", schemeNames())
 	}
+	if port := address.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
+		}
+	}
 	r.address = address
-	if isWebhook(address.Scheme) {
+	switch {
+	case isWebhook(address.Scheme):
 		return o.checkAddress(address)
+	case isNATS(address.Scheme):
+		return o.parseNATS(r)
 	}
 	return nil
 }
