@@ -85,8 +85,8 @@ func firstWords(s string, n int) string {
 func notes() string {
 	return strings.ReplaceAll(`dwatch is ~dwatch pods -A~, kubectl is ~kubectl get pods -A --watch --output-watch-events -o json~ with
 ~--chunk-size=0~ (else it prints each 500 of the initial pods as one event), curl is a watch of the same
-pods that begins with what is there. --where has a condition on two fields, which holds for all of them. One
-runs at a time, its stdout into a pipe. Ratios are of medians: below 1, dwatch has less. Times count from the
+pods that begins with what is there. --where has a condition on two fields, which holds for all of them. The page of
+--serve has ten viewers, who come when all pods are out. One runs at a time, its stdout into a pipe. Ratios are of medians: below 1, dwatch has less. Times count from the
 start of the process; "first out" of --list is its first byte. MB are 10^6 bytes, and memory is what is
 resident. Latency is from just before an update is sent to the server until its line is read; the update sets
 two annotations of a pod of less than 2 KB, of which there are a hundred among the others. Updates at full
