@@ -17,6 +17,7 @@ const (
 	changesName    = "dwatch --changes"
 	viewName       = "dwatch -o changes"
 	whereName      = "dwatch --where"
+	pageName       = "dwatch --serve"
 	beforeName     = "before"
 	kubectlName    = "kubectl"
 	curlName       = "curl"
@@ -77,6 +78,10 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 	f.add(whereName, contender{
 		watch: []string{opts.dwatch, "pods", "-A", "--where", passesAll},
 		start: append([]string{opts.dwatch, "--where", passesAll}, one...),
+	})
+	f.add(pageName, contender{
+		watch: []string{opts.dwatch, "pods", "-A", "-o", "json", "--serve"},
+		start: append([]string{opts.dwatch, "--serve"}, one...),
 	})
 	if opts.before != "" {
 		f.addDwatch(opts.before, one, beforeName, before(dwatchOldName), before(dwatchListName))

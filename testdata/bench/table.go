@@ -41,7 +41,7 @@ func rows(o options) []row {
 // watch, stands beside the one that does the same.
 func (r results) table(o options) string {
 	return r.columns(o,
-		r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, dwatchListName),
+		r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, pageName, dwatchListName),
 		r.measured(beforeName, kubectlName, curlName))
 }
 

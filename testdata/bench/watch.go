@@ -38,7 +38,11 @@ func (b *bench) watch(ctx context.Context, c contender) error {
 	}
 	p.lines.isEvent = c.language.isEvent
 	w := &watcher{b, p, c.name, c.language}
-	for _, part := range []func() error{w.sync, w.rest, w.fullSpeed, w.steady, w.finally} {
+	viewing, leave := context.WithCancel(ctx)
+	viewers := func() error { return w.view(viewing, w.page) }
+	defer w.left.Wait()
+	defer leave()
+	for _, part := range []func() error{w.sync, viewers, w.rest, w.fullSpeed, w.steady, w.finally} {
 		if err := part(); err != nil {
 			return p.end(err)
 		}
