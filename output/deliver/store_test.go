@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,9 +195,10 @@ func (r *running) restart(t *testing.T, o Options) int {
 func TestRestored(t *testing.T) {
 	store := &disk{}
 	bodies := map[string]string{}
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	answer := func(m *Message, _ int) error {
-		if down {
+		if down.Load() {
 			return errNo
 		}
 		bodies[m.ID] = string(m.Body)
@@ -221,7 +223,7 @@ func TestRestored(t *testing.T) {
 		if s := r.Status(); !strings.Contains(s, "5 waiting, oldest 60 min") {
 			t.Error(s)
 		}
-		down = false
+		down.Store(false)
 		await(10 * time.Minute)
 		if got := r.taken(); !slices.Equal(slices.DeleteFunc(got, func(s string) bool { return s[0] != 'a' }), []string{"a=1", "a=2", "a=3"}) {
 			t.Errorf("%q", got)
