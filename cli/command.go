@@ -49,6 +49,9 @@ const examples = `  # What changes among the deployments of a namespace
   # A command for each event, which gets it on stdin, and again if it fails
   %[1]s jobs -A -- ./hook.sh
 
+  # A page in the browser that shows what is there and what changes
+  %[1]s deploy,rs,po -A -o none --serve --open
+
   # What exists, as one List, without watching
   %[1]s cm,secrets -n kube-system --list -o yaml
 
