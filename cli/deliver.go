@@ -115,6 +115,9 @@ func (d *delivery) around(ctx context.Context, j *job, watch func() error) error
 	})
 	defer long.Stop()
 	<-done
+	if d.receiver.finish != nil {
+		d.receiver.finish(working)
+	}
 	return joined(ctx, err, d.end(j))
 }
 

@@ -14,6 +14,7 @@ import (
 // it is what stands after "--".
 type receiverFlags struct {
 	to          string // an address
+	batch       bool
 	workers     int
 	deadline    time.Duration
 	maxBackoff  time.Duration
@@ -24,13 +25,14 @@ type receiverFlags struct {
 }
 
 // receiverOnly are the names of the flags that a receiver takes, and nothing else.
-var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain"}
+var receiverOnly = []string{"batch", "workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain"}
 
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
+	f.BoolVar(&r.batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
 	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
-	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION`, and what it has started; 0: never")
+	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION` for an event, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
@@ -114,6 +116,10 @@ func (o *options) checkReceiver() error {
 		return errors.New("--state does not go with a receiver yet: what it had not delivered would count as reported")
 	case o.marks, o.heartbeat != 0:
 		return errors.New("--marks and --heartbeat are for stdout: a receiver gets events of objects, and marks are reported on stderr")
+	case o.batch && o.given("to"):
+		return errors.New("--batch is for a command after --: it does not go with --to")
+	case o.batch && o.output == "yaml":
+		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
 	case o.given("color"):
 		return errors.New("--color is for stdout: it does not go with a receiver")
 	case o.output != "json" && o.output != "yaml":
