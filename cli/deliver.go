@@ -19,6 +19,7 @@ type delivery struct {
 	receiver *receiver
 	letters  *deliver.DeadLetters
 	queue    *deliver.Queue
+	again    *deliver.Redelivery // of --redeliver; nil: what is watched is delivered
 }
 
 // openDelivery prepares it as far as that needs no server; nil if there is none. What
@@ -37,6 +38,9 @@ func (j *job) openDelivery() (*delivery, error) {
 			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 		}
 	}
+	if j.redeliver != "" {
+		return d, d.openRedelivery(j.redeliver)
+	}
 	return d, nil
 }
 
@@ -51,17 +55,24 @@ func (d *delivery) close() {
 	}
 }
 
-// start makes the queue. failed is called when what is given up can't be written.
+// start makes the queue for events. failed is called when what is given up can't be
+// written.
 func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
 	j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
 	encoder, err := output.NewEncoder(j.print)
 	if err != nil {
 		return nil, err
 	}
-	d.queue = deliver.New(d.receiver, deliver.Options{
+	o := d.options(j, failed)
+	o.Encode, o.Subject = encoder.Append, j.subjects()
+	d.queue = deliver.New(d.receiver, o)
+	return d.queue, nil
+}
+
+// options says how to deliver, whatever that is.
+func (d *delivery) options(j *job, failed func(error)) deliver.Options {
+	return deliver.Options{
 		Name:        d.receiver.name,
-		Encode:      encoder.Append,
-		Subject:     j.subjects(),
 		Workers:     j.workers,
 		MaxBackoff:  j.maxBackoff,
 		Rate:        j.rate,
@@ -70,8 +81,7 @@ func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
 		Say:         func(line string) { report.Line(j.reports, line) },
 		Warn:        func(line string) { report.Line(j.stderr, line) },
 		Failed:      failed,
-	})
-	return d.queue, nil
+	}
 }
 
 // subjects names the objects of events for people.
@@ -108,17 +118,25 @@ func (d *delivery) around(ctx context.Context, j *job, watch func() error) error
 	}()
 	err := watch()
 	d.queue.Finish()
-	patience := time.AfterFunc(j.drain, stop)
-	defer patience.Stop()
-	long := time.AfterFunc(drainNoted, func() {
-		report.Line(j.reports, fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", j.drain))
-	})
-	defer long.Stop()
+	defer j.drains(stop)()
 	<-done
 	if d.receiver.finish != nil {
 		d.receiver.finish(working)
 	}
 	return joined(ctx, err, d.end(j))
+}
+
+// drains calls stop after --drain, and says before that what is waited for. done means
+// that nothing is any more.
+func (j *job) drains(stop func()) (done func()) {
+	patience := time.AfterFunc(j.drain, stop)
+	long := time.AfterFunc(drainNoted, func() {
+		report.Line(j.reports, fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", j.drain))
+	})
+	return func() {
+		patience.Stop()
+		long.Stop()
+	}
 }
 
 // end says what became of the events, and returns an error if not all of them were

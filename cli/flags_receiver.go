@@ -21,11 +21,12 @@ type receiverFlags struct {
 	rate        float64
 	giveUpAfter time.Duration
 	deadLetters string
+	redeliver   string // a file; empty: none
 	drain       time.Duration
 }
 
 // receiverOnly are the names of the flags that a receiver takes, and nothing else.
-var receiverOnly = []string{"batch", "workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain"}
+var receiverOnly = []string{"batch", "workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "redeliver", "drain"}
 
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
@@ -37,8 +38,9 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
+	f.StringVar(&r.redeliver, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching, and take out of it what is delivered")
 	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
-	notEmpty(f, "to", "dead-letters")
+	notEmpty(f, "to", "dead-letters", "redeliver")
 }
 
 // receiving says how events are delivered. The zero value is for stdout.

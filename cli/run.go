@@ -40,6 +40,9 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.delivery.close()
+	if request.redeliver != "" {
+		return j.redeliverAll(ctx)
+	}
 	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
@@ -50,16 +53,21 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		ctx, stop = untilReaderGone(ctx, s.Out)
 		defer stop()
 	}
-	if request.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := request.bounded(ctx)
+	defer cancel()
 	err = ended(ctx, j.unanswered(ctx, j.run(ctx)), request.list || request.rbac.print)
 	if request.state != "" && !request.rbac.print {
 		return unread(asked, ctx, err)
 	}
 	return err
+}
+
+// bounded returns a context that ends with --timeout.
+func (r *request) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.timeout > 0 {
+		return context.WithTimeoutCause(ctx, r.timeout, errTimeout)
+	}
+	return context.WithCancel(ctx)
 }
 
 // job is one request at one cluster.

@@ -37,6 +37,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"rate":                  fixed("1", "10", "100"),
 		"give-up-after":         fixed("10m", "1h", "24h"),
 		"dead-letters":          files,
+		"redeliver":             files,
 		"drain":                 fixed("10s", "1m"),
 		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,

@@ -56,11 +56,6 @@ func (p *transcript) String() string {
 	return p.text.String()
 }
 
-func message(name string) *Message {
-	e := of(name, 7)
-	return newMessage(&e, []byte(`{"type":"MODIFIED"}`+"\n"), "cm/"+name)
-}
-
 // TestCommand: what a program gets, and what becomes of what it prints.
 func TestCommand(t *testing.T) {
 	t.Setenv("DWATCH_NAMESPACE", "from outside")

@@ -133,10 +133,15 @@ func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
 			return err
 		}
 		m := newMessage(e, bytes.Clone(body), output.Line(q.Subject(*e)))
-		q.enter(ctx, m)
-		q.add(m)
+		q.put(ctx, m)
 	}
 	return nil
+}
+
+// put queues a message when there is room for it, or ctx has ended.
+func (q *Queue) put(ctx context.Context, m *Message) {
+	q.enter(ctx, m)
+	q.add(m)
 }
 
 // enter waits for room for a message, or for the end of ctx.
