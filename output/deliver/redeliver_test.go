@@ -186,27 +186,18 @@ func TestRedeliverBeside(t *testing.T) {
 		t.Skip("there are no locks")
 	}
 	path, _ := lettersOf(t)
-	const writers, each = 4, 200
-	var all sync.WaitGroup
-	for w := range writers {
+	const writers, rounds, each = 4, 20, 20
+	var letters []*DeadLetters
+	for range writers {
 		d, err := OpenDeadLetters(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		all.Go(func() {
-			for i := range each {
-				e := of(fmt.Sprintf("w%d", w), i)
-				if err := d.write(newMessage(&e, []byte("{\"a\":1}\n"), "x"), time.Now(), 1, errNo); err != nil {
-					t.Error(err)
-				}
-			}
-		})
+		letters = append(letters, d)
 	}
-	written := make(chan struct{})
-	go func() { all.Wait(); close(written) }()
 	seen := map[string]int{}
-	for last := false; ; {
+	take := func() (left []string) {
 		got, damaged, left := redeliver(t, path, always, Options{})
 		if len(damaged) > 0 {
 			t.Error(damaged)
@@ -214,20 +205,28 @@ func TestRedeliverBeside(t *testing.T) {
 		for _, one := range got.taken() {
 			seen[one]++
 		}
-		if last {
-			if len(left) > 0 {
-				t.Errorf("%q is left", left)
-			}
-			break
-		}
-		select {
-		case <-written:
-			last = true
-		default:
-		}
+		return left
 	}
-	if len(seen) != writers*each {
-		t.Errorf("%d of %d were sent", len(seen), writers*each)
+	for round := range rounds {
+		var all sync.WaitGroup
+		for w, d := range letters {
+			all.Go(func() {
+				for i := range each {
+					e := of(fmt.Sprintf("w%d", w), round*each+i)
+					if err := d.write(newMessage(&e, []byte("{\"a\":1}\n"), "x"), time.Now(), 1, errNo); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		take()
+		all.Wait()
+	}
+	if left := take(); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+	if len(seen) != writers*rounds*each {
+		t.Errorf("%d of %d were sent", len(seen), writers*rounds*each)
 	}
 	for one, times := range seen {
 		if times != 1 {
