@@ -24,6 +24,7 @@ type options struct {
 	receiverFlags
 	runFlags
 	messageFlags
+	listenFlags
 	connection cluster.Flags
 
 	given func(flag string) bool
@@ -47,6 +48,7 @@ type request struct {
 	timeout       time.Duration // 0: none
 	rbac          rbac
 	conditions    conditions
+	listen        string // HOST:PORT; empty: nowhere
 	receiving
 	filter filter.Options
 	print  output.Options
@@ -84,6 +86,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		o.checkTable(),
 		o.parseOutput(r, terminal),
 		o.parseRun(r),
+		o.parseListen(r),
 	)
 }
 

@@ -31,6 +31,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	sink = j.metrics.Back(sink)
 	j.filter.Where = j.passes()
 	sink = state.around(filter.New(sink, j.filter), failed)
 	switch {
@@ -50,7 +51,11 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 // last returns what is behind all stages: what writes to stdout, or delivers.
 func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) {
 	if j.delivery != nil {
-		return j.delivery.start(j, failed)
+		sink, err := j.delivery.start(j, failed)
+		if err == nil {
+			j.metrics.Delivers(j.delivery.queue.Stats)
+		}
+		return sink, err
 	}
 	return j.newPrinter(ctx, j.stdout)
 }

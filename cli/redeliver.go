@@ -25,7 +25,7 @@ func (o *options) checkRedelivery(args []string) error {
 	var wrong string
 	for _, g := range new(options).newFlagGroups() {
 		g.flags.VisitAll(func(f *pflag.Flag) {
-			sends := g.title == receiverGroup || g.title == messageGroup || f.Name == "timeout"
+			sends := g.title == receiverGroup || g.title == messageGroup && f.Name != "listen" || f.Name == "timeout"
 			if !sends && o.given(f.Name) {
 				wrong = f.Name
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/metrics"
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/mapper"
@@ -43,6 +45,11 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if request.redeliver != "" {
 		return j.redeliverAll(ctx)
 	}
+	server, err := j.startListening()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
@@ -81,6 +88,7 @@ type job struct {
 	reports  io.Writer // stderr, or nowhere with --quiet
 	delivery *delivery // nil: stdout
 	asked    *asked
+	metrics  *metrics.Metrics // nil without --listen
 	mapper   *mapper.Mapper
 	rights   *access.Rights
 	as       string // of --as, where nothing is done as that user
@@ -191,7 +199,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
 		RequestTimeout: j.RequestTimeout,
-		Heartbeat:      j.heartbeat,
+		Heartbeat:      cmp.Or(j.heartbeat, j.metrics.Interval()),
 		Past:           state.past(),
 	})
 	if err != nil {
@@ -219,11 +227,13 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	defer cancel(nil)
 	asking, stop := context.WithCancel(ctx)
 	p.reporter.Begin(what.Targets, state.note())
+	j.metrics.Begin(what.Targets)
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: p.reporter}))
+		err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(p.reporter)}))
+		j.metrics.End()
 		stop() // nobody waits for an answer any more
 		p.reporter.Wait()
 		return p.end(ctx, err)

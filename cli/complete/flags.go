@@ -39,6 +39,7 @@ func (c *completer) flags() map[string]cobra.CompletionFunc {
 		"dead-letters":          files,
 		"redeliver":             files,
 		"drain":                 fixed("10s", "1m"),
+		"listen":                fixed(":9090", "127.0.0.1:9090"),
 		"timeout":               fixed("30s", "5m", "1h"),
 		"resource":              c.resource,
 		"exclude":               c.resource,

@@ -76,7 +76,7 @@ type Queue struct {
 }
 
 // counts is what became of the messages.
-type counts struct{ delivered, repeated, givenUp, lost int }
+type counts struct{ delivered, repeated, givenUp, lost, failed, refused int }
 
 // object is what waits of one object.
 type object struct {

@@ -47,6 +47,8 @@ import (
 //	events FILE                print TYPE [initial] KIND NAME for each event
 //	fails CODE CMD [ARG...]    run a command that must end soon with that exit
 //	                           code, nothing on stdout and its errors in one line each
+//	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
+//	                           print the body
 //
 // After quit and end its output is in the files NAME.out and NAME.err.
 
@@ -112,6 +114,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"interrupt": interrupt,
 	"events":    events,
 	"fails":     fails,
+	"get":       get,
 }
 
 func TestScripts(t *testing.T) {
