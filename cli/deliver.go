@@ -20,6 +20,8 @@ type delivery struct {
 	letters  *deliver.DeadLetters
 	queue    *deliver.Queue
 	again    *deliver.Redelivery // of --redeliver; nil: what is watched is delivered
+	// state is the file that keeps what waits; nil: it is in memory.
+	state *state
 }
 
 // openDelivery prepares it as far as that needs no server; nil if there is none. What
@@ -56,8 +58,13 @@ func (d *delivery) close() {
 }
 
 // start makes the queue for events. failed is called when what is given up can't be
-// written.
-func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
+// written, or what waits not be read.
+func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(error)) (event.Sink, error) {
+	if d.receiver.begin != nil {
+		if err := d.receiver.begin(ctx, j); err != nil {
+			return nil, err
+		}
+	}
 	j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
 	encoder, err := output.NewEncoder(j.print)
 	if err != nil {
@@ -65,7 +72,16 @@ func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
 	}
 	o := d.options(j, failed)
 	o.Encode, o.Subject = encoder.Append, j.subjects()
+	if state != nil {
+		d.state, o.Store = state, state.outbox
+	}
 	d.queue = deliver.New(d.receiver, o)
+	waiting, err := d.queue.Restore()
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	state.restored(waiting)
+	j.metrics.Delivers(d.queue.Stats)
 	return d.queue, nil
 }
 
@@ -81,6 +97,8 @@ func (d *delivery) options(j *job, failed func(error)) deliver.Options {
 		Say:         func(line string) { report.Line(j.reports, line) },
 		Warn:        func(line string) { report.Line(j.stderr, line) },
 		Failed:      failed,
+		Room:        j.room,
+		Latest:      j.latest,
 	}
 }
 
@@ -144,6 +162,12 @@ func (j *job) drains(stop func()) (done func()) {
 func (d *delivery) end(j *job) error {
 	summary, undelivered := d.queue.Summary()
 	report.Line(j.reports, summary)
+	switch kept := d.queue.Kept(); {
+	case kept == 1:
+		report.Line(j.reports, "1 event waits in "+d.state.path+": the next run with it delivers it")
+	case kept > 1:
+		report.Line(j.reports, fmt.Sprintf("%d events wait in %s: the next run with it delivers them", kept, d.state.path))
+	}
 	switch broken := d.queue.Err(); {
 	case broken != nil:
 		return sinkError{broken}

@@ -16,6 +16,8 @@ type flagGroup struct {
 const (
 	receiverGroup = "Where it goes"
 	messageGroup  = "Messages and help"
+
+	connectionGroup = "Connection to the cluster"
 )
 
 // newFlagGroups returns all flags, which set o, in the order in which they are
@@ -32,9 +34,10 @@ func (o *options) newFlagGroups() []flagGroup {
 	add("Which events", o.addEventFlags)
 	add("How it looks", o.addOutputFlags)
 	add(receiverGroup, o.addReceiverFlags)
+	add("The page", o.addPageFlags)
 	add("How it ends and carries on", o.addRunFlags)
 	add(messageGroup, o.addMessageFlags)
-	add("Connection to the cluster", o.addConnectionFlags)
+	add(connectionGroup, o.addConnectionFlags)
 	return groups
 }
 

@@ -22,6 +22,7 @@ type options struct {
 	eventFlags
 	outputFlags
 	receiverFlags
+	pageFlags
 	runFlags
 	messageFlags
 	listenFlags
@@ -40,7 +41,9 @@ type request struct {
 	allNamespaces bool
 	selector      string
 	fieldSelector string
+	about         *mapper.Argument // what events are to be about; nil: anything
 	list          bool
+	ignoreMissing bool // of list: a named object that is not there is no error
 	managedFields bool
 	state         string // a file; empty: none
 	quiet         bool
@@ -53,6 +56,7 @@ type request struct {
 	filter filter.Options
 	print  output.Options
 	view   viewFlags // for the format "changes"
+	page   pageFlags
 }
 
 // parse checks all that can be checked without a server. It touches nothing but the
@@ -78,6 +82,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 	return r, cmp.Or(
 		o.parseTargets(r, args),
 		o.parseReceiver(r, command),
+		o.parsePage(r),
 		o.parseEvents(r),
 		o.checkTogether(),
 		o.checkView(),

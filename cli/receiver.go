@@ -20,6 +20,9 @@ type receiver struct {
 	name string
 	// finish, at a good end, waits for what it does until ctx ends; nil: for nothing.
 	finish func(ctx context.Context)
+	// begin prepares what takes a server that answers, before the first message; nil:
+	// nothing does.
+	begin func(context.Context, *job) error
 	// close ends what it keeps open; nil: nothing is.
 	close func()
 }
@@ -31,7 +34,10 @@ type scheme struct {
 }
 
 // schemes are the kinds by the scheme of their URL.
-var schemes = map[string]scheme{}
+var schemes = map[string]scheme{
+	"https": {"https://HOST/PATH", openWebhook},
+	"http":  {"http://HOST/PATH", openWebhook},
+}
 
 // schemeNames lists examples of what --to takes.
 func schemeNames() string {
@@ -73,5 +79,8 @@ func (o *options) parseAddress(r *request) error {
 		return fmt.Errorf("invalid --to: the URL has no host; it takes one such as %s", schemeNames())
 	}
 	r.address = address
+	if isWebhook(address.Scheme) {
+		return o.checkAddress(address)
+	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
 	"dwatch/output"
@@ -25,8 +26,9 @@ func (o *options) checkRedelivery(args []string) error {
 	var wrong string
 	for _, g := range new(options).newFlagGroups() {
 		g.flags.VisitAll(func(f *pflag.Flag) {
-			sends := g.title == receiverGroup || g.title == messageGroup && f.Name != "listen" || f.Name == "timeout"
-			if !sends && o.given(f.Name) {
+			sends := g.title == receiverGroup || g.title == messageGroup || f.Name == "timeout"
+			asks := g.title == connectionGroup && o.given("to") // which cluster it is
+			if (!sends && !asks || f.Name == "listen" || f.Name == "latest") && o.given(f.Name) {
 				wrong = f.Name
 			}
 		})
@@ -49,11 +51,29 @@ func (d *delivery) openRedelivery(path string) (err error) {
 	return nil
 }
 
+// identify prepares a receiver that has to know which cluster the events are of.
+func (j *job) identify(ctx context.Context, connect func() (*cluster.Cluster, error)) (err error) {
+	if j.delivery.receiver.begin == nil {
+		return nil
+	}
+	if j.Cluster, err = connect(); err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := j.Login(ctx); err != nil {
+		return fail.Server(j.Host, err)
+	}
+	return j.delivery.receiver.begin(ctx, j)
+}
+
 // redeliverAll sends again what the file of --redeliver holds. It ends when all of it is
 // delivered or given up, or with ctx.
-func (j *job) redeliverAll(ctx context.Context) error {
+func (j *job) redeliverAll(ctx context.Context, connect func() (*cluster.Cluster, error)) error {
 	ctx, cancel := j.bounded(ctx)
 	defer cancel()
+	if err := j.identify(ctx, connect); err != nil {
+		return err
+	}
 	ctx, fails := context.WithCancelCause(ctx)
 	defer fails(nil)
 	d := j.delivery

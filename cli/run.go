@@ -22,6 +22,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/owned"
 )
 
 // run does what the command line asks for, and blocks until that is done or ctx
@@ -43,13 +44,17 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	}
 	defer j.delivery.close()
 	if request.redeliver != "" {
-		return j.redeliverAll(ctx)
+		return j.redeliverAll(ctx, func() (*cluster.Cluster, error) { return o.connection.Connect(j.connection(s.Err)) })
 	}
 	server, err := j.startListening()
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	if j.served, err = j.openPage(); err != nil {
+		return err
+	}
+	defer j.served.close()
 	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
@@ -87,11 +92,13 @@ type job struct {
 	stderr   io.Writer
 	reports  io.Writer // stderr, or nowhere with --quiet
 	delivery *delivery // nil: stdout
+	served   *served   // nil: no page
 	asked    *asked
 	metrics  *metrics.Metrics // nil without --listen
 	mapper   *mapper.Mapper
 	rights   *access.Rights
-	as       string // of --as, where nothing is done as that user
+	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
+	as       string                             // of --as, where nothing is done as that user
 }
 
 // connection says where to go with what comes on the way to the server. A question
@@ -126,6 +133,9 @@ func (j *job) run(ctx context.Context) (err error) {
 	for _, note := range p.Notes {
 		report.Line(j.reports, note)
 	}
+	if err := j.findAbout(ctx, p.Targets); err != nil {
+		return err
+	}
 	j.rights, err = access.New(j.Cluster, access.Options{
 		Selection:  access.Selection{LabelSelector: j.selector, FieldSelector: j.fieldSelector},
 		Namespaces: j.namespaces,
@@ -142,7 +152,9 @@ func (j *job) run(ctx context.Context) (err error) {
 
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
-func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes }
+func (r *request) compares() bool {
+	return r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+}
 
 // needsManagedFields reports whether something looks at managed fields, though they may
 // not be printed.
@@ -150,10 +162,16 @@ func (r *request) needsManagedFields() bool {
 	return r.compares() || r.conditions.needs().ManagedFields
 }
 
+// templateNeedsManagedFields reports whether a template may look at them: kubectl's can.
+func (r *request) templateNeedsManagedFields() bool {
+	t := r.print.Template
+	return t != nil && (r.list || t.LooksAt("metadata", "managedFields"))
+}
+
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || len(r.conditions.all()) > 0
+	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.page.serves()
 }
 
 func (j *job) planned() plan.Request {
@@ -194,8 +212,9 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
-		Tables:         isTable(j.print.Format),
+		IgnoreMissing:  j.ignoreMissing,
+		ManagedFields:  j.managedFields || j.needsManagedFields() || j.templateNeedsManagedFields(),
+		Tables:         isTable(j.print.Format) || j.page.serves(),
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
 		RequestTimeout: j.RequestTimeout,
@@ -205,7 +224,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 	if err != nil {
 		return err
 	}
-	if !p.Live {
+	if !p.Live && !j.page.serves() {
 		tuneRun(len(p.Targets) + j.workers)
 	}
 	if j.list {
@@ -216,7 +235,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 }
 
 // watch sends the events through a pipeline.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, err := j.newPipeline(ctx, what, state, cancel)
 	if err != nil {
@@ -226,13 +245,15 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	defer p.sayHidden()
 	defer cancel(nil)
 	asking, stop := context.WithCancel(ctx)
-	p.reporter.Begin(what.Targets, state.note())
+	j.served.start(j, what.Targets)
+	defer func() { j.served.end(err) }()
 	j.metrics.Begin(what.Targets)
+	p.reporter.Begin(what.Targets, state.note()+j.aboutNote())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(p.reporter)}))
+		err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(j.onlyOwned(j.served.beside(p.reporter)))}))
 		j.metrics.End()
 		stop() // nobody waits for an answer any more
 		p.reporter.Wait()
@@ -261,7 +282,13 @@ func (j *job) printList(ctx context.Context, w *watcher.Watcher, targets []event
 	if err != nil {
 		return err
 	}
-	if len(objects) == 0 && isTable(j.print.Format) {
+	if objects, err = j.listOwned(ctx, objects); err != nil {
+		return err
+	}
+	switch {
+	case len(objects) == 0 && j.ignoreMissing:
+		return nil // as kubectl
+	case len(objects) == 0 && isTable(j.print.Format):
 		report.Line(j.reports, j.nothingFound(targets))
 	}
 	return printer.List(objects)
