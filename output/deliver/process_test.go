@@ -135,7 +135,8 @@ next; test $name = b && { echo $id; exit; }
 	if err := <-done; fmt.Sprint(err) != "killed after 1s (--deadline)" {
 		t.Error(err)
 	}
-	if fmt.Sprint(beside) != "killed with another event that took too long (--deadline)" {
+	// On a slow machine its own deadline has passed, too, when it is told.
+	if said := fmt.Sprint(beside); said != "killed with another event that took too long (--deadline)" && said != "killed after 1s (--deadline)" {
 		t.Error(beside)
 	}
 	if err := p.Send(t.Context(), message("b")); err != nil {
