@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dwatch/cli/report"
 	"dwatch/output"
 	"dwatch/output/deliver"
 )
@@ -19,6 +20,8 @@ type receiver struct {
 	deliver.Receiver
 	// name is what it is called in messages: it has no password in it.
 	name string
+	// finish, at a good end, waits for what it does until ctx ends; nil: for nothing.
+	finish func(ctx context.Context)
 	// begin prepares what takes a server that answers, before the first message; nil:
 	// nothing does.
 	begin func(context.Context, *job) error
@@ -59,7 +62,11 @@ func (j *job) newReceiver() (*receiver, error) {
 		return nil, err
 	}
 	command.Deadline, command.Text = j.deadline, j.stderr
-	return &receiver{Receiver: command, name: j.command[0]}, nil
+	if !j.batch {
+		return &receiver{Receiver: command, name: j.command[0]}, nil
+	}
+	process := deliver.NewProcess(command, output.Line(j.command[0]), func(line string) { report.Line(j.stderr, line) })
+	return &receiver{Receiver: process, name: j.command[0], finish: process.Finish}, nil
 }
 
 // parseAddress reads --to. No error repeats what may hold a password.

@@ -59,6 +59,8 @@ import (
 //	nats read NAME             print the subject, the headers and the body of each
 //	                           message in a stream
 //	nats await NAME REGEXP     wait until that matches
+//	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
+//	                           print the body
 //
 // After quit and end its output is in the files NAME.out and NAME.err.
 
@@ -125,6 +127,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"events":    events,
 	"fails":     fails,
 	"nats":      natsCommand,
+	"get":       get,
 	"receiver":  startReceiver,
 	"answer":    answer,
 	"down":      down,
