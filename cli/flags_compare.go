@@ -32,19 +32,21 @@ func (o *options) addCompareFlags(f *pflag.FlagSet) {
 
 // checkCompare finds flags that have no effect, or contradict each other.
 func (o *options) checkCompare() error {
-	compares := o.output == changesFormat || o.changes
+	compares := o.output == changesFormat || o.changes || o.given("serve")
 	for _, name := range []string{"only", "ignore", "noise"} {
 		if o.given(name) && !compares {
-			return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
+			return fmt.Errorf("--%s is for what changes: it needs -o changes, --changes or --serve", name)
 		}
 	}
 	switch {
 	case o.given("show-secrets") && !compares && !o.patch && !o.hasReceiver():
-		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes, --patch or a receiver (-o json and yaml on stdout show them as they are)")
+		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes, --patch, --serve or a receiver (-o json and yaml on stdout show them as they are)")
 	case o.showSecrets && o.maskSecrets:
 		return errors.New("--show-secrets and --mask-secrets contradict each other")
 	case o.output != "name" && o.output != noFormat:
 		return nil
+	case o.given("serve") && !o.old && !o.changes && !o.patch:
+		return nil // the page masks
 	}
 	for _, name := range []string{"old", "changes", "patch", "mask", "mask-secrets"} {
 		if o.given(name) {

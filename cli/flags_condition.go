@@ -119,8 +119,8 @@ func (o *options) checkConditions() error {
 		return errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
 	case o.count < 0 || o.given("count") && o.count == 0:
 		return fmt.Errorf("invalid --count %d: it takes a number of events, at least 1", o.count)
-	case o.output == noFormat && !ends && o.timeout == 0 && !o.given("count"):
-		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")
+	case o.output == noFormat && !ends && o.timeout == 0 && !o.given("count") && !o.given("serve"):
+		return errors.New("-o none prints no events: it needs --until, --fail-if, --count, --timeout or --serve")
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type options struct {
 	eventFlags
 	outputFlags
 	receiverFlags
+	pageFlags
 	runFlags
 	messageFlags
 	connection cluster.Flags
@@ -51,6 +52,7 @@ type request struct {
 	filter filter.Options
 	print  output.Options
 	view   viewFlags // for the format "changes"
+	page   pageFlags
 }
 
 // parse checks all that can be checked without a server. It touches nothing but the
@@ -73,6 +75,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 	return r, cmp.Or(
 		o.parseTargets(r, args),
 		o.parseReceiver(r, command),
+		o.parsePage(r),
 		o.parseEvents(r),
 		o.checkTogether(),
 		o.checkView(),

@@ -40,6 +40,10 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.delivery.close()
+	if j.served, err = j.openPage(); err != nil {
+		return err
+	}
+	defer j.served.close()
 	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
@@ -72,6 +76,7 @@ type job struct {
 	stderr   io.Writer
 	reports  io.Writer // stderr, or nowhere with --quiet
 	delivery *delivery // nil: stdout
+	served   *served   // nil: no page
 	asked    *asked
 	mapper   *mapper.Mapper
 	rights   *access.Rights
@@ -126,7 +131,9 @@ func (j *job) run(ctx context.Context) (err error) {
 
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
-func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes }
+func (r *request) compares() bool {
+	return r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+}
 
 // needsManagedFields reports whether something looks at managed fields, though they may
 // not be printed.
@@ -137,7 +144,7 @@ func (r *request) needsManagedFields() bool {
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || len(r.conditions.all()) > 0
+	return r.print.Order != nil || len(r.conditions.all()) > 0 || r.page.serves()
 }
 
 func (j *job) planned() plan.Request {
@@ -179,7 +186,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
 		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
-		Tables:         isTable(j.print.Format),
+		Tables:         isTable(j.print.Format) || j.page.serves(),
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
 		RequestTimeout: j.RequestTimeout,
@@ -189,7 +196,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 	if err != nil {
 		return err
 	}
-	if !p.Live {
+	if !p.Live && !j.page.serves() {
 		tuneRun(len(p.Targets) + j.workers)
 	}
 	if j.list {
@@ -200,7 +207,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 }
 
 // watch sends the events through a pipeline.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, err := j.newPipeline(ctx, what, state, cancel)
 	if err != nil {
@@ -210,12 +217,14 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	defer p.sayHidden()
 	defer cancel(nil)
 	asking, stop := context.WithCancel(ctx)
+	j.served.start(j, what.Targets)
+	defer func() { j.served.end(err) }()
 	p.reporter.Begin(what.Targets, state.note())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: p.reporter}))
+		err := w.Run(asking, blamed(&tuned{next: j.served.beside(p.reporter)}))
 		stop() // nobody waits for an answer any more
 		p.reporter.Wait()
 		return p.end(ctx, err)
