@@ -154,7 +154,10 @@ func (h *Hub) object(e *event.Event) error {
 		r.deleting = seen.deleting
 	}
 	m.Feed, m.Text = h.feed(&m, e, r, compares, wasDeleting)
-	if !m.Feed && !differs && e.Type == event.Modified {
+	if e.Type != event.Modified {
+		status := r.row.Status
+		m.Status = &status
+	} else if !m.Feed && !differs {
 		return nil
 	}
 	h.note(r, &m, e, was)

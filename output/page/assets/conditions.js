@@ -30,7 +30,7 @@ function statusIn(text) {
 
 function spansOf(changes, condition, from, to) {
   // Without a change it has been so since its last transition, as far as it says.
-  const since = Date.parse(condition?.lastTransitionTime ?? "") || condition?.time || 0;
+  const since = Date.parse(condition?.time ?? "") || 0;
   let status = changes.length ? changes[0].before : condition?.status;
   let at = changes.length ? from : Math.max(from, Math.min(since, to));
   const spans = [];

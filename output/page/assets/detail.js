@@ -2,7 +2,7 @@
 // and its YAML. The rest is asked of the server; what the rows say is shown at once.
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, size, visible } from "./format.js";
-import { change, fillChange, lines, sign } from "./feed.js";
+import { change, fillChange, lines, sign, telling } from "./feed.js";
 import { cellText } from "./columns.js";
 import { spans, tone } from "./conditions.js";
 import { statusClass } from "./store.js";
@@ -58,7 +58,7 @@ export class Detail {
     const close = h("button", { type: "button", class: "round", "aria-label": "Close the object", title: "Close (esc)", onclick: () => this.onClose() }, "×");
     this.panel.replaceChildren(
       h("header", {}, h("div", {}, this.sub, this.title), close, this.stateLine),
-      part("facts", "Summary"), part("conditions", "Conditions"), part("related", "Belongs together"),
+      part("facts", "Summary"), part("conditions", "Conditions"), part("related", "Owners and owned"),
       part("changes", "Changes"), part("yaml", "YAML"));
     this.parts.yaml.section.querySelector("h3").append(this.copy = h("button", { type: "button", hidden: true, onclick: () => this.copyYAML() }, "Copy"));
   }
@@ -203,7 +203,7 @@ export class Detail {
     return h("li", { class: m.time === this.at ? "selected" : "", "data-time": String(m.time) },
       h("div", { class: "head" }, h("time", { title: moment(m.time, 0) }, clock(m.time)), h("span", { class: `sign ${name}` }, glyph),
         h("span", {}, words), h("span", { class: "who" }, visible(writers.join(", ")))),
-      ...(m.changes ?? []).map((c) => {
+      ...telling(m).map((c) => {
         const element = h("div", { class: "what" }, ...["path", "old", "arrow", "new-value", "words"].map((n) => h("span", { class: n })));
         fillChange(element, change(c), 400);
         return element;

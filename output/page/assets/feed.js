@@ -17,7 +17,7 @@ export const sign = (m) => signs[m.event] ?? ["!", "mark"];
 /** lines is a message as lines: {message, first, path, old, arrow, new, text, who}. */
 export function lines(m) {
   if (m.type === "watch") return [{ message: m, first: true, text: markText(m) }];
-  const changes = m.changes ?? [], all = [];
+  const changes = telling(m), all = [];
   if (m.event !== "MODIFIED" || m.text || !changes.length) {
     all.push({ text: [statusText(m), m.text].filter(Boolean).join("; ") || (changes.length ? "" : "changed") });
   }
@@ -29,6 +29,13 @@ export function lines(m) {
   }
   all.forEach((line, i) => Object.assign(line, { message: m, first: i === 0 }));
   return all;
+}
+
+/** telling are the changes of a message that its text does not say already. */
+export function telling(m) {
+  const changes = m.changes ?? [];
+  if (!m.text?.startsWith("is being deleted")) return changes;
+  return changes.filter((c) => !/^metadata\.deletion(Timestamp|GracePeriodSeconds)$/.test(c.path));
 }
 
 /** change is one path with what it was and is, shortened. */
@@ -43,14 +50,14 @@ export function change(c) {
 }
 
 function statusText(m) {
-  const { status, created, before } = m.then ?? {};
-  if (m.event === "ADDED" && status) {
-    return status.message && status.state !== "Current" ? `${status.state}: ${visible(status.message)}` : status.state;
+  const { event, status, created } = m;
+  if (event === "ADDED") {
+    return status?.message && status.state !== "Current" ? `${status.state}: ${visible(status.message)}` : status?.state ?? "added";
   }
-  if (m.event === "DELETED") {
-    return [before || status ? `was ${(before ?? status).state}` : "deleted", created ? `${age(m.time - created)} old` : ""].filter(Boolean).join(", ");
+  if (event === "DELETED") {
+    return [status ? `was ${status.state}` : "deleted", created ? `${age(m.time - created)} old` : ""].filter(Boolean).join(", ");
   }
-  return m.event === "ADDED" ? "added" : "";
+  return "";
 }
 
 function markText(m) {
@@ -212,5 +219,6 @@ export function fillChange(element, line, mostPath) {
   setText(arrow, line.path ? ` ${line.arrow}` : "");
   setText(after, line.path && line.new ? ` ${line.new}` : "");
   after.className = line.removed ? "old" : "new-value";
+  arrow.className = `arrow ${{ "+": "plus", "−": "minus" }[line.arrow] ?? ""}`;
   setText(words, line.text ? (line.path ? ` ${line.text}` : line.text) : "");
 }

@@ -102,7 +102,7 @@ export class Store {
     if (m.feed) {
       // In the feed stands how it was then, and not how it is now.
       const { row, ...entry } = m;
-      if (row) entry.then = { status: row.status, created: row.created, before: held?.status };
+      entry.created = row?.created;
       this.append(entry);
     }
   }
@@ -207,7 +207,10 @@ export class Store {
     const known = new Set(this.feed.map((m) => m.seq));
     const missing = items.filter((m) => !known.has(m.seq)).reverse();
     if (!missing.length) return;
-    for (const m of missing) m.id = ++lastID;
+    for (const m of missing) {
+      m.id = ++lastID;
+      m.created = this.objects.get(m.key)?.created;
+    }
     // The page's own lines have no number: they stay by their time.
     this.feed = [...missing, ...this.feed].sort((a, b) => a.seq && b.seq ? a.seq - b.seq : a.time - b.time);
     this.feedVersion++;

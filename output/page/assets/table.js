@@ -24,6 +24,7 @@ export class Table {
     });
     this.rows.drawn = (first, last) => { this.drawHeading(first); this.onDrawn?.(first, last); };
     viewport.addEventListener("click", (e) => this.click(e));
+    new ResizeObserver(() => { this.measure(); this.rows.draw(); }).observe(viewport);
   }
 
   create() {
@@ -146,6 +147,7 @@ export class Table {
     setAttribute(state, "title", row.status.message ?? null);
     setText(old, row.created ? age((row.ended || now) - row.created) : "");
     setText(last, row.changed && row.changes ? ago(now - row.changed) : "");
+    setAttribute(last, "data-namespace", this.manyNamespaces && row.namespace ? visible(row.namespace) : null);
   }
 
   /** freshen highlights what just changed: it begins when it changed, not when the row
@@ -193,7 +195,7 @@ function zeroWidth(style) {
   return g.measureText("0").width || 8;
 }
 
-const timelineLayout = { shown: [], grid: "var(--names) minmax(0, 1fr)" };
+const timelineLayout = { shown: [], grid: "minmax(0, var(--title))" };
 
 /** describe is the bar of an object in words. */
 function describe(row, now) {

@@ -75,7 +75,7 @@ export class Timeline {
     g.fillStyle = this.colors["ink-3"];
     for (const mark of this.marks) {
       const x = names + this.x(mark.time), half = g.measureText(mark.label).width / 2;
-      if (x - half < names || x + half > names + width) continue;
+      if (x - half < names || x + half > names + width - 4) continue;
       g.fillText(mark.label, x - half, 15);
     }
   }
@@ -130,15 +130,15 @@ export class Timeline {
 
   drawTicks(g, row, y) {
     let before = -9;
+    g.fillStyle = this.colors.ink;
+    g.globalAlpha = 0.75;
     for (const time of row.ticks) {
       const x = Math.round(this.x(time));
       if (x < -2 || x > this.width + 2 || x - before < 2) continue;
       before = x;
-      g.fillStyle = this.colors.panel;
-      g.fillRect(x - 1, y, 3, barHeight);
-      g.fillStyle = this.colors.ink;
-      g.fillRect(x, y - 2, 1, barHeight + 4);
+      g.fillRect(x, y - 3, 1, barHeight + 6);
     }
+    g.globalAlpha = 1;
     const { object, at } = this.state();
     if (row.key !== object || !at) return;
     const x = this.x(at);
