@@ -118,7 +118,6 @@ function linkState(link, why) {
   if (link === "down" && page.link !== "down") {
     page.downSince = Date.now();
     if (store.stream) store.note(`the page lost its connection to dwatch: ${why}`);
-    whyDenied();
   }
   if (link !== page.link) page.linkSince = store.now();
   Object.assign(page, { link, linkWhy: why });
@@ -376,3 +375,4 @@ connection.start();
 // Ages go on, and highlights end, also when nothing comes.
 setInterval(() => { page.changed = true; soon(); }, 1000);
 setInterval(speak, 5000);
+setInterval(() => page.link === "down" && whyDenied(), 2000);
