@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -176,13 +175,7 @@ func (b *tab) press(keys string) {
 func (b *tab) address() string { return value[string](b, "location.search") }
 
 // quote is a text as a literal of JavaScript.
-func quote(text string) string {
-	literal, err := json.Marshal(text)
-	if err != nil {
-		panic(err) // a string always has one
-	}
-	return string(literal)
-}
+func quote(text string) string { return encode(text) }
 
 // row is an expression for the row of an object by its name.
 func row(name string) string {

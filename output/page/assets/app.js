@@ -302,6 +302,7 @@ const actions = {
     if (key) go({ object: key, at: 0 });
     if (byId("list") !== document.activeElement && !byId("detail").contains(document.activeElement)) byId("list").focus({ preventScroll: true });
   },
+  list: () => byId("list").focus(),
   open: () => byId("detail").querySelector("h2")?.focus(),
   view: (view) => { page.place = ""; go({ view }, true); },
   step: (by) => {
@@ -354,7 +355,7 @@ function build() {
       typing = setTimeout(() => go({ [id]: e.target.value.trim() }), id === "q" ? 120 : 500);
     });
   }
-  byId("search").addEventListener("submit", (e) => { e.preventDefault(); byId("list").focus(); });
+  byId("search").addEventListener("submit", (e) => e.preventDefault());
   byId("sort").addEventListener("change", (e) => go({ sort: e.target.value }, true));
   byId("pause").addEventListener("click", pause);
   byId("help").addEventListener("click", actions.help);

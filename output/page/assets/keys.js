@@ -27,6 +27,10 @@ export function listen(actions) {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape") return actions.escape(event);
+    if (event.target.closest?.("#search") && (event.key === "Enter" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      return actions.list();
+    }
     if (byId("keys").open || isTyping(event.target)) return;
     const done = act(event, actions);
     if (done) event.preventDefault();
