@@ -99,12 +99,13 @@ func newCommand(name string, s Streams) *cobra.Command {
 	groups := o.addFlags(cmd.Flags())
 	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
 	complete.Add(cmd, complete.Options{
-		Connection:  &o.connection,
-		Formats:     completedFormats(),
-		Conditions:  expression.Beginnings(),
-		Presets:     expression.Presets(),
-		Quantifiers: until.Quantifiers,
-		Targets:     o.targets,
+		Connection:     &o.connection,
+		Formats:        completedFormats(),
+		WebhookFormats: webhookFormats,
+		Conditions:     expression.Beginnings(),
+		Presets:        expression.Presets(),
+		Quantifiers:    until.Quantifiers,
+		Targets:        o.targets,
 	})
 	return cmd
 }

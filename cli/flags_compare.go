@@ -27,7 +27,7 @@ func (o *options) addCompareFlags(f *pflag.FlagSet) {
 	f.BoolVar(&c.noise, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 	f.StringArrayVar(&c.mask, "mask", nil, "Show the values at or below `PATH` as size and hash, in all formats (repeatable)")
 	f.BoolVar(&c.maskSecrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json and yaml, too, as they are in what changes")
-	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, and to a receiver")
+	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, on the page, and to a receiver")
 }
 
 // checkCompare finds flags that have no effect, or contradict each other.

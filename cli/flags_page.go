@@ -29,13 +29,13 @@ var pageOnly = []string{"open", "tls-cert", "tls-key", "serve-insecure"}
 
 func (o *options) addPageFlags(f *pflag.FlagSet) {
 	p := &o.pageFlags
-	f.StringVar(&p.serve, "serve", "", "Serve a page that shows what is there and what changes, at `ADDRESS`, by default 127.0.0.1 and a free port; its URL is printed on stderr. Also shows values of Secrets with --show-secrets only; see docs/page.md")
+	f.StringVar(&p.serve, "serve", "", "Serve a page that shows what is there and what changes; at `ADDRESS`, or else on this machine alone, at a free port. Its URL is printed on stderr; keeps all content in memory; see docs/page.md")
 	f.Lookup("serve").NoOptDefVal = defaultPage
 	f.BoolVar(&p.open, "open", false, "Open the page in a browser")
-	f.StringVar(&p.tlsCert, "tls-cert", "", "Serve the page by TLS with the certificate in `FILE`, which another address than loopback takes")
+	f.StringVar(&p.tlsCert, "tls-cert", "", "Serve the page by TLS, with the certificate in `FILE`: that is what an ADDRESS takes which other machines can reach")
 	f.StringVar(&p.tlsKey, "tls-key", "", "The private key of --tls-cert is in `FILE`")
-	f.BoolVar(&p.serveInsecure, "serve-insecure", false, "Serve the page without TLS, and under any host name: a proxy in front of it does that")
-	notEmpty(f, "tls-cert", "tls-key")
+	f.BoolVar(&p.serveInsecure, "serve-insecure", false, "Serve the page to other machines without TLS, under any host name: a proxy in front of it takes care of that")
+	notEmpty(f, "serve", "tls-cert", "tls-key")
 }
 
 // joinAddress makes one argument of --serve and an address that stands after it: a flag
@@ -46,7 +46,7 @@ func joinAddress(args []string) []string {
 			break
 		}
 		if arg == "--serve" && i+1 < len(args) && isAddress(args[i+1]) {
-			return slices.Concat(args[:i], []string{"--serve=" + args[i+1]}, args[i+2:])
+			return slices.Concat(args[:i], []string{"--serve=" + args[i+1]}, joinAddress(args[i+2:]))
 		}
 	}
 	return args
@@ -76,7 +76,7 @@ func (o *options) parsePage(r *request) error {
 		return nil
 	}
 	r.page = o.pageFlags
-	return cmp.Or(o.checkPage(), o.checkAddress())
+	return cmp.Or(o.checkPage(), o.checkPageAddress())
 }
 
 // checkPage finds flags that make no sense together with a page.
@@ -94,8 +94,8 @@ func (o *options) checkPage() error {
 	return nil
 }
 
-// checkAddress finds what is wrong with the address, or too open.
-func (o *options) checkAddress() error {
+// checkPageAddress finds what is wrong with the address, or too open.
+func (o *options) checkPageAddress() error {
 	host, port, err := net.SplitHostPort(o.serve)
 	if err != nil {
 		return fmt.Errorf("invalid --serve %q: it takes HOST:PORT, such as 127.0.0.1:8080", o.serve)

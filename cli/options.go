@@ -40,7 +40,9 @@ type request struct {
 	allNamespaces bool
 	selector      string
 	fieldSelector string
+	about         *mapper.Argument // what events are to be about; nil: anything
 	list          bool
+	ignoreMissing bool // of list: a named object that is not there is no error
 	managedFields bool
 	state         string // a file; empty: none
 	quiet         bool

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
 )
@@ -19,9 +21,9 @@ type pipeline struct {
 }
 
 // newPipeline composes the stages, the last of which comes first here. failed is called
-// when the file of --state, or of --dead-letters, can't be written.
+// when the file of --state, or of --dead-letters, can't be written or read.
 func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (*pipeline, error) {
-	printer, err := j.last(ctx, failed)
+	printer, err := j.last(ctx, state, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +33,9 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	if j.print.Format == changesFormat || isTable(j.print.Format) {
+		sink = output.FoldSeries(sink)
+	}
 	j.filter.Where = j.passes()
 	sink = state.around(filter.New(sink, j.filter), failed)
 	switch {
@@ -48,9 +53,9 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 }
 
 // last returns what is behind all stages: what writes to stdout, or delivers.
-func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) {
+func (j *job) last(ctx context.Context, state *state, failed func(error)) (event.Sink, error) {
 	if j.delivery != nil {
-		return j.delivery.start(j, failed)
+		return j.delivery.start(ctx, j, state, failed)
 	}
 	return j.newPrinter(ctx, j.stdout)
 }
@@ -58,7 +63,7 @@ func (j *job) last(ctx context.Context, failed func(error)) (event.Sink, error) 
 // reporting says where reports go. With --quiet the server is asked nothing for
 // them: nobody would read the answer.
 func (j *job) reporting() (report.Options, error) {
-	o := report.Options{Out: j.reports, Namesake: j.namesake}
+	o := report.Options{Out: j.reports, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
 	if j.quiet {
 		return o, nil
 	}

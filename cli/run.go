@@ -20,6 +20,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/owned"
 )
 
 // run does what the command line asks for, and blocks until that is done or ctx
@@ -80,7 +81,8 @@ type job struct {
 	asked    *asked
 	mapper   *mapper.Mapper
 	rights   *access.Rights
-	as       string // of --as, where nothing is done as that user
+	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
+	as       string                             // of --as, where nothing is done as that user
 }
 
 // connection says where to go with what comes on the way to the server. A question
@@ -115,6 +117,9 @@ func (j *job) run(ctx context.Context) (err error) {
 	for _, note := range p.Notes {
 		report.Line(j.reports, note)
 	}
+	if err := j.findAbout(ctx, p.Targets); err != nil {
+		return err
+	}
 	j.rights, err = access.New(j.Cluster, access.Options{
 		Selection:  access.Selection{LabelSelector: j.selector, FieldSelector: j.fieldSelector},
 		Namespaces: j.namespaces,
@@ -141,10 +146,16 @@ func (r *request) needsManagedFields() bool {
 	return r.compares() || r.conditions.needs().ManagedFields
 }
 
+// templateNeedsManagedFields reports whether a template may look at them: kubectl's can.
+func (r *request) templateNeedsManagedFields() bool {
+	t := r.print.Template
+	return t != nil && (r.list || t.LooksAt("metadata", "managedFields"))
+}
+
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || len(r.conditions.all()) > 0 || r.page.serves()
+	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.page.serves()
 }
 
 func (j *job) planned() plan.Request {
@@ -185,7 +196,8 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
+		IgnoreMissing:  j.ignoreMissing,
+		ManagedFields:  j.managedFields || j.needsManagedFields() || j.templateNeedsManagedFields(),
 		Tables:         isTable(j.print.Format) || j.page.serves(),
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
@@ -219,12 +231,12 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	asking, stop := context.WithCancel(ctx)
 	j.served.start(j, what.Targets)
 	defer func() { j.served.end(err) }()
-	p.reporter.Begin(what.Targets, state.note())
+	p.reporter.Begin(what.Targets, state.note()+j.aboutNote())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: j.served.beside(p.reporter)}))
+		err := w.Run(asking, blamed(&tuned{next: j.onlyOwned(j.served.beside(p.reporter))}))
 		stop() // nobody waits for an answer any more
 		p.reporter.Wait()
 		return p.end(ctx, err)
@@ -252,7 +264,13 @@ func (j *job) printList(ctx context.Context, w *watcher.Watcher, targets []event
 	if err != nil {
 		return err
 	}
-	if len(objects) == 0 && isTable(j.print.Format) {
+	if objects, err = j.listOwned(ctx, objects); err != nil {
+		return err
+	}
+	switch {
+	case len(objects) == 0 && j.ignoreMissing:
+		return nil // as kubectl
+	case len(objects) == 0 && isTable(j.print.Format):
 		report.Line(j.reports, j.nothingFound(targets))
 	}
 	return printer.List(objects)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sync/errgroup"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
@@ -79,7 +76,13 @@ func (s *served) start(j *job, targets []event.Target) {
 	})
 	s.server = page.NewServer(s.hub, s.options)
 	s.ended = make(chan error, 1)
-	go func() { s.ended <- s.server.Serve() }()
+	go func() {
+		err := s.server.Serve()
+		if err != nil {
+			report.Line(j.stderr, fmt.Sprintf("the page is no longer served: %v", err))
+		}
+		s.ended <- err
+	}()
 	// It is what --serve asks for: --quiet does not hide it.
 	report.Line(j.stderr, "page: "+s.server.URL())
 	if j.page.serveInsecure {
@@ -125,18 +128,12 @@ func (s *served) end(err error) {
 	<-s.ended
 }
 
-// beside returns a Sink that hands each batch to the page and to next, at the same
-// time: neither waits for the other to begin.
+// beside returns a Sink that hands each batch to the page, if there is one, and to next.
 func (s *served) beside(next event.Sink) event.Sink {
 	if s == nil {
 		return next
 	}
-	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		var both errgroup.Group
-		both.Go(func() error { return s.hub.Deliver(ctx, batch) })
-		err := next.Deliver(ctx, batch)
-		return errors.Join(err, both.Wait())
-	})
+	return s.hub.Beside(next)
 }
 
 // openBrowser asks the desktop to open a URL. The program that does it ends by itself.

@@ -145,19 +145,19 @@ type item struct {
 }
 
 // find returns what is selected, in order.
-func (h *Hub) find(s *selection) (all []found, seq uint64) {
+func (h *Hub) find(s *selection) (all []*found, seq uint64) {
 	h.mu.Lock()
 	for _, r := range h.store.records {
 		if s.matches(r) {
-			all = append(all, found{r, r.encoded, r.packed})
+			all = append(all, &found{r, r.encoded, r.packed})
 		}
 	}
 	seq = h.log.last
 	h.mu.Unlock()
 	if !s.labels.Empty() {
-		all = slices.DeleteFunc(all, func(f found) bool { return !hasLabels(unpack(f.packed), s.labels) })
+		all = slices.DeleteFunc(all, func(f *found) bool { return !hasLabels(unpack(f.packed), s.labels) })
 	}
-	slices.SortFunc(all, func(a, b found) int { return order(a.record, b.record) })
+	slices.SortFunc(all, func(a, b *found) int { return order(a.record, b.record) })
 	return all, seq
 }
 
@@ -177,7 +177,7 @@ func (s *Server) objects(w http.ResponseWriter, r *http.Request) {
 		Continue string `json:"continue,omitempty"`
 	}{s.hub.stream, seq, len(all), []item{}, ""}
 	if selected.after != nil {
-		all = slices.DeleteFunc(all, func(f found) bool { return order(f.record, selected.after) <= 0 })
+		all = slices.DeleteFunc(all, func(f *found) bool { return order(f.record, selected.after) <= 0 })
 	}
 	bytes := 0
 	for i, f := range all {

@@ -62,8 +62,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 		content := unpack(packed)
 		d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
 		if d.YAML, err = yamlOf(event.NewObject(&identity, content)); err != nil {
-			fail(w, http.StatusInternalServerError, err.Error())
-			return
+			d.YAML = content // JSON is YAML
 		}
 	}
 	if len(d.YAML) > maxYAML {

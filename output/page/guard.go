@@ -42,7 +42,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: s.options.Certificate != nil,
 	})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	w.Header().Set("Location", "/")
+	w.WriteHeader(http.StatusSeeOther)
 }
 
 // cookie is the name of the cookie: each port has its own, as cookies know no ports.

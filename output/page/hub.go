@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"time"
 
@@ -32,6 +33,9 @@ type Hub struct {
 	stream  string
 	started time.Time
 
+	searches      chan struct{} // has one for each that looks at all objects
+	plain, packed []byte        // what pack works with
+
 	mu        sync.Mutex // for all below
 	log       log
 	store     store
@@ -56,6 +60,7 @@ func New(o Options) *Hub {
 		store: newStore(), resources: map[string]*resource{},
 		news: make(chan struct{}), closed: make(chan struct{}),
 	}
+	h.searches = make(chan struct{}, maxSearches)
 	h.targets.begin(o.Targets, h.started)
 	for _, t := range o.Targets {
 		h.resource(t)
@@ -80,11 +85,20 @@ func (h *Hub) Deliver(_ context.Context, batch []event.Event) error {
 			h.mark(e)
 			continue
 		}
-		if err := h.object(e); err != nil {
-			return err
-		}
+		h.object(e)
 	}
 	return nil
+}
+
+// Beside returns a Sink that hands each batch to the hub and to next, at the same time:
+// neither waits for the other to begin.
+func (h *Hub) Beside(next event.Sink) event.Sink {
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		seen := make(chan error, 1)
+		go func() { seen <- h.Deliver(ctx, batch) }()
+		err := next.Deliver(ctx, batch)
+		return errors.Join(err, <-seen)
+	})
 }
 
 // wake tells the viewers that there is something new.
@@ -121,15 +135,12 @@ func (h *Hub) mark(e *event.Event) {
 }
 
 // object takes an event of an object.
-func (h *Hub) object(e *event.Event) error {
+func (h *Hub) object(e *event.Event) {
 	var seen look
 	var diff compared
 	known := e.Type != event.Deleted || !e.FinalStateUnknown
 	if known { // this takes time
-		var err error
-		if seen, err = h.look(e.Object); err != nil {
-			return err
-		}
+		seen = h.look(e.Object)
 	}
 	compares := e.Type == event.Modified && !e.Old.IsZero()
 	if compares {
@@ -146,7 +157,6 @@ func (h *Hub) object(e *event.Event) error {
 		Changes: diff.changes, More: diff.more, Noise: diff.noise,
 	}
 	r, isNew := h.record(&m, e)
-	was := r.row.Status.State
 	wasDeleting := r.deleting
 	differs := isNew
 	if known {
@@ -157,11 +167,10 @@ func (h *Hub) object(e *event.Event) error {
 	if e.Type != event.Modified {
 		status := r.row.Status
 		m.Status = &status
-	} else if !m.Feed && !differs {
-		return nil
 	}
-	h.note(r, &m, e, was)
-	return nil
+	if m.Feed || differs || e.Type != event.Modified {
+		h.note(r, &m, e)
+	}
 }
 
 // feed reports whether a change belongs into a feed, and says what its changes do not.
@@ -203,7 +212,7 @@ func (h *Hub) record(m *changed, e *event.Event) (r *record, isNew bool) {
 }
 
 // note adds a change to all that tells of it.
-func (h *Hub) note(r *record, m *changed, e *event.Event, was string) {
+func (h *Hub) note(r *record, m *changed, e *event.Event) {
 	m.Seq = h.log.next()
 	r.identity, r.row.Seq = *e.Object.Identity, m.Seq
 	if m.Feed {

@@ -1,5 +1,7 @@
 package page
 
+import "cmp"
+
 // maxLog is how many bytes of messages are held for viewers that connect again, or are
 // slow.
 const maxLog = 32 << 20
@@ -42,6 +44,8 @@ type log struct {
 	entries []*entry
 	bytes   int
 	last    uint64
+	// max is how many bytes of messages are held; 0 means maxLog.
+	max int
 }
 
 // next is the number of the next message.
@@ -52,7 +56,7 @@ func (l *log) add(e *entry) {
 	l.last = e.seq
 	l.entries = append(l.entries, e)
 	l.bytes += e.size()
-	for l.bytes > maxLog && len(l.entries) > 1 {
+	for l.bytes > cmp.Or(l.max, maxLog) && len(l.entries) > 1 {
 		l.bytes -= l.entries[0].size()
 		l.entries[0] = nil
 		l.entries = l.entries[1:]

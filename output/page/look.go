@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output/change"
 	"dwatch/output/status"
@@ -44,18 +47,20 @@ type look struct {
 }
 
 // look looks at an object.
-func (h *Hub) look(o event.Object) (look, error) {
+func (h *Hub) look(o event.Object) look {
 	text := o.Raw()
 	if h.Compare.Masks.Concern(o.APIVersion, o.Kind) {
 		text = h.Compare.Masks.ObjectJSON(text)
 	}
 	before, after := event.CutManagedFields(text)
 	text = before + after
+	l := look{packed: h.pack(text)}
 	u, err := event.NewObject(o.Identity, text).Open()
-	if err != nil {
-		return look{}, fmt.Errorf("show %s/%s: %w", o.Namespace, clip(o.Name, maxName), err)
+	if err != nil { // a number that nothing can hold
+		l.status = state{kstatus.UnknownStatus.String(), clip(err.Error(), maxMessage)}
+		return l
 	}
-	l := look{created: millis(u.GetCreationTimestamp().Time), packed: s2.Encode(nil, []byte(text))}
+	l.created = millis(u.GetCreationTimestamp().Time)
 	word, message := status.Of(u)
 	l.status = state{word.String(), clip(message, maxMessage)}
 	l.labels, l.more = labelsOf(u)
@@ -63,7 +68,14 @@ func (h *Hub) look(o event.Object) (look, error) {
 	if u.GetDeletionTimestamp() != nil {
 		l.deleting = deletion(u)
 	}
-	return l, nil
+	return l
+}
+
+// pack makes content small. It is called by Deliver alone.
+func (h *Hub) pack(content string) []byte {
+	h.plain = append(h.plain[:0], content...)
+	h.packed = s2.Encode(h.packed[:cap(h.packed)], h.plain)
+	return bytes.Clone(h.packed)
 }
 
 // deletion says what the deletion of an object waits for.
@@ -85,9 +97,9 @@ func labelsOf(u *unstructured.Unstructured) (some map[string]string, more int) {
 		return nil, 0
 	}
 	some = make(map[string]string, min(len(all), maxLabels))
-	bytes := 0
+	size := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if bytes += len(name) + len(all[name]); len(some) == maxLabels || bytes > maxLabelBytes {
+		if size += len(name) + len(all[name]); len(some) == maxLabels || size > maxLabelBytes {
 			break
 		}
 		some[name] = all[name]

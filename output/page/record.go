@@ -103,6 +103,12 @@ func (s *store) remember(r *record, text []byte) {
 	r.past = append(r.past, p)
 	s.queue = append(s.queue, p)
 	s.pastBytes += len(text)
+	s.trim()
+}
+
+// trim forgets the oldest changes, if there are too many, and lets go of what is
+// forgotten.
+func (s *store) trim() {
 	for len(s.queue) > 0 && (s.queue[0].gone || s.pastBytes > maxPastBytes) {
 		if p := s.queue[0]; !p.gone {
 			s.forgetPast(p)
@@ -144,4 +150,5 @@ func (s *store) forget(r *record) {
 	}
 	r.forgotten = true
 	delete(s.records, r.row.Key)
+	s.trim()
 }

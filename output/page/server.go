@@ -1,15 +1,17 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
-	"io/fs"
 	stdlog "log"
 	"net"
 	"net/http"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,8 +19,6 @@ import (
 const (
 	// maxViewers is how many viewers are served at the same time.
 	maxViewers = 250
-	// maxSearches is how many requests look at all objects at the same time.
-	maxSearches = 2
 	// goodbye is how long viewers have at the end to take what they are sent.
 	goodbye = 2 * time.Second
 )
@@ -40,19 +40,21 @@ type Server struct {
 	token    string
 	http     *http.Server
 	viewers  chan struct{} // has one for each
-	searches chan struct{} // has one for each
 	patience time.Duration
 	// ctx is of all requests; cancel ends them.
 	ctx    context.Context
 	cancel context.CancelFunc
-	active sync.WaitGroup // requests
+
+	mu      sync.Mutex // for what follows
+	closing bool
+	active  sync.WaitGroup // requests
 }
 
 // NewServer returns a Server that does not serve yet.
 func NewServer(hub *Hub, o ServerOptions) *Server {
 	s := &Server{
 		hub: hub, options: o, token: random(),
-		viewers: make(chan struct{}, maxViewers), searches: make(chan struct{}, maxSearches),
+		viewers:  make(chan struct{}, maxViewers),
 		patience: patience,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -73,7 +75,21 @@ func (s *Server) URL() string {
 	if s.options.Certificate != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + s.options.Listener.Addr().String() + "/?token=" + s.token
+	return scheme + "://" + s.address() + "/?token=" + s.token
+}
+
+// address is under which the page can be opened on this machine, if that is known.
+func (s *Server) address() string {
+	text := s.options.Listener.Addr().String()
+	address, err := netip.ParseAddrPort(text)
+	if err != nil || !address.Addr().IsUnspecified() {
+		return text
+	}
+	host := "127.0.0.1"
+	if c := s.options.Certificate; c != nil && c.Leaf != nil && len(c.Leaf.DNSNames) > 0 {
+		host = c.Leaf.DNSNames[0]
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(address.Port())))
 }
 
 // Serve serves until Close is called.
@@ -96,6 +112,9 @@ func (s *Server) Serve() error {
 // has ended. Those who do not take it are left behind after a moment.
 func (s *Server) Close(reason string) {
 	s.hub.Close(reason)
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
 	late := time.AfterFunc(goodbye, s.cancel)
 	defer late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
@@ -108,23 +127,41 @@ func (s *Server) Close(reason string) {
 
 // handler leads each request where it belongs, if it may go there.
 func (s *Server) handler() http.Handler {
-	m := http.NewServeMux()
-	m.HandleFunc("GET /{$}", s.index)
-	m.HandleFunc("GET /assets/{name...}", s.asset)
-	m.HandleFunc("GET /ws", s.viewing(s.socket))
-	m.HandleFunc("GET /api/events", s.viewing(s.events))
-	m.HandleFunc("GET /api/objects", s.searching(s.objects))
-	m.HandleFunc("GET /api/object", s.searching(s.object))
-	m.HandleFunc("GET /api/feed", s.searching(s.feed))
-	m.HandleFunc("GET /api/where", s.searching(s.where))
+	routes := map[string]http.HandlerFunc{
+		"/":            s.index,
+		"/ws":          s.viewing(s.socket),
+		"/api/events":  s.viewing(s.events),
+		"/api/objects": s.searching(s.objects),
+		"/api/object":  s.searching(s.object),
+		"/api/feed":    s.searching(s.feed),
+		"/api/where":   s.searching(s.where),
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.active.Add(1)
+		if !s.enter() {
+			fail(w, http.StatusServiceUnavailable, "the run has ended")
+			return
+		}
 		defer s.active.Done()
 		setHeaders(w.Header())
-		if s.guard(w, r) {
-			m.ServeHTTP(w, r)
+		if !s.guard(w, r) {
+			return
 		}
+		serve := routes[r.URL.Path]
+		if serve == nil {
+			serve = asset
+		}
+		serve(w, r)
 	})
+}
+
+// enter reports whether there is still time for a request.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.active.Add(1)
+	}
+	return !s.closing
 }
 
 // setHeaders sets what is said with every answer.
@@ -139,18 +176,35 @@ func setHeaders(h http.Header) {
 }
 
 // index serves the page.
-func (s *Server) index(w http.ResponseWriter, r *http.Request) { serveFile(w, r, "index.html") }
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) { serveFile(w, "assets/index.html") }
 
-// asset serves a file of the page.
-func (s *Server) asset(w http.ResponseWriter, r *http.Request) { serveFile(w, r, r.PathValue("name")) }
+// asset serves a file of the page, if the path is of one.
+func asset(w http.ResponseWriter, r *http.Request) {
+	serveFile(w, strings.TrimPrefix(r.URL.Path, "/"))
+}
 
-func serveFile(w http.ResponseWriter, r *http.Request, name string) {
-	text, err := fs.ReadFile(assets(), name)
-	if err != nil {
-		fail(w, http.StatusNotFound, "the page has no such file")
+// contentTypes are those of the page's files. What the machine has configured has no
+// part in it.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".png":  "image/png",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+// serveFile serves what is embedded under a name. net/http could do it, but then it
+// would be a megabyte that --serve costs.
+func serveFile(w http.ResponseWriter, name string) {
+	text, err := embedded.ReadFile(name)
+	kind := contentTypes[path.Ext(name)]
+	if err != nil || kind == "" {
+		fail(w, http.StatusNotFound, "there is nothing under this path")
 		return
 	}
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(text))
+	w.Header().Set("Content-Type", kind)
+	w.Write(text)
 }
 
 // viewing lets as many viewers in as there is room for.
@@ -174,12 +228,11 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 // those who do not take the answer.
 func (s *Server) searching(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case s.searches <- struct{}{}:
-		case <-r.Context().Done():
+		release, err := s.hub.search(r.Context())
+		if err != nil {
+			fail(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		release := sync.OnceFunc(func() { <-s.searches })
 		defer release()
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience))
 		serve(&searched{w, release}, r)

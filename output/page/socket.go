@@ -20,12 +20,15 @@ const (
 
 // socket is a viewer behind a WebSocket.
 type socket struct {
-	conn     *websocket.Conn
+	conn *websocket.Conn
+	// ctx ends with the server: that of a view may end while something is written, and
+	// the connection with it, before it could be said why.
+	ctx      context.Context
 	patience time.Duration
 }
 
-func (s socket) send(ctx context.Context, _ string, _ uint64, message []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+func (s socket) send(_ context.Context, _ string, _ uint64, message []byte) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.patience)
 	defer cancel()
 	return s.conn.Write(ctx, websocket.MessageText, message)
 }
@@ -49,7 +52,7 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		defer close(read)
 		cancel(listen(ctx, conn, questions))
 	}()
-	err = s.hub.view(ctx, socket{conn, s.patience}, since(r), questions)
+	err = s.hub.view(ctx, socket{conn, s.ctx, s.patience}, since(r), questions)
 	var mistake mistakeError
 	switch {
 	case errors.Is(err, errBye):

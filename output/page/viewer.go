@@ -145,10 +145,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 func (v *viewer) snapshot(ctx context.Context) error {
 	records := v.all()
 	for part := 0; ; part++ {
-		message, seq, rest := v.part(part, records)
-		if part == 0 {
-			v.at = seq
-		}
+		message, rest := v.part(part, records)
 		records = rest
 		if err := v.to.send(ctx, "snapshot", 0, message); err != nil {
 			return err
@@ -180,7 +177,7 @@ func (h *Hub) all() []*record {
 }
 
 // part is a message with the first of these records.
-func (v *viewer) part(number int, records []*record) (message []byte, seq uint64, rest []*record) {
+func (v *viewer) part(number int, records []*record) (message []byte, rest []*record) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows, n := v.buffer[:0], 0
@@ -194,7 +191,11 @@ func (v *viewer) part(number int, records []*record) (message []byte, seq uint64
 		}
 		rows = r.line.appendTo(append(rows, r.encoded...))
 	}
-	v.buffer, rest, seq = rows, records[n:], v.log.last
+	v.buffer, rest = rows, records[n:]
+	seq := v.at // the first goes with the hello
+	if number > 0 {
+		seq = v.log.last
+	}
 	head := encode(struct {
 		Type string `json:"type"`
 		Seq  uint64 `json:"seq"`
@@ -202,7 +203,7 @@ func (v *viewer) part(number int, records []*record) (message []byte, seq uint64
 		Last bool   `json:"last"`
 	}{"snapshot", seq, number, len(rest) == 0})
 	message = append(head[:len(head)-1], `,"rows":[`...)
-	return append(append(message, rows...), "]}"...), seq, rest
+	return append(append(message, rows...), "]}"...), rest
 }
 
 // turn sends some of the messages that the viewer does not have yet, and reports whether

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"dwatch/watcher/event"
@@ -11,6 +12,10 @@ import (
 )
 
 const (
+	// maxSearches is how many look at all objects at the same time, and maxWait how long
+	// another one waits.
+	maxSearches = 2
+	maxWait     = time.Second
 	// maxQuestion is how long it may take to look at all objects.
 	maxQuestion = 2 * time.Second
 	// maxExpression is how many bytes an expression has at most.
@@ -18,6 +23,20 @@ const (
 	// maxKeys is how many keys a message has at most.
 	maxKeys = 5000
 )
+
+// search waits for its turn to look at all objects, but not for long; release ends it.
+func (h *Hub) search(ctx context.Context) (release func(), err error) {
+	late := time.NewTimer(maxWait)
+	defer late.Stop()
+	select {
+	case h.searches <- struct{}{}:
+		return sync.OnceFunc(func() { <-h.searches }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-late.C:
+		return nil, errors.New("there are too many searches at the same time: try again")
+	}
+}
 
 // question is an expression that a viewer wants to know of which objects holds.
 type question struct {
@@ -116,8 +135,7 @@ func (v *viewer) ask(ctx context.Context, q *question) error {
 	holds := map[string]bool{}
 	x, err := compile(q.text)
 	if err == nil {
-		all, _ := v.contents(nil)
-		_, err = judge(ctx, x, all, func(key string, does bool) {
+		_, err = v.judgeAll(ctx, x, func(key string, does bool) {
 			if does {
 				holds[key] = true
 				m.Keys = append(m.Keys, key)
@@ -128,12 +146,28 @@ func (v *viewer) ask(ctx context.Context, q *question) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		m.Keys, m.Last, m.Error = []string{}, true, clip(err.Error(), maxValue)
-		return v.to.send(ctx, m.Type, 0, encode(m))
+		return v.refuse(ctx, q.id, err)
 	}
 	q.expression, q.holds = x, holds
 	v.question = q
 	return v.answer(ctx, m)
+}
+
+// refuse says what is wrong with a question.
+func (v *viewer) refuse(ctx context.Context, id int64, err error) error {
+	m := whereMessage{Type: "where", ID: id, Seq: v.at, Keys: []string{}, Last: true, Error: clip(err.Error(), maxValue)}
+	return v.to.send(ctx, m.Type, 0, encode(m))
+}
+
+// judgeAll calls take with what the expression says of each object that exists.
+func (h *Hub) judgeAll(ctx context.Context, x *expression.Expression, take func(key string, holds bool)) (errorOf, error) {
+	release, err := h.search(ctx)
+	if err != nil {
+		return errorOf{}, err
+	}
+	defer release()
+	all, _ := h.contents(nil)
+	return judge(ctx, x, all, take)
 }
 
 // answer sends the keys in parts.
@@ -179,8 +213,14 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	for key := range seen { // no longer there
 		delete(q.holds, key)
 	}
-	if err != nil || len(m.In)+len(m.Out) == 0 {
-		return err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		v.question = nil
+		return v.refuse(ctx, q.id, err)
+	case len(m.In)+len(m.Out) == 0:
+		return nil
 	}
 	return v.to.send(ctx, m.Type, 0, encode(m))
 }

@@ -1,5 +1,5 @@
 // Command bench measures dwatch beside kubectl and curl on the test bed, and
-// prints one Markdown table: run it from the root of the repository, by make
+// prints two Markdown tables: run it from the root of the repository, by make
 // bench or by
 //
 //	go run ./testdata/bench [-n PODS] [-rounds R] ...
@@ -13,7 +13,7 @@
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go says what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go and start.go measure, results.go and table.go make the table.
+// watch.go, list.go and start.go measure, results.go and table.go make the tables.
 package main
 
 import (
@@ -40,6 +40,7 @@ type options struct {
 	before  string  // path of another dwatch to compare with; empty: none
 	kubectl string  // path of the binary
 	without string  // the contender to leave out
+	only    string  // the contenders to measure, separated by commas; empty: all
 }
 
 func main() {
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
-	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes())
+	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + found.formats(opts) + "\n" + notes())
 	return err
 }
 
@@ -98,6 +99,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.before, "before", "", "`path` of another dwatch to compare with, such as the one before a change")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
+	flags.StringVar(&o.only, "only", "", "measure only these `contenders` beside curl, e.g. \""+tableName+","+kubectlTableName+"\"")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -27,10 +27,11 @@ func damaged(why any) error {
 
 // File is what was reported, on disk. It is locked until it is closed.
 type File struct {
-	db    *bolt.DB
-	path  string
-	saved map[event.Key]*saved
-	fresh bool
+	db     *bolt.DB
+	path   string
+	saved  map[event.Key]*saved
+	fresh  bool
+	outbox *Outbox // nil: none
 }
 
 // Open opens the file at path, or makes it, for what h says. The error says in

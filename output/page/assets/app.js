@@ -24,7 +24,7 @@ const mostWaiting = 20000;
 
 const store = new Store();
 let state = url.parse(location.search);
-const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], lost: false, whereID: 0, place: "", shownAll: 0 };
+const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: 0 };
 
 const now = () => page.paused || store.now();
 
@@ -166,9 +166,11 @@ function show() {
  * a little longer for that. */
 function listIfDue(signature) {
   const at = performance.now(), due = listed + (store.objects.size > 500 ? listEvery : 0);
+  countIfDue(at);
   const whole = `${signature} ${state.view} ${state.sort} ${store.membership}`;
-  const moving = state.sort || state.notready || state.q;
-  if (whole === page.listSignature && !moving && at - listed < 2000) return;
+  // What is sorted or filtered by what changes, and what is about to leave.
+  const moving = state.sort || state.notready || state.q || store.ended.length > 0;
+  if (whole === page.listSignature && !page.forceList && (!moving || at - listed < 1000)) return;
   if (at < due && !page.forceList) {
     page.changed = true;
     return soon();
@@ -179,14 +181,19 @@ function listIfDue(signature) {
   list();
 }
 
+/** countIfDue counts anew, at most once a second. */
+function countIfDue(at) {
+  if (at - page.counted < 1000 && !page.forceList) return;
+  page.counted = at;
+  table.manyNamespaces = filters.update() > 1;
+}
+
 function list() {
-  table.manyNamespaces = new Set([...store.objects.values()].map((r) => r.namespace)).size > 1;
   const items = state.view === "timeline"
     ? select.timeline(store, state, timeWindow(state, timeline.begins, now())[0])
     : select.table(store, state, now());
   table.selected = state.object;
   table.show(items, state.view === "timeline" ? "timeline" : "table");
-  filters.update();
   const objects = items.filter((item) => item.key).length;
   setText(byId("shown"), shownText(objects));
   sayNothing(objects);

@@ -11,20 +11,28 @@ export class Columns {
   constructor() {
     this.widths = new Map(); // id of a resource -> of each column
     this.titles = new Map(); // id of a resource -> of the name
+    this.version = 0; // goes up when a width becomes another
   }
 
   /** measure looks at the name and the cells of a row. */
   measure(resource, row) {
     const name = row.name.length + 0.9 * (row.namespace?.length ?? 0) + title.dot;
-    if (name > (this.titles.get(resource.id) ?? 0)) this.titles.set(resource.id, Math.min(title.most, name));
+    if (name > (this.titles.get(resource.id) ?? 0)) {
+      this.titles.set(resource.id, name);
+      this.version++;
+    }
     let widths = this.widths.get(resource.id);
     if (!widths || widths.length < resource.columns.length) {
       widths = resource.columns.map((c) => Math.min(widest, c.name.length + 1));
       this.widths.set(resource.id, widths);
+      this.version++;
     }
     row.cells?.forEach((cell, i) => {
       const length = Math.min(widest, cellText(cell).length);
-      if (length > (widths[i] ?? 0)) widths[i] = length;
+      if (length > (widths[i] ?? 0)) {
+        widths[i] = length;
+        this.version++;
+      }
     });
   }
 
@@ -32,7 +40,7 @@ export class Columns {
   layout(resource, room) {
     const widths = this.widths.get(resource.id) ?? [];
     let left = room - fixed.state - fixed.age - fixed.last - 4 * gap;
-    const wanted = Math.max(title.least, this.titles.get(resource.id) ?? 0);
+    const wanted = Math.max(title.least, Math.min(title.most, this.titles.get(resource.id) ?? 0));
     const shown = [];
     for (const wide of [false, true]) {
       for (const i of own(resource).filter((i) => Boolean(resource.columns[i].priority) === wide)) {

@@ -124,6 +124,19 @@ export class Feed {
       this.seen = m.id;
       if (pass(m)) this.push(m);
     }
+    this.dropOld();
+  }
+
+  /** dropOld takes the lines away of what is not held any more. What is read stays in
+   * place. */
+  dropOld() {
+    let n = 0, changes = 0;
+    for (; this.lines[n]?.message.dropped; n++) changes += this.lines[n].first ? 1 : 0;
+    if (!n) return;
+    this.lines.splice(0, n);
+    this.changes -= changes;
+    this.cursor = Math.max(-1, this.cursor - n);
+    if (!this.following) this.viewport.scrollTop -= n * this.rows.height;
   }
 
   push(m) {

@@ -41,6 +41,7 @@ export class Filters {
     return element;
   }
 
+  /** update counts anew. It returns how many namespaces there are. */
   update() {
     const state = this.state(), all = counts(this.store);
     this.list(this.resources, "kind", all.resources);
@@ -50,6 +51,7 @@ export class Filters {
     for (const [name] of changes) this.press(`change ${name}`, state.change.includes(name));
     this.clear.hidden = !Object.keys(cleared).some((name) => String(state[name]) !== String(defaults[name]));
     this.namespaces.previousSibling.hidden = this.namespaces.hidden = all.namespaces.size < 2 && !state.ns.length;
+    return all.namespaces.size;
   }
 
   /** list is a button for each name. They stay where they are while their counts change. */

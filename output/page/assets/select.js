@@ -45,7 +45,7 @@ function changeHaystack(m) {
     ...(m.changes ?? []).flatMap((c) => [c.path, c.old, c.new, c.who])].join("\n").toLowerCase();
 }
 
-/** table is the rows of the table: for each resource {resource, count}, then {row}. */
+/** table is the rows of the table: for each resource {resource, count}, then {key}. */
 export function table(store, state, now) {
   const pass = filter(state, store).row;
   const sections = new Map();
@@ -82,8 +82,9 @@ export function timeline(store, state, from) {
   const children = new Map();
   for (const row of shown) {
     const owner = store.owner(row);
-    if (owner && shown.has(owner)) children.set(owner, [...(children.get(owner) ?? []), row]);
-    else roots.push(row);
+    if (!owner || !shown.has(owner)) roots.push(row);
+    else if (children.has(owner)) children.get(owner).push(row);
+    else children.set(owner, [row]);
   }
   const items = [];
   const visit = (row, depth) => {

@@ -192,9 +192,8 @@ export class Store {
 
   shorten() {
     const surplus = this.feed.length - mostChanges;
-    this.feed.splice(0, surplus);
+    for (const m of this.feed.splice(0, surplus)) m.dropped = true;
     this.feedDropped += surplus;
-    this.feedVersion++;
   }
 
   /** note is a line of the page's own in the feed: about itself. */

@@ -40,7 +40,7 @@ export class Table {
   show(items, mode) {
     this.items = items;
     this.mode = mode;
-    this.measure();
+    if (!this.room) this.measure();
     this.rows.setCount(items.length);
     setAttribute(this.viewport, "aria-rowcount", items.length);
     this.rows.draw();
@@ -57,6 +57,10 @@ export class Table {
   }
 
   layout(resource) {
+    if (this.columns.version !== this.layoutsOf) {
+      this.layouts.clear();
+      this.layoutsOf = this.columns.version;
+    }
     let layout = this.layouts.get(resource.id);
     if (!layout) this.layouts.set(resource.id, layout = this.columns.layout(resource, this.room));
     return layout;
@@ -117,7 +121,7 @@ export class Table {
     shape(element, `${this.mode} ${layout.shown}`, () => objectCells(layout, inTable));
     if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
     const selected = row.key === this.selected;
-    setClass(element, `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}`);
+    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}`;
     setAttribute(element, "aria-selected", selected);
     this.fillTitle(element.firstChild, row, item, inTable);
     if (inTable) this.fillCells(element, row, resource, layout);
@@ -140,7 +144,6 @@ export class Table {
     layout.shown.forEach((column, i) => {
       const cell = cells[i + 1];
       setText(cell, cellText(row.cells?.[column]));
-      setClass(cell, `cell${isNumber(resource.columns[column]) ? " num" : ""}`);
     });
     const [state, old, last] = [...cells].slice(-3);
     setText(state, row.ended ? "Deleted" : row.status.state);
@@ -155,17 +158,19 @@ export class Table {
   freshen(element, row, layout, inTable) {
     const since = performance.now() - (row.fresh ?? -freshFor);
     const fresh = since < freshFor;
-    element.classList.toggle("fresh", fresh);
     if (fresh && element.freshSince !== row.fresh) {
       element.freshSince = row.fresh;
-      element.style.animation = "none";
-      void element.offsetWidth; // the animation of the change before ends here
-      element.style.animation = "";
-      element.style.animationDelay = `${-since}ms`;
+      element.style.setProperty("--since", `${-since}ms`);
+      // Another name begins the animation again; there are two of the same.
+      element.freshName = element.freshName === "fresh" ? "fresh again" : "fresh";
     }
+    const name = fresh ? `${element.plainClass} ${element.freshName}` : element.plainClass;
+    if (element.className !== name) element.className = name;
     if (!inTable) return;
+    const columns = this.resource(row.resource).columns;
     layout.shown.forEach((column, i) => {
-      element.children[i + 1].classList.toggle("new", fresh && Boolean(row.newCells?.includes(column)));
+      const isNew = fresh && row.newCells?.includes(column);
+      setClass(element.children[i + 1], `cell${isNumber(columns[column]) ? " num" : ""}${isNew ? " new" : ""}`);
     });
   }
 
@@ -214,9 +219,7 @@ function shape(element, name, children) {
 }
 
 function setClass(element, name) {
-  const fresh = element.classList.contains("fresh");
-  const whole = fresh ? `${name} fresh` : name;
-  if (element.className !== whole) element.className = whole;
+  if (element.className !== name) element.className = name;
 }
 
 function sectionCells(layout) {
