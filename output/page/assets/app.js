@@ -24,7 +24,7 @@ const mostWaiting = 20000;
 
 const store = new Store();
 let state = url.parse(location.search);
-const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: 0 };
+const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity };
 
 const now = () => page.paused || store.now();
 
@@ -181,10 +181,12 @@ function listIfDue(signature) {
   list();
 }
 
-/** countIfDue counts anew, at most once a second. */
+/** countIfDue counts anew: soon where objects came or went, else once a second. */
 function countIfDue(at) {
-  if (at - page.counted < 1000 && !page.forceList) return;
+  const came = page.countedMembership !== store.membership;
+  if (at - page.counted < (came ? 250 : 1000) && !page.forceList) return;
   page.counted = at;
+  page.countedMembership = store.membership;
   table.manyNamespaces = filters.update() > 1;
 }
 

@@ -74,7 +74,7 @@ export class Detail {
     this.part("facts", `${row.seq} ${Math.floor(this.store.now() / 1000)}`, () => this.facts(row));
     this.part("related", owners, () => this.related(row));
     if (!this.told) return;
-    this.part("conditions", `${this.told.seq} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
+    this.part("conditions", `${this.told.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
     this.part("changes", `${this.told.seq} ${this.at} ${this.whole.history}`, () => this.changes());
     this.part("yaml", `${this.whole.yaml} ${this.told.yaml}`, () => this.yaml());
     this.lead();

@@ -134,7 +134,9 @@ export class Table {
     const indent = inTable ? "0" : `${(item.depth ?? 0) * 14}px`;
     if (tree.style.width !== indent) tree.style.width = indent;
     setText(kind, inTable ? "" : this.resource(row.resource).kind.toLowerCase());
-    setText(name, visible(row.name));
+    const whole = visible(row.name), stem = whole.length > 16 ? whole.length - 6 : whole.length;
+    setText(name.firstChild, whole.slice(0, stem));
+    setText(name.lastChild, whole.slice(stem));
     setText(namespace, this.manyNamespaces ? visible(row.namespace) : "");
     setAttribute(title, "title", row.name.length > 24 ? row.name.slice(0, 300) : null);
   }
@@ -248,7 +250,8 @@ function fillSection(element, resource, layout, item) {
 function objectCells(layout, inTable) {
   const cell = (name) => h("span", { role: "gridcell", class: name });
   const title = h("span", { role: "gridcell", class: "title" },
-    h("span", { class: "tree" }), h("span", { class: "dot" }), h("span", { class: "kind" }), h("b"), h("i"));
+    h("span", { class: "tree" }), h("span", { class: "dot" }), h("span", { class: "kind" }),
+    h("b", {}, h("span", { class: "stem" }), h("span", { class: "tail" })), h("i"));
   if (!inTable) return [title, cell("unseen")];
   return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
 }
