@@ -9,8 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shopFloor is what the pictures show: three Deployments, one of which can't roll out, a
-// Job's pod and settings.
+// shopFloor is where what the pictures show is: beside it Deployments, and a pod that fails.
 const shopFloor = `
 apiVersion: v1
 kind: Namespace
@@ -47,7 +46,7 @@ spec:
 // jumps. On the way pictures are taken; UPDATE_IMAGES=1 puts them into docs/images.
 func TestLooks(t *testing.T) {
 	needBrowser(t)
-	c, err := startCluster("looks")
+	c, err := startCluster("looks", "--controllers")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +78,9 @@ func TestLooks(t *testing.T) {
 	b.picture("page-rollout-dark", address+"view=timeline&kind=deployments.apps,replicasets.apps,pods", look{scale: 1.5, dark: true})
 	b.picture("page-phone", address, look{width: 360, height: 740, scale: 2})
 	b.picture("page-phone-dark", address+"view=timeline", look{width: 360, height: 740, scale: 2, dark: true})
+	object := "object=" + b.key("front")
 	for _, l := range []look{{width: 320, height: 600}, {width: 768, height: 1024}, {width: 1024, height: 768}, {width: 2560, height: 1440}, {width: 3840, height: 2160, dark: true}} {
-		for _, view := range []string{"", "view=timeline", "view=feed", "object=" + b.key("front")} {
+		for _, view := range []string{"", "view=timeline", "view=feed", object} {
 			b.picture(fmt.Sprintf("%dx%d-%.9s", l.width, l.height, view), address+view, l)
 		}
 	}

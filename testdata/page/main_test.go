@@ -72,15 +72,16 @@ var dwatchBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// cluster is a real API server with controllers, so that Deployments roll out.
+// cluster is a real API server.
 type cluster struct {
 	cmd        *exec.Cmd
 	stdin      io.Closer // it ends when this is closed: also when the tests die
 	kubeconfig string
 }
 
-// shared is the cluster of the tests that do not stop it.
-var shared = sync.OnceValues(func() (*cluster, error) { return startCluster("shared") })
+// shared is the cluster of the tests that do not stop it. It has controllers, so that
+// Deployments roll out.
+var shared = sync.OnceValues(func() (*cluster, error) { return startCluster("shared", "--controllers") })
 
 // startCluster starts a cluster whose data live below the name: it can be killed, and be
 // started again where it was, on the same port.
@@ -93,9 +94,7 @@ func startCluster(name string, flags ...string) (*cluster, error) {
 		return nil, fmt.Errorf("the tests need a test cluster, run make bin/cluster: %w", err)
 	}
 	c := &cluster{kubeconfig: filepath.Join(temporary, name+".kubeconfig")}
-	c.cmd = exec.Command(binary, append([]string{
-		"--controllers", "--stop-on-stdin-close", "--kubeconfig", c.kubeconfig,
-	}, flags...)...)
+	c.cmd = exec.Command(binary, append([]string{"--stop-on-stdin-close", "--kubeconfig", c.kubeconfig}, flags...)...)
 	c.cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
