@@ -231,6 +231,7 @@ func TestSleep(t *testing.T) {
 	d := serve(t, c, "cm", "-n", ns)
 	b := open(t, d.url, look{})
 	b.awaitLive()
+	value[bool](b, `(window.beats = 0, setInterval(() => window.beats++, 1000), true)`)
 	pids := family(t, chromedp.FromContext(b.ctx).Browser.Process().Pid)
 	signalAll(pids, syscall.SIGSTOP)
 	for i := range int(nap / time.Second) {
@@ -247,6 +248,9 @@ func TestSleep(t *testing.T) {
 	t.Logf("after a sleep of %v all is there again after %v", nap, time.Since(woke))
 	if took := time.Since(woke); took > saidWithin+2*time.Second {
 		t.Errorf("it took %v", took)
+	}
+	if beats := value[int](b, "window.beats"); time.Duration(beats)*time.Second > nap/2 {
+		t.Errorf("its timers went on: %d beats", beats)
 	}
 	// The first of the night is in the feed, too: nothing in between is missing.
 	b.await(entry("info → night0"))

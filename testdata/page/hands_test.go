@@ -64,6 +64,10 @@ func TestKeyboard(t *testing.T) {
 	b.awaitSelected("alpha")
 	b.press("G")
 	b.awaitSelected("slow")
+	b.press("g")
+	b.await(selected + ` === document.querySelector("#list .row.object b").textContent`)
+	b.press("G")
+	b.awaitSelected("slow")
 	b.press(kb.Enter)
 	b.await(`document.activeElement === document.querySelector("#detail h2") && document.activeElement.textContent === "slow"`)
 	b.press(kb.Escape)
@@ -152,6 +156,7 @@ func TestPause(t *testing.T) {
 	b.await(`document.body.dataset.watch === "paused"`)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "newcomer")
 	b.await(`document.getElementById("watch-last").textContent === "1 change waiting"`)
+	b.look(look{dark: true}) // what is done to a page that is paused changes nothing in that
 	if value[bool](b, "Boolean("+row("newcomer")+")") {
 		t.Error("a page that is paused shows what came")
 	}

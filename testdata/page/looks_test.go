@@ -71,14 +71,13 @@ func TestLooks(t *testing.T) {
 		`{"status":{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}}`)
 	b.await(`document.querySelector("#list .is-failed")`)
 
-	address := d.home + "?"
-	b.picture("page-light", address+"object="+b.key("front"), look{scale: 1.5})
-	b.picture("page-dark", address+"object="+b.key("front"), look{scale: 1.5, dark: true})
+	address, object := d.home+"?", "object="+b.key("front")
+	b.picture("page-light", address+object, look{scale: 1.5})
+	b.picture("page-dark", address+object, look{scale: 1.5, dark: true})
 	b.picture("page-rollout", address+"view=timeline&kind=deployments.apps,replicasets.apps,pods", look{scale: 1.5})
 	b.picture("page-rollout-dark", address+"view=timeline&kind=deployments.apps,replicasets.apps,pods", look{scale: 1.5, dark: true})
 	b.picture("page-phone", address, look{width: 360, height: 740, scale: 2})
 	b.picture("page-phone-dark", address+"view=timeline", look{width: 360, height: 740, scale: 2, dark: true})
-	object := "object=" + b.key("front")
 	for _, l := range []look{{width: 320, height: 600}, {width: 768, height: 1024}, {width: 1024, height: 768}, {width: 2560, height: 1440}, {width: 3840, height: 2160, dark: true}} {
 		for _, view := range []string{"", "view=timeline", "view=feed", object} {
 			b.picture(fmt.Sprintf("%dx%d-%.9s", l.width, l.height, view), address+view, l)

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen. The machine may be busy.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // root is the directory of dwatch, seen from here.
 const root = "../.."

@@ -54,13 +54,12 @@ async function api(path, parameters) {
 function take(message) {
   if ((message.type === "where" || message.type === "matches") && message.id !== page.whereID) return;
   if (message.type === "where" && message.error) return whereError(message.error);
-  if (page.paused && message.type === "change") {
+  if (page.paused && ["change", "resource", "watch"].includes(message.type)) {
     if (page.waiting.length < mostWaiting) page.waiting.push(message);
     else page.lost = true; // too much: it is asked for anew when the page goes on
-    return soon();
+  } else {
+    applyNow(message);
   }
-  if (!page.paused || message.type !== "watch") applyNow(message);
-  else page.waiting.push(message);
   soon();
 }
 
@@ -68,7 +67,7 @@ function applyNow(message) {
   if (message.type === "hello") return greet(message);
   if (!store.apply(message)) {
     page.lost = true; // a number is missing: what is held can't be trusted
-    return connection.again();
+    return connection.lost("a message was missing");
   }
   if (message.type === "change" && message.row) measure(message.row);
   if (message.type === "snapshot") message.rows.forEach(measure);
@@ -83,7 +82,7 @@ const measure = (row) => {
 
 function greet(hello) {
   const before = store.stream;
-  page.waiting = hello.resumed ? page.waiting : [];
+  page.waiting = []; // it comes again, or is in what is there
   page.lost = false;
   page.shownAll = before && !hello.resumed ? performance.now() : 0;
   store.apply(hello);
@@ -152,14 +151,22 @@ function show() {
   page.force = false;
   if (page.changed) {
     page.changed = false;
-    const signature = `${JSON.stringify([state.q, state.where, state.kind, state.ns, state.change, state.notready])}${state.where && store.matching?.size}`;
-    listIfDue(signature);
-    feed.update(state, signature);
+    const signature = JSON.stringify([state.q, state.where, state.kind, state.ns, state.change, state.notready]);
+    listIfDue(`${signature}${state.where && store.matching?.size}`);
+    feed.update(state, signature + matchingNow());
     setText(byId("feed-shown"), feed.summary());
     detail.update();
   }
   table.rows.draw();
   timeline.soon();
+}
+
+/** matchingNow goes up where an expression holds of others than before, once a second: the
+ * feed is made anew then. */
+function matchingNow() {
+  const at = performance.now(), size = state.where ? store.matching?.size : 0;
+  if (size !== page.matching?.size && at - (page.matching?.at ?? -1000) >= 1000) page.matching = { size, at };
+  return page.matching?.at ?? 0;
 }
 
 /** listIfDue makes the list of rows anew, if it can have become another. Long lists wait

@@ -58,9 +58,10 @@ export class Connection {
   look() {
     const now = Date.now(), pause = now - this.looked;
     this.looked = now;
-    if (!this.socket) return;
+    // In a tab that is not seen, timers are rare, too, but messages come.
+    if (!this.socket || now - this.heard <= silence) return;
     if (pause > slept) this.again();
-    else if (now - this.heard > silence) this.lost("nothing was heard for 5 s");
+    else this.lost("nothing was heard for 5 s");
   }
 
   lost(why) {

@@ -148,7 +148,7 @@ export class Detail {
     const grid = h("div", { class: "conditions" });
     for (const c of all) {
       const text = c.spans.map(([a, b, status]) => `${status} for ${age(b - a)}`).join(", ");
-      grid.append(h("span", { title: c.type }, visible(c.type)), bar(c, from, now, text),
+      grid.append(h("span", { title: visible(c.type) }, visible(c.type)), bar(c, from, now, text),
         h("span", { class: `state ${tone(c.type, c.status)}` }, visible(c.status ?? "gone")));
       const why = [c.reason, c.message].filter(Boolean).join(": ");
       if (why && tone(c.type, c.status) !== "is-current") grid.append(h("span", { class: "why" }, visible(why)));
@@ -241,7 +241,7 @@ function bar(condition, from, to, text) {
   svg.setAttribute("viewBox", "0 0 1000 12");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${condition.type}: ${text || "not known"}`);
+  svg.setAttribute("aria-label", visible(`${condition.type}: ${text || "not known"}`));
   for (const [a, b, status] of condition.spans) {
     const rect = document.createElementNS(svg.namespaceURI, "rect");
     const x = (a - from) / (to - from) * 1000;

@@ -1,8 +1,10 @@
 // What dwatch has said so far: the objects, what became of them, and the watch itself.
 // It takes messages as docs/page.md has them, and knows nothing of how they look.
 
-/** How many changes the feed holds. Older ones are dropped, and that is said. */
+/** How many changes the feed holds, and how much text in all. Older ones are dropped, and
+ * that is said. */
 export const mostChanges = 5000;
+const mostText = 20e6;
 /** How many rows, segments and ticks of what is over are held if hello does not say. */
 const fallbackLimits = { ended: 1000, history: 20, segments: 50, ticks: 100 };
 
@@ -40,6 +42,7 @@ export class Store {
 
   clearFeed() {
     this.feed = []; // messages, oldest first
+    this.feedText = 0; // characters in it
     this.feedDropped = 0;
     this.feedVersion = 0; // goes up when what is there already becomes another
   }
@@ -49,9 +52,10 @@ export class Store {
 
   /** apply takes a message. It returns false if a number is missing before it. */
   apply(message) {
-    if (message.seq && message.type === "change" || message.type === "resource" || message.type === "watch") {
+    if (["change", "resource", "watch"].includes(message.type)) {
+      if (message.seq <= this.seq) return true; // it came already
       if (!this.loading && message.seq > this.seq + 1) return false;
-      this.seq = Math.max(this.seq, message.seq);
+      this.seq = message.seq;
     }
     this[`on_${message.type}`]?.(message);
     return true;
@@ -60,9 +64,10 @@ export class Store {
   on_hello(m) {
     this.clockOffset = m.now - Date.now();
     if (!m.resumed) {
-      const feed = m.stream === this.stream && this.feed;
+      const { feed, feedText, feedDropped, feedVersion, stream } = this;
       this.drop();
-      if (feed) this.feed = feed; // of the same run: it stays true
+      if (m.stream === stream) Object.assign(this, { feed, feedText, feedDropped }); // of the same run: it stays true
+      this.feedVersion = feedVersion + 1;
       this.stream = m.stream;
       this.seq = m.seq;
     }
@@ -187,13 +192,20 @@ export class Store {
   append(message) {
     message.id = ++lastID;
     this.feed.push(message);
-    if (this.feed.length > mostChanges + mostChanges / 10) this.shorten();
+    this.feedText += textOf(message);
+    // A tenth more, so that it is not done each time.
+    if (this.feed.length > mostChanges * 1.1 || this.feedText > mostText * 1.1) this.shorten();
   }
 
   shorten() {
     const surplus = this.feed.length - mostChanges;
-    for (const m of this.feed.splice(0, surplus)) m.dropped = true;
-    this.feedDropped += surplus;
+    let dropped = 0;
+    for (let text = this.feedText; dropped < surplus || text > mostText; dropped++) text -= textOf(this.feed[dropped]);
+    for (const m of this.feed.splice(0, dropped)) {
+      m.dropped = true;
+      this.feedText -= textOf(m);
+    }
+    this.feedDropped += dropped;
   }
 
   /** note is a line of the page's own in the feed: about itself. */
@@ -209,6 +221,7 @@ export class Store {
     for (const m of missing) {
       m.id = ++lastID;
       m.created = this.objects.get(m.key)?.created;
+      this.feedText += textOf(m);
     }
     // The page's own lines have no number: they stay by their time.
     this.feed = [...missing, ...this.feed].sort((a, b) => a.seq && b.seq ? a.seq - b.seq : a.time - b.time);
@@ -247,6 +260,11 @@ export class Store {
 }
 
 let lastID = 0;
+
+/** textOf is about how many characters a message of the feed holds. */
+function textOf(m) {
+  return (m.changes ?? []).reduce((sum, c) => sum + c.path.length + (c.old?.length ?? 0) + (c.new?.length ?? 0), 200);
+}
 
 const targetKey = (t) => `${t.resource}/${t.namespace ?? ""}/${t.name ?? ""}`;
 

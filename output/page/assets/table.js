@@ -89,10 +89,11 @@ export class Table {
     const keys = this.items.length;
     let index = this.index(this.selected);
     if (index < 0) index = by > 0 ? -1 : keys;
-    const direction = Math.sign(by);
     index = Math.max(0, Math.min(keys - 1, index + by));
-    while (index >= 0 && index < keys && !this.items[index].key) index += direction;
-    return this.items[index]?.key ?? this.selected;
+    // The head of a section is passed over; at the very top there is nothing before it.
+    const isObject = (item) => Boolean(item.key);
+    const found = by < 0 && this.items.slice(0, index + 1).findLast(isObject);
+    return (found || this.items.slice(index).find(isObject))?.key ?? this.selected;
   }
 
   render(element, item, index) {
@@ -138,7 +139,7 @@ export class Table {
     setText(name.firstChild, whole.slice(0, stem));
     setText(name.lastChild, whole.slice(stem));
     setText(namespace, this.manyNamespaces ? visible(row.namespace) : "");
-    setAttribute(title, "title", row.name.length > 24 ? row.name.slice(0, 300) : null);
+    setAttribute(title, "title", whole.length > 16 ? whole : null);
   }
 
   fillCells(element, row, resource, layout) {

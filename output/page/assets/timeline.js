@@ -2,7 +2,7 @@
 // with a tick where it changed. It is drawn on one canvas over the rows that are seen;
 // what it shows is also in the rows, as words.
 import { h, byId } from "./dom.js";
-import { age, clock, count } from "./format.js";
+import { age, clock, count, visible } from "./format.js";
 import { begin } from "./select.js";
 import { lines } from "./feed.js";
 import { statusClass } from "./store.js";
@@ -264,7 +264,7 @@ export class Timeline {
     if (!tick) return null;
     const m = this.store.feed.findLast((m) => m.key === row.key && m.time === tick);
     const paths = m ? lines(m).slice(0, 6) : [];
-    return [h("b", {}, `${clock(tick)}  ${row.name}`),
+    return [h("b", {}, `${clock(tick)}  ${visible(row.name)}`),
       ...paths.map((l) => h("p", {}, l.path ? [l.path, l.old, l.arrow, l.new].filter(Boolean).join(" ") : l.text))];
   }
 
@@ -273,7 +273,7 @@ export class Timeline {
     const bar = bars(row, this.now()).find(([from, to]) => time >= from && time <= to);
     if (!bar) return null;
     const [from, to, state] = bar;
-    return [h("b", {}, `${clock(time)}  ${row.name}`), h("p", {}, `${state} for ${age(to - from)}, since ${clock(from)}; ${count(row.changes ?? 0, "change")}`)];
+    return [h("b", {}, `${clock(time)}  ${visible(row.name)}`), h("p", {}, `${state} for ${age(to - from)}, since ${clock(from)}; ${count(row.changes ?? 0, "change")}`)];
   }
 }
 
