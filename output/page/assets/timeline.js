@@ -113,13 +113,21 @@ export class Timeline {
     const top = index * height - this.table.viewport.scrollTop;
     const y = Math.round(this.left === 0 ? top + height - barHeight - 6 : top + (height - barHeight) / 2);
     for (const [from, to, state] of bars(row, this.now())) {
-      const left = Math.max(-2, this.x(from)), right = Math.min(this.width, Math.max(this.x(to), this.x(from) + 2));
-      if (right <= 0 || left >= this.width) continue;
       g.fillStyle = this.bars[statusClass(state)];
-      g.fillRect(left, y, right - left, barHeight);
+      this.drawBar(g, Math.max(from, Math.min(to, this.begins)), to, y);
+      if (from >= this.begins) continue;
+      // It was there; in what state, nobody saw.
+      g.globalAlpha = 0.3;
+      this.drawBar(g, from, Math.min(to, this.begins), y);
+      g.globalAlpha = 1;
     }
     if (row.ended) this.drawEnd(g, row, y);
     this.drawTicks(g, row, y);
+  }
+
+  drawBar(g, from, to, y) {
+    const left = Math.max(-2, this.x(from)), right = Math.min(this.width, Math.max(this.x(to), this.x(from) + 2));
+    if (right > 0 && left < this.width && right > left) g.fillRect(left, y, right - left, barHeight);
   }
 
   drawEnd(g, row, y) {
