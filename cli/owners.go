@@ -29,9 +29,10 @@ const (
 	// deniedFor is how long the server is not asked again what it refused, or of what it
 	// has no resource.
 	deniedFor = time.Minute
-	// firstRetry and lastRetry bound the time between two tries at a server that does not
-	// answer.
-	firstRetry, lastRetry = time.Second, 10 * time.Second
+	// firstRetry is the time between the first two tries at a server that does not answer;
+	// from one to the next it doubles, maxDoublings times.
+	firstRetry   = time.Second
+	maxDoublings = 3
 	// maxRecent bounds the objects of which the owners are remembered: at least so many,
 	// and twice as many at most.
 	maxRecent = 1 << 15
@@ -46,6 +47,7 @@ type owners struct {
 	asked          map[place]*questions
 	denied         map[schema.GroupKind]time.Time
 	said           map[schema.GroupKind]bool // that it was denied
+	retry          time.Duration
 }
 
 // place is where objects of one resource are.
@@ -71,6 +73,7 @@ func (j *job) newOwners() (*owners, error) {
 		asked:  map[place]*questions{},
 		denied: map[schema.GroupKind]time.Time{},
 		said:   map[schema.GroupKind]bool{},
+		retry:  firstRetry,
 	}, nil
 }
 
@@ -79,10 +82,10 @@ func (w *owners) of(ctx context.Context, o owned.Owner) ([]owned.Owner, error) {
 	if known, ok := w.recall(o.Ref); ok {
 		return known, nil
 	}
-	if len(content.IsPathSegmentName(o.Name)) > 0 || time.Since(w.denied[o.GroupKind]) < deniedFor {
+	if !isName(o.Name) || !isName(o.Namespace) || time.Since(w.denied[o.GroupKind]) < deniedFor {
 		return nil, nil // there can be no such object, or it can't be known
 	}
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+	for try := 0; ; try++ {
 		found, err := w.ask(ctx, o)
 		switch {
 		case err == nil:
@@ -96,10 +99,14 @@ func (w *owners) of(ctx context.Context, o owned.Owner) ([]owned.Owner, error) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait):
+		case <-time.After(w.retry << min(try, maxDoublings)):
 		}
 	}
 }
+
+// isName reports whether an object, or its namespace, may have this name. The client asks
+// for no other, whatever an Event says; each in it has a namespace.
+func isName(text string) bool { return text != "" && len(content.IsPathSegmentName(text)) == 0 }
 
 // sayDenied says once of each kind that it is not known what owns its objects.
 func (w *owners) sayDenied(ctx context.Context, o owned.Owner, err error) {

@@ -15,7 +15,6 @@ func openWebhook(j *job) (*receiver, error) {
 	w, err := webhook.New(webhook.Options{
 		URL:        j.address,
 		Structured: j.toFormat == "structured",
-		DataType:   "application/" + j.print.Format,
 		UserAgent:  userAgent(),
 		Workers:    j.workers,
 		Deadline:   j.deadline,

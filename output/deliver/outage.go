@@ -100,6 +100,9 @@ func (q *Queue) countOutage(k key, err error) {
 	}
 	q.probeAfter(d)
 	q.noteChange()
+	if q.ending && q.Store != nil {
+		q.work.ShutDown() // what waits is for a later run
+	}
 }
 
 // probeAfter has the receiver tried after d.

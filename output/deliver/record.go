@@ -17,7 +17,7 @@ const (
 	recordInitial = 2 // as recordPlain, of an object that existed at the start
 )
 
-var errRecord = errors.New("an event in it can't be read")
+var errRecord = errors.New("the record of an event is damaged")
 
 // codec writes and reads records. It needs little memory: bodies are small, and each is
 // by itself.
@@ -89,6 +89,9 @@ func (c *codec) decode(record []byte) (*Message, error) {
 	m, rest, err := decodeHead(record)
 	if err != nil {
 		return nil, err
+	}
+	if len(rest) == 0 { // which would be an empty body
+		return nil, errRecord
 	}
 	if m.Body, err = c.decompressor.DecodeAll(rest, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", errRecord, err)

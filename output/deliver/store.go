@@ -93,7 +93,7 @@ func (q *Queue) open(it item) (*Message, error) {
 	}
 	m, err := q.codec.decode(record)
 	if err != nil {
-		return nil, fmt.Errorf("event %d, which waits for %s: %w", it.number, q.Name, err)
+		return nil, fmt.Errorf("read what waits for %s: %w (number %d)", q.Name, err, it.number)
 	}
 	return m, nil
 }

@@ -96,3 +96,12 @@ prints no JSON beside the kubectl that prints the same: ~kubectl get pods -A --w
 ~--chunk-size=0~ a jsonpath of three values. No row of a table says when a pod was updated.
 `, "~", "`")
 }
+
+// deliveryNotes returns what the reader of the table of deliveries has to know.
+func deliveryNotes() string {
+	return fmt.Sprintf(strings.ReplaceAll(`~dwatch pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
+when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
+receiver, with net/http as it is. ~dwatch pods -- true~ runs a program for each of %[3]d events, from its start to
+its end; the shell, for the same lines, does nothing else.
+`, "~", "`"), posters, thousands(sent), runs)
+}

@@ -66,6 +66,7 @@ func startReceiver(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(h.start())
 	ts.Setenv(h.name, scheme+h.address)
+	ts.Setenv(h.name+"_HOST", h.address)
 	of(ts).receivers[h.name] = h
 }
 

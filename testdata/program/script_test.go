@@ -46,8 +46,8 @@ import (
 //	end NAME CODE              wait for its end with that exit code
 //	interrupt NAME CODE        end it by SIGINT, and wait for that exit code
 //	events FILE                print TYPE [initial] KIND NAME for each event
-//	receiver NAME [KIND]       start a receiver of webhooks, whose address is $NAME (see
-//	                           receiverKinds)
+//	receiver NAME [KIND]       start a receiver of webhooks, whose URL is $NAME, with
+//	                           host and port $NAME_HOST (see receiverKinds)
 //	answer NAME CODE [HEADER]...   what it answers from now on; at first 200
 //	down NAME, up NAME         stop it, and start it again at the same address
 //	fails CODE CMD [ARG...]    run a command that must end soon with that exit

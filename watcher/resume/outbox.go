@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -30,15 +31,16 @@ type Outbox struct {
 	mu      sync.Mutex
 	removed []uint64 // and still in the file
 	due     *time.Timer
+
+	read atomic.Int64 // how many records were
 }
 
 // Outbox returns the outbox of the file, which is made if there is none. encoding is how
 // its records are encoded; if something waits, it has to be encoded in that way.
 func (f *File) Outbox(encoding string) (*Outbox, error) {
 	err := f.db.Update(func(tx *bolt.Tx) error {
-		before, n := outboxOf(tx)
-		if n > 0 && before != encoding {
-			return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(n), before)
+		if before := encodingOf(tx); before != "" && before != encoding {
+			return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(tx), before)
 		}
 		if _, err := tx.CreateBucketIfNotExists(outboxBucket); err != nil {
 			return err
@@ -55,8 +57,8 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 // WithoutOutbox says that there is no receiver. What waits for one must not be forgotten.
 func (f *File) WithoutOutbox() error {
 	err := f.db.View(func(tx *bolt.Tx) error {
-		if _, n := outboxOf(tx); n > 0 {
-			return fmt.Errorf("%s in it for a receiver: go on with one until nothing waits, or delete the file to start over", waiting(n))
+		if encodingOf(tx) != "" {
+			return fmt.Errorf("%s in it for a receiver: go on with one until nothing waits, or delete the file to start over", waiting(tx))
 		}
 		return nil
 	})
@@ -81,15 +83,22 @@ func (f *File) HadReceiver() (had bool) {
 	return had
 }
 
-// outboxOf returns how what waits is encoded, and how much it is.
-func outboxOf(tx *bolt.Tx) (encoding string, n int) {
-	if b := tx.Bucket(outboxBucket); b != nil {
-		n = b.Stats().KeyN
+// encodingOf returns how what waits is encoded; empty if nothing waits.
+func encodingOf(tx *bolt.Tx) string {
+	b := tx.Bucket(outboxBucket)
+	if b == nil {
+		return ""
 	}
-	return string(tx.Bucket(headerBucket).Get(encodingKey)), n
+	if first, _ := b.Cursor().First(); first == nil {
+		return ""
+	}
+	return string(tx.Bucket(headerBucket).Get(encodingKey))
 }
 
-func waiting(n int) string {
+// waiting says how much waits.
+func waiting(tx *bolt.Tx) string {
+	defer release(tx.DB(), tx)
+	n := tx.Bucket(outboxBucket).Stats().KeyN
 	if n == 1 {
 		return "1 event waits"
 	}
@@ -132,6 +141,9 @@ func (o *Outbox) takeRemoved() []uint64 {
 func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	err = o.file.db.View(func(tx *bolt.Tx) error {
 		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
+		if o.read.Add(1)%releaseKeys == 0 {
+			release(o.file.db, tx)
+		}
 		return nil
 	})
 	if err == nil && record == nil {
@@ -146,7 +158,12 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 // Each calls take with all records in the order in which they came. They may not be kept.
 func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
 	err := o.file.db.View(func(tx *bolt.Tx) error {
+		defer release(o.file.db, tx)
+		n := 0
 		return tx.Bucket(outboxBucket).ForEach(func(key, record []byte) error {
+			if n++; n%releaseKeys == 0 {
+				release(o.file.db, tx)
+			}
 			if len(key) != 8 {
 				return damaged(fmt.Sprintf("at %q", key))
 			}
@@ -177,6 +194,9 @@ func writeOutbox(tx *bolt.Tx, added [][]byte, removed []uint64) (first uint64, e
 		if err := b.Delete(numberKey(number)); err != nil {
 			return 0, err
 		}
+	}
+	if len(removed) > 0 {
+		defer release(tx.DB(), tx)
 	}
 	for i, record := range added {
 		number, err := b.NextSequence()

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 const typePrefix = "io.dwatch.resource."
 
 // newEvent returns a message as a CloudEvent. All attributes are strings but the time.
-func newEvent(m *deliver.Message, source, dataType string) *event.Event {
-	subject := pathOf(m)
+func newEvent(m *deliver.Message, source string) *event.Event {
+	subject, dataType := pathOf(m), typeOf(m.Body)
 	e := &event.Event{
 		Context: &event.EventContextV1{
 			ID:              valid(m.ID),
@@ -52,6 +53,15 @@ func extensions(m *deliver.Message, subject string) map[string]any {
 		}
 	}
 	return all
+}
+
+// typeOf is the media type of a message's body. A message that has waited for longer than
+// a run may not be as this run would print it.
+func typeOf(body []byte) string {
+	if bytes.HasPrefix(body, []byte("{")) {
+		return event.ApplicationJSON
+	}
+	return "application/yaml"
 }
 
 // pathOf is the path of an object in the Kubernetes API.

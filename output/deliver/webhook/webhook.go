@@ -21,8 +21,6 @@ type Options struct {
 	URL *url.URL
 	// Structured sends a message as one JSON document; else its attributes are headers.
 	Structured bool
-	// DataType is the media type of the messages' bodies.
-	DataType string
 	// UserAgent is what this program calls itself.
 	UserAgent string
 	// Workers is how many messages are sent at the same time.
@@ -102,7 +100,7 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 
 // request returns the request that sends a message. Its errors are of files.
 func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
-	event := newEvent(m, w.source, w.DataType)
+	event := newEvent(m, w.source)
 	header := make(http.Header, 24)
 	body := m.Body
 	if w.Structured {
