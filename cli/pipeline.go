@@ -33,6 +33,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	sink = j.metrics.Back(sink)
 	if j.print.Format == changesFormat || isTable(j.print.Format) {
 		sink = output.FoldSeries(sink)
 	}
