@@ -37,6 +37,7 @@ var house = map[string]room{
 	"output/change":      {"it compares objects, and does not know events", nil},
 	"output/status":      {"it judges objects, and does not know events", nil},
 	"output/view":        {"it is a format of its own", []string{"watcher/event", "output", "output/change", "output/status"}},
+	"output/live":        {"it is a format of its own, which shows another", []string{"watcher/event", "output", "output/change", "output/status", "output/view"}},
 	"output/deliver":     {"it queues what is sent, and does not know where from", []string{"watcher/event", "output"}},
 	"watcher":            {"it makes events, and does not know who takes them", []string{"watcher/event", "watcher/source", "watcher/ledger", "watcher/shallow"}},
 	"watcher/source":     {"it is one target's connection, and does not know what was reported", []string{"watcher/event", "watcher/shallow"}},

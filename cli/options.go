@@ -51,6 +51,7 @@ type request struct {
 	filter filter.Options
 	print  output.Options
 	view   viewFlags // for the format "changes"
+	live   bool
 }
 
 // parse checks all that can be checked without a server. It touches nothing but the
@@ -71,6 +72,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 	o.chooseFormat(terminal)
 	r := &request{quiet: o.quiet}
 	return r, cmp.Or(
+		o.checkLive(terminal),
 		o.parseTargets(r, args),
 		o.parseReceiver(r, command),
 		o.parseEvents(r),

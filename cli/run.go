@@ -25,13 +25,17 @@ import (
 // run does what the command line asks for, and blocks until that is done or ctx
 // ends.
 func run(ctx context.Context, o *options, args []string, s Streams) error {
+	talk := &talk{w: s.Err}
+	if o.live {
+		s.Err = talk
+	}
 	quietClient(s.Err, o.verbosity)
-	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"}
+	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb", isDumb: isDumb()}
 	request, err := o.parse(args, terminal)
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, asked: whenAsked(s.Err)}
+	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, talk: talk, asked: whenAsked(s.Err)}
 	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
@@ -71,6 +75,7 @@ type job struct {
 	stdout   *os.File // which out writes to
 	stderr   io.Writer
 	reports  io.Writer // stderr, or nowhere with --quiet
+	talk     *talk     // what stderr is with --live
 	delivery *delivery // nil: stdout
 	asked    *asked
 	mapper   *mapper.Mapper
@@ -126,7 +131,14 @@ func (j *job) run(ctx context.Context) (err error) {
 
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
-func (r *request) compares() bool { return r.print.Format == changesFormat || r.print.Changes }
+func (r *request) compares() bool {
+	return r.print.Format == changesFormat || r.print.Changes || r.live
+}
+
+// keepsOld reports whether the state before is needed. The live table keeps it by itself.
+func (r *request) keepsOld() bool {
+	return r.print.Old || r.print.Patch || r.compares() && !r.live || r.conditions.needs().Old
+}
 
 // needsManagedFields reports whether something looks at managed fields, though they may
 // not be printed.
@@ -137,7 +149,7 @@ func (r *request) needsManagedFields() bool {
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || len(r.conditions.all()) > 0
+	return r.print.Order != nil || len(r.conditions.all()) > 0 || r.live
 }
 
 func (j *job) planned() plan.Request {
@@ -181,7 +193,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
 		Tables:         isTable(j.print.Format),
 		WholeObjects:   j.needsWholeObjects(),
-		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
+		KeepContent:    j.keepsOld(),
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      j.heartbeat,
 		Past:           state.past(),
@@ -190,7 +202,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		return err
 	}
 	if !p.Live {
-		tuneRun(len(p.Targets) + j.workers)
+		tuneRun(len(p.Targets) + j.workers + j.drawers())
 	}
 	if j.list {
 		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
@@ -215,9 +227,12 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: p.reporter}))
-		stop() // nobody waits for an answer any more
-		p.reporter.Wait()
+		err := j.onScreen(ctx, cancel, p.screen(), func() error {
+			err := w.Run(asking, blamed(&tuned{next: p.reporter}))
+			stop() // nobody waits for an answer any more
+			p.reporter.Wait()
+			return err
+		})
 		return p.end(ctx, err)
 	})
 }
