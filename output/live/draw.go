@@ -42,7 +42,13 @@ func (m *model) draw() string {
 		lines = append(lines, "")
 	}
 	lines = append(lines[:max(m.height-m.below(), 0)], m.message(), m.bottom())
-	return strings.Join(lines[max(len(lines)-m.height, 0):], "\n")
+	lines = lines[max(len(lines)-m.height, 0):]
+	for i, line := range lines {
+		if m.StringWidth(line) > m.width { // on a very small screen
+			lines[i] = m.Truncate(line, m.width, "")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // leastTitle is how much of a title is seen at least, if there is room at all.
