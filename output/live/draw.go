@@ -196,8 +196,15 @@ func (m *model) header(s *section, places []place) string {
 		line.WriteString(strings.ToUpper(s.resource.Resource))
 	}
 	text := m.paint(heading, strings.TrimRight(line.String(), " "))
-	if trouble := m.troubleOf(s); trouble != "" {
-		return m.sides(text, m.width, m.paint(alarm, "! "+trouble)+" ", m.paint(alarm, "!"))
+	trouble := m.troubleOf(s)
+	if trouble == "" {
+		return text
+	}
+	at, _, _ := strings.Cut(trouble, ",") // what comes first says most
+	for _, said := range []string{"! " + trouble, "! " + at, "!"} {
+		if m.StringWidth(text)+2+m.StringWidth(said) < m.width || said == "!" {
+			return m.sides(text, m.width, m.paint(alarm, said)+" ")
+		}
 	}
 	return text
 }

@@ -45,7 +45,7 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 			p.width = max(p.width, width(p.title))
 		}
 		if c.IsAge {
-			p.width = max(p.width, len("364d"))
+			p.width = max(p.width, len("2y364d"))
 		}
 		all = append(all, p)
 	}

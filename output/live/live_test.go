@@ -179,8 +179,8 @@ func TestTable(t *testing.T) {
 	s.shows(`waiting for the server`)
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), initial(pod(t, "web-c", "Running", 1)), synced())
 	s.shows(`^ pods in shop  3 objects, 1 not ready .*● connected · last event 0s ago$`)
-	s.shows(`^   NAME   READY  STATUS   RESTARTS  AGE   IP        NODE$`)
-	s.shows(`^◌  web-b  1/1    Pending  0         5m    10.0.0.1  node-1$`)
+	s.shows(`^   NAME   READY  STATUS   RESTARTS  AGE +IP        NODE$`)
+	s.shows(`^◌  web-b  1/1    Pending  0         5m +10.0.0.1  node-1$`)
 	if got := s.order(); got != "web-b web-a web-c" {
 		t.Errorf("the order is %s", got)
 	}

@@ -2,10 +2,12 @@ package live
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/klauspost/compress/s2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output"
@@ -94,9 +96,10 @@ type update struct {
 
 // judge says in what state an object is.
 func (u *update) judge(o event.Object) error {
-	decoded, err := o.Open()
-	if err != nil {
-		return err
+	before, after := event.CutManagedFields(o.Raw()) // half of the object, of which no state is made
+	decoded := &unstructured.Unstructured{}
+	if err := decoded.UnmarshalJSON([]byte(before + after)); err != nil {
+		return fmt.Errorf("decode an object: %w", err)
 	}
 	u.created = decoded.GetCreationTimestamp().Time
 	word, message := status.Of(decoded)
