@@ -37,7 +37,7 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 		return complete.Files(s.Out)
 	}
 	cmd := newCommand(name, s)
-	cmd.SetArgs(args)
+	cmd.SetArgs(joinAddress(args))
 	return sayEnd(s.Err, cmd.ExecuteContext(ctx))
 }
 

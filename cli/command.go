@@ -49,6 +49,9 @@ const examples = `  # What changes among the deployments of a namespace
   # A command for each event, which gets it on stdin, and again if it fails
   %[1]s jobs -A -- ./hook.sh
 
+  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
+  %[1]s jobs -A --to https://broker.example.com --to-token-file token
+
   # What exists, as one List, without watching
   %[1]s cm,secrets -n kube-system --list -o yaml
 
@@ -99,12 +102,13 @@ func newCommand(name string, s Streams) *cobra.Command {
 	groups := o.addFlags(cmd.Flags())
 	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
 	complete.Add(cmd, complete.Options{
-		Connection:  &o.connection,
-		Formats:     completedFormats(),
-		Conditions:  expression.Beginnings(),
-		Presets:     expression.Presets(),
-		Quantifiers: until.Quantifiers,
-		Targets:     o.targets,
+		Connection:     &o.connection,
+		Formats:        completedFormats(),
+		WebhookFormats: webhookFormats,
+		Conditions:     expression.Beginnings(),
+		Presets:        expression.Presets(),
+		Quantifiers:    until.Quantifiers,
+		Targets:        o.targets,
 	})
 	return cmd
 }

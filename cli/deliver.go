@@ -19,6 +19,8 @@ type delivery struct {
 	receiver *receiver
 	letters  *deliver.DeadLetters
 	queue    *deliver.Queue
+	// state is the file that keeps what waits; nil: it is in memory.
+	state *state
 }
 
 // openDelivery prepares it as far as that needs no server; nil if there is none. What
@@ -51,14 +53,20 @@ func (d *delivery) close() {
 	}
 }
 
-// start makes the queue. failed is called when what is given up can't be written.
-func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
+// start makes the queue. failed is called when what is given up can't be written, or what
+// waits not be read.
+func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(error)) (event.Sink, error) {
+	if d.receiver.begin != nil {
+		if err := d.receiver.begin(ctx, j); err != nil {
+			return nil, err
+		}
+	}
 	j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
 	encoder, err := output.NewEncoder(j.print)
 	if err != nil {
 		return nil, err
 	}
-	d.queue = deliver.New(d.receiver, deliver.Options{
+	o := deliver.Options{
 		Name:        d.receiver.name,
 		Encode:      encoder.Append,
 		Subject:     j.subjects(),
@@ -70,7 +78,18 @@ func (d *delivery) start(j *job, failed func(error)) (event.Sink, error) {
 		Say:         func(line string) { report.Line(j.reports, line) },
 		Warn:        func(line string) { report.Line(j.stderr, line) },
 		Failed:      failed,
-	})
+		Room:        j.room,
+		Latest:      j.latest,
+	}
+	if state != nil {
+		d.state, o.Store = state, state.outbox
+	}
+	d.queue = deliver.New(d.receiver, o)
+	waiting, err := d.queue.Restore()
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	state.restored(waiting)
 	return d.queue, nil
 }
 
@@ -123,6 +142,12 @@ func (d *delivery) around(ctx context.Context, j *job, watch func() error) error
 func (d *delivery) end(j *job) error {
 	summary, undelivered := d.queue.Summary()
 	report.Line(j.reports, summary)
+	switch kept := d.queue.Kept(); {
+	case kept == 1:
+		report.Line(j.reports, "1 event waits in "+d.state.path+": the next run with it delivers it")
+	case kept > 1:
+		report.Line(j.reports, fmt.Sprintf("%d events wait in %s: the next run with it delivers them", kept, d.state.path))
+	}
 	switch broken := d.queue.Err(); {
 	case broken != nil:
 		return sinkError{broken}

@@ -62,14 +62,20 @@ func (e *twiceError) Error() string {
 }
 
 // secretFlags have values that must not be repeated: an address may hold a password.
-var secretFlags = []string{"token", "password", "server", "proxy-url"}
+var secretFlags = []string{"token", "password", "server", "proxy-url", "to"}
 
 // flagError says what is wrong with the flags of a command called display.
 func flagError(f *pflag.FlagSet, display string, err error) error {
 	if twice, ok := errors.AsType[*twiceError](err); ok {
 		return twice
 	}
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if ok {
+		if instead := notOurs(unknown); instead != nil {
+			return instead
+		}
+	}
+	if ok && unknown.GetSpecifiedShortnames() == "" {
 		if near := mapper.Nearest(unknown.GetSpecifiedName(), flagNames(f)); near != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, near)
 		}

@@ -27,24 +27,26 @@ func (o *options) addCompareFlags(f *pflag.FlagSet) {
 	f.BoolVar(&c.noise, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 	f.StringArrayVar(&c.mask, "mask", nil, "Show the values at or below `PATH` as size and hash, in all formats (repeatable)")
 	f.BoolVar(&c.maskSecrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json and yaml, too, as they are in what changes")
-	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, and to a receiver")
+	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, on the page, and to a receiver")
 }
 
 // checkCompare finds flags that have no effect, or contradict each other.
 func (o *options) checkCompare() error {
-	compares := o.output == changesFormat || o.changes || o.live
+	compares := o.output == changesFormat || o.changes || o.live || o.given("serve")
 	for _, name := range []string{"only", "ignore", "noise"} {
 		if o.given(name) && !compares {
-			return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
+			return fmt.Errorf("--%s is for what changes: it needs -o changes, --changes or --serve", name)
 		}
 	}
 	switch {
 	case o.given("show-secrets") && !compares && !o.patch && !o.hasReceiver():
-		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes, --patch or a receiver (-o json and yaml on stdout show them as they are)")
+		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes, --patch, --serve or a receiver (-o json and yaml on stdout show them as they are)")
 	case o.showSecrets && o.maskSecrets:
 		return errors.New("--show-secrets and --mask-secrets contradict each other")
 	case o.output != "name" && o.output != noFormat:
 		return nil
+	case o.given("serve") && !o.old && !o.changes && !o.patch:
+		return nil // the page masks
 	}
 	for _, name := range []string{"old", "changes", "patch", "mask", "mask-secrets"} {
 		if o.given(name) {

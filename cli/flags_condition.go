@@ -28,7 +28,7 @@ func (o *options) addWhereFlag(f *pflag.FlagSet) {
 func (o *options) addConditionFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.until, "until", "", "End with exit code 0 when `EXPR`, in CEL, holds: or one of "+strings.Join(expression.Presets(), ", "))
 	f.StringVar(&o.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
-	f.StringVar(&o.quantifier, "for", string(until.All), "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
+	f.StringVar(&o.quantifier, "until-for", string(until.All), "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
 	f.IntVar(&o.count, "count", 0, "End with exit code 0 after `N` events")
 }
 
@@ -84,7 +84,7 @@ func (o *options) parseConditions(r *request) (err error) {
 		return err
 	}
 	if c.quantifier, err = until.ParseQuantifier(o.quantifier); err != nil {
-		return fmt.Errorf("invalid --for %q: %w", o.quantifier, err)
+		return fmt.Errorf("invalid --until-for %q: %w", o.quantifier, err)
 	}
 	c.count = o.count
 	return o.checkConditions()
@@ -111,16 +111,16 @@ func (o *options) checkConditions() error {
 	}
 	ends := o.given("until") || o.given("fail-if")
 	switch {
-	case o.given("for") && !o.given("until"):
-		return errors.New("--for says of how many objects --until has to hold: it needs that")
+	case o.given("until-for") && !o.given("until"):
+		return errors.New("--until-for says of how many objects --until has to hold: it needs that")
 	case ends && o.given("state"):
 		return errors.New("--until and --fail-if judge all that exists, and --state leaves out what was printed before: they do not go together")
 	case ends && o.given("count"):
 		return errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
 	case o.count < 0 || o.given("count") && o.count == 0:
 		return fmt.Errorf("invalid --count %d: it takes a number of events, at least 1", o.count)
-	case o.output == noFormat && !ends && o.timeout == 0 && !o.given("count"):
-		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")
+	case o.output == noFormat && !ends && o.timeout == 0 && !o.given("count") && !o.given("serve"):
+		return errors.New("-o none prints no events: it needs --until, --fail-if, --count, --timeout or --serve")
 	}
 	return nil
 }

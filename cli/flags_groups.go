@@ -27,6 +27,7 @@ func (o *options) newFlagGroups() []flagGroup {
 	add("Which events", o.addEventFlags)
 	add("How it looks", o.addOutputFlags)
 	add("Where it goes", o.addReceiverFlags)
+	add("The page", o.addPageFlags)
 	add("How it ends and carries on", o.addRunFlags)
 	add("Messages and help", o.addMessageFlags)
 	add("Connection to the cluster", o.addConnectionFlags)

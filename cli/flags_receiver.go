@@ -8,11 +8,15 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"dwatch/output/deliver"
 )
 
 // receiverFlags say where events go in place of stdout, and how. A command is not a flag:
 // it is what stands after "--".
 type receiverFlags struct {
+	webhookFlags
 	to          string // an address
 	workers     int
 	deadline    time.Duration
@@ -21,28 +25,34 @@ type receiverFlags struct {
 	giveUpAfter time.Duration
 	deadLetters string
 	drain       time.Duration
+	outboxSize  string // a quantity; empty: the default
+	latest      bool
 }
 
 // receiverOnly are the names of the flags that a receiver takes, and nothing else.
-var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain"}
+var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain", "outbox-size", "latest"}
 
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
 	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
-	f.DurationVar(&r.deadline, "deadline", time.Minute, "Kill a command that takes longer than `DURATION`, and what it has started; 0: never")
+	f.DurationVar(&r.deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed; a command is killed then, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
 	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
-	notEmpty(f, "to", "dead-letters")
+	f.StringVar(&r.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
+	f.BoolVar(&r.latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
+	notEmpty(f, "to", "dead-letters", "outbox-size")
+	o.addWebhookFlags(f)
 }
 
 // receiving says how events are delivered. The zero value is for stdout.
 type receiving struct {
 	command []string // with its arguments; nil: none
 	address *url.URL // of --to; nil: none
+	room    int64    // how many bytes may wait
 	receiverFlags
 }
 
@@ -61,6 +71,9 @@ func (o *options) cutCommand(args []string) (rest, command []string) {
 }
 
 func (o *options) parseReceiver(r *request, command []string) error {
+	if err := o.checkWebhook(); err != nil {
+		return err
+	}
 	if !o.hasReceiver() {
 		for _, name := range receiverOnly {
 			if o.given(name) {
@@ -80,7 +93,27 @@ func (o *options) parseReceiver(r *request, command []string) error {
 	case len(command) == 0 || command[0] == "":
 		return errors.New("after -- comes the command that gets the events, such as -- ./hook.sh")
 	}
-	return cmp.Or(o.checkDelivery(), o.checkReceiver())
+	return cmp.Or(o.checkDelivery(), o.checkReceiver(), o.parseRoom(r))
+}
+
+const (
+	minRoom       = 1 << 20
+	defaultOutbox = 1 << 30 // in the file of --state
+)
+
+// parseRoom reads --outbox-size.
+func (o *options) parseRoom(r *request) error {
+	switch size, err := resource.ParseQuantity(o.outboxSize); {
+	case !o.given("outbox-size"):
+		if r.room = deliver.DefaultRoom; o.given("state") {
+			r.room = defaultOutbox
+		}
+	case err != nil, size.Value() < minRoom:
+		return fmt.Errorf("invalid --outbox-size %q: it takes a size of at least 1Mi, such as 512Mi or 4Gi", o.outboxSize)
+	default:
+		r.room = size.Value()
+	}
+	return nil
 }
 
 // checkDelivery finds values that say nothing sensible about how events are delivered.
@@ -110,8 +143,6 @@ func (o *options) checkReceiver() error {
 	switch {
 	case o.given("list"), o.given("print-rbac"):
 		return errors.New("--list and --print-rbac print to stdout: they do not go with a receiver")
-	case o.given("state"):
-		return errors.New("--state does not go with a receiver yet: what it had not delivered would count as reported")
 	case o.marks, o.heartbeat != 0:
 		return errors.New("--marks and --heartbeat are for stdout: a receiver gets events of objects, and marks are reported on stderr")
 	case o.given("color"):

@@ -15,6 +15,7 @@ import (
 
 // tableFlags are for formats that have rows of the server.
 type tableFlags struct {
+	showKind     bool
 	showLabels   bool
 	labelColumns []string
 	sortBy       string
@@ -22,6 +23,7 @@ type tableFlags struct {
 
 func (o *options) addTableFlags(f *pflag.FlagSet) {
 	t := &o.tableFlags
+	f.BoolVar(&t.showKind, "show-kind", false, "With -o table or wide, show the kind with each name, as of several resources")
 	f.BoolVar(&t.showLabels, "show-labels", false, "With -o table or wide, show all labels in a last column")
 	f.StringSliceVarP(&t.labelColumns, "label-columns", "L", nil, "With -o table or wide, show each of these `LABELS` in a column (repeatable, commas)")
 	f.StringVar(&t.sortBy, "sort-by", "", "With --list, sort by the value at `PATH`, a JSONPath such as .metadata.creationTimestamp")
@@ -34,7 +36,7 @@ func isTable(format string) bool { return format == "table" || format == "wide" 
 // checkTable finds flags that do not go with tables, or only with them.
 func (o *options) checkTable() error {
 	if !isTable(o.output) {
-		for _, name := range []string{"show-labels", "label-columns"} {
+		for _, name := range []string{"show-kind", "show-labels", "label-columns"} {
 			if o.given(name) {
 				return fmt.Errorf("--%s is for -o table and wide", name)
 			}
@@ -53,6 +55,7 @@ func (o *options) checkTable() error {
 }
 
 func (o *options) parseTable(p *output.Options) (err error) {
+	p.Table.Kinds = o.showKind
 	p.Table.Labels, p.Table.ShowLabels = o.labelColumns, o.showLabels
 	if slices.ContainsFunc(o.labelColumns, func(name string) bool { return strings.TrimSpace(name) == "" }) {
 		return fmt.Errorf("invalid --label-columns %q: it takes names of labels", strings.Join(o.labelColumns, ","))
@@ -70,7 +73,7 @@ func (o *options) parseTable(p *output.Options) (err error) {
 func (j *job) fillTable(targets []event.Target, live bool) {
 	t := &j.print.Table
 	t.Namespaces = j.allNamespaces || len(j.namespaces) > 1
-	t.Kinds = severalKinds(targets) || live
+	t.Kinds = t.Kinds || severalKinds(targets) || live
 	if !j.list {
 		return
 	}

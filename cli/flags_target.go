@@ -22,6 +22,7 @@ type targetFlags struct {
 	allNamespaces bool
 	selector      string
 	fieldSelector string
+	about         string
 	wait          bool
 }
 
@@ -32,8 +33,9 @@ func (o *options) addTargetFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Watch in all namespaces, whatever -n says")
 	f.StringVarP(&o.selector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
 	f.StringVar(&o.fieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
+	o.addAboutFlag(f)
 	f.BoolVar(&o.wait, "wait", false, "Wait for a resource that the server does not have yet")
-	notEmpty(f, "exclude", "namespace")
+	notEmpty(f, "exclude", "namespace", "for")
 }
 
 // parseTargets also takes what is named without a flag.
@@ -45,6 +47,9 @@ func (o *options) parseTargets(r *request, args []string) (err error) {
 		return err
 	}
 	if r.namespaces, err = parseNamespaces(o.namespaces); err != nil {
+		return err
+	}
+	if r.about, err = o.parseAbout(); err != nil {
 		return err
 	}
 	return o.checkSelectors(r.arguments)

@@ -16,6 +16,8 @@ import (
 type templateFlags struct {
 	template  string
 	noHeaders bool
+	// allowMissing: nothing is printed of what a template names and an object lacks.
+	allowMissing bool
 	// inFormat is the template that came behind the "=" of --output.
 	inFormat *string
 }
@@ -24,6 +26,7 @@ func (o *options) addTemplateFlags(f *pflag.FlagSet) {
 	t := &o.templateFlags
 	f.StringVar(&t.template, "template", "", "`TEMPLATE`, or the file with it, for a format that takes one and has none behind its =; by itself it means -o go-template")
 	f.BoolVar(&t.noHeaders, "no-headers", false, "Leave out the line with the names of columns")
+	f.BoolVar(&t.allowMissing, "allow-missing-template-keys", true, "Leave out what a jsonpath or Go template names and an object does not have; with =false that is an error")
 	notEmpty(f, "template")
 }
 
@@ -57,6 +60,10 @@ func (o *options) checkTemplate() error {
 		return fmt.Errorf("--template is for a format that takes one: %s", strings.Join(output.TemplateFormats, ", "))
 	case o.noHeaders && !isTable(o.output) && !strings.HasPrefix(o.output, "custom-columns"):
 		return errors.New("--no-headers is for formats with columns: table, wide, custom-columns and custom-columns-file")
+	case o.given("allow-missing-template-keys") && !strings.HasPrefix(o.output, "jsonpath") && !strings.HasPrefix(o.output, "go-template"):
+		return errors.New("--allow-missing-template-keys is for jsonpath and Go templates")
+	case !o.allowMissing && (o.marks || o.heartbeat != 0):
+		return errors.New("marks lack what objects have: --allow-missing-template-keys=false does not go with --marks and --heartbeat")
 	case !takesTemplate(o.output):
 		return nil
 	case o.inFormat != nil && o.template != "":
@@ -91,7 +98,7 @@ func (o *options) parseTemplate() (*output.Template, error) {
 		}
 		text = string(content)
 	}
-	return output.ParseTemplate(o.output, text)
+	return output.ParseTemplate(output.TemplateText{Format: o.output, Text: text, MissingFail: !o.allowMissing})
 }
 
 // completedFormats are the values of --output as a shell completes them.

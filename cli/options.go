@@ -22,6 +22,7 @@ type options struct {
 	eventFlags
 	outputFlags
 	receiverFlags
+	pageFlags
 	runFlags
 	messageFlags
 	connection cluster.Flags
@@ -39,7 +40,9 @@ type request struct {
 	allNamespaces bool
 	selector      string
 	fieldSelector string
+	about         *mapper.Argument // what events are to be about; nil: anything
 	list          bool
+	ignoreMissing bool // of list: a named object that is not there is no error
 	managedFields bool
 	state         string // a file; empty: none
 	quiet         bool
@@ -52,6 +55,7 @@ type request struct {
 	print  output.Options
 	view   viewFlags // for the format "changes"
 	live   bool
+	page   pageFlags
 }
 
 // parse checks all that can be checked without a server. It touches nothing but the
@@ -75,6 +79,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		o.checkLive(terminal),
 		o.parseTargets(r, args),
 		o.parseReceiver(r, command),
+		o.parsePage(r),
 		o.parseEvents(r),
 		o.checkTogether(),
 		o.checkView(),

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
+	"dwatch/output"
 	"dwatch/output/live"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
@@ -20,9 +22,9 @@ type pipeline struct {
 }
 
 // newPipeline composes the stages, the last of which comes first here. failed is called
-// when the file of --state, or of --dead-letters, can't be written.
+// when the file of --state, or of --dead-letters, can't be written or read.
 func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (*pipeline, error) {
-	printer, err := j.last(ctx, what, failed)
+	printer, err := j.last(ctx, what, state, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +34,9 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	if j.print.Format == changesFormat || isTable(j.print.Format) && !j.live {
+		sink = output.FoldSeries(sink)
+	}
 	if !j.live { // which has to know what leaves it
 		j.filter.Where = j.passes()
 	}
@@ -51,10 +56,10 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 }
 
 // last returns what is behind all stages: what writes to stdout, or delivers.
-func (j *job) last(ctx context.Context, what *plan.Plan, failed func(error)) (event.Sink, error) {
+func (j *job) last(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (event.Sink, error) {
 	switch {
 	case j.delivery != nil:
-		return j.delivery.start(j, failed)
+		return j.delivery.start(ctx, j, state, failed)
 	case j.live:
 		return j.newScreen(ctx, what.Targets), nil
 	}
@@ -70,7 +75,7 @@ func (p *pipeline) screen() *live.Screen {
 // reporting says where reports go. With --quiet the server is asked nothing for
 // them: nobody would read the answer.
 func (j *job) reporting() (report.Options, error) {
-	o := report.Options{Out: j.reports, Namesake: j.namesake}
+	o := report.Options{Out: j.reports, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
 	if j.quiet {
 		return o, nil
 	}

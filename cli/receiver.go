@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -16,6 +17,9 @@ type receiver struct {
 	deliver.Receiver
 	// name is what it is called in messages: it has no password in it.
 	name string
+	// begin prepares what takes a server that answers, before the first message; nil:
+	// nothing does.
+	begin func(context.Context, *job) error
 	// close ends what it keeps open; nil: nothing is.
 	close func()
 }
@@ -27,7 +31,10 @@ type scheme struct {
 }
 
 // schemes are the kinds by the scheme of their URL.
-var schemes = map[string]scheme{}
+var schemes = map[string]scheme{
+	"https": {"https://HOST/PATH", openWebhook},
+	"http":  {"http://HOST/PATH", openWebhook},
+}
 
 // schemeNames lists examples of what --to takes.
 func schemeNames() string {
@@ -65,5 +72,8 @@ func (o *options) parseAddress(r *request) error {
 		return fmt.Errorf("invalid --to: the URL has no host; it takes one such as %s", schemeNames())
 	}
 	r.address = address
+	if isWebhook(address.Scheme) {
+		return o.checkAddress(address)
+	}
 	return nil
 }

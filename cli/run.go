@@ -20,6 +20,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/owned"
 )
 
 // run does what the command line asks for, and blocks until that is done or ctx
@@ -44,6 +45,10 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.delivery.close()
+	if j.served, err = j.openPage(); err != nil {
+		return err
+	}
+	defer j.served.close()
 	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
 		return err
 	}
@@ -77,10 +82,12 @@ type job struct {
 	reports  io.Writer // stderr, or nowhere with --quiet
 	talk     *talk     // what stderr is with --live
 	delivery *delivery // nil: stdout
+	served   *served   // nil: no page
 	asked    *asked
 	mapper   *mapper.Mapper
 	rights   *access.Rights
-	as       string // of --as, where nothing is done as that user
+	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
+	as       string                             // of --as, where nothing is done as that user
 }
 
 // connection says where to go with what comes on the way to the server. A question
@@ -115,6 +122,9 @@ func (j *job) run(ctx context.Context) (err error) {
 	for _, note := range p.Notes {
 		report.Line(j.reports, note)
 	}
+	if err := j.findAbout(ctx, p.Targets); err != nil {
+		return err
+	}
 	j.rights, err = access.New(j.Cluster, access.Options{
 		Selection:  access.Selection{LabelSelector: j.selector, FieldSelector: j.fieldSelector},
 		Namespaces: j.namespaces,
@@ -132,12 +142,13 @@ func (j *job) run(ctx context.Context) (err error) {
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
 func (r *request) compares() bool {
-	return r.print.Format == changesFormat || r.print.Changes || r.live
+	return r.print.Format == changesFormat || r.print.Changes || r.live || r.page.serves()
 }
 
 // keepsOld reports whether the state before is needed. The live table keeps it by itself.
 func (r *request) keepsOld() bool {
-	return r.print.Old || r.print.Patch || r.compares() && !r.live || r.conditions.needs().Old
+	shown := r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+	return r.print.Old || r.print.Patch || shown || r.conditions.needs().Old
 }
 
 // needsManagedFields reports whether something looks at managed fields, though they may
@@ -146,10 +157,16 @@ func (r *request) needsManagedFields() bool {
 	return r.compares() || r.conditions.needs().ManagedFields
 }
 
+// templateNeedsManagedFields reports whether a template may look at them: kubectl's can.
+func (r *request) templateNeedsManagedFields() bool {
+	t := r.print.Template
+	return t != nil && (r.list || t.LooksAt("metadata", "managedFields"))
+}
+
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || len(r.conditions.all()) > 0 || r.live
+	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.live || r.page.serves()
 }
 
 func (j *job) planned() plan.Request {
@@ -190,8 +207,9 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		Follow:         p.Live,
 		LabelSelector:  j.selector,
 		FieldSelector:  j.fieldSelector,
-		ManagedFields:  j.managedFields || j.needsManagedFields() || j.print.Template != nil, // kubectl's have them
-		Tables:         isTable(j.print.Format),
+		IgnoreMissing:  j.ignoreMissing,
+		ManagedFields:  j.managedFields || j.needsManagedFields() || j.templateNeedsManagedFields(),
+		Tables:         isTable(j.print.Format) || j.page.serves(),
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.keepsOld(),
 		RequestTimeout: j.RequestTimeout,
@@ -201,7 +219,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 	if err != nil {
 		return err
 	}
-	if !p.Live {
+	if !p.Live && !j.page.serves() {
 		tuneRun(len(p.Targets) + j.workers + j.drawers())
 	}
 	if j.list {
@@ -212,7 +230,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 }
 
 // watch sends the events through a pipeline.
-func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) error {
+func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, state *state) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, err := j.newPipeline(ctx, what, state, cancel)
 	if err != nil {
@@ -222,13 +240,15 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	defer p.sayHidden()
 	defer cancel(nil)
 	asking, stop := context.WithCancel(ctx)
-	p.reporter.Begin(what.Targets, state.note())
+	j.served.start(j, what.Targets)
+	defer func() { j.served.end(err) }()
+	p.reporter.Begin(what.Targets, state.note()+j.aboutNote())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
 		err := j.onScreen(ctx, cancel, p.screen(), func() error {
-			err := w.Run(asking, blamed(&tuned{next: p.reporter}))
+			err := w.Run(asking, blamed(&tuned{next: j.onlyOwned(j.served.beside(p.reporter))}))
 			stop() // nobody waits for an answer any more
 			p.reporter.Wait()
 			return err
@@ -258,7 +278,13 @@ func (j *job) printList(ctx context.Context, w *watcher.Watcher, targets []event
 	if err != nil {
 		return err
 	}
-	if len(objects) == 0 && isTable(j.print.Format) {
+	if objects, err = j.listOwned(ctx, objects); err != nil {
+		return err
+	}
+	switch {
+	case len(objects) == 0 && j.ignoreMissing:
+		return nil // as kubectl
+	case len(objects) == 0 && isTable(j.print.Format):
 		report.Line(j.reports, j.nothingFound(targets))
 	}
 	return printer.List(objects)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
@@ -20,6 +21,12 @@ type state struct {
 	file  *resume.File
 	stage *resume.Stage
 	path  string
+	// outbox has what waits for the receiver; nil: there is none.
+	outbox *resume.Outbox
+	// changed is what there is to say of a file that was for stdout, and is for a receiver
+	// now, or the other way round.
+	changed string
+	waiting int // from earlier runs
 }
 
 // openState opens the file of --state; nil if there is none. What is wrong with the
@@ -36,7 +43,36 @@ func (j *job) openState(ctx context.Context, p *plan.Plan) (*state, error) {
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	return &state{file: file, path: j.state}, nil
+	s := &state{file: file, path: j.state}
+	if err := s.openOutbox(j); err != nil {
+		file.Close()
+		return nil, fail.Usage(err)
+	}
+	return s, nil
+}
+
+// openOutbox has the file keep what waits for the receiver, if there is one. Where there
+// is none, nothing may wait for one.
+func (s *state) openOutbox(j *job) (err error) {
+	had := s.file.HadReceiver()
+	switch {
+	case !j.delivers():
+		if had {
+			s.changed = "; what is in it was delivered to a receiver, and is not printed"
+		}
+		return s.file.WithoutOutbox()
+	case !had && !s.file.Fresh():
+		s.changed = "; what is in it was printed, and is not delivered"
+	}
+	s.outbox, err = s.file.Outbox(j.print.Format)
+	return err
+}
+
+// restored notes how much waits from earlier runs.
+func (s *state) restored(waiting int) {
+	if s != nil {
+		s.waiting = waiting
+	}
 }
 
 // around puts the file around a Sink. failed is called when it can't be written.
@@ -70,7 +106,14 @@ func (s *state) note() string {
 	if s == nil || s.file.Fresh() {
 		return ""
 	}
-	return ", carrying on from " + s.path
+	note := ", carrying on from " + s.path + s.changed
+	switch {
+	case s.waiting == 1:
+		note += "; 1 event in it waits to be delivered"
+	case s.waiting > 1:
+		note += fmt.Sprintf("; %d events in it wait to be delivered", s.waiting)
+	}
+	return note
 }
 
 // end closes the file, after a run that ended with err, and returns what the run

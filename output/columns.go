@@ -22,7 +22,7 @@ type column struct {
 
 // parseColumns parses HEADER:PATH,HEADER:PATH...
 func parseColumns(text string) (*Template, error) {
-	t := &Template{columns: []column{}}
+	t := newColumnsTemplate()
 	for part := range strings.SplitSeq(text, ",") {
 		header, path, ok := strings.Cut(part, ":")
 		if !ok {
@@ -45,7 +45,7 @@ func parseColumnLines(text string) (*Template, error) {
 	if len(headers) != len(paths) {
 		return nil, fmt.Errorf("the file has %d headers and %d paths", len(headers), len(paths))
 	}
-	t := &Template{columns: []column{}}
+	t := newColumnsTemplate()
 	for i, header := range headers {
 		if err := t.addColumn(header, paths[i]); err != nil {
 			return nil, err
@@ -53,6 +53,8 @@ func parseColumnLines(text string) (*Template, error) {
 	}
 	return t, nil
 }
+
+func newColumnsTemplate() *Template { return &Template{columns: []column{}, looksAt: members{}} }
 
 func (t *Template) addColumn(header, text string) error {
 	expression, err := RelaxedPath(text)
@@ -64,6 +66,7 @@ func (t *Template) addColumn(header, text string) error {
 		return fmt.Errorf("column %s: %w", header, err)
 	}
 	t.columns = append(t.columns, column{header, path})
+	t.looksAt = t.looksAt.with(expression)
 	return nil
 }
 
@@ -101,7 +104,7 @@ func newColumns(o Options) encoder {
 }
 
 func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	object, err := c.content.open(e.Object)
+	object, err := c.content.openMembers(e.Object, c.Template.looksAt)
 	if err != nil {
 		return dst, err
 	}

@@ -70,6 +70,9 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		t.grid.add(of.layout, append([]string{"EVENT", "TIME"}, header...)...)
 		t.last, of.headed = of, joined
 	}
+	if isHappening(e.Object) {
+		countSeries(header, cells, of.named(e.Object))
+	}
 	for i, cell := range cells {
 		cells[i] = Line(cell) // a line is one event
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/client-go/util/jsonpath"
 
 	"dwatch/watcher/event"
 )
@@ -32,61 +31,49 @@ type Template struct {
 	fill func(w io.Writer, o runtime.Unstructured) error
 	// columns are set where a line has columns.
 	columns []column
+	// looksAt is all that it looks at in an object; nil: anything.
+	looksAt members
 }
 
-// ParseTemplate parses the text of a template. Of a -file format it is what the file
-// holds.
-func ParseTemplate(format, text string) (t *Template, err error) {
-	switch format {
+// TemplateText is what a Template is made of.
+type TemplateText struct {
+	// Format is one of TemplateFormats. Of a -file format Text is what the file holds.
+	Format, Text string
+	// MissingFail makes it an error that a jsonpath or Go template names something that
+	// an object does not have.
+	MissingFail bool
+}
+
+// ParseTemplate parses a template.
+func ParseTemplate(text TemplateText) (t *Template, err error) {
+	switch text.Format {
 	case "jsonpath", "jsonpath-as-json", "jsonpath-file":
-		t, err = parseJSONPath(text, format == "jsonpath-as-json")
+		t, err = parseJSONPath(text)
 	case "go-template", "go-template-file":
 		t, err = parseGoTemplate(text)
 	case "custom-columns":
-		t, err = parseColumns(text)
+		t, err = parseColumns(text.Text)
 	case "custom-columns-file":
-		t, err = parseColumnLines(text)
+		t, err = parseColumnLines(text.Text)
 	default:
 		err = errors.New("it takes no template")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("invalid -o %s: %w", format, err)
+		return nil, fmt.Errorf("invalid -o %s: %w", text.Format, err)
 	}
 	return t, nil
 }
 
-// parseJSONPath checks the template. It is parsed again for each object: once it has
-// met a range, a JSONPath does not begin at its beginning any more.
-func parseJSONPath(text string, asJSON bool) (*Template, error) {
-	if _, err := newJSONPath(text); err != nil {
-		return nil, err
-	}
-	return &Template{fill: func(w io.Writer, o runtime.Unstructured) error {
-		path, err := newJSONPath(text)
-		if err != nil {
-			return err
-		}
-		path.EnableJSONOutput(asJSON)
-		// Not PrintObj: its errors show all of the object.
-		return path.Execute(w, o.UnstructuredContent())
-	}}, nil
-}
-
-func newJSONPath(text string) (*jsonpath.JSONPath, error) {
-	path := jsonpath.New("out").AllowMissingKeys(true)
-	return path, path.Parse(text)
-}
-
-func parseGoTemplate(text string) (*Template, error) {
-	printer, err := printers.NewGoTemplatePrinter([]byte(text))
+func parseGoTemplate(text TemplateText) (*Template, error) {
+	printer, err := printers.NewGoTemplatePrinter([]byte(text.Text))
 	if err != nil {
 		return nil, err
 	}
-	printer.AllowMissingKeys(true)
+	printer.AllowMissingKeys(!text.MissingFail)
 	return &Template{fill: func(w io.Writer, o runtime.Unstructured) error {
 		var filled bytes.Buffer // where it fails, it prints all of the object
 		if err := printer.PrintObj(o, &filled); err != nil {
-			return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("error executing template %q: ", text)))
+			return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("error executing template %q: ", text.Text)))
 		}
 		_, err := filled.WriteTo(w)
 		return err
@@ -109,7 +96,7 @@ func newTemplate(o Options) encoder {
 }
 
 func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	object, err := t.content.open(e.Object)
+	object, err := t.content.openMembers(e.Object, t.Template.looksAt)
 	if err != nil {
 		return dst, err
 	}
@@ -196,6 +183,14 @@ func (c content) open(o event.Object) (*unstructured.Unstructured, error) {
 		delete(metadata, "managedFields")
 	}
 	return u, nil
+}
+
+// openMembers is open for one who looks at nothing but some members.
+func (c content) openMembers(o event.Object, of members) (*unstructured.Unstructured, error) {
+	if c.masks.Concern(o.APIVersion, o.Kind) {
+		return c.open(o) // what is hidden may depend on what else there is
+	}
+	return c.open(of.reduce(o))
 }
 
 // openList returns a v1 List, as kubectl makes it.

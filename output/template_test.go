@@ -11,7 +11,7 @@ import (
 
 func template(t *testing.T, format, text string) Options {
 	t.Helper()
-	parsed, err := ParseTemplate(format, text)
+	parsed, err := ParseTemplate(TemplateText{Format: format, Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // List returns the objects that are there: it starts each target's informer, waits
 // until it has synced, and asks the generic lister. The objects come in the order
 // of the targets, then by namespace and name. A named object that is not there is a
-// NotFound error. List returns either all or an error. KeepContent, Follow, Poll,
+// NotFound error, unless IgnoreMissing is set. List returns either all or an error. KeepContent, Follow, Poll,
 // Heartbeat and Past have no effect.
 func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -60,7 +60,7 @@ func (r *run) list(ctx context.Context, t event.Target) (objects []event.Object,
 		return err
 	})
 	switch {
-	case done && (len(objects) > 0 || t.Name == ""):
+	case done && (len(objects) > 0 || t.Name == "" || r.options.IgnoreMissing):
 		return objects, nil
 	case failed != nil:
 		return nil, failed

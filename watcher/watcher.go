@@ -32,6 +32,8 @@ type Options struct {
 	// LabelSelector and FieldSelector narrow each target; empty means all.
 	LabelSelector string
 	FieldSelector string
+	// IgnoreMissing makes it no error of List that a named object is not there.
+	IgnoreMissing bool
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
 	// Tables asks the server for what it shows of each object in a table, as Object.Row,

@@ -69,10 +69,10 @@ var Shells = []string{"bash", "zsh", "fish", "powershell"}
 // Options is what completion needs to know of the command that it completes.
 type Options struct {
 	Connection *cluster.Flags
-	// Formats are the values of --output.
-	Formats []string
+	// Formats are the values of --output, WebhookFormats those of --to-format.
+	Formats, WebhookFormats []string
 	// Conditions are what --where, --until and --fail-if may begin with, Presets what
-	// the last two may be as well, and Quantifiers the values of --for.
+	// the last two may be as well, and Quantifiers the values of --until-for.
 	Conditions, Presets, Quantifiers []string
 	// Targets returns what arguments without a name, with the flags given so far,
 	// would watch.

@@ -44,6 +44,13 @@ func (c *completer) resource(cmd *cobra.Command, args []string, typed string) ([
 	}))
 }
 
+// object completes TYPE/NAME.
+func (c *completer) object(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
+		return s.item(ctx, nil, "", typed, true)
+	}))
+}
+
 // namespace completes a value of --namespace, a list.
 func (c *completer) namespace(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	_, item := lastItem(typed)

@@ -20,6 +20,8 @@ const maxListed = 10
 type Options struct {
 	// Out gets the reports, one line each.
 	Out io.Writer
+	// About says what the objects are about, where that is not all there are; else empty.
+	About string
 	// Note gets, in place of Out, what becomes of the watch, with the time: for a
 	// format in which that stands between the events. Most calls come from Deliver;
 	// what the server is asked about comes from another goroutine. nil: Out gets all.
@@ -248,7 +250,7 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 	case r.many:
 		return
 	case t.Name == "":
-		r.say("no %s yet", describe(t))
+		r.say("no %s%s yet", describe(t), r.About)
 		return
 	}
 	waiting := "%s is not there yet; waiting for it%s"

@@ -48,7 +48,7 @@ func (q *Queue) takeExpired() (taken []key) {
 	defer q.mu.Unlock()
 	left := q.outage.parked[:0]
 	for _, k := range q.outage.parked {
-		if o := q.objects[k]; q.isExpired(o.messages[0]) {
+		if o := q.objects[k]; q.isExpired(o.items[0].queued) && !q.held[k] {
 			o.state = busy
 			taken = append(taken, k)
 		} else {
@@ -63,18 +63,26 @@ func (q *Queue) takeExpired() (taken []key) {
 // it was tried.
 func (q *Queue) expired(k key) (*Message, int) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if o := q.objects[k]; o != nil && q.isExpired(o.messages[0]) {
-		return o.messages[0], o.tries
+	o := q.objects[k]
+	if o == nil || !q.isExpired(o.items[0].queued) || q.held[k] {
+		q.mu.Unlock()
+		return nil, 0
 	}
-	return nil, 0
+	it, tries := o.items[0], int(o.tries)
+	q.mu.Unlock()
+	m, err := q.open(it)
+	if err != nil {
+		q.fail(err)
+		return nil, 0
+	}
+	return m, tries
 }
 
-func (q *Queue) isExpired(m *Message) bool {
-	return q.GiveUpAfter > 0 && time.Since(m.queued) >= q.GiveUpAfter
+func (q *Queue) isExpired(queued moment) bool {
+	return q.GiveUpAfter > 0 && q.since(queued) >= q.GiveUpAfter
 }
 
-// fail ends the delivery: what is given up can't be kept.
+// fail ends the delivery: what is given up can't be kept, or what waits not be read.
 func (q *Queue) fail(err error) {
 	q.mu.Lock()
 	first := q.err == nil

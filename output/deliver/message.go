@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,9 +27,9 @@ type Message struct {
 	// Body is the event as it is printed, with a newline at its end.
 	Body []byte
 
-	queued time.Time // when it came
-	size   int64     // what it takes of the room
-	held   int64     // what it holds of the room
+	queued  time.Time // when it came
+	size    int64     // what it takes of the room, in memory
+	initial bool      // it says of an ADDED object that it existed at the start
 }
 
 // overhead is what a message takes beside its body.
@@ -38,7 +39,7 @@ const overhead = 1 << 10
 func newMessage(e *event.Event, body []byte, subject string) *Message {
 	o := e.Object
 	return &Message{
-		ID:       idOf(e),
+		ID:       idOf(e.Target.Resource().GroupResource(), o.Identity, e.Type),
 		Type:     e.Type,
 		Resource: e.Target.Resource(),
 		Identity: event.Identity{
@@ -50,26 +51,34 @@ func newMessage(e *event.Event, body []byte, subject string) *Message {
 		Time:    e.Time,
 		Body:    body,
 		size:    int64(len(body)) + overhead,
+		initial: e.Initial,
 	}
 }
 
 // idOf is UID/RESOURCEVERSION/TYPE: one event, and no other one. An object that has no
 // UID is known by its resource and name.
-func idOf(e *event.Event) string {
-	o := e.Object
-	object := cmp.Or(string(o.UID), e.Target.Resource().GroupResource().String()+"/"+o.Namespace+"/"+o.Name)
-	return object + "/" + o.ResourceVersion + "/" + string(e.Type)
+func idOf(r schema.GroupResource, o *event.Identity, t event.Type) string {
+	object := cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
+	return object + "/" + o.ResourceVersion + "/" + string(t)
 }
 
-// key is an object, or a try whether the receiver is back. Objects that had one name
-// after each other are one.
+// objectName is an object. Objects that had one name after each other are one.
+type objectName struct {
+	resource  unique.Handle[schema.GroupResource]
+	namespace unique.Handle[string]
+	name      string
+}
+
+// key is an object, or a try whether the receiver is back. There are many, in several
+// places: so it is small.
 type key struct {
-	resource        schema.GroupResource
-	namespace, name string
+	object unique.Handle[objectName]
 	// probe, if it is not 0, says for which time of waiting the try is.
 	probe int
 }
 
-func (m *Message) key() key {
-	return key{resource: m.Resource.GroupResource(), namespace: m.Namespace, name: m.Name}
+func (m *Message) key() key { return keyOf(m.Resource.GroupResource(), &m.Identity) }
+
+func keyOf(r schema.GroupResource, o *event.Identity) key {
+	return key{object: unique.Make(objectName{unique.Make(r), unique.Make(o.Namespace), o.Name})}
 }

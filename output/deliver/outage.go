@@ -49,22 +49,34 @@ func (q *Queue) park(k key, o *object) {
 	q.outage.parked = append(q.outage.parked, k)
 }
 
-// takeProbe returns what is tried next of what is parked: if there is one, an object
-// that has not failed.
+// takeProbe returns what is tried next of what is parked.
 func (q *Queue) takeProbe(epoch int) (key, bool) {
 	out := &q.outage
-	if !out.down || epoch != out.epoch || out.probing {
-		return key{}, false
+	for out.down && epoch == out.epoch && !out.probing {
+		if len(out.parked) == 0 {
+			out.due = true
+			break
+		}
+		if i := q.nextProbe(); i >= 0 {
+			k := out.parked[i]
+			out.parked = slices.Delete(out.parked, i, i+1)
+			out.probing, out.probed = true, k
+			return k, true
+		}
+		q.released.Wait()
 	}
-	if len(out.parked) == 0 {
-		out.due = true
-		return key{}, false
+	return key{}, false
+}
+
+// nextProbe returns the place among what is parked of what is tried next: if there is
+// one, an object that has not failed. It is negative if all are held.
+func (q *Queue) nextProbe() int {
+	parked := q.outage.parked
+	i := slices.IndexFunc(parked, func(k key) bool { return q.objects[k].tries == 0 && !q.held[k] })
+	if i < 0 {
+		i = slices.IndexFunc(parked, func(k key) bool { return !q.held[k] })
 	}
-	i := max(0, slices.IndexFunc(out.parked, func(k key) bool { return q.objects[k].tries == 0 }))
-	k := out.parked[i]
-	out.parked = slices.Delete(out.parked, i, i+1)
-	out.probing, out.probed = true, k
-	return k, true
+	return i
 }
 
 // countOutage counts a failure.
@@ -88,6 +100,9 @@ func (q *Queue) countOutage(k key, err error) {
 	}
 	q.probeAfter(d)
 	q.noteChange()
+	if q.ending && q.Store != nil {
+		q.work.ShutDown() // what waits is for a later run
+	}
 }
 
 // probeAfter has the receiver tried after d.

@@ -1,17 +1,14 @@
 package deliver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/util/workqueue"
 
-	"dwatch/output"
 	"dwatch/watcher/event"
 )
 
@@ -35,15 +32,22 @@ type Options struct {
 	GiveUpAfter time.Duration
 	// DeadLetters gets what is given up; nil: nothing does.
 	DeadLetters *DeadLetters
-	// Room is how many bytes may wait; 0: DefaultRoom. A larger message waits alone.
+	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of
+	// batch is in the Store, and what waits at the end is for a later run.
+	Store Store
+	// Room is how many bytes may wait; 0: DefaultRoom. A larger message waits alone. In a
+	// Store they are compressed, and a batch comes in as a whole as long as there is room
+	// at all.
 	Room int64
+	// Latest: only the last state of each object has to arrive. What waits is merged.
+	Latest bool
 
 	// Say gets how the delivery is, a line at a time: at changes, and once a minute
 	// while something waits. Warn gets what is given up. Both are called from
 	// several goroutines; nil: nobody is told.
 	Say, Warn func(line string)
-	// Failed is called when DeadLetters can't be written. What should be in it waits;
-	// Err has the error.
+	// Failed is called when DeadLetters can't be written, or the Store not be read. What
+	// it is about waits; Err has the error.
 	Failed func(error)
 }
 
@@ -54,13 +58,19 @@ const DefaultRoom = 64 << 20
 type Queue struct {
 	Options
 	receiver Receiver
+	made     time.Time
+	codec    *codec // of what is in the Store
 	work     workqueue.TypedDelayingInterface[key]
 	backoff  workqueue.TypedRateLimiter[key]
 	rate     *rate.Limiter
-	room     *semaphore.Weighted
+	freed    chan struct{} // has one if there may be room again
 	changed  chan struct{} // has one if there may be something to say
 
 	mu sync.Mutex
+	// held are the objects of which nothing is sent until released is signalled: what
+	// takes the place of it is on its way to the Store.
+	held     map[key]bool
+	released *sync.Cond
 	// objects has those of which something waits, and waiting is of how much.
 	objects map[key]*object
 	waiting int
@@ -76,19 +86,19 @@ type Queue struct {
 }
 
 // counts is what became of the messages.
-type counts struct{ delivered, repeated, givenUp, lost int }
+type counts struct{ delivered, repeated, givenUp, lost, merged int }
 
 // object is what waits of one object.
 type object struct {
-	messages []*Message // in their order, at least one
-	state    state
-	tries    int       // of the first message; they failed
-	failing  bool      // the last try failed, and not for an outage that is over
-	next     time.Time // of the next try, in the state waits
+	items   []item // in their order, at least one
+	next    moment // of the next try, in the state waits
+	tries   int32  // of the first message; they failed
+	state   state
+	failing bool // the last try failed, and not for an outage that is over
 }
 
 // state says who will look at an object next. So it is looked at once.
-type state int
+type state uint8
 
 const (
 	ready  state = iota // it is in the workqueue
@@ -107,11 +117,17 @@ func New(r Receiver, o Options) *Queue {
 	q := &Queue{
 		Options:  o,
 		receiver: r,
+		made:     time.Now(),
 		backoff:  newBackoff(o.MaxBackoff),
 		rate:     rate.NewLimiter(rate.Inf, 1),
-		room:     semaphore.NewWeighted(o.Room),
+		freed:    make(chan struct{}, 1),
 		changed:  make(chan struct{}, 1),
+		held:     map[key]bool{},
 		objects:  map[key]*object{},
+	}
+	q.released = sync.NewCond(&q.mu)
+	if o.Store != nil {
+		q.codec = newCodec()
 	}
 	if o.Rate > 0 {
 		q.rate.SetLimit(rate.Limit(o.Rate))
@@ -123,61 +139,47 @@ func New(r Receiver, o Options) *Queue {
 // Deliver implements event.Sink. It returns when all of batch waits, or is delivered.
 // Marks are not sent.
 func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
+	if q.Store != nil {
+		return q.deliverStored(ctx, batch)
+	}
 	for i := range batch {
-		e := &batch[i]
-		if e.Type.IsMark() {
-			continue
+		if e := &batch[i]; !e.Type.IsMark() {
+			if err := q.deliverInMemory(ctx, e); err != nil {
+				return err
+			}
 		}
-		body, err := q.Encode(nil, *e)
-		if err != nil {
-			return err
-		}
-		m := newMessage(e, bytes.Clone(body), output.Line(q.Subject(*e)))
-		q.enter(ctx, m)
-		q.add(m)
 	}
 	return nil
 }
 
-// enter waits for room for a message, or for the end of ctx.
-func (q *Queue) enter(ctx context.Context, m *Message) {
-	held := min(m.size, q.Room)
-	if q.room.TryAcquire(held) {
-		m.held = held
-		return
+// deliverInMemory queues an event.
+func (q *Queue) deliverInMemory(ctx context.Context, e *event.Event) error {
+	if q.Latest {
+		if done, err := q.deliverMerged(e); done || err != nil {
+			return err
+		}
 	}
-	q.mu.Lock()
-	q.full = true
-	q.noteChange()
-	q.mu.Unlock()
-	if q.room.Acquire(ctx, held) == nil {
-		m.held = held
+	m, err := q.message(e)
+	if err != nil {
+		return err
 	}
-}
-
-// leave makes room again. That there was none is over when half of it is free.
-func (q *Queue) leave(m *Message) {
-	q.used -= m.held
-	q.room.Release(m.held)
-	if q.full && q.used <= q.Room/2 {
-		q.full = false
-		q.noteChange()
-	}
-}
-
-// add puts a message behind those of its object.
-func (q *Queue) add(m *Message) {
+	q.awaitRoom(ctx, m.size)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m.queued = time.Now()
-	k := m.key()
-	q.used += m.held
+	q.add(m.key(), q.itemOf(m))
+	return nil
+}
+
+// add puts an item behind those of its object.
+func (q *Queue) add(k key, it item) {
+	q.used += it.size
 	q.waiting++
 	if o := q.objects[k]; o != nil {
-		o.messages = append(o.messages, m)
+		o.items = append(o.items, it)
 		return // it is looked at already
 	}
-	q.objects[k] = &object{messages: []*Message{m}}
+	q.objects[k] = &object{items: []item{it}}
 	q.work.Add(k)
 }
 
@@ -222,7 +224,7 @@ func (q *Queue) Finish() {
 	}
 }
 
-// Err returns why DeadLetters could not be written.
+// Err returns why DeadLetters could not be written, or the Store not be read.
 func (q *Queue) Err() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

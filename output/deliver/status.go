@@ -30,6 +30,7 @@ type status struct {
 	mood
 	about   string // the object of the last failure
 	waiting int
+	merged  int // with what came later
 	oldest  time.Duration
 	next    time.Duration // until the next try of what failed
 }
@@ -37,23 +38,22 @@ type status struct {
 func (q *Queue) status() status {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Now()
-	s := status{waiting: q.waiting, about: q.about, mood: mood{down: q.outage.down, failing: q.outage.down || q.failing > 0, full: q.full}}
+	s := status{waiting: q.waiting, merged: q.done.merged, about: q.about, mood: mood{down: q.outage.down, failing: q.outage.down || q.failing > 0, full: q.full}}
 	if s.failing && q.reason != nil {
 		s.reason = explain(q.reason)
 	}
-	var next time.Time
+	next := moment(-1) // none
 	for _, o := range q.objects {
-		s.oldest = max(s.oldest, now.Sub(o.messages[0].queued))
-		if o.state == waits && (next.IsZero() || o.next.Before(next)) {
+		s.oldest = max(s.oldest, q.since(o.items[0].queued))
+		if o.state == waits && (next < 0 || o.next < next) {
 			next = o.next
 		}
 	}
 	if s.down {
-		next = q.outage.next
+		next = q.momentOf(q.outage.next)
 	}
-	if !next.IsZero() {
-		s.next = max(0, next.Sub(now))
+	if next >= 0 {
+		s.next = max(0, -q.since(next))
 	}
 	return s
 }
@@ -72,6 +72,9 @@ func (s status) String() string {
 		return strings.Join(append(words, "nothing waits"), ", ")
 	}
 	words = append(words, fmt.Sprintf("%d waiting", s.waiting), "oldest "+span(s.oldest))
+	if s.merged > 0 {
+		words = append(words, fmt.Sprintf("%d merged", s.merged))
+	}
 	if s.failing {
 		words = append(words, "next try in "+span(s.next+time.Second/2)) // rounded up
 	}
@@ -144,16 +147,32 @@ func (q *Queue) noteChange() {
 }
 
 // Summary says at the end what became of all that came. undelivered is how much of it
-// was neither delivered nor kept in DeadLetters.
+// was neither delivered nor kept, in DeadLetters or for a later run.
 func (q *Queue) Summary() (text string, undelivered int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	text = fmt.Sprintf("%s: %d delivered, %d repeated, %d given up, %d waiting",
 		q.Name, q.done.delivered, q.done.repeated, q.done.givenUp, q.waiting)
+	if q.Latest {
+		text += fmt.Sprintf(", %d merged", q.done.merged)
+	}
 	if q.waiting > 0 && q.reason != nil && (q.failing > 0 || q.outage.down) {
 		text += "; the last failure: " + explain(q.reason)
 	}
+	if q.Store != nil {
+		return text, q.done.lost
+	}
 	return text, q.waiting + q.done.lost
+}
+
+// Kept returns how much waits in the Store, for a later run.
+func (q *Queue) Kept() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.Store == nil {
+		return 0
+	}
+	return q.waiting
 }
 
 // explain is an error in one line.

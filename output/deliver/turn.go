@@ -17,12 +17,18 @@ func (q *Queue) turn(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	k, m := q.take(next)
-	if m == nil {
+	k, it, found := q.take(next)
+	if !found {
 		return true
 	}
 	if q.rate.Wait(ctx) != nil {
 		q.interrupted(k)
+		return true
+	}
+	m, err := q.open(it)
+	if err != nil {
+		q.interrupted(k)
+		q.fail(err)
 		return true
 	}
 	switch err := q.receiver.Send(ctx, m); {
@@ -36,24 +42,27 @@ func (q *Queue) turn(ctx context.Context) bool {
 	return true
 }
 
-// take returns the object that is to be looked at next, and its first message; none if
-// it is not the time for that.
-func (q *Queue) take(k key) (key, *Message) {
+// take returns the object that is to be looked at next, and the first of it that waits;
+// false if it is not the time for that.
+func (q *Queue) take(k key) (key, item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for q.held[k] {
+		q.released.Wait()
+	}
 	if k.probe != 0 {
 		var found bool
 		if k, found = q.takeProbe(k.probe); !found {
-			return k, nil
+			return k, item{}, false
 		}
 	} else if o := q.objects[k]; o == nil || o.state == busy || o.state == parked || !q.mayTake(k, o) {
-		return k, nil
+		return k, item{}, false
 	}
 	o := q.objects[k]
 	if o.state = busy; o.tries > 0 {
 		q.done.repeated++
 	}
-	return k, o.messages[0]
+	return k, o.items[0], true
 }
 
 // delivered: the receiver has the first message of an object.
@@ -77,7 +86,7 @@ func (q *Queue) interrupted(k key) {
 func (q *Queue) failed(k key, m *Message, err error) {
 	tries := q.note(k, m, err)
 	_, isRefused := errors.AsType[*RefusedError](err)
-	expired := q.isExpired(m)
+	expired := q.isExpired(q.momentOf(m.queued))
 	gone := isRefused || expired
 	if gone {
 		gone = q.giveUp(m, tries, err)
@@ -115,21 +124,24 @@ func (q *Queue) note(k key, m *Message, err error) int {
 	}
 	q.reason, q.about = err, m.Subject
 	q.noteChange()
-	return o.tries
+	return int(o.tries)
 }
 
 // drop takes out the first message of an object.
 func (q *Queue) drop(k key) {
 	o := q.objects[k]
-	m := o.messages[0]
-	o.messages[0] = nil
-	o.messages = o.messages[1:]
+	it := o.items[0]
+	o.items[0] = item{}
+	o.items = o.items[1:]
 	q.waiting--
-	q.leave(m)
+	q.leave(it)
+	if q.Store != nil {
+		q.Store.Remove(it.number)
+	}
 	q.notFailing(o)
 	o.tries = 0
 	q.backoff.Forget(k)
-	if len(o.messages) == 0 {
+	if len(o.items) == 0 {
 		delete(q.objects, k)
 	}
 	if q.ending && q.waiting == 0 {
@@ -170,6 +182,6 @@ func (q *Queue) wait(k key, m *Message) {
 	if left := time.Until(m.queued.Add(q.GiveUpAfter)); q.GiveUpAfter > 0 && left > 0 {
 		d = min(d, left) // the last try is at that time
 	}
-	o.state, o.next = waits, time.Now().Add(d)
+	o.state, o.next = waits, q.momentOf(time.Now().Add(d))
 	q.work.AddAfter(k, d)
 }

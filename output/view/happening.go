@@ -83,7 +83,7 @@ func (v *View) writeHappening(e *event.Event, sign rune, h happening, text strin
 // happening is what an Event tells.
 type happening struct {
 	about   string // kind/name
-	warning bool
+	kind    string // Normal or Warning
 	reason  string
 	message string
 	count   int64
@@ -101,7 +101,7 @@ func happeningOf(u *unstructured.Unstructured) happening {
 	}
 	h := happening{
 		about:   strings.ToLower(text("involvedObject.kind", "regarding.kind")) + "/" + text("involvedObject.name", "regarding.name"),
-		warning: text("type") == "Warning",
+		kind:    text("type"),
 		reason:  text("reason"),
 		message: text("message", "note"),
 		by:      text("reportingComponent", "reportingController", "source.component", "deprecatedSource.component"),
@@ -116,10 +116,7 @@ func happeningOf(u *unstructured.Unstructured) happening {
 
 // head is all but the message.
 func (h happening) head() string {
-	text := h.reason
-	if h.warning {
-		text = "Warning " + text
-	}
+	text := strings.TrimSpace(h.kind + " " + h.reason)
 	if h.count > 1 {
 		text = fmt.Sprintf("×%d %s", h.count, text)
 	}

@@ -27,7 +27,7 @@ func TestHappening(t *testing.T) {
 		isHidden bool
 	}{
 		"added":            {0, false, []event.Event{{Type: event.Added, Object: core(1, "no room")}}, " + event deployment/web  Warning FailedCreate: no room  deployment-controller\n", false},
-		"a series":         {0, false, []event.Event{{Type: event.Added, Object: series}}, " + event pod/a\\u001b[31m  ×4 Pulled: one two  kubelet\n", false},
+		"a series":         {0, false, []event.Event{{Type: event.Added, Object: series}}, " + event pod/a\\u001b[31m  ×4 Normal Pulled: one two  kubelet\n", false},
 		"it counts up":     {0, false, []event.Event{{Type: event.Modified, Object: core(7, "no room"), Old: core(6, "no room")}}, " ~ event deployment/web  ×7 Warning FailedCreate  deployment-controller\n", false},
 		"another message":  {0, false, []event.Event{{Type: event.Modified, Object: core(7, "no room"), Old: core(6, "busy")}}, " ~ event deployment/web  ×7 Warning FailedCreate: no room  deployment-controller\n", false},
 		"old is not known": {0, false, []event.Event{{Type: event.Modified, Object: core(2, "no room")}}, " ~ event deployment/web  ×2 Warning FailedCreate: no room  deployment-controller\n", false},

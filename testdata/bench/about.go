@@ -85,12 +85,23 @@ func firstWords(s string, n int) string {
 func notes() string {
 	return strings.ReplaceAll(`dwatch is ~dwatch pods -A~, kubectl is ~kubectl get pods -A --watch --output-watch-events -o json~ with
 ~--chunk-size=0~ (else it prints each 500 of the initial pods as one event), curl is a watch of the same
-pods that begins with what is there. --where has a condition on two fields, which holds for all of them. One
-runs at a time, its stdout into a pipe. Ratios are of medians: below 1, dwatch has less. Times count from the
+pods that begins with what is there. --where has a condition on two fields, which holds for all of them. The page of
+--serve has ten viewers, who come when all pods are out. One runs at a time, its stdout into a pipe. Ratios are of medians: below 1, dwatch has less. Times count from the
 start of the process; "first out" of --list is its first byte. MB are 10^6 bytes, and memory is what is
 resident. Latency is from just before an update is sent to the server until its line is read; the update sets
 two annotations of a pod of less than 2 KB, of which there are a hundred among the others. Updates at full
 speed set those of pods of 9 KB, and come as fast as the server writes them beside the reader. In the last row
-kubectl is ~kubectl get configmaps -o json~, with its cache of discovery filled.
+kubectl is ~kubectl get configmaps -o json~, with its cache of discovery filled. The second table has what
+prints no JSON beside the kubectl that prints the same: ~kubectl get pods -A --watch~, and with
+~--chunk-size=0~ a jsonpath of three values. No row of a table says when a pod was updated.
 `, "~", "`")
+}
+
+// deliveryNotes returns what the reader of the table of deliveries has to know.
+func deliveryNotes() string {
+	return fmt.Sprintf(strings.ReplaceAll(`~dwatch pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
+when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
+receiver, with net/http as it is. ~dwatch pods -- true~ runs a program for each of %[3]d events, from its start to
+its end; the shell, for the same lines, does nothing else.
+`, "~", "`"), posters, thousands(sent), runs)
 }

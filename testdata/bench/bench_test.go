@@ -185,3 +185,57 @@ func TestFirstWords(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What prints another format has a table of its own, beside the kubectl that prints it.
+func TestFormats(t *testing.T) {
+	found := results{}
+	found.add(tableName, syncCPU, 1)
+	found.add(kubectlTableName, syncCPU, 4)
+	found.add(kubectlName, syncCPU, 100)
+	var got []string
+	for line := range strings.Lines(found.formats(options{})) {
+		if strings.Contains(line, "dwatch") || strings.Contains(line, "CPU until") {
+			got = append(got, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	want := []string{
+		"| | dwatch -o table | / kubectl | kubectl table | dwatch -o jsonpath | / kubectl | kubectl jsonpath |",
+		"| CPU until all are out | 1.00 s | 0.25 | 4.00 s | | | |",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLeavesOut(t *testing.T) {
+	for _, test := range []struct {
+		options
+		name string
+		want bool
+	}{
+		{options{}, tableName, false},
+		{options{without: kubectlName}, kubectlTableName, true},
+		{options{without: kubectlName}, dwatchName, false},
+		{options{without: dwatchOldName}, dwatchOldName, true},
+		{options{only: tableName + "," + kubectlTableName}, kubectlTableName, false},
+		{options{only: tableName + "," + kubectlTableName}, kubectlName, true},
+		{options{only: tableName}, curlName, false},
+	} {
+		if got := test.leavesOut(test.name); got != test.want {
+			t.Errorf("%+v: %s: %v", test.options, test.name, got)
+		}
+	}
+}
+
+func TestTableLines(t *testing.T) {
+	for line, want := range map[string]bool{
+		"NAMESPACE   NAME   READY\n":           false,
+		"EVENT   TIME   NAMESPACE   NAME\n":    false,
+		"ADDED   09:00:00   default   NAMEs\n": true,
+		"default   web   1/1\n":                true,
+	} {
+		if got := tableLines.isEvent([]byte(line)); got != want {
+			t.Errorf("%v: %s", got, line)
+		}
+	}
+}

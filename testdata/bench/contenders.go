@@ -17,10 +17,20 @@ const (
 	changesName    = "dwatch --changes"
 	viewName       = "dwatch -o changes"
 	whereName      = "dwatch --where"
+	pageName       = "dwatch --serve"
 	beforeName     = "before"
 	kubectlName    = "kubectl"
 	curlName       = "curl"
+
+	// In another format each is compared with the kubectl that prints the same.
+	tableName           = "dwatch -o table"
+	jsonPathName        = "dwatch -o jsonpath"
+	kubectlTableName    = "kubectl table"
+	kubectlJSONPathName = "kubectl jsonpath"
 )
+
+// written is a template that shows when a pod was updated.
+const written = `jsonpath={.metadata.namespace} {.metadata.name} {.metadata.annotations.dwatch\.test/written-at}{"\n"}`
 
 // passesAll is a condition that looks at two fields, and holds for every object: so
 // that what is printed is what a plain stream prints.
@@ -69,6 +79,10 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 		watch: []string{opts.dwatch, "pods", "-A", "--where", passesAll},
 		start: append([]string{opts.dwatch, "--where", passesAll}, one...),
 	})
+	f.add(pageName, contender{
+		watch: []string{opts.dwatch, "pods", "-A", "-o", "json", "--serve"},
+		start: append([]string{opts.dwatch, "--serve"}, one...),
+	})
 	if opts.before != "" {
 		f.addDwatch(opts.before, one, beforeName, before(dwatchOldName), before(dwatchListName))
 	}
@@ -78,12 +92,52 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 		watch: []string{kubectl, "get", "pods", "-A", "--watch", "--output-watch-events", "-o", "json", "--chunk-size=0"},
 		start: append([]string{kubectl, "get", "-o", "json"}, one...),
 	})
+	f.addFormats(opts, one)
 	f.add(curlName, contender{
 		watch: curl(pods),
 		start: curl("/api/v1/namespaces/" + lonely + "/configmaps"),
 	})
-	f.contenders = slices.DeleteFunc(f.contenders, func(c contender) bool { return c.name == opts.without })
+	f.contenders = slices.DeleteFunc(f.contenders, func(c contender) bool { return opts.leavesOut(c.name) })
 	return f, nil
+}
+
+// leavesOut reports whether a contender does not take part. Curl always does: it makes the
+// server read all pods.
+func (o options) leavesOut(name string) bool {
+	switch {
+	case name == curlName:
+		return false
+	case o.only != "" && !slices.Contains(strings.Split(o.only, ","), name):
+		return true
+	case o.without == kubectlName:
+		return strings.HasPrefix(name, kubectlName)
+	}
+	return name == o.without
+}
+
+// addFormats adds what prints something else than events as JSON, as kubectl prints it when
+// nothing else is asked for.
+func (f *field) addFormats(opts options, one []string) {
+	f.add(tableName, contender{
+		watch:    []string{opts.dwatch, "pods", "-A", "-o", "table"},
+		start:    append([]string{opts.dwatch, "-o", "table"}, one...),
+		language: tableLines,
+	})
+	f.add(kubectlTableName, contender{
+		watch:    []string{opts.kubectl, "get", "pods", "-A", "--watch"},
+		start:    append([]string{opts.kubectl, "get"}, one...),
+		language: tableLines,
+	})
+	f.add(jsonPathName, contender{
+		watch:    []string{opts.dwatch, "pods", "-A", "-o", written},
+		start:    append([]string{opts.dwatch, "-o", "jsonpath={.metadata.name}"}, one...),
+		language: writtenLines,
+	})
+	f.add(kubectlJSONPathName, contender{
+		watch:    []string{opts.kubectl, "get", "pods", "-A", "--watch", "--chunk-size=0", "-o", written},
+		start:    append([]string{opts.kubectl, "get", "-o", `jsonpath={.items[*].metadata.name}{"\n"}`}, one...),
+		language: writtenLines,
+	})
 }
 
 func (f *field) add(name string, c contender) {

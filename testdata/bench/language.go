@@ -14,7 +14,8 @@ type language struct {
 	isEvent func(line []byte) bool
 	// initial is the number of lines for so many pods that exist at the start.
 	initial func(pods int) int
-	// writtenAt finds when the update that a line is about was written.
+	// writtenAt finds when the update that a line is about was written; nil if no line
+	// says it.
 	writtenAt func(line []byte) (time.Time, error)
 }
 
@@ -54,6 +55,27 @@ var changeLines = language{
 			return time.Time{}, fmt.Errorf("an event that does not say when it was written: %.200s", line)
 		}
 		return parseTime(found[len(found)-1]) // before it is the old one
+	},
+}
+
+// tableLines are the rows of a table, after its header.
+var tableLines = language{
+	isEvent: func(line []byte) bool {
+		return !bytes.HasPrefix(line, []byte("NAME")) && !bytes.HasPrefix(line, []byte("EVENT"))
+	},
+	initial: func(pods int) int { return pods },
+}
+
+// writtenLines are those of a template that ends with the time of an update.
+var writtenLines = language{
+	isEvent: func([]byte) bool { return true },
+	initial: func(pods int) int { return pods },
+	writtenAt: func(line []byte) (time.Time, error) {
+		found := nanoseconds.Find(line)
+		if found == nil {
+			return time.Time{}, fmt.Errorf("an event that does not say when it was written: %.200s", line)
+		}
+		return parseTime(found)
 	},
 }
 

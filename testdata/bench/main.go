@@ -1,5 +1,5 @@
 // Command bench measures dwatch beside kubectl and curl on the test bed, and
-// prints one Markdown table: run it from the root of the repository, by make
+// prints two Markdown tables: run it from the root of the repository, by make
 // bench or by
 //
 //	go run ./testdata/bench [-n PODS] [-rounds R] ...
@@ -8,12 +8,14 @@
 //
 //	a round: every contender in turn, alone: watch all pods until all are out,
 //	         rest, follow updates at full speed, follow updates at a steady rate;
-//	         then every contender in turn, some times: start on one small object
+//	         then every contender in turn, some times: start on one small object;
+//	         then the ways to a receiver, each beside a bare one
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go says what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go and start.go measure, results.go and table.go make the table.
+// watch.go, list.go, start.go and deliver.go measure, results.go and table.go make the
+// tables.
 package main
 
 import (
@@ -40,11 +42,18 @@ type options struct {
 	before  string  // path of another dwatch to compare with; empty: none
 	kubectl string  // path of the binary
 	without string  // the contender to leave out
+	only    string  // the contenders to measure, separated by commas; empty: all
+	deliver bool    // only delivery is measured
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == postCommand {
+		err = postAll(os.Args[2:])
+	} else {
+		err = run(ctx, os.Args[1:])
+	}
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -80,7 +89,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
-	_, err = os.Stdout.WriteString(about + "\n\n" + found.table(opts) + "\n" + notes())
+	if about += "\n\n"; !opts.deliver {
+		about += found.table(opts) + "\n" + found.formats(opts) + "\n" + notes() + "\n"
+	}
+	_, err = os.Stdout.WriteString(about + found.deliveries() + "\n" + deliveryNotes())
 	return err
 }
 
@@ -97,7 +109,9 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.StringVar(&o.before, "before", "", "`path` of another dwatch to compare with, such as the one before a change")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
+	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
+	flags.StringVar(&o.only, "only", "", "measure only these `contenders` beside curl, e.g. \""+tableName+","+kubectlTableName+"\"")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

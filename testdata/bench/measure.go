@@ -14,6 +14,7 @@ type bench struct {
 	options
 	*field
 	cluster *bed.Cluster
+	dir     string // for files
 	found   results
 }
 
@@ -43,7 +44,7 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 	if err := fill(cluster, opts.pods, dir); err != nil {
 		return nil, err
 	}
-	b := &bench{options: opts, field: field, cluster: cluster, found: results{}}
+	b := &bench{options: opts, field: field, cluster: cluster, dir: dir, found: results{}}
 	if err := b.warmUp(ctx); err != nil {
 		return nil, err
 	}
@@ -76,6 +77,17 @@ func (b *bench) warmUp(ctx context.Context) error {
 // round measures all contenders once, in turn: whatever drifts with time, such
 // as the server's memory, then meets them all.
 func (b *bench) round(ctx context.Context, number int) error {
+	if !b.options.deliver {
+		if err := b.watching(ctx, number); err != nil {
+			return err
+		}
+	}
+	say("round %d of %d: delivery", number, b.rounds)
+	return b.deliver(ctx)
+}
+
+// watching measures what watches.
+func (b *bench) watching(ctx context.Context, number int) error {
 	for _, c := range b.contenders {
 		say("round %d of %d: %s", number, b.rounds, c.name)
 		job := b.watch

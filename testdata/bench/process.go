@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -23,6 +26,8 @@ type process struct {
 	stdout  *os.File
 	stderr  bytes.Buffer // complete once the child was waited for
 	lines   *lineReader
+	page    <-chan *url.URL // gets the address of its page; nil: it has none
+	left    sync.WaitGroup  // its viewers
 }
 
 // start starts a child. The caller must call end.
@@ -36,7 +41,11 @@ func start(ctx context.Context, argv, env []string) (*process, error) {
 		return nil, errors.Join(err, stdout.Close())
 	}
 	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), stdout: stdout, lines: newLineReader(stdout)}
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, theirs, &p.stderr
+	page := newPageTap()
+	if slices.Contains(argv, "--serve") {
+		p.page = page.found
+	}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, theirs, io.MultiWriter(&p.stderr, page)
 	p.started = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(err, stdout.Close())

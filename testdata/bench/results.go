@@ -22,6 +22,7 @@ const (
 	latency                  // s
 	latencyP99               // s
 	startUp                  // s
+	sentRate                 // events per second
 )
 
 // results has what was measured: one value for each time, by contender.

@@ -40,8 +40,31 @@ func rows(o options) []row {
 // beside those of dwatch their ratios to the references. Curl, which has one way to
 // watch, stands beside the one that does the same.
 func (r results) table(o options) string {
-	subjects := r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, dwatchListName)
-	references := r.measured(beforeName, kubectlName, curlName)
+	return r.columns(o,
+		r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, pageName, dwatchListName),
+		r.measured(beforeName, kubectlName, curlName))
+}
+
+// formats is the table of what prints something else than events as JSON. Each stands
+// beside the kubectl that prints the same.
+func (r results) formats(o options) string {
+	header, pairs := []string{""}, [][2]string{{tableName, kubectlTableName}, {jsonPathName, kubectlJSONPathName}}
+	for _, pair := range pairs {
+		header = append(header, pair[0], "/ kubectl", pair[1])
+	}
+	lines := [][]string{header}
+	for _, row := range rows(o) {
+		line := []string{row.name}
+		for _, pair := range pairs {
+			line = append(line, r.cell(row, pair[0]), r.ratio(row, pair[0], pair[1]), r.cell(row, pair[1]))
+		}
+		lines = append(lines, line)
+	}
+	return markdown(lines)
+}
+
+// columns is a table of subjects beside references.
+func (r results) columns(o options, subjects, references []string) string {
 	header := []string{""}
 	for i, name := range subjects {
 		header = append(header, name)

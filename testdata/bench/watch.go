@@ -38,7 +38,11 @@ func (b *bench) watch(ctx context.Context, c contender) error {
 	}
 	p.lines.isEvent = c.language.isEvent
 	w := &watcher{b, p, c.name, c.language}
-	for _, part := range []func() error{w.sync, w.rest, w.fullSpeed, w.steady, w.finally} {
+	viewing, leave := context.WithCancel(ctx)
+	viewers := func() error { return w.view(viewing, w.page) }
+	defer w.left.Wait()
+	defer leave()
+	for _, part := range []func() error{w.sync, viewers, w.rest, w.fullSpeed, w.steady, w.finally} {
 		if err := part(); err != nil {
 			return p.end(err)
 		}
@@ -132,6 +136,9 @@ func (w *watcher) fullSpeed() error {
 
 // steady measures how late updates of small pods are when there is no hurry.
 func (w *watcher) steady() error {
+	if w.writtenAt == nil {
+		return nil
+	}
 	var delays []float64
 	var wrong error
 	got, err := w.churn(light, w.paced, w.rate, func(line []byte) {

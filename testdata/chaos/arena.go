@@ -34,6 +34,8 @@ type arenaOptions struct {
 	pace time.Duration
 	// state: dwatch keeps its state in a file.
 	state bool
+	// deliver: it delivers to receivers, with a state file.
+	deliver bool
 }
 
 // arena is where writers, faults and dwatch meet: namespaces of its own, and a
@@ -57,6 +59,7 @@ type arena struct {
 }
 
 func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
+	o.state = o.state || o.deliver
 	a := &arena{
 		arenaOptions: o,
 		namespaces:   []string{o.label + "-a", o.label + "-b"},
@@ -124,8 +127,15 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 		args = append(args, "--state", filepath.Join(a.dir, name+".state"))
 	}
 	d := &dwatch{
-		name: name, binary: a.binary, args: args, env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
+		name: name, binary: a.binary, args: args, server: a.proxy.url(), env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
 		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"), mortal: a.state,
+	}
+	if a.deliver {
+		d.args = append(d.args, "--show-secrets", "--workers", "4", "--max-backoff", "2s", "--deadline", "5s")
+		var err error
+		if d.receiver, err = newReceiver(a.seed, d.receive); err != nil {
+			return err
+		}
 	}
 	a.watchers = append(a.watchers, d)
 	return d.start()
@@ -206,6 +216,9 @@ func (a *arena) tearDown() error {
 	var errs []error
 	for _, d := range a.watchers {
 		errs = append(errs, d.stop())
+		if d.receiver != nil {
+			d.receiver.stop()
+		}
 	}
 	if a.proxy != nil {
 		a.proxy.stop()

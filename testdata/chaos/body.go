@@ -37,6 +37,7 @@ type body struct {
 
 	mu      sync.Mutex
 	editors []editor
+	last    editor // behind all others; nil: none
 	poke    chan struct{}
 }
 
@@ -139,17 +140,20 @@ func (b *body) next() {
 	}
 }
 
-func (b *body) edit(frame []byte) ([]byte, error) {
+func (b *body) edit(frame []byte) (passed []byte, err error) {
 	b.mu.Lock()
 	editors := slices.Clone(b.editors)
 	b.mu.Unlock()
+	passed = frame
 	for _, e := range editors {
-		var err error
-		if frame, err = e(b, frame); err != nil {
-			return frame, err
+		if passed, err = e(b, passed); err != nil {
+			break
 		}
 	}
-	return frame, nil
+	if b.last != nil {
+		b.last(b, passed)
+	}
+	return passed, err
 }
 
 // Close implements io.Closer. It ends the request to the server, too.

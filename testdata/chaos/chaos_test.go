@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,12 +126,18 @@ func TestState(t *testing.T) {
 	testMix(t, arenaOptions{seed: 2, state: true})
 }
 
+// TestDeliver is the same with receivers that fail.
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	testMix(t, arenaOptions{seed: 3, deliver: true})
+}
+
 func testMix(t *testing.T, o arenaOptions) {
 	o.server = serverFor(t)
 	a := arenaFor(t, o)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := a.mix(ctx, groups, 2*time.Second); err != nil {
+	if err := a.mix(ctx, a.groups(), 2*time.Second); err != nil {
 		t.Error(err)
 	}
 	verdict(t, a)
@@ -151,15 +156,6 @@ func serverFor(t *testing.T, flags ...string) *server {
 		}
 	})
 	return s
-}
-
-func faultOf(name string) fault {
-	for _, f := range slices.Concat(groups...) {
-		if f.name == name {
-			return f
-		}
-	}
-	panic(name)
 }
 
 // injectAll injects one fault after the other, each until it has hit something:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,10 @@ type dwatch struct {
 	binary string
 	args   []string
 	env    []string
+	// server is the URL of the proxy. Each run has a path of its own there.
+	server string
+	// receiver is where it delivers to; nil: it prints.
+	receiver *receiver
 	// said is the file with all that it wrote to stderr.
 	said string
 	*record
@@ -48,7 +53,7 @@ func (d *dwatch) start() error {
 		return err
 	}
 	defer stderr.Close() // the child has its own descriptor
-	child := exec.Command(d.binary, d.args...)
+	child := exec.Command(d.binary, d.argsOf(d.run())...)
 	child.Env = append(os.Environ(), d.env...)
 	child.Stderr = stderr
 	stdout, err := child.StdoutPipe()
@@ -64,6 +69,21 @@ func (d *dwatch) start() error {
 	d.runs++
 	go d.follow(child, stdout, d.ended)
 	return nil
+}
+
+// run names the run that is to begin.
+func (d *dwatch) run() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return fmt.Sprintf("%s-%d", d.name, d.runs+1)
+}
+
+func (d *dwatch) argsOf(run string) []string {
+	args := append(slices.Clone(d.args), "--server", d.server+"/"+run)
+	if d.receiver != nil {
+		args = append(args, "--to", d.receiver.url(run))
+	}
+	return args
 }
 
 // follow takes each line, to the end of the child.

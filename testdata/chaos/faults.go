@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,16 @@ type injection struct {
 	window   time.Duration
 	server   *server
 	watchers []*dwatch
+}
+
+// faultOf returns the fault with a name.
+func faultOf(name string) fault {
+	for _, f := range slices.Concat(groups...) {
+		if f.name == name {
+			return f
+		}
+	}
+	panic(name)
 }
 
 // moment is a fault that hits each open watch once: at once, or with its next

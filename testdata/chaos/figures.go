@@ -18,6 +18,10 @@ type figures struct {
 	// repeated are lines that a run of dwatch printed again after a kill.
 	repeated int
 	kills    int
+	// receiverKills is how often a receiver was killed.
+	receiverKills int64
+	// seen are the states that dwatch has certainly seen, and so has to deliver.
+	seen     int
 	wrong    []string
 	count    map[fail]int
 	requests int
@@ -37,6 +41,9 @@ func (f *figures) add(d *dwatch) {
 	f.printed += d.lines
 	f.repeated += d.repeated
 	f.kills += d.runs - 1
+	if d.receiver != nil {
+		f.receiverKills += d.receiver.kills.Load()
+	}
 	for _, p := range d.wrong {
 		f.count[p.fail]++
 		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s: %s", d.name, p.fail, p.text))
@@ -58,8 +65,10 @@ func (f *figures) String() string {
 	}
 	row("faults injected", total)
 	row("kills of dwatch", f.kills)
+	row("kills of receivers", f.receiverKills)
 	row("events written", f.written)
-	row("lines printed", f.printed)
+	row("lines printed, or delivered", f.printed)
+	row("states that were seen", f.seen)
 	row("lost", f.count[lost])
 	row("duplicated", f.count[duplicated])
 	row("out of order", f.count[disordered])

@@ -64,6 +64,13 @@ func (a *arena) judge(ctx context.Context, d *dwatch) error {
 	d.record.mu.Lock()
 	defer d.record.mu.Unlock()
 	d.wrong = append(d.wrong, d.compareLocked(t)...)
+	if d.receiver != nil {
+		missing, seen := a.proxy.witness.missing(d.name, d.delivered)
+		for _, s := range missing {
+			d.wrong = append(d.wrong, problem{lost, fmt.Sprintf("%s at %s was seen, and not delivered", s.uid, s.version)})
+		}
+		a.figures.seen += seen
+	}
 	a.figures.add(d)
 	return nil
 }

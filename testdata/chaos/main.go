@@ -1,7 +1,7 @@
 // Command chaos proves that dwatch loses nothing: run it from the root of the
 // repository, by make chaos or by
 //
-//	go run ./testdata/chaos [-for 1m] [-seed N] [-dwatch PATH] [-state] ...
+//	go run ./testdata/chaos [-for 1m] [-seed N] [-dwatch PATH] [-state | -deliver] ...
 //
 //	writers --------------> API server ----------------------> truth
 //	                           |                                 |
@@ -17,6 +17,10 @@
 // each that is gone, DELETED. Each line is checked as it comes, for what was
 // printed before or out of order.
 //
+// With -deliver, each dwatch sends to a receiver in place of stdout, which refuses,
+// hangs, fails and forgets to answer, and dwatch is killed. Then every state that
+// dwatch has seen must be there, for the first time in its order.
+//
 // What is random comes from the seed: the changes of each writer, the faults and
 // their order. How they meet does not repeat, so a failure may take several runs
 // to come back.
@@ -24,7 +28,8 @@
 // One file a subject: arena.go is the place where all meet, mix.go the order of
 // the faults, faults.go their list; proxy.go, rule.go, listener.go, body.go,
 // editors.go and answers.go bring them about, server.go those of the server;
-// writer.go writes, dwatch.go runs the program; record.go checks what it prints,
+// writer.go writes, dwatch.go runs the program, receiver.go and faults_receiver.go are
+// what it delivers to, witness.go knows what it has seen; record.go checks what it prints,
 // finish.go and truth.go compare it with etcd, figures.go and counter.go count.
 package main
 
@@ -50,9 +55,11 @@ type options struct {
 	seed   uint64
 	dwatch string
 	state  bool
-	pace   time.Duration
-	window time.Duration
-	open   bool
+	// deliver: receivers get the events.
+	deliver bool
+	pace    time.Duration
+	window  time.Duration
+	open    bool
 }
 
 // errLies means that what was printed is not what happened.
@@ -85,7 +92,7 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
 	a, err := newArena(context.WithoutCancel(ctx), arenaOptions{
-		label: "chaos", server: server, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state,
+		label: "chaos", server: server, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver,
 	})
 	if err != nil {
 		return err
@@ -93,9 +100,9 @@ func run(ctx context.Context, args []string) (err error) {
 	defer func() { err = errors.Join(err, a.tearDown()) }()
 	ends, cancel := context.WithTimeout(ctx, o.lasts)
 	defer cancel()
-	mixed := groups
+	mixed := a.groups()
 	if o.open {
-		mixed = append(slices.Clip(groups), patienceFaults)
+		mixed = append(slices.Clip(mixed), patienceFaults)
 	}
 	if err := a.mix(ends, mixed, o.window); err != nil {
 		return err
@@ -131,6 +138,7 @@ func parse(args []string) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", rand.Uint64N(1e6), "choose faults and changes by `N`; by default another one each time")
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.BoolVar(&o.state, "state", false, "give dwatch --state, and kill it every few seconds")
+	flags.BoolVar(&o.deliver, "deliver", false, "let dwatch deliver to receivers that fail, with --state, and kill it every few seconds")
 	flags.DurationVar(&o.pace, "pace", 100*time.Millisecond, "each of the writers waits `TIME` between two changes, on the average")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
 	flags.BoolVar(&o.open, "half-open", false, "also leave watches open and silent for good, which takes minutes to notice")

@@ -23,6 +23,14 @@ var groups = [][]fault{
 	answerFaults, answerFaults, garbageFaults, syncFaults, serverFaults,
 }
 
+// groups are the faults that this arena is for.
+func (o arenaOptions) groups() [][]fault {
+	if o.deliver {
+		return deliveryGroups
+	}
+	return groups
+}
+
 // mix injects faults of the groups, one after the other, until ctx ends. Each
 // lasts for the window at most. It returns the first fault that failed itself.
 func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
@@ -31,6 +39,10 @@ func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration)
 	if a.state {
 		rng := a.fork()
 		killing.Go(func() { a.killWatchers(ctx, rng) })
+	}
+	if a.deliver {
+		rng := a.fork()
+		killing.Go(func() { a.killReceivers(ctx, rng) })
 	}
 	for ctx.Err() == nil {
 		group := groups[a.rng.IntN(len(groups))]
@@ -68,6 +80,17 @@ func (a *arena) fork() *rand.Rand { return rand.New(rand.NewPCG(a.rng.Uint64(), 
 func (a *arena) killWatchers(ctx context.Context, rng *rand.Rand) {
 	for sleep(ctx, time.Duration(rng.Int64N(int64(2*lives)/int64(len(a.watchers))))) {
 		a.watchers[rng.IntN(len(a.watchers))].kill()
+	}
+}
+
+// killReceivers kills each receiver now and then, until ctx ends. They are back soon.
+func (a *arena) killReceivers(ctx context.Context, rng *rand.Rand) {
+	for sleep(ctx, time.Duration(rng.Int64N(int64(2*lives)/int64(len(a.watchers))))) {
+		d := a.watchers[rng.IntN(len(a.watchers))]
+		if err := d.receiver.kill(ctx, restartAfter); err != nil {
+			d.note(lost, "its receiver does not start again: %v", err)
+			return
+		}
 	}
 }
 

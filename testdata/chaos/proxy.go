@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -29,6 +31,7 @@ type proxy struct {
 	ca       []byte
 	upstream *url.URL
 	counter  *counter
+	witness  *witness
 	serving  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -47,7 +50,7 @@ func startProxy(config *rest.Config, tokens credentials) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{upstream: upstream, tokens: tokens, counter: newCounter(), bodies: map[*body]bool{}}
+	p := &proxy{upstream: upstream, tokens: tokens, counter: newCounter(), witness: &witness{}, bodies: map[*body]bool{}}
 	if p.listener, err = listen(); err != nil {
 		return nil, err
 	}
@@ -90,6 +93,7 @@ func (p *proxy) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.serving.Add(1)
 		defer p.serving.Done()
+		r = inRun(r)
 		q := queryOf(r)
 		p.counter.count(q)
 		if !p.admits(r) {
@@ -127,6 +131,9 @@ func (p *proxy) roundTrip(next http.RoundTripper, r *http.Request) (*http.Respon
 		return response, nil
 	}
 	b := newBody(q, response, editors, p.forget)
+	if q.isWatch() {
+		b.last = p.witness.follow(runOf(r.Context()), q)
+	}
 	if len(editors) > 0 {
 		response.ContentLength = -1
 		response.Header.Del("Content-Length")
@@ -137,6 +144,21 @@ func (p *proxy) roundTrip(next http.RoundTripper, r *http.Request) (*http.Respon
 	p.mu.Unlock()
 	response.Body = b
 	return response, nil
+}
+
+type runKey struct{}
+
+// inRun takes the run of dwatch out of the path of a request.
+func inRun(r *http.Request) *http.Request {
+	run, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	r = r.WithContext(context.WithValue(r.Context(), runKey{}, run))
+	r.URL.Path, r.URL.RawPath = "/"+rest, ""
+	return r
+}
+
+func runOf(ctx context.Context) string {
+	run, _ := ctx.Value(runKey{}).(string)
+	return run
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

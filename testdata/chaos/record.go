@@ -45,9 +45,14 @@ type record struct {
 	// last is when a line of a kind in a namespace came.
 	last  map[place]time.Time
 	kills int
-	// repeated are lines that came again after a kill, as they may.
+	// repeated are lines that came again after a kill, as they may, or messages that
+	// came again.
 	repeated int
-	wrong    []problem
+	// delivered are the states that a receiver has taken, and from which runs; ids are
+	// their messages. Of what is printed there is none.
+	delivered map[state]map[string]bool
+	ids       map[string]bool
+	wrong     []problem
 }
 
 // history is what was printed of one object.
@@ -79,18 +84,28 @@ func newRecord(selects bool) *record {
 	return &record{
 		selects: selects, changed: make(chan struct{}),
 		objects: map[types.UID]*history{}, living: map[place]types.UID{}, fault: "the start", last: map[place]time.Time{},
+		delivered: map[state]map[string]bool{}, ids: map[string]bool{},
 	}
 }
 
 // take notes a line.
 func (r *record) take(text []byte) {
+	l, err := parseLine(text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takeLineLocked(text, l, err)
+}
+
+func parseLine(text []byte) (*line, error) {
 	var l line
 	err := json.Unmarshal(text, &l)
 	if err == nil && l.Object != nil {
 		err = json.Unmarshal(l.Object, &l.meta)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	return &l, err
+}
+
+func (r *record) takeLineLocked(text []byte, l *line, err error) {
 	r.lines++
 	switch {
 	case err != nil:
@@ -98,10 +113,33 @@ func (r *record) take(text []byte) {
 	case l.Object == nil:
 		r.marks++
 	default:
-		r.takeLocked(&l)
+		r.takeLocked(l)
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})
+}
+
+// receive notes a message that a receiver has got from a run of dwatch. It may come
+// again at any time; for the first time each comes in the order of its object.
+func (r *record) receive(run, id string, body []byte) {
+	l, err := parseLine(body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := state{l.meta.UID, l.meta.ResourceVersion}
+	if r.delivered[is] == nil {
+		r.delivered[is] = map[string]bool{}
+	}
+	r.delivered[is][run] = true
+	if want := fmt.Sprintf("%s/%s/%s", is.uid, is.version, l.Type); id != want {
+		r.faultLocked(disordered, "%s has the id %q, not %q", l, id, want)
+	}
+	if r.ids[id] {
+		r.lines++
+		r.repeated++
+		return
+	}
+	r.ids[id] = true
+	r.takeLineLocked(body, l, err)
 }
 
 func (r *record) takeLocked(l *line) {
@@ -172,6 +210,9 @@ func (r *record) killed(since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kills++
+	if len(r.ids) > 0 {
+		return // what comes again after it is known by its id
+	}
 	for _, h := range r.objects {
 		h.loose = h.loose || h.at.After(since)
 	}

@@ -36,15 +36,20 @@ import (
 //	delete TYPE/NAME...        delete objects (TYPE/NAMESPACE/NAME in another
 //	                           namespace), and wait until they are gone
 //	patch TYPE/NAME JSON       merge a patch into an object
-//	nudge TYPE/NAME NAME.out REGEXP   change an object again and again until the
+//	nudge TYPE/NAME NAME.out|log REGEXP   change an object again and again until the
 //	                           output of a program matches, and has the last change
 //	start NAME CMD [ARG...]    start a command in the background
-//	await NAME.out|err REGEXP [N]   wait until its output matches (N times)
+//	await NAME.out|err REGEXP [N]   wait until its output matches (N times); NAME.log
+//	                           is what a receiver got, and then a file of that name
 //	quit NAME [SIGNAL]         end it (SIGINT), wait; it must exit with 0, if not
 //	                           killed by SIGKILL
 //	end NAME CODE              wait for its end with that exit code
 //	interrupt NAME CODE        end it by SIGINT, and wait for that exit code
 //	events FILE                print TYPE [initial] KIND NAME for each event
+//	receiver NAME [KIND]       start a receiver of webhooks, whose URL is $NAME, with
+//	                           host and port $NAME_HOST (see receiverKinds)
+//	answer NAME CODE [HEADER]...   what it answers from now on; at first 200
+//	down NAME, up NAME         stop it, and start it again at the same address
 //	fails CODE CMD [ARG...]    run a command that must end soon with that exit
 //	                           code, nothing on stdout and its errors in one line each
 //
@@ -112,6 +117,10 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"interrupt": interrupt,
 	"events":    events,
 	"fails":     fails,
+	"receiver":  startReceiver,
+	"answer":    answer,
+	"down":      down,
+	"up":        up,
 }
 
 func TestScripts(t *testing.T) {
@@ -147,8 +156,9 @@ func TestScriptsGoOn(t *testing.T) {
 
 // bench is what the commands of one script share.
 type bench struct {
-	objects  *objects
-	programs map[string]*program
+	objects   *objects
+	programs  map[string]*program
+	receivers map[string]*hook
 }
 
 type benchKey struct{}
@@ -161,11 +171,14 @@ func setupOn(c *bed.Cluster, env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{objects: o, programs: map[string]*program{}}
+	b := &bench{objects: o, programs: map[string]*program{}, receivers: map[string]*hook{}}
 	env.Values[benchKey{}] = b
 	env.Defer(func() {
 		for _, p := range b.programs {
 			p.kill()
+		}
+		for _, r := range b.receivers {
+			r.stop()
 		}
 		o.leave()
 	})
@@ -217,21 +230,28 @@ func patch(ts *testscript.TestScript, neg bool, args []string) {
 
 func nudge(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
-		ts.Fatalf("usage: nudge TYPE/NAME NAME.out REGEXP")
+		ts.Fatalf("usage: nudge TYPE/NAME NAME.out|NAME.log REGEXP")
 	}
-	p := of(ts).programs[strings.TrimSuffix(args[1], ".out")]
 	pattern, err := regexp.Compile("(?m)" + args[2])
 	ts.Check(err)
+	name, stream, _ := strings.Cut(args[1], ".")
+	var out *transcript
+	var ended <-chan struct{}
+	if stream == "log" {
+		out = &of(ts).receivers[name].log
+	} else {
+		out, ended = &of(ts).programs[name].stdout, of(ts).programs[name].ended
+	}
 	deadline := time.Now().Add(patience)
 	last := ""
-	for i := 0; !pattern.MatchString(p.stdout.String()); i++ {
+	for i := 0; !pattern.MatchString(out.String()); i++ {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s does not match %s", args[1], args[2])
 		}
 		last = fmt.Sprintf(`"nudge":"%d"`, i)
 		ts.Check(of(ts).objects.patch(args[0], `{"metadata":{"annotations":{`+last+`}}}`))
 	}
-	if !p.stdout.await(regexp.MustCompile(last), 1, p.ended) {
+	if !out.await(regexp.MustCompile(last), 1, ended) {
 		ts.Fatalf("%s does not have the last change, %s", args[1], last)
 	}
 }
@@ -247,7 +267,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 || len(args) > 3 {
-		ts.Fatalf("usage: await NAME.out|NAME.err REGEXP [N]")
+		ts.Fatalf("usage: await NAME.out|NAME.err|NAME.log REGEXP [N]")
 	}
 	times := 1
 	if len(args) == 3 {
@@ -255,9 +275,13 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	name, stream, _ := strings.Cut(args[0], ".")
-	p := of(ts).programs[name]
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
+	if stream == "log" {
+		awaitLog(ts, of(ts).receivers[name], pattern, times)
+		return
+	}
+	p := of(ts).programs[name]
 	out := &p.stdout
 	if stream == "err" {
 		out = &p.stderr

@@ -33,7 +33,7 @@ func TestUntilOnceAmongMany(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := startPiped(t, kubeconfig, "cm", "-l", "!none", "--until", "object.data.n == '7-250'", "--fail-if", "object.data.n == '7-499' || object.data.n == '7-260'", "--for", "any", "-o", "none")
+	p := startPiped(t, kubeconfig, "cm", "-l", "!none", "--until", "object.data.n == '7-250'", "--fail-if", "object.data.n == '7-499' || object.data.n == '7-260'", "--until-for", "any", "-o", "none")
 	p.says(t, "^watching ")
 	var group sync.WaitGroup
 	for i := range writers {
@@ -103,7 +103,7 @@ func TestUntilInTheGap(t *testing.T) {
 		{"failed", []string{"cm", "--until", done, "--fail-if", "object.data.k == 'bad'"}, true, "a=new b=new", "a=bad b=done", false, "", fail.ExitFailIf, "error: --fail-if .*: cm/a$"},
 		{"never at the same time", []string{"cm", "-l", "!x", "--until", done}, true, "a=new b=done", "a=done b=new", true, "b=done", fail.ExitOK, "2 objects: "},
 		{"one comes", []string{"cm", "-l", "!x", "--until", done}, true, "a=new", "a=done b=new", true, "-b", fail.ExitOK, "cm/a: "},
-		{"each", []string{"cm", "-l", "!x", "--until", done, "--for", "each"}, true, "a=new b=new", "a=done b=new", true, "a=new b=done", fail.ExitOK, "2 objects: "},
+		{"each", []string{"cm", "-l", "!x", "--until", done, "--until-for", "each"}, true, "a=new b=new", "a=done b=new", true, "a=new b=done", fail.ExitOK, "2 objects: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,11 @@ func ParseTypes(words []string) ([]event.Type, error) {
 	for _, word := range words {
 		i := slices.Index(known, event.Type(strings.ToUpper(strings.TrimSpace(word))))
 		if i < 0 {
-			return nil, fmt.Errorf("invalid --types %q: it takes added, modified and deleted", word)
+			err := fmt.Errorf("invalid --types %q: it takes added, modified and deleted", word)
+			if word == "Normal" || word == "Warning" { // kubectl events has them
+				err = fmt.Errorf("%w; of events of that type, --where \"object.type == '%s'\"", err, word)
+			}
+			return nil, err
 		}
 		types = append(types, known[i])
 	}

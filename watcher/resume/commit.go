@@ -19,30 +19,55 @@ type change struct {
 	state  state
 }
 
-// commit writes all changes or none, and syncs them to the disk: what is in
-// reported has been; what is ADDED in announced is about to be.
-func (f *File) commit(reported, announced []change) error {
-	return f.db.Update(func(tx *bolt.Tx) error {
-		targets, err := tx.CreateBucketIfNotExists(targetsBucket)
-		if err != nil {
+// commitment is what one transaction writes.
+type commitment struct {
+	reported []change
+	// announced: what is ADDED in it is about to be reported.
+	announced []change
+	// entered are records that come into the outbox, and left those that leave it.
+	entered [][]byte
+	left    []uint64
+}
+
+func (c commitment) isEmpty() bool {
+	return len(c.reported)+len(c.announced)+len(c.entered)+len(c.left) == 0
+}
+
+// commit writes all of c or nothing, and syncs it to the disk. It returns the number of
+// the first record that has entered.
+func (f *File) commit(c commitment) (first uint64, err error) {
+	err = f.db.Update(func(tx *bolt.Tx) error {
+		if first, err = writeOutbox(tx, c.entered, c.left); err != nil {
 			return err
 		}
-		p := pages{targets, map[*saved]*bolt.Bucket{}}
-		for _, c := range reported {
-			if err := p.apply(c, c.reported); err != nil {
-				return err
-			}
-		}
-		for _, c := range announced {
-			if c.kind != event.Added {
-				continue
-			}
-			if err := p.apply(c, c.announced); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.writeTargets(tx)
 	})
+	return first, err
+}
+
+func (c commitment) writeTargets(tx *bolt.Tx) error {
+	if len(c.reported)+len(c.announced) == 0 {
+		return nil
+	}
+	targets, err := tx.CreateBucketIfNotExists(targetsBucket)
+	if err != nil {
+		return err
+	}
+	p := pages{targets, map[*saved]*bolt.Bucket{}}
+	for _, c := range c.reported {
+		if err := p.apply(c, c.reported); err != nil {
+			return err
+		}
+	}
+	for _, c := range c.announced {
+		if c.kind != event.Added {
+			continue
+		}
+		if err := p.apply(c, c.announced); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reported is what becomes of e when the change has been reported.

@@ -3,6 +3,7 @@
 //
 //	file -> watcher.Options.Past                     what earlier runs reported
 //	batch -> Stage -> file, next Sink, file          what this one reports
+//	batch -> Stage -> next Sink -> Outbox -> file    the same, for a receiver
 //
 // # Contract
 //
@@ -15,8 +16,14 @@
 //
 // What is hidden by the next Sink counts as reported.
 //
+// With an Outbox the file is what events are reported to, and neither behind nor ahead: a
+// batch is in the outbox and counts as reported, both or neither, by one transaction. What
+// has left the outbox is out of the file a second later at most. As long as something
+// waits in it, the file is for receivers only.
+//
 // Content: of each object its namespace, name, UID and resourceVersion, less than
-// 200 bytes; never what it holds.
+// 200 bytes; never what it holds. The outbox has what its Sink puts there: events as they
+// are sent, so masked, and compressed.
 //
 // Targets: what was reported of an object belongs to one target. One of all objects
 // takes it over, in one transaction, from one of a single object that it covers: at
@@ -30,6 +37,9 @@
 //
 // Ending: Close records all that was delivered, and so waits for the disk. A process
 // that can't wait is killed, as a second signal does: the contract covers it.
+//
+// Memory: of the outbox, that of what is written at one time. The whole file is read when
+// it is opened, and what was read given back.
 //
 // Durability: what is recorded is synced to the disk, and the file stays sound when
 // the machine loses power. It says nothing about the output.

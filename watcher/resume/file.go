@@ -27,10 +27,11 @@ func damaged(why any) error {
 
 // File is what was reported, on disk. It is locked until it is closed.
 type File struct {
-	db    *bolt.DB
-	path  string
-	saved map[event.Key]*saved
-	fresh bool
+	db     *bolt.DB
+	path   string
+	saved  map[event.Key]*saved
+	fresh  bool
+	outbox *Outbox // nil: none
 }
 
 // Open opens the file at path, or makes it, for what h says. The error says in
@@ -150,16 +151,11 @@ func (f *File) check(tx *bolt.Tx) error {
 	if _, err := readHeader(tx); err != nil {
 		return err
 	}
+	defer release(tx.DB(), tx)
 	if err := tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return walk(b) }); err != nil {
 		return err
 	}
-	// Check runs in a goroutine of its own, in which a fault could not be caught:
-	// it comes after the walk, and has to be received to its end.
-	var damage error
-	for err := range tx.Check() {
-		damage = cmp.Or(damage, err)
-	}
-	if damage != nil {
+	if damage := f.damage(tx); damage != nil {
 		return damaged(damage)
 	}
 	var err error
@@ -168,9 +164,39 @@ func (f *File) check(tx *bolt.Tx) error {
 	return err
 }
 
+// releaseEvery is how often what was read is given back while all of the file is.
+const releaseEvery = 10 * time.Millisecond
+
+// damage returns what is wrong with the pages of the file. Check runs in a goroutine of
+// its own, in which a fault could not be caught: it comes after the walk, and has to be
+// received to its end.
+func (f *File) damage(tx *bolt.Tx) (damage error) {
+	tick := time.NewTicker(releaseEvery)
+	defer tick.Stop()
+	errs := tx.Check()
+	for {
+		select {
+		case err, more := <-errs:
+			if !more {
+				return damage
+			}
+			damage = cmp.Or(damage, err)
+		case <-tick.C:
+			release(tx.DB(), tx)
+		}
+	}
+}
+
+// releaseKeys is after how many keys what was read is given back.
+const releaseKeys = 4 << 10
+
 // walk touches each page of b: one that is not what it should be panics.
 func walk(b *bolt.Bucket) error {
+	n := 0
 	return b.ForEach(func(key, value []byte) error {
+		if n++; n%releaseKeys == 0 {
+			release(b.Tx().DB(), b.Tx())
+		}
 		if value == nil {
 			return walk(b.Bucket(key))
 		}

@@ -23,8 +23,12 @@ type Header struct {
 }
 
 // format is the version of what is in the file. In format 1 the selection was a
-// sentence, which can't be compared.
-const format = 2
+// sentence, which can't be compared. A dwatch that does not know of an outbox must not
+// take a file with one.
+const (
+	format       = 2
+	formatOutbox = 3 // as 2, with an outbox
+)
 
 var (
 	headerBucket  = []byte("dwatch")
@@ -48,8 +52,8 @@ func readHeader(tx *bolt.Tx) (*Header, error) {
 	switch {
 	case err != nil:
 		return nil, errForeign
-	case version > format:
-		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, format)
+	case version > formatOutbox:
+		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatOutbox)
 	}
 	if version < format {
 		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
@@ -70,7 +74,16 @@ func (h Header) write(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.Put(formatKey, []byte(strconv.Itoa(format))), b.Put(headerKey, text))
+	return errors.Join(writeFormat(tx), b.Put(headerKey, text))
+}
+
+// writeFormat writes the format that the file has.
+func writeFormat(tx *bolt.Tx) error {
+	version := format
+	if tx.Bucket(outboxBucket) != nil {
+		version = formatOutbox
+	}
+	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))
 }
 
 // check returns why a file that was made for h can't be used for now. The address

@@ -100,7 +100,7 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 // that this one covers becomes part of that.
 func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
 	if changes := f.takeOver(nil, t); len(changes) > 0 {
-		if err := f.commit(changes, nil); err != nil {
+		if _, err := f.commit(commitment{reported: changes}); err != nil {
 			return false, err
 		}
 	}

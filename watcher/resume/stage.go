@@ -29,13 +29,19 @@ const (
 // reported just before the process was killed, and deleted before the next one
 // started. Where there is no ADDED in the batch, it is left out. What has come
 // while the disk was busy is one batch, and one commit.
+//
+// With an Outbox the next Sink has a batch when it is in there, which is one commit with
+// all that was reported. There is nothing to announce: nothing is sent before.
 type Stage struct {
-	file *File
-	next event.Sink
+	file   *File
+	outbox *Outbox // nil: none
+	next   event.Sink
 	// failed is called when the file can't be written between two batches.
 	failed func(error)
 	// changes are those of the present batch.
 	changes []change
+	// entering are those of them that are reported with what comes into the outbox.
+	entering []change
 
 	mu sync.Mutex
 	// reported has been delivered, and is not in the file yet.
@@ -48,14 +54,21 @@ type Stage struct {
 
 // Stage returns a Stage before next. failed is called, once, if the file can't be
 // written while nothing is delivered: that should end the run. The Stage is to be
-// closed.
+// closed. Where the file has an Outbox, next puts into it what it is given.
 func (f *File) Stage(next event.Sink, failed func(error)) *Stage {
-	return &Stage{file: f, next: next, failed: failed}
+	s := &Stage{file: f, outbox: f.outbox, next: next, failed: failed}
+	if f.outbox != nil {
+		f.outbox.stage = s
+	}
+	return s
 }
 
 // Deliver implements event.Sink. An error of the file may come a batch late.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	s.changes = s.file.changesOf(s.changes[:0], batch)
+	if s.outbox != nil {
+		return s.deliverInto(ctx, batch)
+	}
 	if err := s.announce(s.changes); err != nil {
 		return err
 	}
@@ -65,13 +78,39 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.record(s.changes)
 }
 
+// deliverInto delivers a batch to a Sink that puts it into the outbox. If that has nothing
+// to put there, the batch counts as reported all the same.
+func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
+	s.entering = s.changes
+	err := s.next.Deliver(ctx, batch)
+	left := s.entering
+	s.entering = nil
+	if err != nil {
+		return err
+	}
+	return s.record(left)
+}
+
+// enter writes records of the present batch, and all that was reported with them. See
+// Outbox.Add.
+func (s *Stage) enter(records [][]byte, remove []uint64) (first uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reported = append(s.reported, s.entering...)
+	s.entering = nil
+	if s.err == nil {
+		first = s.commitLocked(commitment{entered: records, left: remove})
+	}
+	return first, s.err
+}
+
 // announce makes the file know of what is about to be reported as ADDED.
 func (s *Stage) announce(changes []change) error {
 	isAdded := func(c change) bool { return c.kind == event.Added }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil && slices.ContainsFunc(changes, isAdded) {
-		s.commitLocked(changes)
+		s.commitLocked(commitment{announced: changes})
 	}
 	return s.err
 }
@@ -85,7 +124,7 @@ func (s *Stage) record(changes []change) error {
 	switch {
 	case s.err != nil || len(s.reported) == 0:
 	case len(s.reported) >= commitSoon || since >= commitInterval:
-		s.commitLocked(nil)
+		s.commitLocked(commitment{})
 	case s.due == nil:
 		s.due = time.AfterFunc(commitInterval-since, s.commitDue)
 	}
@@ -97,7 +136,7 @@ func (s *Stage) commitDue() {
 	s.mu.Lock()
 	before := s.err
 	if before == nil {
-		s.commitLocked(nil)
+		s.commitLocked(commitment{})
 	}
 	err := s.err
 	s.mu.Unlock()
@@ -106,21 +145,24 @@ func (s *Stage) commitDue() {
 	}
 }
 
-// commitLocked writes to the file what was reported, and what is about to be.
-func (s *Stage) commitLocked(announced []change) {
+// commitLocked writes c, with what was reported and what has left the outbox since.
+func (s *Stage) commitLocked(c commitment) (first uint64) {
 	if s.due != nil {
 		s.due.Stop()
 		s.due = nil
 	}
-	reported := s.reported
+	c.reported = s.reported
+	c.left = append(c.left, s.outbox.takeRemoved()...)
 	s.committed = time.Now()
-	if len(reported) > 0 || len(announced) > 0 {
-		if err := s.file.commit(reported, announced); err != nil {
+	if !c.isEmpty() {
+		var err error
+		if first, err = s.file.commit(c); err != nil {
 			s.err = fmt.Errorf("write state file %s: %w", s.file.path, err)
 		}
 	}
-	clear(reported)
-	s.reported = reported[:0]
+	clear(c.reported)
+	s.reported = c.reported[:0]
+	return first
 }
 
 // Close records all that was delivered. It returns the error of the file, if there
@@ -129,7 +171,7 @@ func (s *Stage) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.commitLocked(nil)
+		s.commitLocked(commitment{})
 	}
 	if s.due != nil {
 		s.due.Stop()

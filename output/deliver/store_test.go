@@ -1,0 +1,314 @@
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// disk is a Store.
+type disk struct {
+	mu      sync.Mutex
+	last    uint64
+	records map[uint64][]byte
+	adds    int
+	broken  error         // of Add
+	lost    error         // of Record
+	busy    chan struct{} // if not nil, Add waits for one
+}
+
+func (d *disk) Add(records [][]byte, forget []uint64) (uint64, error) {
+	if d.busy != nil {
+		<-d.busy
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return 0, d.broken
+	}
+	if d.records == nil {
+		d.records = map[uint64][]byte{}
+	}
+	for _, number := range forget {
+		delete(d.records, number)
+	}
+	d.adds++
+	first := d.last + 1
+	for _, record := range records {
+		d.last++
+		d.records[d.last] = bytes.Clone(record)
+	}
+	return first, nil
+}
+
+func (d *disk) Record(number uint64) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.records[number], d.lost
+}
+
+func (d *disk) Remove(number uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.records, number)
+}
+
+func (d *disk) Each(take func(uint64, []byte) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(d.records)) {
+		if err := take(number, d.records[number]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *disk) len() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.records)
+}
+
+// TestRecord: what comes out of a record is what went in, and what is damaged is noticed.
+func TestRecord(t *testing.T) {
+	q := New(nil, Options{Store: &disk{}})
+	for _, e := range []event.Event{of("a", 7), of("b\x00\xff\n\x1b", 8), {
+		Type: event.Added, Initial: true, Target: configMaps, Object: event.NewObject(&event.Identity{Name: "c", ResourceVersion: "9"}, ""), Time: time.Unix(1, 2),
+	}} {
+		m := newMessage(&e, []byte(strings.Repeat("body of "+e.Object.Name, 1000)), "cm/x")
+		m.queued = time.Now()
+		record := q.codec.encode(m)
+		got, err := q.codec.decode(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.Time.Equal(m.Time) || !got.queued.Equal(m.queued) {
+			t.Errorf("its times are %v and %v", got.Time, got.queued)
+		}
+		got.Time, got.queued = m.Time, m.queued
+		if diff := cmp.Diff(m, got, cmp.AllowUnexported(Message{})); diff != "" {
+			t.Error(diff)
+		}
+		if len(record) > 500 {
+			t.Errorf("it takes %d bytes", len(record))
+		}
+		for cut := range record {
+			if _, err := q.codec.decode(record[:cut]); !errors.Is(err, errRecord) {
+				t.Errorf("cut off at %d: %v", cut, err)
+			}
+			damaged := bytes.Clone(record)
+			damaged[cut] ^= 0x55
+			if got, err := q.codec.decode(damaged); err == nil && bytes.Equal(got.Body, m.Body) && cmp.Equal(got.Identity, m.Identity) &&
+				got.Type == m.Type && got.Resource == m.Resource && got.Subject == m.Subject && got.Time.Equal(m.Time) && got.queued.Equal(m.queued) && got.initial == m.initial {
+				t.Errorf("damage at %d makes no difference", cut)
+			}
+		}
+	}
+}
+
+// TestStored: a batch is in the Store as a whole before any of it is sent, and what was
+// delivered leaves it.
+func TestStored(t *testing.T) {
+	store := &disk{}
+	inBubble(t, Options{Store: store, Workers: 3}, always, func(t *testing.T, r *running) {
+		store.busy = make(chan struct{})
+		done := make(chan error)
+		go func() {
+			done <- r.Deliver(t.Context(), []event.Event{of("a", 1), {Type: event.Synced}, of("b", 1), of("a", 2)})
+		}()
+		synctest.Wait()
+		if n := len(r.all()); n != 0 {
+			t.Errorf("%d were sent before they were in the Store", n)
+		}
+		store.busy <- struct{}{}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := r.taken(); len(got) != 3 || slices.Index(got, "a=1") > slices.Index(got, "a=2") {
+			t.Errorf("%q", got)
+		}
+		if store.len() != 0 || store.adds != 1 {
+			t.Errorf("%d are left, after %d commits", store.len(), store.adds)
+		}
+		go func() { done <- r.Deliver(t.Context(), []event.Event{{Type: event.Synced}}) }()
+		if err := <-done; err != nil || store.adds != 1 {
+			t.Errorf("a mark: %v, %d commits", err, store.adds)
+		}
+		if text, undelivered := r.Summary(); text != "fake: 3 delivered, 0 repeated, 0 given up, 0 waiting" || undelivered != 0 || r.Kept() != 0 {
+			t.Error(text, undelivered, r.Kept())
+		}
+	})
+}
+
+// TestNotStored: what can't be stored is not sent, and Deliver says so.
+func TestNotStored(t *testing.T) {
+	for _, latest := range []bool{false, true} {
+		store := &disk{}
+		inBubble(t, Options{Store: store, Latest: latest}, never, func(t *testing.T, r *running) {
+			r.deliver(t, of("a", 1))
+			store.broken = errors.New("no space left")
+			if err := r.Deliver(t.Context(), []event.Event{of("a", 2)}); !errors.Is(err, store.broken) {
+				t.Error(err)
+			}
+			r.recovers()
+			await(time.Minute)
+			if got := r.taken(); !slices.Equal(got, []string{"a=1"}) {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// restart ends a run and begins the next one, and returns how much that restores.
+func (r *running) restart(t *testing.T, o Options) int {
+	t.Helper()
+	r.stop()
+	r.Queue = New(r.fake, o)
+	n, err := r.Restore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); r.Run(ctx) }()
+	r.stop = func() { stop(); <-done }
+	return n
+}
+
+// TestRestored: what waits at the end waits in the next run, before what comes new, as
+// old as it is, and with its id.
+func TestRestored(t *testing.T) {
+	store := &disk{}
+	bodies := map[string]string{}
+	down := true
+	answer := func(m *Message, _ int) error {
+		if down {
+			return errNo
+		}
+		bodies[m.ID] = string(m.Body)
+		return nil
+	}
+	inBubble(t, Options{Store: store}, answer, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1), of("b", 1), of("a", 2), of("c", 1))
+		await(time.Hour)
+		r.Finish()
+		synctest.Wait()
+		if _, open := r.work.Get(); !open {
+			t.Error("it goes on with a receiver that is down")
+		}
+		text, undelivered := r.Summary()
+		if !strings.HasSuffix(text, "0 given up, 4 waiting; the last failure: no") || undelivered != 0 || r.Kept() != 4 {
+			t.Error(text, undelivered, r.Kept())
+		}
+		if n := r.restart(t, r.Options); n != 4 {
+			t.Errorf("%d are restored", n)
+		}
+		r.deliver(t, of("a", 3))
+		if s := r.Status(); !strings.Contains(s, "5 waiting, oldest 60 min") {
+			t.Error(s)
+		}
+		down = false
+		await(10 * time.Minute)
+		if got := r.taken(); !slices.Equal(slices.DeleteFunc(got, func(s string) bool { return s[0] != 'a' }), []string{"a=1", "a=2", "a=3"}) {
+			t.Errorf("%q", got)
+		}
+		want := map[string]string{"uid-a/1/MODIFIED": "{}\n", "uid-a/2/MODIFIED": "{}\n", "uid-a/3/MODIFIED": "{}\n", "uid-b/1/MODIFIED": "{}\n", "uid-c/1/MODIFIED": "{}\n"}
+		if diff := cmp.Diff(want, bodies); diff != "" {
+			t.Error(diff)
+		}
+		if store.len() != 0 {
+			t.Errorf("%d are left", store.len())
+		}
+	})
+}
+
+// TestRestoredGivenUp: what came too long ago is given up, in whatever run.
+func TestRestoredGivenUp(t *testing.T) {
+	store := &disk{}
+	inBubble(t, Options{Store: store, GiveUpAfter: time.Hour}, never, func(t *testing.T, r *running) {
+		r.deliver(t, of("a", 1))
+		await(40 * time.Minute)
+		r.deliver(t, of("b", 1))
+		r.restart(t, r.Options)
+		await(19 * time.Minute)
+		if w := list(r.warnings()); w != "" {
+			t.Errorf("too early: %s", w)
+		}
+		await(3 * time.Minute)
+		if w := list(r.warnings()); w != "gave up MODIFIED of cm/a (uid-a/1/MODIFIED): no" {
+			t.Error(w)
+		}
+		r.recovers()
+		await(3 * time.Minute)
+		if got := r.taken(); !slices.Equal(got, []string{"b=1"}) || store.len() != 0 {
+			t.Errorf("%q, and %d are left", got, store.len())
+		}
+	})
+}
+
+// TestUnreadable: a Store that can't be read ends the run.
+func TestUnreadable(t *testing.T) {
+	for name, spoil := range map[string]func(*disk){
+		"lost":    func(d *disk) { d.lost = errors.New("input/output error") },
+		"damaged": func(d *disk) { d.records[1] = d.records[1][:len(d.records[1])-3] },
+	} {
+		store := &disk{}
+		var failed []error
+		o := Options{Store: store, Failed: func(err error) { failed = append(failed, err) }}
+		answer := func(*Message, int) error { spoil(store); return errNo }
+		inBubble(t, o, answer, func(t *testing.T, r *running) {
+			r.deliver(t, of("a", 1))
+			await(time.Minute)
+			if len(failed) != 1 || r.Err() != failed[0] || len(r.all()) != 1 {
+				t.Errorf("%s: %v, %v, %d tries", name, failed, r.Err(), len(r.all()))
+			}
+		})
+	}
+	store := &disk{records: map[uint64][]byte{1: []byte("nonsense")}}
+	if _, err := New(nil, Options{Store: store}).Restore(); !errors.Is(err, errRecord) {
+		t.Error(err)
+	}
+}
+
+// TestFullStore: as long as there is room, a batch comes in as a whole; then Deliver
+// blocks until there is some again.
+func TestFullStore(t *testing.T) {
+	store := &disk{}
+	inBubble(t, Options{Store: store, Room: 150}, never, func(t *testing.T, r *running) {
+		var batch []event.Event
+		for i := range 5 {
+			batch = append(batch, of(fmt.Sprint("o", i), 1))
+		}
+		if err := r.Deliver(t.Context(), batch); err != nil || store.len() != 5 {
+			t.Errorf("%v, %d are in the Store", err, store.len())
+		}
+		returned := make(chan error, 1)
+		go func() { returned <- r.Deliver(t.Context(), []event.Event{of("late", 1)}) }()
+		await(time.Hour)
+		if s := r.Status(); len(returned) > 0 || !strings.Contains(s, "the server is held back") {
+			t.Errorf("it does not block: %s", s)
+		}
+		r.recovers()
+		if err := <-returned; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := r.taken(); len(got) != 6 {
+			t.Errorf("%q", got)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"dwatch/output/deliver"
+)
+
+// judge says what an answer means.
+func judge(a *http.Response, now time.Time) error {
+	code := a.StatusCode
+	if code >= 200 && code < 300 {
+		return nil
+	}
+	err := errors.New(said(code))
+	if isFinal(code) {
+		return &deliver.RefusedError{Err: err}
+	}
+	after, asked := retryAfter(a.Header, now)
+	if asked || isOfAll(code) {
+		return &deliver.DownError{Err: err, RetryAfter: after}
+	}
+	return err
+}
+
+// isFinal reports whether the same message would get the same answer again.
+func isFinal(code int) bool {
+	switch code {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// isOfAll reports whether each message would get the same answer now.
+func isOfAll(code int) bool {
+	return code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired
+}
+
+// said is a status code in words. Those of the answer may be anything.
+func said(code int) string {
+	return fmt.Sprintf("HTTP %d %s%s", code, http.StatusText(code), hint(code))
+}
+
+// hint says what to do.
+func hint(code int) string {
+	switch {
+	case code >= 300 && code < 400:
+		return ": redirects are not followed; give --to the address where it leads"
+	case code == http.StatusUnauthorized:
+		return ": check --to-token-file, --to-header-file or --to-cert"
+	case code == http.StatusNotFound:
+		return ": check the path of --to"
+	case code == http.StatusProxyAuthRequired:
+		return ": check the password in HTTPS_PROXY or HTTP_PROXY"
+	}
+	return ""
+}
+
+// longestAsked is the longest wait that a receiver may ask for: a wrong date must not
+// end the delivery.
+const longestAsked = time.Hour
+
+// retryAfter reads the header Retry-After, which has seconds or a date.
+func retryAfter(h http.Header, now time.Time) (after time.Duration, asked bool) {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 63); err == nil {
+		return time.Duration(min(seconds, uint64(longestAsked/time.Second))) * time.Second, true
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = theirs // its clock may be another
+	}
+	return min(max(at.Sub(now), 0), longestAsked), true
+}

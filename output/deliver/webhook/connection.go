@@ -1,0 +1,157 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"dwatch/output/deliver"
+)
+
+const (
+	// dialTimeout bounds how long an address that does not answer is tried, and
+	// handshakeTimeout what comes before the first request.
+	dialTimeout, handshakeTimeout = 10 * time.Second, 10 * time.Second
+	// idleTimeout is how long a connection is kept that nothing is sent over.
+	idleTimeout = 90 * time.Second
+	// longestHead is how long the headers of an answer may be.
+	longestHead = 64 << 10
+)
+
+// newTransport returns what makes the connections. They are of HTTP/1.1: a try that hangs
+// ends with its connection, and does not hold up those that would share one of HTTP/2.
+func newTransport(o Options) (*http.Transport, error) {
+	tlsConfig, err := newTLS(o)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := proxyTo(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:                  http.ProxyURL(proxy),
+		OnProxyConnectResponse: judgeProxy,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    max(o.Workers, 1),
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: longestHead,
+		WriteBufferSize:        16 << 10, // a message of the usual size is one write
+		Protocols:              protocols,
+	}, nil
+}
+
+// proxyTo returns the proxy that the environment has for an address; nil: none. No error
+// has it in it, since there may be a password in that.
+func proxyTo(address *url.URL) (*url.URL, error) {
+	config := httpproxy.FromEnvironment()
+	for _, proxy := range []string{config.HTTPSProxy, config.HTTPProxy} {
+		if !strings.Contains(proxy, "://") {
+			proxy = "http://" + proxy
+		}
+		if _, err := url.Parse(proxy); err != nil { // else it would be left out in silence
+			return nil, errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL")
+		}
+	}
+	proxy, err := config.ProxyFunc()(address)
+	if err != nil {
+		return nil, errors.New("HTTPS_PROXY or HTTP_PROXY in the environment can't be used")
+	}
+	return proxy, nil
+}
+
+// judgeProxy says why a proxy leads nowhere.
+func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy answers %s", said(answer.StatusCode))
+}
+
+func newTLS(o Options) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CA != "" {
+		text, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, fileError("--to-ca", o.CA, err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fileError("--to-ca", o.CA, errors.New("there is no certificate in it, in PEM"))
+		}
+	}
+	if o.Cert == "" {
+		return c, nil
+	}
+	if _, err := readPair(o.Cert, o.Key); err != nil {
+		return nil, err
+	}
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return readPair(o.Cert, o.Key) // for each connection, as they may be renewed
+	}
+	return c, nil
+}
+
+func readPair(cert, key string) (*tls.Certificate, error) {
+	for flag, path := range map[string]string{"--to-cert": cert, "--to-key": key} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fileError(flag, path, err)
+		}
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fileError("--to-cert", cert, err)
+	}
+	return &pair, nil
+}
+
+func fileError(flag, path string, err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	return fmt.Errorf("%s %s: %w", flag, path, err)
+}
+
+// unanswered says why there was no answer. Without a connection, no message would fare
+// better.
+func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) error {
+	if errors.Is(context.Cause(ctx), errDeadline) {
+		err = fmt.Errorf("no answer within %s (--deadline)", w.Deadline)
+	}
+	if connected {
+		return err
+	}
+	return &deliver.DownError{Err: explain(err)}
+}
+
+// explain adds what to do to what happened.
+func explain(err error) error {
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w; --to-ca gives its authority", err)
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return errors.New("it does not speak TLS: is it an http:// address?")
+	case errors.As(err, &op) && op.Op == "dial":
+		return op.Err // it names the address once more
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Credential is something secret, in a file or a text. The zero value is none.
+type Credential struct {
+	// Name is what it is called in errors: a flag, or a variable of the environment.
+	Name string
+	// Path is the file; empty: Text is what would be in it.
+	Path, Text string
+}
+
+// longestCredential is how large a file of credentials may be. A larger one is something
+// else.
+const longestCredential = 64 << 10
+
+// credential is a Credential that makes sense. nil is none.
+type credential[T any] struct {
+	Credential
+	parse func(text string) (T, error) // its errors don't repeat the text
+
+	mu    sync.Mutex
+	info  fs.FileInfo // of the file when it was read; nil: it can be read only once
+	value T
+}
+
+// load reads a Credential for the first time.
+func load[T any](c Credential, parse func(string) (T, error)) (*credential[T], error) {
+	if c.Path == "" && c.Text == "" {
+		return nil, nil
+	}
+	l := &credential[T]{Credential: c, parse: parse}
+	if err := l.read(); err != nil {
+		return nil, l.explain(err)
+	}
+	return l, nil
+}
+
+// get returns what the file says now. It does not read one that did not change.
+func (c *credential[T]) get() (value T, err error) {
+	if c == nil {
+		return value, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.info == nil {
+		return c.value, nil
+	}
+	now, err := os.Stat(c.Path)
+	if err == nil && !isSame(now, c.info) {
+		err = c.read()
+	}
+	if err != nil {
+		return value, c.explain(err)
+	}
+	return c.value, nil
+}
+
+func isSame(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// read reads and parses it. After an error it still is what it was before.
+func (c *credential[T]) read() error {
+	text, info := c.Text, fs.FileInfo(nil)
+	if c.Path != "" {
+		var err error
+		if text, info, err = readFile(c.Path); err != nil {
+			return err
+		}
+	}
+	value, err := c.parse(text)
+	if err != nil {
+		return err
+	}
+	c.value, c.info = value, nil
+	if info != nil && info.Mode().IsRegular() { // a pipe is empty the next time
+		c.info = info
+	}
+	return nil
+}
+
+func readFile(path string) (string, fs.FileInfo, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat() // before it is read, so that a later change is one
+	if err != nil {
+		return "", nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, longestCredential+1))
+	if err == nil && len(text) > longestCredential {
+		err = fmt.Errorf("it has more than %d bytes", longestCredential)
+	}
+	return string(text), info, err
+}
+
+// explain says which credential an error is about.
+func (c *Credential) explain(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err // it names the file once more
+	}
+	if c.Path != "" {
+		return fmt.Errorf("%s %s: %w", c.Name, c.Path, err)
+	}
+	return fmt.Errorf("%s: %w", c.Name, err)
+}
+
+// parseToken reads a bearer token.
+func parseToken(text string) (string, error) {
+	token := strings.TrimSpace(text)
+	switch {
+	case token == "":
+		return "", errors.New("there is no token in it")
+	case strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
+		return "", errors.New("it is no token: that is one word")
+	}
+	return token, nil
+}
+
+// parseHeaders reads lines "Name: value". Empty ones, and those that begin with #, say
+// nothing.
+func parseHeaders(text string) (http.Header, error) {
+	headers := http.Header{}
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, found := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case !found, !httpguts.ValidHeaderFieldName(name), !httpguts.ValidHeaderFieldValue(value):
+			return nil, fmt.Errorf("line %d is not of the form Name: value", i+1)
+		case isOurs(name):
+			return nil, fmt.Errorf("line %d: the header %s is set by dwatch", i+1, name)
+		}
+		headers.Add(name, value)
+	}
+	if len(headers) == 0 {
+		return nil, errors.New("there is no header in it")
+	}
+	return headers, nil
+}
+
+// isOurs reports whether a header says how or what is sent.
+func isOurs(name string) bool {
+	switch name = strings.ToLower(name); name {
+	case "host", "connection", "content-length", "content-type", "content-encoding", "expect",
+		"idempotency-key", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent":
+		return true
+	}
+	return strings.HasPrefix(name, "ce-") || strings.HasPrefix(name, "webhook-")
+}

@@ -1,0 +1,162 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"dwatch/output/deliver"
+)
+
+// Options say where messages go, and in which form.
+type Options struct {
+	// URL has the scheme http or https, and a host.
+	URL *url.URL
+	// Structured sends a message as one JSON document; else its attributes are headers.
+	Structured bool
+	// UserAgent is what this program calls itself.
+	UserAgent string
+	// Workers is how many messages are sent at the same time.
+	Workers int
+	// Deadline bounds a try; 0: nothing does but the time for making a connection.
+	Deadline time.Duration
+
+	// Token is sent as a bearer token, and Headers are lines "Name: value". Signing
+	// has the secrets of signatures, whsec_BASE64 each.
+	Token, Headers, Signing Credential
+	// Cert and Key are files with a certificate of the client; empty: none. CA is one
+	// with the authorities that are trusted in place of the system's; empty: those.
+	Cert, Key, CA string
+}
+
+// Webhook is a Receiver behind a URL.
+type Webhook struct {
+	Options
+	source    string
+	transport *http.Transport
+	token     *credential[string]
+	headers   *credential[http.Header]
+	signing   *credential[[][]byte]
+}
+
+var _ deliver.Receiver = (*Webhook)(nil)
+
+// New returns a Webhook, and connects to nothing yet. What is wrong with a file is an
+// error.
+func New(o Options) (w *Webhook, err error) {
+	w = &Webhook{Options: o}
+	if w.token, err = load(o.Token, parseToken); err != nil {
+		return nil, err
+	}
+	if w.headers, err = load(o.Headers, parseHeaders); err != nil {
+		return nil, err
+	}
+	if w.signing, err = load(o.Signing, parseSecrets); err != nil {
+		return nil, err
+	}
+	if w.token != nil && w.headers != nil && w.headers.value.Get("Authorization") != "" {
+		return nil, fmt.Errorf("%s and %s both give an Authorization: one of them is too much", o.Token.Name, o.Headers.Name)
+	}
+	w.transport, err = newTransport(o)
+	return w, err
+}
+
+// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+func (w *Webhook) SetSource(source string) { w.source = source }
+
+// Close closes the connections.
+func (w *Webhook) Close() { w.transport.CloseIdleConnections() }
+
+// errDeadline ends a try that takes too long.
+var errDeadline = errors.New("it took too long")
+
+// Send implements deliver.Receiver.
+func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
+	if w.Deadline > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, w.Deadline, errDeadline)
+		defer stop()
+	}
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	request, err := w.request(ctx, m)
+	if err != nil {
+		return &deliver.DownError{Err: err} // it is about a file, and so about all messages
+	}
+	answer, err := w.transport.RoundTrip(request)
+	if err != nil {
+		return w.unanswered(ctx, err, connected.Load())
+	}
+	drain(answer.Body)
+	return judge(answer, time.Now())
+}
+
+// request returns the request that sends a message. Its errors are of files.
+func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
+	event := newEvent(m, w.source)
+	header := make(http.Header, 24)
+	body := m.Body
+	if w.Structured {
+		var err error
+		if body, err = structured(event, header); err != nil {
+			return nil, err
+		}
+	} else {
+		binary(event, header)
+	}
+	header["User-Agent"] = []string{w.UserAgent}
+	// The id makes a message known again, so the transport may send one a second time
+	// that went into a connection which the server was just closing.
+	header["Idempotency-Key"] = nil
+	if err := w.authorize(header, m.ID, body); err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.URL, request.Header = w.URL, header
+	return request, nil
+}
+
+// authorize adds credentials, as they are now.
+func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
+	more, err := w.headers.get()
+	if err != nil {
+		return err
+	}
+	for name, values := range more {
+		header[name] = values
+	}
+	token, err := w.token.get()
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		header["Authorization"] = []string{"Bearer " + token}
+	}
+	secrets, err := w.signing.get()
+	if err != nil {
+		return err
+	}
+	if len(secrets) > 0 {
+		sign(header, secrets, id, time.Now(), body)
+	}
+	return nil
+}
+
+// longestAnswer is how much of an answer is read, so that its connection can be used
+// again. Nothing looks at it.
+const longestAnswer = 256 << 10
+
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, longestAnswer) // the answer is known already
+	body.Close()
+}

@@ -1,0 +1,49 @@
+package output
+
+import (
+	"io"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// parseJSONPath checks the template. One with a range is parsed again for each object:
+// once it has met that, a JSONPath does not begin at its beginning any more.
+func parseJSONPath(text TemplateText) (*Template, error) {
+	parse := func() (*jsonpath.JSONPath, error) {
+		path := jsonpath.New("out").AllowMissingKeys(!text.MissingFail)
+		path.EnableJSONOutput(text.Format == "jsonpath-as-json")
+		return path, path.Parse(text.Text)
+	}
+	path, err := parse()
+	if err != nil {
+		return nil, err
+	}
+	ranges := hasRange(text.Text)
+	return &Template{
+		looksAt: members{}.with(text.Text),
+		fill: func(w io.Writer, o runtime.Unstructured) error {
+			if ranges {
+				if path, err = parse(); err != nil {
+					return err
+				}
+			}
+			// Not PrintObj: its errors show all of the object.
+			return path.Execute(w, o.UnstructuredContent())
+		},
+	}, nil
+}
+
+// hasRange reports whether a JSONPath has a range, or may have.
+func hasRange(text string) bool {
+	parsed, err := jsonpath.Parse("out", text)
+	if err != nil {
+		return true
+	}
+	for _, node := range parsed.Root.Nodes {
+		if list, ok := node.(*jsonpath.ListNode); ok && len(list.Nodes) > 0 && list.Nodes[0].Type() == jsonpath.NodeIdentifier {
+			return true
+		}
+	}
+	return false
+}

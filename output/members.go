@@ -1,0 +1,130 @@
+package output
+
+import (
+	"github.com/tidwall/gjson"
+	"k8s.io/client-go/util/jsonpath"
+
+	"dwatch/watcher/event"
+)
+
+// members are those of an object that something looks at, by name: all of one, or of one
+// with a list of names only those in it. nil are all members. What nobody looks at need
+// not be decoded, and of a template that is nearly all.
+type members map[string][]string
+
+// everythingIn stands for all of a member.
+var everythingIn []string
+
+// with adds what a JSONPath looks at, as far as that is known before there is an object.
+func (m members) with(text string) members {
+	parsed, err := jsonpath.Parse("out", text)
+	if err != nil || m == nil {
+		return nil
+	}
+	for _, node := range parsed.Root.Nodes {
+		list, isPath := node.(*jsonpath.ListNode)
+		if isPath && !m.add(list.Nodes) {
+			return nil
+		}
+	}
+	return m
+}
+
+// add adds what one path looks at, and reports whether that is known. Within a range a
+// path goes from what that is about, which is there; that it is taken for one of the
+// object does no harm.
+func (m members) add(path []jsonpath.Node) bool {
+	if len(path) > 0 && path[0].Type() == jsonpath.NodeIdentifier {
+		if path = path[1:]; len(path) == 0 {
+			return true // the end of a range
+		}
+	}
+	if len(path) == 0 {
+		return false
+	}
+	switch path[0].Type() {
+	case jsonpath.NodeText, jsonpath.NodeInt, jsonpath.NodeFloat, jsonpath.NodeBool:
+		return true
+	}
+	first := fieldOf(path[0])
+	if first == "" {
+		return false
+	}
+	of, known := m[first]
+	switch second := ""; {
+	case known && of == nil:
+	case len(path) > 1 && fieldOf(path[1]) != "":
+		second = fieldOf(path[1])
+		m[first] = append(of, second)
+	default:
+		m[first] = everythingIn
+	}
+	return true
+}
+
+// fieldOf is the name of a field; empty if the node is something else.
+func fieldOf(node jsonpath.Node) string {
+	if field, ok := node.(*jsonpath.FieldNode); ok {
+		return field.Value
+	}
+	return ""
+}
+
+// reduce returns an object with nothing but these members, and what says of which kind it
+// is.
+func (m members) reduce(o event.Object) event.Object {
+	if m == nil {
+		return o
+	}
+	content := []byte{'{'}
+	gjson.Parse(o.Raw()).ForEach(func(key, value gjson.Result) bool {
+		name := key.String()
+		names, wanted := m[name]
+		switch {
+		case name == "apiVersion" || name == "kind", wanted && (names == nil || !value.IsObject()):
+			content = appendMember(content, key.Raw, value.Raw)
+		case wanted:
+			content = append(appendMember(content, key.Raw, ""), '{')
+			content = appendNamed(content, value, names)
+			content = append(content, '}')
+		}
+		return true
+	})
+	return event.NewObject(o.Identity, string(append(content, '}')))
+}
+
+// appendNamed appends the members of an object that have one of names.
+func appendNamed(dst []byte, of gjson.Result, names []string) []byte {
+	of.ForEach(func(key, value gjson.Result) bool {
+		for _, name := range names {
+			if key.String() == name {
+				dst = appendMember(dst, key.Raw, value.Raw)
+				break
+			}
+		}
+		return true
+	})
+	return dst
+}
+
+// appendMember appends a member, after those that are there.
+func appendMember(dst []byte, key, value string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(append(dst, key...), ':'), value...)
+}
+
+// LooksAt reports whether the template may look at a member of a member of an object.
+func (t *Template) LooksAt(first, second string) bool {
+	names, known := t.looksAt[first]
+	if t.looksAt == nil || known && names == nil {
+		return true
+	}
+	for _, name := range names {
+		if name == second {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package output
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// TestLooksAt: what is known of a template before there is an object.
+func TestLooksAt(t *testing.T) {
+	all := members(nil)
+	for text, want := range map[string]members{
+		`{.metadata.name} {.metadata.labels.app}{"\n"}`:   {"metadata": {"name", "labels"}},
+		`{.metadata.name}{.metadata}{.metadata.uid}`:      {"metadata": nil},
+		`{.spec.containers[*].name}`:                      {"spec": {"containers"}},
+		`{range .spec.containers[*]}{.name}{end}`:         {"spec": {"containers"}, "name": nil},
+		`{range .spec}{.containers[0].name}{end}`:         {"spec": nil, "containers": nil},
+		`{.metadata.annotations.example\.com/a}`:          {"metadata": {"annotations"}},
+		`{$.kind}{@.spec['containers','volumes']}`:        {"kind": nil, "spec": nil},
+		`{.status.conditions[?(@.type=="Ready")].status}`: {"status": {"conditions"}},
+		`{"text"}{1}`: {},
+		`{..name}`:    all,
+		`{.*}`:        all,
+		`{@}`:         all,
+		`{.spec`:      all,
+		`{['kind']}`:  {"kind": nil},
+	} {
+		if diff := cmp.Diff(want, members{}.with(text)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+// TestReduce: what a template makes of what it looks at is what it makes of all.
+func TestReduce(t *testing.T) {
+	const content = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","labels":{"a":"1"},"\u0075id":"3"},"spec":{"containers":[{"name":"a"},{"name":"b"}],"size":9007199254740993},"status":"odd","list":[1,2]}`
+	o := object(t, content)
+	for _, text := range []string{
+		`{.metadata.name} {.metadata.labels}`, `{.metadata.uid}`, `{.metadata}`, `{.nothing.there}`, `{.status.phase}`, `{.list[1]}`,
+		`{range .spec.containers[*]}{.name},{end}{.kind}`, `{range .spec}{.containers[1].name}{end}{.spec.size}`, `{..name}`,
+		`{$.kind}{@.spec['containers','size']}`, `{.spec.containers[?(@.name=="b")]}`, `{['kind']}`, `{.spec.containers[0]['name']}`,
+	} {
+		options := template(t, "jsonpath", text)
+		got := printed(t, options, event.Event{Type: event.Added, Object: o})
+		options.Template.looksAt = nil
+		if want := printed(t, options, event.Event{Type: event.Added, Object: o}); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if got, want := (members{"metadata": {"labels", "uid"}, "status": {"x"}, "list": nil}).reduce(o).Raw(),
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"1"},"\u0075id":"3"},"status":"odd","list":[1,2]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestTemplateLooksAt(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{.metadata.name}`: false, `{.spec}`: false, `{.metadata}`: true, `{.metadata.managedFields}`: true, `{..manager}`: true,
+	} {
+		if got := template(t, "jsonpath", text).Template.LooksAt("metadata", "managedFields"); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if !template(t, "go-template", `{{.kind}}`).Template.LooksAt("metadata", "managedFields") {
+		t.Error("of a Go template it is not known")
+	}
+	if template(t, "custom-columns", `NAME:.metadata.name`).Template.LooksAt("metadata", "managedFields") {
+		t.Error("of columns it is known")
+	}
+}

@@ -1,0 +1,156 @@
+package page
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// guard reports whether a request may go on. If not, it has been answered.
+func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case !s.isHost(r):
+		fail(w, http.StatusMisdirectedRequest, "this is not served under that host name")
+	case !isOrigin(r):
+		fail(w, http.StatusForbidden, "another page asks for this")
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		fail(w, http.StatusMethodNotAllowed, "this can only be read")
+	case r.URL.Path == "/" && r.URL.Query().Has("token"):
+		s.login(w, r)
+	case !s.isKnown(r):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		fail(w, http.StatusUnauthorized, "open the address that dwatch printed: it has the token")
+	default:
+		return true
+	}
+	return false
+}
+
+// login makes a cookie of the token, and takes it out of the address.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	if !s.isToken(r.URL.Query().Get("token")) {
+		fail(w, http.StatusUnauthorized, "the token is of another run of dwatch: open the address that this one printed")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: s.options.Certificate != nil,
+	})
+	w.Header().Set("Location", "/")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// cookie is the name of the cookie: each port has its own, as cookies know no ports.
+func (s *Server) cookie() string {
+	_, port, err := net.SplitHostPort(s.options.Listener.Addr().String())
+	if err != nil {
+		return "dwatch"
+	}
+	return "dwatch-" + port
+}
+
+// isKnown reports whether a request has the token.
+func (s *Server) isKnown(r *http.Request) bool {
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return s.isToken(token)
+	}
+	cookie, err := r.Cookie(s.cookie())
+	return err == nil && s.isToken(cookie.Value)
+}
+
+// isToken compares in constant time, whatever the lengths.
+func (s *Server) isToken(text string) bool {
+	given, token := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(s.token))
+	return subtle.ConstantTimeCompare(given[:], token[:]) == 1
+}
+
+// isHost reports whether a request is for an address that is served, or a name that is
+// known to be of this machine: not for a name that somebody made point here.
+func (s *Server) isHost(r *http.Request) bool {
+	if s.options.Proxied {
+		return true // the token is what protects it
+	}
+	host, port := splitHost(r.Host)
+	_, served, err := net.SplitHostPort(s.options.Listener.Addr().String())
+	if err != nil || port != served && !(port == "" && served == defaultPort(r)) {
+		return false
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		return s.isAddress(r, address)
+	}
+	if strings.EqualFold(host, "localhost") {
+		local, ok := localAddress(r)
+		return ok && local.IsLoopback()
+	}
+	return s.isCertified(host)
+}
+
+// isAddress reports whether a request came to this address.
+func (s *Server) isAddress(r *http.Request, address netip.Addr) bool {
+	local, ok := localAddress(r)
+	return ok && local == address.Unmap()
+}
+
+// localAddress is where a request came in.
+func localAddress(r *http.Request) (netip.Addr, bool) {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	address, err := netip.ParseAddrPort(local.String())
+	return address.Addr().Unmap().WithZone(""), err == nil
+}
+
+// isCertified reports whether the certificate is for this name.
+func (s *Server) isCertified(host string) bool {
+	if s.options.Certificate == nil {
+		return false
+	}
+	leaf := s.options.Certificate.Leaf
+	if leaf == nil {
+		var err error
+		if leaf, err = x509.ParseCertificate(s.options.Certificate.Certificate[0]); err != nil {
+			return false
+		}
+	}
+	return leaf.VerifyHostname(host) == nil
+}
+
+func defaultPort(r *http.Request) string {
+	if r.TLS != nil {
+		return "443"
+	}
+	return "80"
+}
+
+// splitHost takes a Host apart; port is empty if there is none.
+func splitHost(text string) (host, port string) {
+	if host, port, err := net.SplitHostPort(text); err == nil {
+		return host, port
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), ""
+}
+
+// isOrigin reports whether a request comes from the page itself, or from no page: a
+// program, or somebody who follows a link.
+func isOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) > 1 {
+		return false
+	}
+	if len(origins) == 1 {
+		origin, err := url.Parse(origins[0])
+		return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && strings.EqualFold(origin.Host, r.Host)
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return true
+	}
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.URL.Path == "/"
+}

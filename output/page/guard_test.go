@@ -1,0 +1,142 @@
+package page
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestGuard: who may ask, from where, for what.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	_, port, _ := strings.Cut(s.host, ":")
+	set := func(name string, values ...string) func(*http.Request) {
+		return func(r *http.Request) { r.Header[name] = values }
+	}
+	host := func(host string) func(*http.Request) {
+		return func(r *http.Request) { r.Host = host }
+	}
+	none := func(*http.Request) {}
+	anonymous := func(r *http.Request) { r.Header.Del("Authorization") }
+	cookie := func(value string) func(*http.Request) {
+		return func(r *http.Request) {
+			anonymous(r)
+			r.AddCookie(&http.Cookie{Name: "dwatch-" + port, Value: value})
+		}
+	}
+	tests := []struct {
+		what, method, path string
+		change             func(*http.Request)
+		code               int
+	}{
+		{"the page", "GET", "/", none, 200},
+		{"its head", "HEAD", "/", none, 200},
+		{"a file of it", "GET", "/assets/index.html", none, 200},
+		{"no token", "GET", "/", anonymous, 401},
+		{"no token", "GET", "/ws", anonymous, 401},
+		{"no token", "GET", "/api/events", anonymous, 401},
+		{"no token", "GET", "/assets/index.html", anonymous, 401},
+		{"no token", "GET", "/nope", anonymous, 401},
+		{"another token", "GET", "/", set("Authorization", "Bearer "+strings.Repeat("0", 32)), 401},
+		{"an empty token", "GET", "/", set("Authorization", "Bearer "), 401},
+		{"a part of the token", "GET", "/", set("Authorization", "Bearer "+s.token[:31]), 401},
+		{"a longer token", "GET", "/", set("Authorization", "Bearer "+s.token+"0"), 401},
+		{"another scheme", "GET", "/", set("Authorization", "Basic "+s.token), 401},
+		{"the cookie", "GET", "/api/objects", cookie(s.token), 200},
+		{"another cookie", "GET", "/api/objects", cookie("x"), 401},
+		{"the token in the address, elsewhere", "GET", "/api/objects?token=" + s.token, anonymous, 401},
+		{"a wrong token in the address", "GET", "/?token=x", none, 401},
+		{"an empty token in the address", "GET", "/?token=", none, 401},
+		{"localhost", "GET", "/", host("localhost:" + port), 200},
+		{"LOCALHOST", "GET", "/", host("LOCALHOST:" + port), 200},
+		{"a name that points here", "GET", "/", host("evil.example:" + port), 421},
+		{"a name, with the token", "GET", "/?token=" + s.token, host("evil.example:" + port), 421},
+		{"localhost as a part", "GET", "/", host("localhost.evil.example:" + port), 421},
+		{"another port", "GET", "/", host("127.0.0.1:1"), 421},
+		{"no port", "GET", "/", host("127.0.0.1"), 421},
+		{"another address", "GET", "/", host("127.0.0.2:" + port), 421},
+		{"any address", "GET", "/", host("0.0.0.0:" + port), 421},
+		{"the page itself", "GET", "/api/objects", set("Origin", "http://"+s.host), 200},
+		{"another page", "GET", "/api/objects", set("Origin", "http://evil.example"), 403},
+		{"another page's WebSocket", "GET", "/ws", set("Origin", "http://evil.example"), 403},
+		{"another port's page", "GET", "/ws", set("Origin", "http://127.0.0.1:1"), 403},
+		{"a page in a sandbox", "GET", "/ws", set("Origin", "null"), 403},
+		{"a page that is no page", "GET", "/ws", set("Origin", "file://"+s.host), 403},
+		{"two origins", "GET", "/", set("Origin", "http://"+s.host, "http://evil.example"), 403},
+		{"an image of another page", "GET", "/api/objects", set("Sec-Fetch-Site", "cross-site"), 403},
+		{"another port's image", "GET", "/api/objects", set("Sec-Fetch-Site", "same-site"), 403},
+		{"a link", "GET", "/", func(r *http.Request) {
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set("Sec-Fetch-Mode", "navigate")
+		}, 200},
+		{"POST", "POST", "/", none, 405},
+		{"POST", "POST", "/api/objects", none, 405},
+		{"DELETE", "DELETE", "/api/object?key=pods/u1", none, 405},
+		{"OPTIONS", "OPTIONS", "/api/objects", none, 405},
+		{"HEAD of a stream", "HEAD", "/api/events", none, 405},
+		{"no such path", "GET", "/nope", none, 404},
+		{"no such file", "GET", "/assets/nope.js", none, 404},
+		{"the list of files", "GET", "/assets/", none, 404},
+		{"the list of files", "GET", "/assets", none, 404},
+		{"a file by another name", "GET", "/assets/../assets/index.html", none, 404},
+		{"a file elsewhere", "GET", "/assets/..%2f..%2fserver.go", none, 404},
+		{"no WebSocket", "GET", "/ws", none, 426},
+	}
+	for _, test := range tests {
+		r := s.request(t, test.method, test.path)
+		test.change(r)
+		response, body := send(t, r)
+		if response.StatusCode != test.code {
+			t.Errorf("%s: %s %s: %d instead of %d: %s", test.what, test.method, test.path, response.StatusCode, test.code, body)
+		}
+		if !strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'") ||
+			response.Header.Get("X-Content-Type-Options") != "nosniff" || response.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %s %s: %v", test.what, test.method, test.path, response.Header)
+		}
+	}
+}
+
+// TestLogin: the first click makes a cookie of the token, and takes it out of the
+// address.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	path, ok := strings.CutPrefix(s.URL(), "http://"+s.host)
+	if !ok {
+		t.Fatalf("the URL is %s", s.URL())
+	}
+	r := s.request(t, "GET", path)
+	r.Header.Del("Authorization")
+	response, _ := send(t, r)
+	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/" {
+		t.Fatalf("%s to %q", response.Status, response.Header.Get("Location"))
+	}
+	cookies := response.Cookies()
+	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Domain != "" {
+		t.Fatalf("cookies: %v", cookies)
+	}
+	again := s.request(t, "GET", "/")
+	again.Header.Del("Authorization")
+	again.AddCookie(cookies[0])
+	if response, _ := send(t, again); response.StatusCode != http.StatusOK {
+		t.Errorf("with the cookie: %s", response.Status)
+	}
+}
+
+// TestProxied: behind a proxy any Host goes, but not another's Origin.
+func TestProxied(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	s.options.Proxied = true
+	for origin, code := range map[string]int{"": 200, "https://watch.example": 200, "https://evil.example": 403} {
+		r := s.request(t, "GET", "/")
+		r.Host = "watch.example"
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		if response, _ := send(t, r); response.StatusCode != code {
+			t.Errorf("Origin %q: %s", origin, response.Status)
+		}
+	}
+}

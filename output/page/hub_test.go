@@ -1,0 +1,217 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"dwatch/watcher/event"
+)
+
+// taken returns the messages that a hub has given a number, from this one on.
+func taken(t *testing.T, h *Hub, after uint64) (all []message) {
+	t.Helper()
+	entries, held := h.log.after(after, 1<<20)
+	if !held {
+		t.Fatalf("what comes after %d is not held", after)
+	}
+	for _, e := range entries {
+		m := decode(t, e.full(nil))
+		if m.number("seq") != e.seq {
+			t.Fatalf("%v has not the number %d", m, e.seq)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// TestFeed: what belongs into a feed is what -o changes shows; noise is counted, and
+// what changes nothing that is seen is not sent.
+func TestFeed(t *testing.T) {
+	h := newHub()
+	first, second := pod("a", "u1", "1", "Pending"), pod("a", "u1", "2", "Running")
+	other := pod("b", "u2", "4", "Running")
+	initial := added(pods, other, 0)
+	initial.Initial = true
+	unknown := deleted(pods, event.NewObject(second.Identity, ""), 9)
+	unknown.FinalStateUnknown = true
+	tests := []struct {
+		what   string
+		event  event.Event
+		sent   bool
+		feed   bool
+		expect string // changes
+		text   string
+	}{
+		{"it exists at the start", initial, true, false, "<nil>", ""},
+		{"it appears", added(pods, first, 1), true, true, "<nil>", ""},
+		{"it changes", modified(pods, first, second, 2), true, true, "[map[kind:changed new:Running old:Pending path:status.phase]]", ""},
+		{"only its version changes", modified(pods, second, pod("a", "u1", "3", "Running"), 3), false, false, "", ""},
+		{"the state before is not known", modified(pods, event.Object{}, second, 4), true, true, "<nil>", "changed; what, is not known: the state before is not"},
+		{"it is deleted", deleted(pods, other, 5), true, true, "<nil>", ""},
+		{"another takes its place", added(pods, pod("b", "u3", "6", "Running"), 8), true, true, "<nil>", "replaces the one deleted 3 s ago"},
+		{"it is found deleted", unknown, true, true, "<nil>", "found out later"},
+	}
+	for _, test := range tests {
+		last := h.log.last
+		deliver(t, h, test.event)
+		got := taken(t, h, last)
+		if !test.sent {
+			if len(got) > 0 {
+				t.Errorf("%s: %v", test.what, got)
+			}
+			continue
+		}
+		if len(got) != 1 {
+			t.Fatalf("%s: %v", test.what, got)
+		}
+		m := got[0]
+		text, _ := m["text"].(string)
+		if m["feed"] != test.feed || m.text("changes") != test.expect || text != test.text || m["event"] != string(test.event.Type) {
+			t.Errorf("%s: %v", test.what, m)
+		}
+	}
+}
+
+// TestRow: what a row says of an object, in the course of its life.
+func TestRow(t *testing.T) {
+	h := newHub()
+	states := []string{"Pending", "Running", "Failed"}
+	o := pod("a", "u1", "1", "Pending")
+	deliver(t, h, added(pods, o, 0))
+	for i, phase := range states[1:] {
+		now := pod("a", "u1", fmt.Sprint(i+2), phase)
+		deliver(t, h, modified(pods, o, now, i+1))
+		o = now
+	}
+	deliver(t, h, deleted(pods, o, 10))
+	r := h.store.records["pods/u1"]
+	row := decode(t, r.line.appendTo(r.encoded))
+	want := map[string]string{
+		"first": "1.789e+12", "changed": "1.78900001e+12", "ended": "1.78900001e+12", "changes": "4", "name": "a", "namespace": "shop",
+		"labels": "map[app:a]", "created": "1.767323045e+12",
+		"segments": "[[1.789e+12 InProgress] [1.789000002e+12 Failed]]",
+		"ticks":    "[1.789e+12 1.789000001e+12 1.789000002e+12 1.78900001e+12]",
+	}
+	for name, value := range want {
+		if row.text(name) != value {
+			t.Errorf("%s: %s, not %s", name, row.text(name), value)
+		}
+	}
+}
+
+// TestLine: of many states and changes the last ones are held, and the others counted.
+func TestLine(t *testing.T) {
+	var l line
+	for i := range int64(300) {
+		l.enter(i, []string{"Current", "InProgress"}[i%2])
+		l.tick(i)
+	}
+	row := decode(t, l.appendTo([]byte(`{"key":"k"}`)))
+	if n := len(row["segments"].([]any)); n != maxSegments || row.number("segmentsMore") != 300-maxSegments {
+		t.Errorf("%d segments, %v more", n, row["segmentsMore"])
+	}
+	if n := len(row["ticks"].([]any)); n != maxTicks || row.number("ticksMore") != 300-maxTicks {
+		t.Errorf("%d ticks, %v more", n, row["ticksMore"])
+	}
+	if first := row["ticks"].([]any)[0]; first != 200.0 {
+		t.Errorf("the first tick is %v", first)
+	}
+}
+
+// TestEnded: objects that were deleted are held, up to a number.
+func TestEnded(t *testing.T) {
+	h := newHub()
+	for i := range maxEnded + 5 {
+		o := pod(fmt.Sprint("p", i), fmt.Sprint("u", i), fmt.Sprint(i+1), "Running")
+		deliver(t, h, added(pods, o, i), deleted(pods, o, i))
+	}
+	if len(h.store.records) != maxEnded || len(h.store.ended) != maxEnded || len(h.store.names) != maxEnded {
+		t.Errorf("%d records, %d ended, %d names", len(h.store.records), len(h.store.ended), len(h.store.names))
+	}
+	if h.store.records["pods/u4"] != nil || h.store.records["pods/u5"] == nil {
+		t.Error("it was not the oldest that were forgotten")
+	}
+	if n := len(h.store.queue); n != 2*maxEnded {
+		t.Errorf("%d changes of %d objects are held", n, maxEnded)
+	}
+}
+
+// TestHistory: of an object that changes all the time the last changes are held, and
+// those of a quiet one stay.
+func TestHistory(t *testing.T) {
+	h := newHub()
+	deliver(t, h, added(pods, pod("quiet", "q", "1", "Running"), 0))
+	o := pod("loud", "l", "1", "Running")
+	deliver(t, h, added(pods, o, 0))
+	for i := range 5000 {
+		now := pod("loud", "l", fmt.Sprint(i+2), []string{"Pending", "Running"}[i%2])
+		deliver(t, h, modified(pods, o, now, i))
+		o = now
+	}
+	d, _, _ := h.detail("pods/l")
+	if len(d.History.Items) != maxPast || d.History.Dropped != 5001-maxPast {
+		t.Errorf("%d changes, %d dropped", len(d.History.Items), d.History.Dropped)
+	}
+	if last := decode(t, d.History.Items[maxPast-1]); last.number("time") != uint64(at(4999).UnixMilli()) || last["row"] != nil {
+		t.Errorf("the last change is %v", last)
+	}
+	if d, _, _ := h.detail("pods/q"); len(d.History.Items) != 1 || d.History.Dropped != 0 {
+		t.Errorf("of the quiet one: %+v", d.History)
+	}
+	if n := len(h.store.queue); n > 4*maxPast*3 {
+		t.Errorf("%d changes are queued for %d that are held", n, maxPast+1)
+	}
+}
+
+// TestMarks: what becomes of the watch, of each target and of all.
+func TestMarks(t *testing.T) {
+	h := newHub()
+	mark := func(kind event.Type, target event.Target, err error) event.Event {
+		return event.Event{Type: kind, Target: target, Time: at(1), Err: err, Count: 3}
+	}
+	tests := []struct {
+		event       event.Event
+		target, all string
+		text        string
+		feed        bool
+	}{
+		{mark(event.Synced, pods, nil), "live", "live", "<nil>", false},
+		{mark(event.Disconnected, pods, fmt.Errorf("broken pipe")), "lost", "degraded", "connection lost, trying again: broken pipe", true},
+		{mark(event.Gap, pods, nil), "live", "live", "relisted: only intermediate states may be missing", true},
+		{mark(event.Denied, secrets, fmt.Errorf("no")), "denied", "degraded", "the right to watch is missing, trying again: no", true},
+		{mark(event.Gone, secrets, nil), "gone", "live", "the server no longer has the resource; waiting for it", true},
+		{mark(event.Arrived, secrets, nil), "starting", "starting", "the server has the resource; watching it", true},
+	}
+	for _, test := range tests {
+		last := h.log.last
+		deliver(t, h, test.event)
+		got := taken(t, h, last)
+		m := got[len(got)-1] // before it may come a resource
+		target, watch := message(m["target"].(map[string]any)), message(m["watch"].(map[string]any))
+		if target["state"] != test.target || watch["state"] != test.all || m.text("text") != test.text || m["feed"] != test.feed {
+			t.Errorf("%s: %v", test.event.Type, m)
+		}
+	}
+	if r := h.resources["secrets"]; r == nil || r.Kind != "Secret" {
+		t.Errorf("the resource of a mark: %+v", r)
+	}
+}
+
+// TestColumns: cells come with the columns of the server, and new ones are told.
+func TestColumns(t *testing.T) {
+	h := newHub()
+	row := `{"columnDefinitions":[{"name":"Name","type":"string","format":"name","priority":0},{"name":"Restarts","type":"integer","format":"","priority":0},{"name":"Age","type":"string","format":"","priority":0},{"name":"Node","type":"string","format":"","priority":1}],"cells":["a",3,"5m",{"x":1},"more than columns"]}`
+	last := h.log.last
+	deliver(t, h, added(pods, pod("a", "u1", "1", "Running").WithRow(row), 0), added(pods, pod("b", "u2", "2", "Running").WithRow(row), 0))
+	got := taken(t, h, last)
+	if len(got) != 3 || got[0]["type"] != "resource" {
+		t.Fatalf("%v", got)
+	}
+	columns := got[0]["resource"].(map[string]any)["columns"].([]any)
+	if len(columns) != 4 || fmt.Sprint(columns[3]) != "map[format: name:Node priority:1 type:string]" {
+		t.Errorf("columns: %v", columns)
+	}
+	if cells := got[1]["row"].(map[string]any)["cells"]; fmt.Sprintf("%q", cells) != `["a" %!q(float64=3) <nil> "{\"x\":1}"]` {
+		t.Errorf("cells: %q", cells)
+	}
+}

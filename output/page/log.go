@@ -1,0 +1,74 @@
+package page
+
+import "cmp"
+
+// maxLog is how many bytes of messages are held for viewers that connect again, or are
+// slow.
+const maxLog = 32 << 20
+
+// entry is a message that has a number.
+type entry struct {
+	seq  uint64
+	kind string
+	// head is the message; of a change it is all but the row, and without the last brace.
+	head []byte
+	// row is nil for other messages than change.
+	row []byte
+	// key is the object that it is about; empty for none.
+	key  string
+	feed bool
+}
+
+func (e *entry) size() int { return len(e.head) + len(e.row) + 128 }
+
+// full is the message as viewers get it.
+func (e *entry) full(dst []byte) []byte {
+	dst = append(dst, e.head...)
+	if e.row != nil {
+		dst = append(append(append(dst, `,"row":`...), e.row...), '}')
+	}
+	return dst
+}
+
+// short is the message without its row.
+func (e *entry) short() []byte {
+	if e.row == nil {
+		return e.head
+	}
+	return append(e.head[:len(e.head):len(e.head)], '}')
+}
+
+// log has the last messages, numbered without holes. The zero value has none, and
+// begins with 1.
+type log struct {
+	entries []*entry
+	bytes   int
+	last    uint64
+	// max is how many bytes of messages are held; 0 means maxLog.
+	max int
+}
+
+// next is the number of the next message.
+func (l *log) next() uint64 { return l.last + 1 }
+
+// add adds a message, which has that number, and forgets the oldest ones.
+func (l *log) add(e *entry) {
+	l.last = e.seq
+	l.entries = append(l.entries, e)
+	l.bytes += e.size()
+	for l.bytes > cmp.Or(l.max, maxLog) && len(l.entries) > 1 {
+		l.bytes -= l.entries[0].size()
+		l.entries[0] = nil
+		l.entries = l.entries[1:]
+	}
+}
+
+// after returns up to limit messages after seq, or that they are no longer held.
+func (l *log) after(seq uint64, limit int) (_ []*entry, held bool) {
+	first := l.last + 1 - uint64(len(l.entries))
+	if seq > l.last || seq+1 < first {
+		return nil, false
+	}
+	rest := l.entries[seq+1-first:]
+	return rest[:min(len(rest), limit)], true
+}

@@ -1,0 +1,196 @@
+package page
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// protocol is raised when a page that was made for an older one would go wrong.
+const protocol = 1
+
+// The messages, as docs/page.md has them.
+
+type hello struct {
+	Type      string      `json:"type"`
+	Protocol  int         `json:"protocol"`
+	Stream    string      `json:"stream"`
+	Seq       uint64      `json:"seq"`
+	Resumed   bool        `json:"resumed"`
+	Now       int64       `json:"now"`
+	Started   int64       `json:"started"`
+	Version   string      `json:"version"`
+	Server    string      `json:"server"`
+	Title     string      `json:"title"`
+	Ping      int64       `json:"ping"`
+	Resources []*resource `json:"resources"`
+	Targets   []target    `json:"targets"`
+	Watch     watch       `json:"watch"`
+	Limits    limits      `json:"limits"`
+}
+
+type limits struct {
+	Ended    int `json:"ended"`
+	History  int `json:"history"`
+	Segments int `json:"segments"`
+	Ticks    int `json:"ticks"`
+}
+
+type resource struct {
+	ID         string   `json:"id"`
+	Resource   string   `json:"resource"`
+	Group      string   `json:"group"`
+	Version    string   `json:"version"`
+	Kind       string   `json:"kind"`
+	Namespaced bool     `json:"namespaced"`
+	Columns    []column `json:"columns"`
+	// definitions are the columns as the server sent them.
+	definitions string
+}
+
+type column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Format   string `json:"format"`
+	Priority int32  `json:"priority"`
+}
+
+type target struct {
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	State     string `json:"state"`
+	Since     int64  `json:"since"`
+	Count     int    `json:"count"`
+	Text      string `json:"text"`
+}
+
+type watch struct {
+	State     string `json:"state"`
+	Since     int64  `json:"since"`
+	LastEvent int64  `json:"lastEvent"`
+}
+
+// row is what viewers see of an object at a glance. segments and ticks are added where
+// they belong; see line.
+type row struct {
+	Key        string            `json:"key"`
+	Seq        uint64            `json:"seq"`
+	Resource   string            `json:"resource"`
+	Namespace  string            `json:"namespace,omitempty"`
+	Name       string            `json:"name"`
+	UID        string            `json:"uid,omitempty"`
+	Created    int64             `json:"created,omitempty"`
+	Status     state             `json:"status"`
+	Cells      json.RawMessage   `json:"cells,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	LabelsMore int               `json:"labelsMore,omitempty"`
+	Owners     []owner           `json:"owners,omitempty"`
+	First      int64             `json:"first"`
+	Changed    int64             `json:"changed,omitempty"`
+	Changes    int               `json:"changes,omitempty"`
+	Initial    bool              `json:"initial,omitempty"`
+	Ended      int64             `json:"ended,omitempty"`
+}
+
+type state struct {
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
+type owner struct {
+	UID        string `json:"uid"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Controller bool   `json:"controller,omitempty"`
+}
+
+// changed is the message change, but for its row.
+type changed struct {
+	Type      string      `json:"type"`
+	Seq       uint64      `json:"seq"`
+	Event     string      `json:"event"`
+	Time      int64       `json:"time"`
+	Feed      bool        `json:"feed"`
+	Key       string      `json:"key"`
+	Resource  string      `json:"resource"`
+	Namespace string      `json:"namespace,omitempty"`
+	Name      string      `json:"name"`
+	Changes   []oneChange `json:"changes,omitempty"`
+	More      int         `json:"more,omitempty"`
+	Noise     int         `json:"noise,omitempty"`
+	Text      string      `json:"text,omitempty"`
+}
+
+type oneChange struct {
+	Path    string  `json:"path"`
+	Kind    string  `json:"kind"`
+	Old     *string `json:"old,omitempty"`
+	New     *string `json:"new,omitempty"`
+	OldMore int     `json:"oldMore,omitempty"`
+	NewMore int     `json:"newMore,omitempty"`
+	Who     string  `json:"who,omitempty"`
+	Masked  bool    `json:"masked,omitempty"`
+}
+
+type resourceMessage struct {
+	Type     string    `json:"type"`
+	Seq      uint64    `json:"seq"`
+	Resource *resource `json:"resource"`
+}
+
+type watchMessage struct {
+	Type   string `json:"type"`
+	Seq    uint64 `json:"seq"`
+	Time   int64  `json:"time"`
+	Feed   bool   `json:"feed"`
+	Event  string `json:"event"`
+	Target target `json:"target"`
+	Watch  watch  `json:"watch"`
+	Text   string `json:"text,omitempty"`
+}
+
+type ping struct {
+	Type      string `json:"type"`
+	Now       int64  `json:"now"`
+	Seq       uint64 `json:"seq"`
+	LastEvent int64  `json:"lastEvent"`
+}
+
+type bye struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+}
+
+type whereMessage struct {
+	Type  string   `json:"type"`
+	ID    int64    `json:"id"`
+	Seq   uint64   `json:"seq"`
+	Keys  []string `json:"keys"`
+	Last  bool     `json:"last"`
+	Error string   `json:"error,omitempty"`
+}
+
+type matchesMessage struct {
+	Type string   `json:"type"`
+	ID   int64    `json:"id"`
+	Seq  uint64   `json:"seq"`
+	In   []string `json:"in"`
+	Out  []string `json:"out"`
+}
+
+// encode encodes a message, which is made of nothing that has no JSON form.
+func encode(message any) []byte {
+	text, err := json.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// millis is a time in messages; 0 for none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

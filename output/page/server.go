@@ -1,0 +1,251 @@
+package page
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxViewers is how many viewers are served at the same time.
+	maxViewers = 250
+	// goodbye is how long viewers have at the end to take what they are sent.
+	goodbye = 2 * time.Second
+)
+
+// ServerOptions say how a page is served.
+type ServerOptions struct {
+	// Listener is where. It is closed in the end.
+	Listener net.Listener
+	// Certificate makes it TLS; nil: plain.
+	Certificate *tls.Certificate
+	// Proxied: what stands before it sends the Host that it was asked for.
+	Proxied bool
+}
+
+// Server serves what a Hub has.
+type Server struct {
+	hub      *Hub
+	options  ServerOptions
+	token    string
+	http     *http.Server
+	viewers  chan struct{} // has one for each
+	patience time.Duration
+	// ctx is of all requests; cancel ends them.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // for what follows
+	closing bool
+	active  sync.WaitGroup // requests
+}
+
+// NewServer returns a Server that does not serve yet.
+func NewServer(hub *Hub, o ServerOptions) *Server {
+	s := &Server{
+		hub: hub, options: o, token: random(),
+		viewers:  make(chan struct{}, maxViewers),
+		patience: patience,
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		ErrorLog:          stdlog.New(io.Discard, "", 0), // of what others send
+	}
+	return s
+}
+
+// URL is the address with the token in it.
+func (s *Server) URL() string {
+	scheme := "http"
+	if s.options.Certificate != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + s.address() + "/?token=" + s.token
+}
+
+// address is under which the page can be opened on this machine, if that is known.
+func (s *Server) address() string {
+	text := s.options.Listener.Addr().String()
+	address, err := netip.ParseAddrPort(text)
+	if err != nil || !address.Addr().IsUnspecified() {
+		return text
+	}
+	host := "127.0.0.1"
+	if c := s.options.Certificate; c != nil && c.Leaf != nil && len(c.Leaf.DNSNames) > 0 {
+		host = c.Leaf.DNSNames[0]
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(address.Port())))
+}
+
+// Serve serves until Close is called.
+func (s *Server) Serve() error {
+	listener := s.options.Listener
+	if s.options.Certificate != nil {
+		listener = tls.NewListener(listener, &tls.Config{
+			Certificates: []tls.Certificate{*s.options.Certificate},
+			MinVersion:   tls.VersionTLS12,
+			NextProtos:   []string{"http/1.1"}, // of HTTP/2 a WebSocket could not be made
+		})
+	}
+	if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close says goodbye to the viewers, for this reason, and returns when the last request
+// has ended. Those who do not take it are left behind after a moment.
+func (s *Server) Close(reason string) {
+	s.hub.Close(reason)
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	late := time.AfterFunc(goodbye, s.cancel)
+	defer late.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	s.http.Shutdown(ctx)
+	s.http.Close()
+	s.active.Wait() // of WebSockets, which the other knows nothing of
+	s.cancel()
+}
+
+// handler leads each request where it belongs, if it may go there.
+func (s *Server) handler() http.Handler {
+	routes := map[string]http.HandlerFunc{
+		"/":            s.index,
+		"/ws":          s.viewing(s.socket),
+		"/api/events":  s.viewing(s.events),
+		"/api/objects": s.searching(s.objects),
+		"/api/object":  s.searching(s.object),
+		"/api/feed":    s.searching(s.feed),
+		"/api/where":   s.searching(s.where),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			fail(w, http.StatusServiceUnavailable, "the run has ended")
+			return
+		}
+		defer s.active.Done()
+		setHeaders(w.Header())
+		if !s.guard(w, r) {
+			return
+		}
+		serve := routes[r.URL.Path]
+		if serve == nil {
+			serve = asset
+		}
+		serve(w, r)
+	})
+}
+
+// enter reports whether there is still time for a request.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.active.Add(1)
+	}
+	return !s.closing
+}
+
+// setHeaders sets what is said with every answer.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// index serves the page.
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) { serveFile(w, "assets/index.html") }
+
+// asset serves a file of the page, if the path is of one.
+func asset(w http.ResponseWriter, r *http.Request) {
+	serveFile(w, strings.TrimPrefix(r.URL.Path, "/"))
+}
+
+// contentTypes are those of the page's files. What the machine has configured has no
+// part in it.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".png":  "image/png",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+// serveFile serves what is embedded under a name. net/http could do it, but then it
+// would be a megabyte that --serve costs.
+func serveFile(w http.ResponseWriter, name string) {
+	text, err := embedded.ReadFile(name)
+	kind := contentTypes[path.Ext(name)]
+	if err != nil || kind == "" {
+		fail(w, http.StatusNotFound, "there is nothing under this path")
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Write(text)
+}
+
+// viewing lets as many viewers in as there is room for.
+func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			fail(w, http.StatusMethodNotAllowed, "a stream can only be read")
+			return
+		}
+		select {
+		case s.viewers <- struct{}{}:
+			defer func() { <-s.viewers }()
+			serve(w, r)
+		default:
+			fail(w, http.StatusServiceUnavailable, "there are too many viewers already")
+		}
+	}
+}
+
+// searching makes requests that look at many objects wait for each other, and gives up
+// those who do not take the answer.
+func (s *Server) searching(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		release, err := s.hub.search(r.Context())
+		if err != nil {
+			fail(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		defer release()
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience))
+		serve(&searched{w, release}, r)
+	}
+}
+
+// searched is an answer whose search has ended when it is written.
+type searched struct {
+	http.ResponseWriter
+	release func()
+}
+
+func (s *searched) Write(text []byte) (int, error) {
+	s.release()
+	return s.ResponseWriter.Write(text)
+}

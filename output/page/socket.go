@@ -1,0 +1,105 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	// patience is how long a viewer may take nothing at all.
+	patience = 30 * time.Second
+	// maxFrame is how many bytes a message of a viewer may have.
+	maxFrame = 16 << 10
+)
+
+// socket is a viewer behind a WebSocket.
+type socket struct {
+	conn *websocket.Conn
+	// ctx ends with the server: that of a view may end while something is written, and
+	// the connection with it, before it could be said why.
+	ctx      context.Context
+	patience time.Duration
+}
+
+func (s socket) send(_ context.Context, _ string, _ uint64, message []byte) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.patience)
+	defer cancel()
+	return s.conn.Write(ctx, websocket.MessageText, message)
+}
+
+// socket serves a viewer by a WebSocket.
+func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // of the Origin, which guard has checked
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return // the answer is given
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(maxFrame)
+	defer context.AfterFunc(s.ctx, func() { conn.CloseNow() })()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	questions := make(chan *question)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		cancel(listen(ctx, conn, questions))
+	}()
+	err = s.hub.view(ctx, socket{conn, s.ctx, s.patience}, since(r), questions)
+	var mistake mistakeError
+	switch {
+	case errors.Is(err, errBye):
+		conn.Close(websocket.StatusGoingAway, "the run has ended")
+	case errors.As(context.Cause(ctx), &mistake):
+		conn.Close(websocket.StatusPolicyViolation, string(mistake))
+	default:
+		conn.CloseNow()
+	}
+	cancel(nil)
+	<-read
+}
+
+// mistakeError says what a viewer did wrong.
+type mistakeError string
+
+func (e mistakeError) Error() string { return string(e) }
+
+// listen reads what a viewer says, until that makes no sense or the connection ends.
+func listen(ctx context.Context, conn *websocket.Conn, questions chan<- *question) error {
+	for {
+		kind, text, err := conn.Read(ctx)
+		if err != nil {
+			return err
+		}
+		var m struct {
+			Type string `json:"type"`
+			ID   int64  `json:"id"`
+			Expr string `json:"expr"`
+		}
+		if kind != websocket.MessageText || json.Unmarshal(text, &m) != nil || m.Type != "where" {
+			return mistakeError("it takes text messages of type where")
+		}
+		select {
+		case questions <- &question{id: m.ID, text: m.Expr}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// since says where a viewer wants to go on.
+func since(r *http.Request) position {
+	query := r.URL.Query()
+	seq, err := strconv.ParseUint(query.Get("since"), 10, 64)
+	if err != nil {
+		return position{}
+	}
+	return position{stream: query.Get("stream"), seq: seq}
+}

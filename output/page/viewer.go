@@ -1,0 +1,261 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// interval is how often a ping is sent.
+const interval = 2 * time.Second
+
+const (
+	// maxRows and maxPart are how many rows, and about how many bytes, a part of a
+	// snapshot has.
+	maxRows = 500
+	maxPart = 256 << 10
+	// maxTurn is how many messages a viewer takes out of the log at once.
+	maxTurn = 256
+	// pause is how long a viewer waits after a turn: what comes meanwhile is sent
+	// together.
+	pause = 20 * time.Millisecond
+)
+
+// transport leads to one viewer. send returns when a message has been handed over, or
+// can't be. seq is 0 for a message without a number.
+type transport interface {
+	send(ctx context.Context, kind string, seq uint64, message []byte) error
+}
+
+// position is where a viewer wants to go on.
+type position struct {
+	stream string
+	seq    uint64
+	// norows: it wants no snapshot.
+	norows bool
+}
+
+// viewer sends one viewer what there is. All of it happens in one goroutine.
+type viewer struct {
+	*Hub
+	to transport
+	// at is the number of the last message that was sent, or is in a snapshot.
+	at     uint64
+	norows bool
+	// question is what it wants to know of all objects; nil: nothing.
+	question *question
+	buffer   []byte
+}
+
+// errBye ends a viewer after its goodbye.
+var errBye = errors.New("the run has ended")
+
+// view sends what there is, and what comes, until ctx ends, the viewer can't be reached,
+// or the hub is closed. questions may be nil.
+func (h *Hub) view(ctx context.Context, to transport, from position, questions <-chan *question) error {
+	v := &viewer{Hub: h, to: to, norows: from.norows}
+	if err := v.begin(ctx, from); err != nil {
+		return err
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		news := v.listen()
+		more, err := v.turn(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
+			news = ready
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-h.closed:
+			return v.leave(ctx)
+		case <-tick.C:
+			err = v.ping(ctx)
+		case q := <-questions:
+			err = v.ask(ctx, q)
+		case <-news:
+			err = v.pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ready is closed.
+var ready = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// listen returns what is closed when there is something new.
+func (v *viewer) listen() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.news
+}
+
+func (v *viewer) pause(ctx context.Context) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-v.closed:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// begin says hello, and sends all rows unless the viewer goes on where it was.
+func (v *viewer) begin(ctx context.Context, from position) error {
+	v.mu.Lock()
+	_, held := v.log.after(from.seq, 0)
+	resumed := from.stream == v.stream && held
+	if v.at = v.log.last; resumed {
+		v.at = from.seq
+	}
+	m := hello{
+		Type: "hello", Protocol: protocol, Stream: v.stream, Seq: v.log.last, Resumed: resumed,
+		Now: millis(time.Now()), Started: millis(v.started), Version: v.Version, Server: v.Server, Title: v.Title,
+		Ping: interval.Milliseconds(), Resources: slices.Collect(maps.Values(v.resources)),
+		Targets: v.targets.list(), Watch: v.targets.watch(),
+		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},
+	}
+	v.mu.Unlock()
+	slices.SortFunc(m.Resources, func(a, b *resource) int { return strings.Compare(a.ID, b.ID) })
+	if err := v.to.send(ctx, m.Type, 0, encode(m)); err != nil {
+		return err
+	}
+	if resumed || v.norows {
+		return nil
+	}
+	return v.snapshot(ctx)
+}
+
+// snapshot sends all rows, in parts, each as it is when its turn comes.
+func (v *viewer) snapshot(ctx context.Context) error {
+	records := v.all()
+	for part := 0; ; part++ {
+		message, rest := v.part(part, records)
+		records = rest
+		if err := v.to.send(ctx, "snapshot", 0, message); err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		select {
+		case <-v.closed:
+			return v.leave(ctx)
+		default:
+		}
+	}
+}
+
+// all returns the records in the order of a snapshot.
+func (h *Hub) all() []*record {
+	h.mu.Lock()
+	var there []*record
+	for _, r := range h.store.records {
+		if r.row.Ended == 0 {
+			there = append(there, r)
+		}
+	}
+	ended := slices.Clone(h.store.ended)
+	h.mu.Unlock()
+	slices.SortFunc(there, order) // what order looks at does not change
+	return append(there, ended...)
+}
+
+// part is a message with the first of these records.
+func (v *viewer) part(number int, records []*record) (message []byte, rest []*record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rows, n := v.buffer[:0], 0
+	for ; n < len(records) && n < maxRows && len(rows) < maxPart; n++ {
+		r := records[n]
+		if r.forgotten {
+			continue
+		}
+		if len(rows) > 0 {
+			rows = append(rows, ',')
+		}
+		rows = r.line.appendTo(append(rows, r.encoded...))
+	}
+	v.buffer, rest = rows, records[n:]
+	seq := v.at // the first goes with the hello
+	if number > 0 {
+		seq = v.log.last
+	}
+	head := encode(struct {
+		Type string `json:"type"`
+		Seq  uint64 `json:"seq"`
+		Part int    `json:"part"`
+		Last bool   `json:"last"`
+	}{"snapshot", seq, number, len(rest) == 0})
+	message = append(head[:len(head)-1], `,"rows":[`...)
+	return append(append(message, rows...), "]}"...), rest
+}
+
+// turn sends some of the messages that the viewer does not have yet, and reports whether
+// there are more.
+func (v *viewer) turn(ctx context.Context) (more bool, err error) {
+	v.mu.Lock()
+	entries, held := v.log.after(v.at, maxTurn)
+	v.mu.Unlock()
+	if !held { // it was too slow
+		return true, v.again(ctx)
+	}
+	for _, e := range entries {
+		v.buffer = e.full(v.buffer[:0])
+		if err := v.to.send(ctx, e.kind, e.seq, v.buffer); err != nil {
+			return false, err
+		}
+		v.at = e.seq
+	}
+	if err := v.matches(ctx, entries); err != nil {
+		return false, err
+	}
+	return len(entries) == maxTurn, nil
+}
+
+// again begins from the beginning.
+func (v *viewer) again(ctx context.Context) error {
+	if err := v.begin(ctx, position{norows: v.norows}); err != nil {
+		return err
+	}
+	if v.question == nil {
+		return nil
+	}
+	return v.ask(ctx, v.question)
+}
+
+func (v *viewer) ping(ctx context.Context) error {
+	v.mu.Lock()
+	m := ping{"ping", millis(time.Now()), v.log.last, v.targets.lastEvent}
+	v.mu.Unlock()
+	return v.to.send(ctx, m.Type, 0, encode(m))
+}
+
+// leave sends what is left in the log, and says goodbye.
+func (v *viewer) leave(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = v.turn(ctx); err != nil {
+			return err
+		}
+	}
+	if err := v.to.send(ctx, "bye", 0, encode(bye{"bye", v.reason})); err != nil {
+		return err
+	}
+	return errBye
+}

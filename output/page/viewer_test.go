@@ -1,0 +1,325 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// gated is a transport that hands over a message when it is asked to.
+type gated struct {
+	messages chan message
+}
+
+func (g *gated) send(ctx context.Context, _ string, _ uint64, text []byte) error {
+	var m message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	select {
+	case g.messages <- m:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// next is the next message but for pings.
+func (g *gated) next(t *testing.T) message {
+	t.Helper()
+	for {
+		select {
+		case m := <-g.messages:
+			if m["type"] != "ping" {
+				return m
+			}
+		case <-time.After(deadline):
+			t.Fatal("nothing comes")
+		}
+	}
+}
+
+// viewed returns a viewer of a hub, whose view ends with the test.
+func viewed(t *testing.T, h *Hub, from position) (*gated, chan *question) {
+	t.Helper()
+	g, questions := &gated{make(chan message)}, make(chan *question)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.view(ctx, g, from, questions) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return g, questions
+}
+
+// churn changes a pod again and again.
+func churn(t testing.TB, h *Hub, o event.Object, times int) event.Object {
+	t.Helper()
+	for i := range times {
+		version := fmt.Sprint(o.ResourceVersion, i)
+		if len(version) > 20 {
+			version = fmt.Sprint(i)
+		}
+		now := pod(o.Name, string(o.UID), version, []string{"Pending", "Running"}[i%2]+strings.Repeat("x", i%7))
+		deliver(t, h, modified(pods, o, now, i))
+		o = now
+	}
+	return o
+}
+
+// TestNumbers: after the rows come all messages, with numbers without holes.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	o := pod("a", "u1", "1", "Running")
+	deliver(t, h, added(pods, o, 0))
+	g, _ := viewed(t, h, position{})
+	hello := g.next(t)
+	if hello["type"] != "hello" || hello["resumed"] != false || hello.text("stream") != h.stream {
+		t.Fatalf("%v", hello)
+	}
+	o = churn(t, h, o, 5) // while the snapshot is under way
+	snapshot := g.next(t)
+	if snapshot["type"] != "snapshot" || snapshot["last"] != true || snapshot.number("seq") != hello.number("seq") {
+		t.Fatalf("%v", snapshot)
+	}
+	churn(t, h, o, 5)
+	for i := range uint64(10) {
+		if m := g.next(t); m["type"] != "change" || m.number("seq") != hello.number("seq")+1+i {
+			t.Fatalf("message %d: %v", i, m)
+		}
+	}
+}
+
+// TestResume: who connects again gets what it missed, and all rows if that is no longer
+// held, or was never said.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	o := pod("a", "u1", "1", "Running")
+	deliver(t, h, added(pods, o, 0))
+	last := h.log.last
+	churn(t, h, o, 3)
+	g, _ := viewed(t, h, position{stream: h.stream, seq: last})
+	if m := g.next(t); m["resumed"] != true {
+		t.Fatalf("%v", m)
+	}
+	for i := range uint64(3) {
+		if m := g.next(t); m["type"] != "change" || m.number("seq") != last+1+i {
+			t.Fatalf("%v", m)
+		}
+	}
+	for _, from := range []position{{stream: "another", seq: last}, {stream: h.stream, seq: h.log.last + 1}, {}} {
+		g, _ := viewed(t, h, from)
+		if m := g.next(t); m["resumed"] != false {
+			t.Errorf("%+v: %v", from, m)
+		}
+		if m := g.next(t); m["type"] != "snapshot" {
+			t.Errorf("%+v: %v", from, m)
+		}
+	}
+}
+
+// TestBehind: a viewer that takes nothing keeps nobody waiting, and gets all rows anew
+// when what it needs is no longer held.
+func TestBehind(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	h.log.max = 100 << 10
+	o := pod("a", "u1", "1", "Running")
+	deliver(t, h, added(pods, o, 0))
+	slow, _ := viewed(t, h, position{})
+	slow.next(t) // hello
+	slow.next(t) // its rows
+	first := h.log.last
+	o = churn(t, h, o, 1000)
+	if h.log.bytes > h.log.max {
+		t.Errorf("%d bytes of messages are held", h.log.bytes)
+	}
+	if _, held := h.log.after(first, 1); held {
+		t.Fatal("the log has forgotten nothing")
+	}
+	seen := first
+	for {
+		m := slow.next(t)
+		if m["type"] == "hello" {
+			if m["resumed"] != false {
+				t.Errorf("%v", m)
+			}
+			break
+		}
+		if seen++; m.number("seq") != seen || seen > first+maxTurn {
+			t.Fatalf("%v after %d", m, seen-1)
+		}
+	}
+	rows := slow.next(t)
+	if rows["type"] != "snapshot" || !strings.Contains(rows.text("rows"), "seq:"+fmt.Sprint(float64(h.log.last))) {
+		t.Errorf("%v", rows)
+	}
+	last := h.log.last
+	churn(t, h, o, 1)
+	if m := slow.next(t); m.number("seq") != last+1 {
+		t.Errorf("after it comes %v", m)
+	}
+}
+
+// TestParts: many rows come in parts, each once, in order; those that ended come last.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	const n = 2*maxRows + 10
+	for i := range n {
+		deliver(t, h, added(pods, pod(fmt.Sprintf("p%04d", n-i), fmt.Sprint("u", i), fmt.Sprint(i+1), "Running"), i))
+	}
+	deliver(t, h, deleted(pods, pod("p0005", fmt.Sprint("u", n-5), "9999", "Running"), n))
+	g, _ := viewed(t, h, position{})
+	g.next(t)
+	var names []string
+	for part := 0; ; part++ {
+		m := g.next(t)
+		rows := m["rows"].([]any)
+		if len(rows) > maxRows || m.number("part") != uint64(part) {
+			t.Fatalf("part %v has %d rows", m["part"], len(rows))
+		}
+		for _, r := range rows {
+			names = append(names, r.(map[string]any)["name"].(string))
+		}
+		if m["last"] == true {
+			break
+		}
+	}
+	if len(names) != n || names[0] != "p0001" || names[4] != "p0006" || names[n-1] != "p0005" {
+		t.Errorf("%d rows: %v ... %v", len(names), names[:6], names[len(names)-2:])
+	}
+}
+
+// TestWhere: the answer to a question, and what changes in it.
+func TestWhere(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	a, b := pod("a", "u1", "1", "Running"), pod("b", "u2", "2", "Pending")
+	deliver(t, h, added(pods, a, 0), added(pods, b, 0))
+	g, questions := viewed(t, h, position{})
+	g.next(t)
+	g.next(t)
+	ask := func(text string, want string) {
+		t.Helper()
+		questions <- &question{id: 7, text: text}
+		m := g.next(t)
+		if got := fmt.Sprintf("%v %v %v %v %v", m["type"], m["id"], m["keys"], m["last"], m["error"]); got != want {
+			t.Fatalf("%s: %s instead of %s", text, got, want)
+		}
+	}
+	ask("object.status.phase == 'Pending'", "where 7 [pods/u2] true <nil>")
+	running := pod("b", "u2", "3", "Running")
+	deliver(t, h, modified(pods, b, running, 1), modified(pods, a, pod("a", "u1", "4", "Pending"), 1))
+	for range 2 {
+		if m := g.next(t); m["type"] != "change" {
+			t.Fatalf("%v", m)
+		}
+	}
+	if m := g.next(t); m["type"] != "matches" || m.text("in") != "[pods/u1]" || m.text("out") != "[pods/u2]" || m.number("id") != 7 {
+		t.Fatalf("%v", m)
+	}
+	ask("", "where 7 [] true <nil>")
+	deliver(t, h, modified(pods, running, b, 2))
+	if m := g.next(t); m["type"] != "change" {
+		t.Fatalf("%v", m)
+	}
+	for text, says := range map[string]string{
+		"object.":                             "Syntax",
+		"old.spec == object.spec":             "old and changes are of events",
+		"changed('spec')":                     "old and changes are of events",
+		strings.Repeat("x", maxExpression+1):  "longer than",
+		"1 + 1":                               "",
+		strings.Repeat("(", 500) + "true":     "",
+		"object.metadata.name.matches('(a+')": "",
+	} {
+		questions <- &question{id: 8, text: text}
+		if m := g.next(t); m["type"] != "where" || m["error"] == nil && says != "" {
+			t.Errorf("%.40s: %v", text, m)
+		}
+	}
+}
+
+// TestManyQuestions: searches take turns, and one that waits too long says so.
+func TestManyQuestions(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	var releases []func()
+	for range maxSearches {
+		release, err := h.search(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases = append(releases, release)
+	}
+	if _, err := h.search(t.Context()); err == nil || !strings.Contains(err.Error(), "try again") {
+		t.Errorf("one too many: %v", err)
+	}
+	releases[0]()
+	if _, err := h.search(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBye: at the end comes all that was left, and then why.
+func TestBye(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	g := &gated{make(chan message)}
+	ended := make(chan error, 1)
+	go func() { ended <- h.view(t.Context(), g, position{}, nil) }()
+	g.next(t)
+	g.next(t)
+	deliver(t, h, added(pods, pod("a", "u1", "1", "Running"), 0))
+	h.Close("the run has ended")
+	h.Close("twice")
+	if m := g.next(t); m["type"] != "change" {
+		t.Errorf("%v", m)
+	}
+	if m := g.next(t); m["type"] != "bye" || m["reason"] != "the run has ended" {
+		t.Errorf("%v", m)
+	}
+	if err := <-ended; !errors.Is(err, errBye) {
+		t.Error(err)
+	}
+}
+
+// TestViewersAtOnce: viewers come and go while events are delivered.
+func TestViewersAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	deliver(t, h, added(pods, pod("a", "u1", "1", "Running"), 0))
+	var all sync.WaitGroup
+	for range 20 {
+		g, _ := viewed(t, h, position{})
+		all.Go(func() {
+			seen := uint64(0)
+			for seen < 200 {
+				m := g.next(t)
+				if m["type"] == "hello" {
+					seen = m.number("seq")
+				}
+				if m["type"] == "change" {
+					if seen++; m.number("seq") != seen {
+						t.Errorf("%v after %d", m["seq"], seen-1)
+						return
+					}
+				}
+			}
+		})
+	}
+	churn(t, h, pod("a", "u1", "1", "Running"), 250)
+	all.Wait()
+}

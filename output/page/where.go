@@ -1,0 +1,226 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/expression"
+)
+
+const (
+	// maxSearches is how many look at all objects at the same time, and maxWait how long
+	// another one waits.
+	maxSearches = 2
+	maxWait     = time.Second
+	// maxQuestion is how long it may take to look at all objects.
+	maxQuestion = 2 * time.Second
+	// maxExpression is how many bytes an expression has at most.
+	maxExpression = 8 << 10
+	// maxKeys is how many keys a message has at most.
+	maxKeys = 5000
+)
+
+// search waits for its turn to look at all objects, but not for long; release ends it.
+func (h *Hub) search(ctx context.Context) (release func(), err error) {
+	late := time.NewTimer(maxWait)
+	defer late.Stop()
+	select {
+	case h.searches <- struct{}{}:
+		return sync.OnceFunc(func() { <-h.searches }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-late.C:
+		return nil, errors.New("there are too many searches at the same time: try again")
+	}
+}
+
+// question is an expression that a viewer wants to know of which objects holds.
+type question struct {
+	id         int64
+	text       string
+	expression *expression.Expression
+	// holds has the keys of those of which it does.
+	holds map[string]bool
+}
+
+// errorOf is the first mistake that an expression made, and of how many objects.
+type errorOf struct {
+	Count int    `json:"count"`
+	First string `json:"first"`
+}
+
+// compile reads the expression of a viewer.
+func compile(text string) (*expression.Expression, error) {
+	if len(text) > maxExpression {
+		return nil, fmt.Errorf("the expression is longer than %d bytes", maxExpression)
+	}
+	x, err := expression.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if needs := x.Needs(); needs.Old || needs.Changes {
+		return nil, errors.New("old and changes are of events: this looks at the objects as they are")
+	}
+	return x, nil
+}
+
+// content is an object at one time, to be looked at without a lock.
+type content struct {
+	key      string
+	identity event.Identity
+	packed   []byte
+}
+
+// contents returns the objects that exist, or those of them that are named, after the
+// message with this number.
+func (h *Hub) contents(keys []string) (all []content, seq uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	add := func(r *record) {
+		if r != nil && r.row.Ended == 0 && r.packed != nil {
+			all = append(all, content{r.row.Key, r.identity, r.packed})
+		}
+	}
+	if keys == nil {
+		for _, r := range h.store.records {
+			add(r)
+		}
+		return all, h.log.last
+	}
+	for _, key := range keys {
+		add(h.store.records[key])
+	}
+	return all, h.log.last
+}
+
+// errTooLong: an expression took too long for all objects.
+var errTooLong = fmt.Errorf("the expression takes more than %s for all objects", maxQuestion)
+
+// judge calls take with what the expression says of each object.
+func judge(ctx context.Context, x *expression.Expression, all []content, take func(key string, holds bool)) (errorOf, error) {
+	var mistakes errorOf
+	limit := time.Now().Add(maxQuestion)
+	for i := range all {
+		c := &all[i]
+		if ctx.Err() != nil {
+			return mistakes, ctx.Err()
+		}
+		if time.Now().After(limit) {
+			return mistakes, errTooLong
+		}
+		e := event.Event{Type: event.Modified, Object: event.NewObject(&c.identity, unpack(c.packed)), Time: time.Now()}
+		holds, err := x.Holds(expression.NewInput(e, expression.Options{}))
+		if err != nil {
+			if mistakes.Count++; mistakes.Count == 1 {
+				mistakes.First = clip(err.Error(), maxValue)
+			}
+		}
+		take(c.key, holds && err == nil)
+	}
+	return mistakes, nil
+}
+
+// ask answers a question of the viewer, and keeps the answer up to date from then on.
+func (v *viewer) ask(ctx context.Context, q *question) error {
+	v.question = nil
+	m := whereMessage{Type: "where", ID: q.id, Seq: v.at, Keys: []string{}}
+	if q.text == "" {
+		m.Last = true
+		return v.to.send(ctx, m.Type, 0, encode(m))
+	}
+	holds := map[string]bool{}
+	x, err := compile(q.text)
+	if err == nil {
+		_, err = v.judgeAll(ctx, x, func(key string, does bool) {
+			if does {
+				holds[key] = true
+				m.Keys = append(m.Keys, key)
+			}
+		})
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return v.refuse(ctx, q.id, err)
+	}
+	q.expression, q.holds = x, holds
+	v.question = q
+	return v.answer(ctx, m)
+}
+
+// refuse says what is wrong with a question.
+func (v *viewer) refuse(ctx context.Context, id int64, err error) error {
+	m := whereMessage{Type: "where", ID: id, Seq: v.at, Keys: []string{}, Last: true, Error: clip(err.Error(), maxValue)}
+	return v.to.send(ctx, m.Type, 0, encode(m))
+}
+
+// judgeAll calls take with what the expression says of each object that exists.
+func (h *Hub) judgeAll(ctx context.Context, x *expression.Expression, take func(key string, holds bool)) (errorOf, error) {
+	release, err := h.search(ctx)
+	if err != nil {
+		return errorOf{}, err
+	}
+	defer release()
+	all, _ := h.contents(nil)
+	return judge(ctx, x, all, take)
+}
+
+// answer sends the keys in parts.
+func (v *viewer) answer(ctx context.Context, m whereMessage) error {
+	all := m.Keys
+	for !m.Last {
+		m.Keys = all[:min(len(all), maxKeys)]
+		all = all[len(m.Keys):]
+		m.Last = len(all) == 0
+		if err := v.to.send(ctx, m.Type, 0, encode(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matches says what these messages changed in the answer to the viewer's question.
+func (v *viewer) matches(ctx context.Context, entries []*entry) error {
+	q := v.question
+	if q == nil || len(entries) == 0 {
+		return nil
+	}
+	seen, keys := map[string]bool{}, []string{}
+	for _, e := range entries {
+		if e.key != "" && !seen[e.key] {
+			seen[e.key] = true
+			keys = append(keys, e.key)
+		}
+	}
+	m := matchesMessage{Type: "matches", ID: q.id, Seq: v.at, In: []string{}, Out: []string{}}
+	all, _ := v.contents(keys)
+	_, err := judge(ctx, q.expression, all, func(key string, holds bool) {
+		delete(seen, key)
+		switch {
+		case holds && !q.holds[key]:
+			q.holds[key] = true
+			m.In = append(m.In, key)
+		case !holds && q.holds[key]:
+			delete(q.holds, key)
+			m.Out = append(m.Out, key)
+		}
+	})
+	for key := range seen { // no longer there
+		delete(q.holds, key)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		v.question = nil
+		return v.refuse(ctx, q.id, err)
+	case len(m.In)+len(m.Out) == 0:
+		return nil
+	}
+	return v.to.send(ctx, m.Type, 0, encode(m))
+}

@@ -1,0 +1,82 @@
+package output
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// isHappening reports whether an object is an Event of Kubernetes: it tells of another
+// object (v1, events.k8s.io/v1), and how often that was so.
+func isHappening(o event.Object) bool {
+	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
+}
+
+// FoldSeries returns a Sink before next to which of each Event of Kubernetes, which counts
+// how often the same has happened, only the last state in a batch comes. A reader who is
+// late is not told each number.
+func FoldSeries(next event.Sink) event.Sink {
+	f := &folder{next: next}
+	return event.SinkFunc(f.deliver)
+}
+
+type folder struct {
+	next   event.Sink
+	folded []event.Event // of the present batch; the memory is used again
+}
+
+func (f *folder) deliver(ctx context.Context, batch []event.Event) error {
+	var first map[types.UID]int        // where in folded its last state goes
+	defer func() { clear(f.folded) }() // so that the objects do not stay in memory
+	f.folded = f.folded[:0]
+	for i := range batch {
+		e := &batch[i]
+		if e.Type.IsMark() {
+			first = nil // what comes after it does not go before it
+		}
+		if e.Type.IsMark() || !isHappening(e.Object) || e.Type == event.Deleted || e.Initial {
+			f.folded = append(f.folded, *e)
+			continue
+		}
+		if at, again := first[e.Object.UID]; again && e.Type == event.Modified {
+			f.folded[at].Object, f.folded[at].Time = e.Object, e.Time
+			continue
+		}
+		if first == nil {
+			first = map[types.UID]int{}
+		}
+		first[e.Object.UID] = len(f.folded)
+		f.folded = append(f.folded, *e)
+	}
+	return f.next.Deliver(ctx, f.folded)
+}
+
+// named returns all values of a row by the names of their columns, in upper case.
+func (t *table) named(o event.Object) func(column string) string {
+	return func(column string) string {
+		for i, d := range t.definitions {
+			if strings.EqualFold(d.Name, column) {
+				return gjson.Get(o.Row(), "cells."+strconv.Itoa(i)).String()
+			}
+		}
+		return ""
+	}
+}
+
+// countSeries adds to when an Event was last seen how often it was, and in what time, as
+// "kubectl events" does. Of the table those are columns that only wide shows.
+func countSeries(header, cells []string, value func(column string) string) {
+	at := slices.Index(header, "LAST SEEN")
+	count, err := strconv.Atoi(value("Count"))
+	if at < 0 || err != nil || count < 2 {
+		return
+	}
+	cells[at] = fmt.Sprintf("%s (x%d over %s)", cells[at], count, value("First Seen"))
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The contenders that deliver, each beside what it is compared with.
+const (
+	webhookName = "dwatch --to http://"
+	postName    = "bare Go client"
+	commandName = "dwatch -- true"
+	shellName   = "while read -r l; do true; done"
+)
+
+const (
+	// sent is how many events are delivered to a webhook: as many as the queue holds.
+	sent = 5000
+	// runs is how many events a command is run for.
+	runs = 500
+	// posters is how many are delivered to a webhook at the same time.
+	posters = 8
+	// deliveryPatience bounds one measurement.
+	deliveryPatience = time.Minute
+)
+
+// deliver measures the ways to a receiver once.
+func (b *bench) deliver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*deliveryPatience)
+	defer cancel()
+	n := min(sent, b.pods-lightPods(b.pods))
+	r, err := newReceiver(n)
+	if err != nil {
+		return err
+	}
+	defer r.server.Close()
+	events, err := b.webhook(ctx, r, n)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(b.dir, "events")
+	if err := os.WriteFile(file, events, 0o600); err != nil {
+		return err
+	}
+	if err := b.post(ctx, r, n, file); err != nil {
+		return err
+	}
+	return b.commands(ctx, min(runs, n), file)
+}
+
+// webhook measures dwatch from the moment when all events wait in its queue, and returns
+// them.
+func (b *bench) webhook(ctx context.Context, r *receiver, n int) ([]byte, error) {
+	r.begin(true)
+	cmd := b.child(ctx, b.options.dwatch, "pods", "-n", heavy, "--count", strconv.Itoa(n),
+		"--to", r.url, "--workers", strconv.Itoa(posters), "--drain", deliveryPatience.String())
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines, text := bufio.NewScanner(stderr), ""
+	for lines.Scan() {
+		text += lines.Text() + "\n"
+		if strings.HasPrefix(lines.Text(), "waiting up to ") {
+			r.release()
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
+	}
+	rate, err := r.rate()
+	b.found.add(webhookName, sentRate, rate)
+	return bytes.Join(r.bodies, nil), err
+}
+
+// post measures the bare client, which posts the same events.
+func (b *bench) post(ctx context.Context, r *receiver, n int, file string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r.begin(false)
+	if text, err := b.child(ctx, program, postCommand, r.url, file).CombinedOutput(); err != nil {
+		return fmt.Errorf("bare client: %w\n%s", err, text)
+	}
+	rate, err := r.rate()
+	b.found.add(postName, sentRate, rate)
+	return err
+}
+
+// commands measures a command for each event, from the start of dwatch to its end.
+func (b *bench) commands(ctx context.Context, n int, file string) error {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return err
+	}
+	one := b.child(ctx, b.options.dwatch, "pods", "-n", heavy, "--count", strconv.Itoa(n), "--drain", deliveryPatience.String(), "--", program)
+	all := b.child(ctx, "sh", "-c", fmt.Sprintf("head -n %d %s | while read -r l; do %s; done", n, file, program))
+	for name, cmd := range map[string]*exec.Cmd{commandName: one, shellName: all} {
+		began := time.Now()
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", cmd, err, text)
+		}
+		b.found.add(name, sentRate, float64(n)/time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = b.env
+	return cmd
+}
+
+// deliveries is the table of what was measured.
+func (r results) deliveries() string {
+	lines := [][]string{{"events a second", "dwatch", "the other", "ratio"}}
+	for _, pair := range [][2]string{{webhookName, postName}, {commandName, shellName}} {
+		one, other := r.median(pair[0], sentRate), r.median(pair[1], sentRate)
+		lines = append(lines, []string{pair[0] + ", " + pair[1], count(one), count(other), significant(one/other, 2)})
+	}
+	return markdown(lines)
+}
+
+// receiver takes what is posted to it.
+type receiver struct {
+	url    string
+	server *http.Server
+	n      int
+
+	arrived chan arrival
+	held    chan struct{} // closed when it answers
+	bodies  [][]byte      // of the last run
+}
+
+type arrival struct {
+	at   time.Time
+	body []byte
+}
+
+func newReceiver(n int) (*receiver, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{url: "http://" + listener.Addr().String() + "/", n: n, arrived: make(chan arrival, 2*n)}
+	r.server = &http.Server{Handler: r}
+	go r.server.Serve(listener)
+	return r, nil
+}
+
+// begin prepares for a run. If it holds, nothing is answered before release.
+func (r *receiver) begin(hold bool) {
+	r.held = make(chan struct{})
+	if !hold {
+		close(r.held)
+	}
+}
+
+func (r *receiver) release() { close(r.held) }
+
+// ServeHTTP implements http.Handler. The body is read into a slice of its size.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body := bytes.NewBuffer(make([]byte, 0, q.ContentLength+bytes.MinRead))
+	if _, err := body.ReadFrom(q.Body); err != nil {
+		return
+	}
+	<-r.held
+	r.arrived <- arrival{time.Now(), body.Bytes()}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// rate returns how many came a second, from the first answer to the last.
+func (r *receiver) rate() (float64, error) {
+	var first, last time.Time
+	r.bodies = nil
+	for range r.n {
+		select {
+		case a := <-r.arrived:
+			if first.IsZero() {
+				first = a.at
+			}
+			last = a.at
+			r.bodies = append(r.bodies, a.body)
+		default:
+			return 0, fmt.Errorf("%d of %d events came", len(r.bodies), r.n)
+		}
+	}
+	return float64(r.n-1) / last.Sub(first).Seconds(), nil
+}
+
+// postCommand makes this program the bare client: postCommand URL FILE posts each line
+// of a file.
+const postCommand = "post"
+
+func postAll(args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: post URL FILE")
+	}
+	text, err := os.ReadFile(args[1])
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: posters}}
+	bodies, errs := make(chan []byte, posters), make(chan error, posters)
+	for range posters {
+		go func() {
+			var failed error
+			for body := range bodies {
+				failed = errors.Join(failed, post(client, args[0], body))
+			}
+			errs <- failed
+		}()
+	}
+	for body := range bytes.Lines(text) {
+		bodies <- body
+	}
+	close(bodies)
+	for range posters {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
+func post(client *http.Client, url string, body []byte) error {
+	answer, err := client.Post(url, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}

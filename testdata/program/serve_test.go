@@ -1,0 +1,272 @@
+//go:build unix
+
+package program
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"dwatch/cli/fail"
+)
+
+// page is the page of a run, as a browser sees it that has followed the address.
+type page struct {
+	*http.Client
+	address *url.URL
+}
+
+var pageLine = regexp.MustCompile(`(?m)^page: (\S+)$`)
+
+// page follows the address that dwatch prints.
+func (p *piped) page(t *testing.T, trust *x509.CertPool) *page {
+	t.Helper()
+	p.says(t, pageLine.String())
+	address, err := url.Parse(pageLine.FindStringSubmatch(p.stderr.String())[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
+	if trust != nil { // its name is nobody's
+		transport.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) {
+			_, port, _ := net.SplitHostPort(to)
+			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+		}
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	b := &page{&http.Client{Jar: jar, Transport: transport, Timeout: patience}, address}
+	response, err := b.Get(address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(text), "<title>") || response.Request.URL.RawQuery != "" {
+		t.Fatalf("%s %s: %.200s, %v", response.Request.URL, response.Status, text, err)
+	}
+	return b
+}
+
+// get asks for a path of the page.
+func (b *page) get(t *testing.T, path string) string {
+	t.Helper()
+	response, err := b.Get(b.address.Scheme + "://" + b.address.Host + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s, %v", path, response.Status, text, err)
+	}
+	return string(text)
+}
+
+// viewer gets the messages of a page.
+type viewer struct{ conn *websocket.Conn }
+
+func (b *page) view(t *testing.T) *viewer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, b.address.Scheme+"://"+b.address.Host+"/ws", &websocket.DialOptions{HTTPClient: &http.Client{Jar: b.Jar, Transport: b.Transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.CloseNow() })
+	conn.SetReadLimit(1 << 20)
+	return &viewer{conn}
+}
+
+// until reads messages up to one that matches, and returns all of them.
+func (v *viewer) until(t *testing.T, pattern string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for all := ""; ; {
+		_, text, err := v.conn.Read(ctx)
+		if err != nil {
+			t.Fatalf("%v before %s:\n%s", err, pattern, all)
+		}
+		all += string(text) + "\n"
+		if regexp.MustCompile(pattern).Match(text) {
+			return all
+		}
+	}
+}
+
+const secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: hunter2}\n"
+
+// A page and a pipe work together: what is printed is what is printed without it, and
+// the page has the objects, with the server's columns, what changes, and no Secret.
+func TestPageAndPipe(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, configMap+secret, "one"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.apply(file, strings.NewReplacer()); err != nil {
+		t.Fatal(err)
+	}
+	p := startPiped(t, kubeconfig, "cm/one", "secrets/login", "--serve")
+	b := p.page(t, nil)
+	v := b.view(t)
+	v.until(t, `"event":"SYNCED".*|"type":"snapshot"`)
+	rows := func() string { return b.get(t, "/api/objects?object=true") }
+	for end := time.Now().Add(patience); strings.Count(rows(), `"key"`) < 2; {
+		if time.Now().After(end) {
+			t.Fatal(rows())
+		}
+	}
+	if text := rows(); !strings.Contains(text, `"cells":["login","Opaque",1,null]`) {
+		t.Errorf("the columns of the server are not there: %s", text)
+	}
+	if err := o.patch("configmaps/one", `{"data":{"k":"v"}}`); err != nil {
+		t.Fatal(err)
+	}
+	change := v.until(t, `"name":"one","changes"`)
+	if !regexp.MustCompile(`"changes":\[\{"path":"data","kind":"added","new":"\{\\"k\\":\\"v\\"\}"`).MatchString(change) {
+		t.Errorf("the change: %s", change)
+	}
+	if err := o.patch("secrets/login", `{"stringData":{"password":"hunter3"}}`); err != nil {
+		t.Fatal(err)
+	}
+	change += v.until(t, `"path":"data.password".*"masked":true`)
+	seen := change + rows() + b.get(t, "/api/feed")
+	for _, value := range []string{"hunter", "aHVudGVy"} {
+		if strings.Contains(seen, value) {
+			t.Errorf("the page has %s", value)
+		}
+	}
+	p.signal(os.Interrupt)
+	v.until(t, `"type":"bye","reason":"the run has ended"`)
+	p.ends(t, fail.ExitOK, `page: http://127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}\nwatching .*\n`)
+	var types []string
+	for line := range strings.Lines(string(p.rest(t))) {
+		var e struct {
+			Type   string
+			Object struct{ Metadata map[string]any }
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Object.Metadata["managedFields"] != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		types = append(types, e.Type)
+	}
+	if got := strings.Join(types, " "); got != "ADDED ADDED MODIFIED MODIFIED" {
+		t.Errorf("printed: %s", got)
+	}
+}
+
+// The page alone: nothing is printed, and the run goes on.
+func TestPageAlone(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	p := startPiped(t, kubeconfig, "cm", "-o", "none", "-q", "--serve", "localhost:0")
+	b := p.page(t, nil)
+	v := b.view(t)
+	o.create(t, "one")
+	v.until(t, `"event":"ADDED".*"feed":true.*"name":"one"`)
+	p.signal(os.Interrupt)
+	p.ends(t, fail.ExitOK, `page: .*\n`)
+	if out := p.rest(t); len(out) > 0 {
+		t.Errorf("printed: %s", out)
+	}
+}
+
+// A page beside a receiver.
+func TestPageAndReceiver(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	p := startPiped(t, kubeconfig, "cm/one", "--count", "1", "--serve", "--", "/bin/sh", "-c", "echo got $DWATCH_NAME >&2")
+	p.says(t, "^page: ")
+	p.ends(t, fail.ExitOK, `(?s)page: .*got .*1 delivered.*`)
+}
+
+// An address that is taken is a mistake, and said before the server is asked.
+func TestPageAddressInUse(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, kubeconfig := room(t)
+	p := startPiped(t, kubeconfig, "cm", "--serve", taken.Addr().String())
+	p.ends(t, fail.ExitUsage, `error: --serve 127\.0\.0\.1:\d+: another program listens there: choose another port, or 0 for a free one\n`)
+}
+
+// With a certificate the page is served by TLS, under its name, on any address.
+func TestPageTLS(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	dir := t.TempDir()
+	trust := certify(t, dir, "dwatch.example")
+	p := startPiped(t, kubeconfig, "cm/one", "-o", "none", "--serve", "0.0.0.0:0", "--tls-cert", filepath.Join(dir, "crt"), "--tls-key", filepath.Join(dir, "key"))
+	b := p.page(t, trust)
+	if b.address.Scheme != "https" || b.address.Hostname() != "dwatch.example" {
+		t.Errorf("the address is %s", b.address)
+	}
+	b.view(t).until(t, `"name":"one"`)
+	if response, err := http.Get("http://127.0.0.1:" + b.address.Port() + "/"); err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("without TLS: %v, %v", response, err)
+	}
+	p.signal(os.Interrupt)
+	p.ends(t, fail.ExitOK, `(?s)page: https://.*`)
+}
+
+// certify writes a certificate for a name, with its key, into dir.
+func certify(t *testing.T, dir, name string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{"crt": {Type: "CERTIFICATE", Bytes: der}, "key": {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust := x509.NewCertPool()
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.AddCert(certificate)
+	return trust
+}

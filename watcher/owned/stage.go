@@ -1,0 +1,91 @@
+package owned
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// Stage lets pass the Events that are about the root or what belongs to it, and all marks.
+// That an object is there at the start, and how many are, is said of those that pass. It is
+// used from one goroutine.
+type Stage struct {
+	next   event.Sink
+	root   Root
+	owners Lookup
+	// reported are the Events that have passed and are there, with their targets: what
+	// comes of them later passes, too, even if nothing but their identity is known then.
+	reported map[types.UID]event.Key
+	passing  []event.Event // of the present batch; the memory is used again
+}
+
+var _ event.Sink = (*Stage)(nil)
+
+// New returns a Stage before next.
+func New(next event.Sink, root Root, owners Lookup) *Stage {
+	return &Stage{next: next, root: root, owners: owners, reported: map[types.UID]event.Key{}}
+}
+
+// Deliver implements event.Sink. It waits for the owners of what it has not met before.
+func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
+	defer func() { clear(s.passing) }() // so that the objects do not stay in memory
+	s.passing = s.passing[:0]
+	for i := range batch {
+		e := batch[i]
+		if e.Type == event.Synced {
+			e.Count = s.count(e.Target.Key())
+		}
+		passes, err := s.passes(ctx, &e)
+		if err != nil {
+			return err
+		}
+		if passes {
+			s.passing = append(s.passing, e)
+		}
+	}
+	if len(s.passing) == 0 {
+		return nil
+	}
+	return s.next.Deliver(ctx, s.passing)
+}
+
+func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
+	if e.Type.IsMark() {
+		return true, nil
+	}
+	_, known := s.reported[e.Object.UID]
+	switch {
+	case e.Type == event.Deleted:
+		delete(s.reported, e.Object.UID)
+		return known, nil
+	case known:
+		return true, nil
+	}
+	has, err := s.Has(ctx, e.Object)
+	if has {
+		s.reported[e.Object.UID] = e.Target.Key()
+	}
+	return has, err
+}
+
+// Has reports whether an Event is about the root, or what belongs to it.
+func (s *Stage) Has(ctx context.Context, o event.Object) (bool, error) {
+	has, err := s.root.Has(ctx, about(o), s.owners)
+	if err != nil {
+		return false, fmt.Errorf("find out what owns the object of event/%s: %w", o.Name, err)
+	}
+	return has, nil
+}
+
+// count is how many Events of a target have passed and are there.
+func (s *Stage) count(of event.Key) (n int) {
+	for _, key := range s.reported {
+		if key == of {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,214 @@
+package resume
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+var (
+	outboxBucket = []byte("outbox")
+	// encodingKey says in the header how the records are encoded.
+	encodingKey = []byte("encoding")
+)
+
+// Outbox is what waits for a receiver, in the file: records, of which it knows only their
+// numbers. What comes in is written with the changes of the batch that it comes from, in
+// one transaction. So a record is there if, and only if, what it says counts as reported.
+//
+// Add is called by the Sink behind the Stage while that has a batch, and at most once for
+// each. The other methods may be called at any time until the Stage is closed.
+type Outbox struct {
+	file  *File
+	stage *Stage
+
+	mu      sync.Mutex
+	removed []uint64 // and still in the file
+	due     *time.Timer
+
+	read atomic.Int64 // how many records were
+}
+
+// Outbox returns the outbox of the file, which is made if there is none. encoding is how
+// its records are encoded; if something waits, it has to be encoded in that way.
+func (f *File) Outbox(encoding string) (*Outbox, error) {
+	err := f.db.Update(func(tx *bolt.Tx) error {
+		if before := encodingOf(tx); before != "" && before != encoding {
+			return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(tx), before)
+		}
+		if _, err := tx.CreateBucketIfNotExists(outboxBucket); err != nil {
+			return err
+		}
+		return errors.Join(tx.Bucket(headerBucket).Put(encodingKey, []byte(encoding)), writeFormat(tx))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("state file %s: %w", f.path, err)
+	}
+	f.outbox = &Outbox{file: f}
+	return f.outbox, nil
+}
+
+// WithoutOutbox says that there is no receiver. What waits for one must not be forgotten.
+func (f *File) WithoutOutbox() error {
+	err := f.db.View(func(tx *bolt.Tx) error {
+		if encodingOf(tx) != "" {
+			return fmt.Errorf("%s in it for a receiver: go on with one until nothing waits, or delete the file to start over", waiting(tx))
+		}
+		return nil
+	})
+	if err == nil && f.HadReceiver() {
+		err = f.db.Update(func(tx *bolt.Tx) error {
+			return errors.Join(tx.DeleteBucket(outboxBucket), tx.Bucket(headerBucket).Delete(encodingKey), writeFormat(tx))
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("state file %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// HadReceiver reports whether the last run with the file had a receiver. It is asked
+// before Outbox.
+func (f *File) HadReceiver() (had bool) {
+	f.db.View(func(tx *bolt.Tx) error { // has no error of its own
+		had = tx.Bucket(outboxBucket) != nil
+		return nil
+	})
+	return had
+}
+
+// encodingOf returns how what waits is encoded; empty if nothing waits.
+func encodingOf(tx *bolt.Tx) string {
+	b := tx.Bucket(outboxBucket)
+	if b == nil {
+		return ""
+	}
+	if first, _ := b.Cursor().First(); first == nil {
+		return ""
+	}
+	return string(tx.Bucket(headerBucket).Get(encodingKey))
+}
+
+// waiting says how much waits.
+func waiting(tx *bolt.Tx) string {
+	defer release(tx.DB(), tx)
+	n := tx.Bucket(outboxBucket).Stats().KeyN
+	if n == 1 {
+		return "1 event waits"
+	}
+	return fmt.Sprintf("%d events wait", n)
+}
+
+// Add adds records, takes out others, and returns when that is on the disk. The first
+// record has the number that it returns, and each of the others the next one.
+func (o *Outbox) Add(records [][]byte, remove []uint64) (first uint64, err error) {
+	return o.stage.enter(records, remove)
+}
+
+// Remove takes out a record, soon: a process that is killed before that leaves it.
+func (o *Outbox) Remove(number uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.removed = append(o.removed, number)
+	if o.due == nil {
+		o.due = time.AfterFunc(commitInterval, o.stage.commitDue)
+	}
+}
+
+// takeRemoved returns what is to be taken out.
+func (o *Outbox) takeRemoved() []uint64 {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.due != nil {
+		o.due.Stop()
+		o.due = nil
+	}
+	removed := o.removed
+	o.removed = nil
+	return removed
+}
+
+// Record returns a record.
+func (o *Outbox) Record(number uint64) (record []byte, err error) {
+	err = o.file.db.View(func(tx *bolt.Tx) error {
+		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
+		if o.read.Add(1)%releaseKeys == 0 {
+			release(o.file.db, tx)
+		}
+		return nil
+	})
+	if err == nil && record == nil {
+		err = damaged(fmt.Sprintf("event %d is not there", number))
+	}
+	if err != nil {
+		err = fmt.Errorf("read state file %s: %w", o.file.path, err)
+	}
+	return record, err
+}
+
+// Each calls take with all records in the order in which they came. They may not be kept.
+func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
+	err := o.file.db.View(func(tx *bolt.Tx) error {
+		defer release(o.file.db, tx)
+		n := 0
+		return tx.Bucket(outboxBucket).ForEach(func(key, record []byte) error {
+			if n++; n%releaseKeys == 0 {
+				release(o.file.db, tx)
+			}
+			if len(key) != 8 {
+				return damaged(fmt.Sprintf("at %q", key))
+			}
+			if err := take(binary.BigEndian.Uint64(key), record); err != nil {
+				return damaged(err)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("state file %s: %w", o.file.path, err)
+	}
+	return nil
+}
+
+// numberKey is the key of a record: they are in the order of their numbers.
+func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
+// writeOutbox writes what becomes of the outbox, and returns the number of the first
+// record that is new.
+func writeOutbox(tx *bolt.Tx, added [][]byte, removed []uint64) (first uint64, err error) {
+	if len(added)+len(removed) == 0 {
+		return 0, nil
+	}
+	b := tx.Bucket(outboxBucket)
+	b.FillPercent = 1 // what comes new is behind all else
+	for _, number := range removed {
+		if err := b.Delete(numberKey(number)); err != nil {
+			return 0, err
+		}
+	}
+	if len(removed) > 0 {
+		defer release(tx.DB(), tx)
+	}
+	for i, record := range added {
+		number, err := b.NextSequence()
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 {
+			first = number
+		}
+		if err := b.Put(numberKey(number), record); err != nil {
+			return 0, err
+		}
+	}
+	return first, nil
+}

@@ -1,0 +1,290 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"dwatch/output/deliver"
+	"dwatch/watcher/event"
+	"dwatch/watcher/ledger"
+)
+
+// TestKilledWithOutbox: processes that are killed at any instant, each of which goes on
+// with the file of the one before, and receivers that fail. Each event arrives at least
+// once, and those of one object in their order; with Latest the last state of each.
+func TestKilledWithOutbox(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	for seed := range rounds {
+		for _, latest := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d,latest=%v", seed, latest), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					h := &history{
+						t: t, random: rand.New(rand.NewPCG(uint64(seed), 1)), chance: rand.New(rand.NewPCG(uint64(seed), 2)), latest: latest,
+						objects: map[string]event.Identity{}, order: map[string]int{}, got: map[string]bool{},
+						known: map[types.UID]string{}, new: map[string]int{},
+					}
+					path := newPath(t)
+					for range 1 + h.random.IntN(8) {
+						path = h.run(path)
+					}
+					h.deadly, h.quota = false, 0
+					h.run(path)
+					h.check()
+				})
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// history is a cluster, and what a receiver gets of it from one process after the other.
+type history struct {
+	t      testing.TB
+	random *rand.Rand
+	latest bool
+
+	objects  map[string]event.Identity // that exist, by name
+	versions int
+	made     int
+	order    map[string]int // of the events, by their ids, as they were made
+	accepted []string       // ids of those that count as reported
+
+	mu     sync.Mutex
+	chance *rand.Rand // of the receiver, and of death
+	// killed: the process is dead; nothing that it does any more is seen by anybody.
+	killed bool
+	deadly bool // it may be killed by chance
+	quota  int  // of failures of the receiver
+	kill   func()
+	// got are the ids of what was sent, and known the resource versions of the objects
+	// that the receiver knows to exist. last is the place in order of what it got last of
+	// an object in this process, and new of what it got for the first time.
+	got   map[string]bool
+	known map[types.UID]string
+	last  map[string]int
+	new   map[string]int
+}
+
+// run is one process, and returns the path of the file that it leaves.
+func (h *history) run(path string) (left string) {
+	left = path
+	f := openMine(h.t, path)
+	f.db.NoSync = true // what is killed is not the machine
+	outbox, err := f.Outbox("json")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.kill = func() { left = copyOf(h.t, f) }
+	q := deliver.New(h, deliver.Options{
+		Encode:     h.encode,
+		Subject:    func(e event.Event) string { return e.Object.Name },
+		Workers:    1 + h.random.IntN(4),
+		MaxBackoff: time.Second,
+		Store:      outbox, Latest: h.latest, Room: 1 << 20,
+		Failed: func(err error) { h.t.Error(err) },
+	})
+	stage := f.Stage(q, func(err error) { h.t.Error(err) })
+	if _, err := q.Restore(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.last, h.killed = map[string]int{}, false
+	ctx, stop := context.WithCancel(h.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); q.Run(ctx) }()
+	h.report(f, stage)
+	if h.random.IntN(3) > 0 && h.deadly {
+		h.mu.Lock()
+		h.die()
+		h.mu.Unlock()
+	}
+	q.Finish()
+	patience := time.AfterFunc(10*time.Second, stop)
+	if !h.deadly {
+		patience.Stop() // the last one delivers all
+	}
+	<-done
+	stop()
+	if err := errors.Join(stage.Close(), f.Close()); err != nil {
+		h.t.Fatal(err)
+	}
+	h.deadly, h.quota = h.random.IntN(4) > 0, h.random.IntN(60)
+	return left
+}
+
+// report is what the watcher does: it reports what is different from what was reported,
+// and then what happens.
+func (h *history) report(f *File, stage *Stage) {
+	l := ledger.New(pods.Mapping.GroupVersionKind)
+	if _, err := f.Past(pods, l.Restore); err != nil {
+		h.t.Fatal(err)
+	}
+	l.Begin()
+	var batch []event.Event
+	for _, name := range slices.Sorted(maps.Keys(h.objects)) {
+		batch = l.Observe(batch, ledger.Observation{Object: objectOf(h.objects[name]), Listed: true, Initial: true})
+		if h.random.IntN(4) == 0 {
+			batch = h.deliver(stage, batch)
+		}
+	}
+	batch = l.Sweep(batch, func(cache.ObjectName) event.Object { return event.Object{} })
+	batch = append(batch, event.Event{Type: event.Synced})
+	for range h.random.IntN(40) {
+		batch = h.deliver(stage, batch)
+		for range 1 + h.random.IntN(4) {
+			batch = l.Observe(batch, h.change())
+		}
+		if h.random.IntN(3) == 0 {
+			time.Sleep(time.Duration(h.random.IntN(2000)) * time.Millisecond) // of the bubble
+		}
+	}
+	h.deliver(stage, batch)
+}
+
+// change changes one object of the cluster.
+func (h *history) change() ledger.Observation {
+	h.versions++
+	name := fmt.Sprint("o", h.random.IntN(5))
+	id, exists := h.objects[name]
+	gone := exists && h.random.IntN(3) == 0
+	if !exists {
+		id = event.Identity{APIVersion: "v1", Kind: "Kind", Namespace: "a", Name: name, UID: types.UID(fmt.Sprint("uid", h.versions))}
+	}
+	id.ResourceVersion = fmt.Sprint(h.versions)
+	if h.objects[name] = id; gone {
+		delete(h.objects, name)
+	}
+	return ledger.Observation{Object: objectOf(id), Deleted: gone}
+}
+
+func objectOf(id event.Identity) event.Object { return event.NewObject(&id, "") }
+
+func idOf(e *event.Event) string {
+	return fmt.Sprintf("%s/%s/%s", e.Object.UID, e.Object.ResourceVersion, e.Type)
+}
+
+// deliver delivers a batch, and returns an empty one.
+func (h *history) deliver(stage *Stage, batch []event.Event) []event.Event {
+	h.mu.Lock()
+	for i := range batch {
+		batch[i].Target = pods
+		if !batch[i].Type.IsMark() {
+			h.made++
+			h.order[idOf(&batch[i])] = h.made
+		}
+	}
+	h.mu.Unlock()
+	if err := stage.Deliver(h.t.Context(), batch); err != nil {
+		h.t.Fatal(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range batch {
+		if !h.killed && !batch[i].Type.IsMark() {
+			h.accepted = append(h.accepted, idOf(&batch[i]))
+		}
+	}
+	return batch[:0]
+}
+
+// die kills the process, once.
+func (h *history) die() {
+	if !h.killed {
+		h.t.Log("dies")
+		h.kill()
+		h.killed = true
+	}
+}
+
+// encode is an instant at which the process may be killed, with part of a batch.
+func (h *history) encode(dst []byte, e event.Event) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.deadly && h.chance.IntN(60) == 0 {
+		h.die()
+	}
+	if h.order[idOf(&e)] == 0 { // a merged one
+		h.made++
+		h.order[idOf(&e)] = h.made
+	}
+	return fmt.Append(dst, string(e.Type), " ", e.Object.ResourceVersion, "\n"), nil
+}
+
+// Send is the receiver.
+func (h *history) Send(_ context.Context, m *deliver.Message) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.deadly && h.chance.IntN(60) == 0 {
+		h.die()
+	}
+	fails := h.quota > 0 && h.chance.IntN(3) == 0
+	if h.killed || fails && h.chance.IntN(2) == 0 {
+		h.quota--
+		return errors.New("no")
+	}
+	h.take(m)
+	if fails {
+		h.quota--
+		return errors.New("it has it, and does not say so")
+	}
+	return nil
+}
+
+// take is what the receiver does with what it gets.
+func (h *history) take(m *deliver.Message) {
+	if body := fmt.Sprintf("%s %s\n", m.Type, m.ResourceVersion); string(m.Body) != body {
+		h.t.Errorf("%s has the body %q", m.ID, m.Body)
+	}
+	place := h.order[m.ID]
+	h.t.Logf("took %s (%s)", m.ID, m.Name)
+	switch {
+	case place == 0:
+		h.t.Errorf("%s was never made", m.ID)
+	case place < h.last[m.Name]:
+		h.t.Errorf("%s comes too late", m.ID)
+	case !h.got[m.ID] && place < h.new[m.Name]:
+		h.t.Errorf("%s comes for the first time, after one that came after it", m.ID)
+	}
+	if _, known := h.known[m.UID]; m.Type == event.Modified && !known && !h.got[m.ID] {
+		h.t.Errorf("%s of what is not known", m.ID)
+	}
+	h.last[m.Name] = place
+	if !h.got[m.ID] {
+		h.new[m.Name] = place
+	}
+	h.got[m.ID] = true
+	if h.known[m.UID] = m.ResourceVersion; m.Type == event.Deleted {
+		delete(h.known, m.UID)
+	}
+}
+
+// check checks what the receiver has got in the end.
+func (h *history) check() {
+	for _, id := range h.accepted {
+		if !h.latest && !h.got[id] {
+			h.t.Errorf("%s counts as reported and did not arrive", id)
+		}
+	}
+	want := map[types.UID]string{}
+	for _, id := range h.objects {
+		want[id.UID] = id.ResourceVersion
+	}
+	if !maps.Equal(want, h.known) {
+		h.t.Errorf("the receiver knows %v, want %v", h.known, want)
+	}
+}
