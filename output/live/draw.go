@@ -209,65 +209,43 @@ func (m *model) header(s *section, places []place) string {
 	return text
 }
 
-// row is a row as it is drawn.
+// row is a row as it is drawn. Of the selected one the name stands out.
 func (m *model) row(r *row, places []place, isSelected bool) string {
 	now := m.clock()
 	var line strings.Builder
-	put := func(look style, text string) {
-		if isSelected {
-			text = reversed(text, m.code(look))
-		} else {
-			text = m.paint(look, text)
-		}
-		line.WriteString(text)
-	}
-	m.signs(r, now, put)
-	used := margin
+	m.signs(r, now, &line)
 	for i, p := range places {
 		if i > 0 {
-			put(normal, strings.Repeat(" ", gap))
-			used += gap
+			line.WriteString(strings.Repeat(" ", gap))
 		}
 		look, text := m.cell(r, p, now)
-		put(look, text)
-		used += p.width
-	}
-	if isSelected && used < m.width {
-		put(normal, strings.Repeat(" ", m.width-used))
+		if isSelected && p.name {
+			look = selected
+		}
+		line.WriteString(m.paint(look, text))
 	}
 	return line.String()
 }
 
-// reversed is a part of the selected row.
-func reversed(text, code string) string {
-	if code != "" {
-		code = ";" + code
-	}
-	return "\x1b[7" + code + "m" + text + "\x1b[m"
-}
-
 // signs are the marks in front of a row: its state, and what happened to it lately.
-func (m *model) signs(r *row, now time.Time, put func(style, string)) {
+func (m *model) signs(r *row, now time.Time, line *strings.Builder) {
+	state, look := " ", normal
 	switch {
 	case r.gone:
-		put(normal, " ")
 	case r.rank == failed:
-		put(broken, "✗")
+		state, look = "✗", broken
 	case r.rank == unready:
-		put(waiting, "◌")
-	default:
-		put(normal, " ")
+		state, look = "◌", waiting
 	}
-	look := map[byte]style{'+': added, '-': deleted, '~': altered}[r.sign]
+	line.WriteString(m.paint(look, state))
+	sign, look := " ", normal
 	switch fresh := freshness(r.at, now); {
 	case r.gone, fresh == 2:
-		put(look, string(r.sign))
+		sign, look = string(r.sign), map[byte]style{'+': added, '-': deleted, '~': altered}[r.sign]
 	case fresh == 1:
-		put(faint, string(r.sign))
-	default:
-		put(normal, " ")
+		sign, look = string(r.sign), faint
 	}
-	put(normal, " ")
+	line.WriteString(m.paint(look, sign) + " ")
 }
 
 // cell is what a row has in a column, exactly as wide.

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
@@ -8,7 +10,13 @@ import (
 
 // press does what a key stands for.
 func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
-	switch pressed := key.String(); {
+	pressed := key.String()
+	if letter, is := strings.CutPrefix(pressed, "alt+"); is && len(letter) == 1 {
+		// What a terminal sends for Escape and a letter soon after.
+		m.press(tea.KeyPressMsg{Code: tea.KeyEscape})
+		return m.press(tea.KeyPressMsg{Code: key.Code, Text: letter})
+	}
+	switch {
 	case pressed == "ctrl+c":
 		return tea.Quit
 	case pressed == "ctrl+z":

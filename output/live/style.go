@@ -11,19 +11,20 @@ import (
 type style struct{ color, plain string }
 
 var (
-	normal  = style{}
-	bold    = style{"1", "1"}
-	faint   = style{"2", "2"}
-	heading = style{"1;34", "1"}
-	hot     = style{"1;36", "1;4"} // has just changed
-	warm    = style{"36", "4"}     // changed a while ago
-	added   = style{"1;32", "1"}
-	deleted = style{"1;31", "1"}
-	altered = style{"1;36", "1"}
-	broken  = style{"1;31", "1"}
-	waiting = style{"33", ""}
-	fine    = style{"32", ""}
-	alarm   = style{"1;35", "1"}
+	normal   = style{}
+	bold     = style{"1", "1"}
+	faint    = style{"2", "2"}
+	selected = style{"7", "7"}
+	heading  = style{"1;34", "1"}
+	hot      = style{"1;36", "1;4"} // has just changed
+	warm     = style{"36", "4"}     // changed a while ago
+	added    = style{"1;32", "1"}
+	deleted  = style{"1;31", "1"}
+	altered  = style{"1;36", "1"}
+	broken   = style{"1;31", "1"}
+	waiting  = style{"33", ""}
+	fine     = style{"32", ""}
+	alarm    = style{"1;35", "1"}
 )
 
 // painter writes with or without colour.
