@@ -534,3 +534,49 @@ func TestCellChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestConcurrent: events come while the screen is drawn and keys are pressed.
+func TestConcurrent(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	var events []event.Event
+	for i := range 2000 {
+		e := event.Event{Type: event.Modified, Target: podsOf, Time: start, Object: pod(t, fmt.Sprintf("web-%03d", i%200), []string{"Running", "Pending"}[i/200%2], i+1)}
+		switch {
+		case i < 200:
+			e.Type, e.Initial = event.Added, true
+		case i%17 == 0:
+			e.Type = event.Deleted
+		}
+		events = append(events, e)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for i := range events {
+			if err := s.Deliver(t.Context(), events[i:i+1]); err != nil {
+				done <- err
+				return
+			}
+			s.Note(start, "said")
+		}
+		done <- nil
+	}()
+	keys := []string{"down", "s", "p", "enter", "end", "esc", "p", "d", "esc", "end", "l", "esc", "home"}
+	for i := 0; ; i++ {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.send(changedMsg{})
+			s.shows(`web-\d+ `)
+			return
+		default:
+			s.press(keys[i%len(keys)])
+			s.send(changedMsg{})
+			s.pass(100 * time.Millisecond)
+			if s.text() == "" {
+				t.Fatal("nothing is drawn")
+			}
+		}
+	}
+}
