@@ -46,7 +46,6 @@ type screen struct {
 	*model
 	t     testing.TB
 	clock time.Time
-	of    map[string]event.Target
 }
 
 func newScreen(t testing.TB, width, height int, change func(*Options)) *screen {
