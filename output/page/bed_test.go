@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -242,13 +241,4 @@ func noneLeft(t testing.TB, before int) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// keys are those of rows.
-func keys(rows []message) string {
-	var all []string
-	for _, r := range rows {
-		all = append(all, r.text("key"))
-	}
-	return strings.Join(all, " ")
 }

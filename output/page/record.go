@@ -28,9 +28,7 @@ type record struct {
 	forgotten bool
 }
 
-// content is the object as one line of JSON.
-func (r *record) content() string { return unpack(r.packed) }
-
+// unpack returns the content of an object, as one line of JSON.
 func unpack(packed []byte) string {
 	content, err := s2.Decode(nil, packed)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestSocket(t *testing.T) {
 	if rows := d.rows(); len(rows) != 1 || rows[0]["key"] != "pods/u1" || fmt.Sprint(rows[0]["segments"]) != "[[1.789e+12 InProgress]]" {
 		t.Fatalf("%v", rows)
 	}
-	o = churn(t, h, o, 2)
+	churn(t, h, o, 2)
 	last := d.next("change")
 	d.CloseNow()
 	again := s.dial(t, fmt.Sprintf("?stream=%s&since=%d", hello["stream"], last.number("seq")))
@@ -232,6 +232,26 @@ func TestManyConnections(t *testing.T) {
 		t.Error(err)
 	}
 	noneLeft(t, before)
+}
+
+// TestPromptEnd: connections on which nothing is asked, as browsers open them, do not
+// hold up the end.
+func TestPromptEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	for range 3 {
+		conn, err := net.Dial("tcp", s.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	s.get(t, "/api/objects")
+	begin := time.Now()
+	s.Close("the run has ended")
+	if took := time.Since(begin); took > goodbye/2 {
+		t.Errorf("it took %v", took)
+	}
 }
 
 // TestEvents: the same messages for programs, with ids to go on from.
