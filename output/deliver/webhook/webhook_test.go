@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -190,6 +191,9 @@ func TestNotHTTP(t *testing.T) {
 	for name, answer := range map[string]func(net.Conn){
 		"it does not answer in HTTP": func(c net.Conn) { io.Copy(c, c) },
 		"HTTP 101 Switching Protocols": func(c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+				t.Error(err)
+			}
 			io.WriteString(c, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 			io.Copy(io.Discard, c)
 		},
