@@ -85,8 +85,10 @@ export class Detail {
   part(name, signature, draw) {
     this.signatures ??= {};
     if (this.signatures[name] === signature) return;
+    const { section, body } = this.parts[name], selection = getSelection();
+    // Who marks text to copy it keeps it: it is drawn when that is over.
+    if (!selection.isCollapsed && body.contains(selection.anchorNode)) return;
     this.signatures[name] = signature;
-    const { section, body } = this.parts[name];
     // Who has the keyboard in this section keeps it.
     const focused = [...body.querySelectorAll("button")].indexOf(document.activeElement);
     const content = draw();
