@@ -38,6 +38,7 @@ var house = map[string]room{
 	"output/change":             {"it compares objects, and does not know events", nil},
 	"output/status":             {"it judges objects, and does not know events", nil},
 	"output/view":               {"it is a format of its own", []string{"watcher/event", "output", "output/change", "output/status"}},
+	"output/live":               {"it is a format of its own, which shows another", []string{"watcher/event", "output", "output/change", "output/status", "output/view"}},
 	"output/page":               {"it shows what the events say is there, and asks no server", []string{"watcher/event", "watcher/expression", "output/change", "output/status"}},
 	"output/deliver":            {"it queues what is sent, and does not know where from", []string{"watcher/event", "output"}},
 	"output/deliver/cloudevent": {"it describes a message, and does not send it", []string{"output/deliver"}},

@@ -56,6 +56,7 @@ type request struct {
 	filter filter.Options
 	print  output.Options
 	view   viewFlags // for the format "changes"
+	live   bool
 	page   pageFlags
 }
 
@@ -80,6 +81,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		return r, cmp.Or(o.parseReceiver(r, command), o.checkRedelivery(args))
 	}
 	return r, cmp.Or(
+		o.checkLive(terminal),
 		o.parseTargets(r, args),
 		o.parseReceiver(r, command),
 		o.parsePage(r),

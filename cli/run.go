@@ -28,13 +28,17 @@ import (
 // run does what the command line asks for, and blocks until that is done or ctx
 // ends.
 func run(ctx context.Context, o *options, args []string, s Streams) error {
+	talk := &talk{w: s.Err}
+	if o.live {
+		s.Err = talk
+	}
 	quietClient(s.Err, o.verbosity)
-	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"}
+	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb", isDumb: isDumb()}
 	request, err := o.parse(args, terminal)
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, asked: whenAsked(s.Err)}
+	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, talk: talk, asked: whenAsked(s.Err)}
 	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
@@ -91,6 +95,7 @@ type job struct {
 	stdout   *os.File // which out writes to
 	stderr   io.Writer
 	reports  io.Writer // stderr, or nowhere with --quiet
+	talk     *talk     // what stderr is with --live
 	delivery *delivery // nil: stdout
 	served   *served   // nil: no page
 	asked    *asked
@@ -153,7 +158,13 @@ func (j *job) run(ctx context.Context) (err error) {
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
 func (r *request) compares() bool {
-	return r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+	return r.print.Format == changesFormat || r.print.Changes || r.live || r.page.serves()
+}
+
+// keepsOld reports whether the state before is needed. The live table keeps it by itself.
+func (r *request) keepsOld() bool {
+	shown := r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+	return r.print.Old || r.print.Patch || shown || r.conditions.needs().Old
 }
 
 // needsManagedFields reports whether something looks at managed fields, though they may
@@ -171,7 +182,7 @@ func (r *request) templateNeedsManagedFields() bool {
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.page.serves()
+	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.live || r.page.serves()
 }
 
 func (j *job) planned() plan.Request {
@@ -216,7 +227,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		ManagedFields:  j.managedFields || j.needsManagedFields() || j.templateNeedsManagedFields(),
 		Tables:         isTable(j.print.Format) || j.page.serves(),
 		WholeObjects:   j.needsWholeObjects(),
-		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
+		KeepContent:    j.keepsOld(),
 		RequestTimeout: j.RequestTimeout,
 		Heartbeat:      cmp.Or(j.heartbeat, j.metrics.Interval()),
 		Past:           state.past(),
@@ -225,7 +236,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		return err
 	}
 	if !p.Live && !j.page.serves() {
-		tuneRun(len(p.Targets) + j.workers)
+		tuneRun(len(p.Targets) + j.workers + j.drawers())
 	}
 	if j.list {
 		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
@@ -253,10 +264,13 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(j.onlyOwned(j.served.beside(p.reporter)))}))
-		j.metrics.End()
-		stop() // nobody waits for an answer any more
-		p.reporter.Wait()
+		err := j.onScreen(ctx, cancel, p.screen(), func() error {
+			err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(j.onlyOwned(j.served.beside(p.reporter)))}))
+			j.metrics.End()
+			stop() // nobody waits for an answer any more
+			p.reporter.Wait()
+			return err
+		})
 		return p.end(ctx, err)
 	})
 }

@@ -54,6 +54,7 @@ func (p *Process) start() (*child, error) {
 	c.stdin = stdin
 	go func() {
 		err := c.cmd.Wait()
+		c.retire() // before the last answer: it gets nothing more
 		ids.end()
 		text.end()
 		c.end(err, context.Cause(ctx))
@@ -108,10 +109,14 @@ func (c *child) acknowledge(line []byte) {
 
 // kill kills the program and what it has started. It does not wait for their end.
 func (c *child) kill(cause error) {
-	c.mu.Lock()
-	c.retired = true
-	c.mu.Unlock()
+	c.retire()
 	c.cancel(cause)
+}
+
+func (c *child) retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired = true
 }
 
 // end: the program has ended with err, and was killed if there is a cause.

@@ -328,7 +328,7 @@ func (c *counter) Add(records [][]byte, _ []uint64) (uint64, error) {
 // TestStoredMemory: how much of what is in a Store is in memory.
 func TestStoredMemory(t *testing.T) {
 	const events = 50_000
-	for objects, most := range map[int]uint64{100: 100, events: 500} { // bytes for each event
+	for _, test := range []struct{ objects, most int }{{100, 100}, {events, 500}} { // bytes for each event
 		q := New(nil, Options{
 			Encode:  func(dst []byte, e event.Event) ([]byte, error) { return append(dst, e.Object.Raw()...), nil },
 			Subject: func(e event.Event) string { return "cm/" + e.Object.Name },
@@ -337,7 +337,7 @@ func TestStoredMemory(t *testing.T) {
 		before := inUse()
 		var batch []event.Event
 		for i := range events {
-			if batch = append(batch, of(fmt.Sprint("object", i%objects), i)); len(batch) == 100 {
+			if batch = append(batch, of(fmt.Sprint("object", i%test.objects), i)); len(batch) == 100 {
 				if err := q.Deliver(t.Context(), batch); err != nil {
 					t.Fatal(err)
 				}
@@ -345,10 +345,8 @@ func TestStoredMemory(t *testing.T) {
 			}
 		}
 		clear(batch[:cap(batch)])
-		if got := (inUse() - before) / events; got > most {
-			t.Errorf("of %d objects each event takes %d bytes, want at most %d", objects, got, most)
-		} else {
-			t.Logf("of %d objects each event takes %d bytes", objects, got)
+		if got := (inUse() - before) / events; got > test.most {
+			t.Errorf("of %d objects each event takes %d bytes, want at most %d", test.objects, got, test.most)
 		}
 		q.Finish()
 		q.work.ShutDown()
@@ -356,10 +354,10 @@ func TestStoredMemory(t *testing.T) {
 }
 
 // inUse returns how much of the heap is.
-func inUse() uint64 {
+func inUse() int {
 	runtime.GC()
 	runtime.GC() // what the first one has found to be dead
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int(m.HeapAlloc)
 }
