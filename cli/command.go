@@ -52,6 +52,9 @@ const examples = `  # What changes among the deployments of a namespace
   # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
   %[1]s jobs -A --to https://broker.example.com --to-token-file token
 
+  # A page in the browser that shows what is there and what changes
+  %[1]s deploy,rs,po -A -o none --serve --open
+
   # What exists, as one List, without watching
   %[1]s cm,secrets -n kube-system --list -o yaml
 

@@ -34,6 +34,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
+	sink = j.metrics.Back(sink)
 	if j.print.Format == changesFormat || isTable(j.print.Format) && !j.live {
 		sink = output.FoldSeries(sink)
 	}

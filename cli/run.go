@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/metrics"
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/mapper"
@@ -45,6 +47,14 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.delivery.close()
+	if request.redeliver != "" {
+		return j.redeliverAll(ctx, func() (*cluster.Cluster, error) { return o.connection.Connect(j.connection(s.Err)) })
+	}
+	server, err := j.startListening()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	if j.served, err = j.openPage(); err != nil {
 		return err
 	}
@@ -59,16 +69,21 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		ctx, stop = untilReaderGone(ctx, s.Out)
 		defer stop()
 	}
-	if request.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := request.bounded(ctx)
+	defer cancel()
 	err = ended(ctx, j.unanswered(ctx, j.run(ctx)), request.list || request.rbac.print)
 	if request.state != "" && !request.rbac.print {
 		return unread(asked, ctx, err)
 	}
 	return err
+}
+
+// bounded returns a context that ends with --timeout.
+func (r *request) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.timeout > 0 {
+		return context.WithTimeoutCause(ctx, r.timeout, errTimeout)
+	}
+	return context.WithCancel(ctx)
 }
 
 // job is one request at one cluster.
@@ -84,6 +99,7 @@ type job struct {
 	delivery *delivery // nil: stdout
 	served   *served   // nil: no page
 	asked    *asked
+	metrics  *metrics.Metrics // nil without --listen
 	mapper   *mapper.Mapper
 	rights   *access.Rights
 	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
@@ -213,7 +229,7 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		WholeObjects:   j.needsWholeObjects(),
 		KeepContent:    j.keepsOld(),
 		RequestTimeout: j.RequestTimeout,
-		Heartbeat:      j.heartbeat,
+		Heartbeat:      cmp.Or(j.heartbeat, j.metrics.Interval()),
 		Past:           state.past(),
 	})
 	if err != nil {
@@ -242,13 +258,15 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	asking, stop := context.WithCancel(ctx)
 	j.served.start(j, what.Targets)
 	defer func() { j.served.end(err) }()
+	j.metrics.Begin(what.Targets)
 	p.reporter.Begin(what.Targets, state.note()+j.aboutNote())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
 		err := j.onScreen(ctx, cancel, p.screen(), func() error {
-			err := w.Run(asking, blamed(&tuned{next: j.onlyOwned(j.served.beside(p.reporter))}))
+			err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(j.onlyOwned(j.served.beside(p.reporter)))}))
+			j.metrics.End()
 			stop() // nobody waits for an answer any more
 			p.reporter.Wait()
 			return err

@@ -89,7 +89,7 @@ func (s *served) start(j *job, targets []event.Target) {
 		report.Line(j.stderr, "warning: the page is served without TLS: who listens to the network sees all of it, and the token")
 	}
 	if j.page.open {
-		if err := openBrowser(s.server.URL()); err != nil {
+		if err := openBrowser(s.server.OneTimeURL()); err != nil {
 			report.Line(j.reports, fmt.Sprintf("no browser was opened: %v", err))
 		}
 	}
@@ -146,6 +146,7 @@ func openBrowser(url string) error {
 		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
 	}
 	cmd := exec.Command(name, args...)
+	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -264,7 +264,7 @@ func (s *Server) where(w http.ResponseWriter, r *http.Request) {
 		if holds {
 			result.Keys = append(result.Keys, key)
 		}
-	})
+	}, nil)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return

@@ -34,8 +34,8 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 
 // login makes a cookie of the token, and takes it out of the address.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	if !s.isToken(r.URL.Query().Get("token")) {
-		fail(w, http.StatusUnauthorized, "the token is of another run of dwatch: open the address that this one printed")
+	if token := r.URL.Query().Get("token"); !s.isToken(token) && !s.takeOnce(token) {
+		fail(w, http.StatusUnauthorized, "the token is of another run of dwatch, or has been used: open the address that this one printed")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{
@@ -64,10 +64,24 @@ func (s *Server) isKnown(r *http.Request) bool {
 	return err == nil && s.isToken(cookie.Value)
 }
 
-// isToken compares in constant time, whatever the lengths.
-func (s *Server) isToken(text string) bool {
-	given, token := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(s.token))
-	return subtle.ConstantTimeCompare(given[:], token[:]) == 1
+func (s *Server) isToken(text string) bool { return isSame(text, s.token) }
+
+// takeOnce reports whether text is the token that leads in one time, which has happened
+// then.
+func (s *Server) takeOnce(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.once == "" || !isSame(text, s.once) {
+		return false
+	}
+	s.once = ""
+	return true
+}
+
+// isSame compares in constant time, whatever the lengths.
+func isSame(a, b string) bool {
+	one, other := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(one[:], other[:]) == 1
 }
 
 // isHost reports whether a request is for an address that is served, or a name that is

@@ -124,6 +124,29 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestOneTime: an address that others may see leads in one time.
+func TestOneTime(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	use := func(url string) int {
+		t.Helper()
+		r := s.request(t, "GET", strings.TrimPrefix(url, "http://"+s.host))
+		r.Header.Del("Authorization")
+		response, _ := send(t, r)
+		return response.StatusCode
+	}
+	first := s.OneTimeURL()
+	second := s.OneTimeURL()
+	for i, step := range []struct {
+		url  string
+		code int
+	}{{first, 401}, {second, 303}, {second, 401}, {s.URL(), 303}, {s.URL(), 303}} {
+		if code := use(step.url); code != step.code {
+			t.Errorf("step %d: %d instead of %d", i, code, step.code)
+		}
+	}
+}
+
 // TestProxied: behind a proxy any Host goes, but not another's Origin.
 func TestProxied(t *testing.T) {
 	t.Parallel()

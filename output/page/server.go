@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	stdlog "log"
 	"net"
@@ -47,6 +46,7 @@ type Server struct {
 
 	mu      sync.Mutex // for what follows
 	closing bool
+	once    string         // a token that leads in one time; empty: none
 	active  sync.WaitGroup // requests
 }
 
@@ -70,12 +70,23 @@ func NewServer(hub *Hub, o ServerOptions) *Server {
 }
 
 // URL is the address with the token in it.
-func (s *Server) URL() string {
+func (s *Server) URL() string { return s.url(s.token) }
+
+// OneTimeURL is an address that leads in one time only, until the next one is made. It
+// may be given to a program: everybody on the machine sees with what that was started.
+func (s *Server) OneTimeURL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.once = random()
+	return s.url(s.once)
+}
+
+func (s *Server) url(token string) string {
 	scheme := "http"
 	if s.options.Certificate != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + s.address() + "/?token=" + s.token
+	return scheme + "://" + s.address() + "/?token=" + token
 }
 
 // address is under which the page can be opened on this machine, if that is known.
@@ -102,10 +113,12 @@ func (s *Server) Serve() error {
 			NextProtos:   []string{"http/1.1"}, // of HTTP/2 a WebSocket could not be made
 		})
 	}
-	if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	err := s.http.Serve(listener)
+	if s.mu.Lock(); s.closing {
+		err = nil
 	}
-	return nil
+	s.mu.Unlock()
+	return err
 }
 
 // Close says goodbye to the viewers, for this reason, and returns when the last request
@@ -115,13 +128,15 @@ func (s *Server) Close(reason string) {
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
-	late := time.AfterFunc(goodbye, s.cancel)
+	s.options.Listener.Close()
+	late := time.AfterFunc(goodbye, func() {
+		s.cancel()
+		s.http.Close()
+	})
 	defer late.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
-	defer cancel()
-	s.http.Shutdown(ctx)
+	s.active.Wait()
+	// Shutdown would wait longer, for connections on which a browser asks for nothing.
 	s.http.Close()
-	s.active.Wait() // of WebSockets, which the other knows nothing of
 	s.cancel()
 }
 

@@ -234,6 +234,26 @@ func TestManyConnections(t *testing.T) {
 	noneLeft(t, before)
 }
 
+// TestPromptEnd: connections on which nothing is asked, as browsers open them, do not
+// hold up the end.
+func TestPromptEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	for range 3 {
+		conn, err := net.Dial("tcp", s.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	s.get(t, "/api/objects")
+	begin := time.Now()
+	s.Close("the run has ended")
+	if took := time.Since(begin); took > goodbye/2 {
+		t.Errorf("it took %v", took)
+	}
+}
+
 // TestEvents: the same messages for programs, with ids to go on from.
 func TestEvents(t *testing.T) {
 	t.Parallel()

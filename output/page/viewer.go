@@ -48,6 +48,7 @@ type viewer struct {
 	// question is what it wants to know of all objects; nil: nothing.
 	question *question
 	buffer   []byte
+	tick     <-chan time.Time // when a ping is due
 }
 
 // errBye ends a viewer after its goodbye.
@@ -56,12 +57,12 @@ var errBye = errors.New("the run has ended")
 // view sends what there is, and what comes, until ctx ends, the viewer can't be reached,
 // or the hub is closed. questions may be nil.
 func (h *Hub) view(ctx context.Context, to transport, from position, questions <-chan *question) error {
-	v := &viewer{Hub: h, to: to, norows: from.norows}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	v := &viewer{Hub: h, to: to, norows: from.norows, tick: tick.C}
 	if err := v.begin(ctx, from); err != nil {
 		return err
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	for {
 		news := v.listen()
 		more, err := v.turn(ctx)
@@ -76,7 +77,7 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 			return ctx.Err()
 		case <-h.closed:
 			return v.leave(ctx)
-		case <-tick.C:
+		case <-v.tick:
 			err = v.ping(ctx)
 		case q := <-questions:
 			err = v.ask(ctx, q)

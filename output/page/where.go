@@ -17,7 +17,9 @@ const (
 	maxSearches = 2
 	maxWait     = time.Second
 	// maxQuestion is how long it may take to look at all objects.
-	maxQuestion = 2 * time.Second
+	maxQuestion = 5 * time.Second
+	// breath is after how many objects the one who asked is thought of.
+	breath = 100
 	// maxExpression is how many bytes an expression has at most.
 	maxExpression = 8 << 10
 	// maxKeys is how many keys a message has at most.
@@ -100,8 +102,9 @@ func (h *Hub) contents(keys []string) (all []content, seq uint64) {
 // errTooLong: an expression took too long for all objects.
 var errTooLong = fmt.Errorf("the expression takes more than %s for all objects", maxQuestion)
 
-// judge calls take with what the expression says of each object.
-func judge(ctx context.Context, x *expression.Expression, all []content, take func(key string, holds bool)) (errorOf, error) {
+// judge calls take with what the expression says of each object, and breathe, if it is
+// not nil, now and then.
+func judge(ctx context.Context, x *expression.Expression, all []content, take func(key string, holds bool), breathe func() error) (errorOf, error) {
 	var mistakes errorOf
 	limit := time.Now().Add(maxQuestion)
 	for i := range all {
@@ -111,6 +114,11 @@ func judge(ctx context.Context, x *expression.Expression, all []content, take fu
 		}
 		if time.Now().After(limit) {
 			return mistakes, errTooLong
+		}
+		if i%breath == breath-1 && breathe != nil {
+			if err := breathe(); err != nil {
+				return mistakes, err
+			}
 		}
 		e := event.Event{Type: event.Modified, Object: event.NewObject(&c.identity, unpack(c.packed)), Time: time.Now()}
 		holds, err := x.Holds(expression.NewInput(e, expression.Options{}))
@@ -135,7 +143,7 @@ func (v *viewer) ask(ctx context.Context, q *question) error {
 	holds := map[string]bool{}
 	x, err := compile(q.text)
 	if err == nil {
-		_, err = v.judgeAll(ctx, x, func(key string, does bool) {
+		err = v.judgeAll(ctx, x, func(key string, does bool) {
 			if does {
 				holds[key] = true
 				m.Keys = append(m.Keys, key)
@@ -160,14 +168,23 @@ func (v *viewer) refuse(ctx context.Context, id int64, err error) error {
 }
 
 // judgeAll calls take with what the expression says of each object that exists.
-func (h *Hub) judgeAll(ctx context.Context, x *expression.Expression, take func(key string, holds bool)) (errorOf, error) {
-	release, err := h.search(ctx)
+// Pings go on meanwhile.
+func (v *viewer) judgeAll(ctx context.Context, x *expression.Expression, take func(key string, holds bool)) error {
+	release, err := v.search(ctx)
 	if err != nil {
-		return errorOf{}, err
+		return err
 	}
 	defer release()
-	all, _ := h.contents(nil)
-	return judge(ctx, x, all, take)
+	all, _ := v.contents(nil)
+	_, err = judge(ctx, x, all, take, func() error {
+		select {
+		case <-v.tick:
+			return v.ping(ctx)
+		default:
+			return nil
+		}
+	})
+	return err
 }
 
 // answer sends the keys in parts.
@@ -209,7 +226,7 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 			delete(q.holds, key)
 			m.Out = append(m.Out, key)
 		}
-	})
+	}, nil)
 	for key := range seen { // no longer there
 		delete(q.holds, key)
 	}
