@@ -46,6 +46,7 @@ check: bin/cluster ## while you work: linters and quick tests of what changed, w
 test: bin/cluster bin/kubectl ## before a change lands: all tests, on real API servers, some minutes
 	$(GO) test $(RACE) -timeout 30m $(SLOW) ./... $(HELPERS)
 	cd testdata/cluster && $(GO) test ./...
+	cd testdata/page && $(GO) test -timeout 30m ./...
 
 bin/kubectl: testdata/cluster/go.mod
 	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/kubectl k8s.io/kubernetes/cmd/kubectl
@@ -68,6 +69,10 @@ chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-fo
 readme: bin/cluster bin/kubectl ## write what dwatch really prints into README.md and docs/expressions.md
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
+.PHONY: images
+images: bin/cluster bin/kubectl ## take the pictures of the page in docs/images anew
+	cd testdata/page && UPDATE_IMAGES=1 $(GO) test -count 1 -run Looks .
+
 .PHONY: golden
 golden: bin/cluster ## record real changes anew, and write what -o changes shows of them
 	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
@@ -80,6 +85,7 @@ lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	$(GO) run $(STATICCHECK) ./... $(HELPERS)
 	$(GO) mod tidy -diff
 	cd testdata/cluster && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
+	cd testdata/page && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 
 .PHONY: cluster
 cluster: bin/cluster ## start a cluster to play with; ends with Ctrl-C

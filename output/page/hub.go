@@ -164,6 +164,10 @@ func (h *Hub) object(e *event.Event) {
 		r.deleting = seen.deleting
 	}
 	m.Feed, m.Text = h.feed(&m, e, r, compares, wasDeleting)
+	if e.Type != event.Modified {
+		status := r.row.Status
+		m.Status = &status
+	}
 	if m.Feed || differs || e.Type != event.Modified {
 		h.note(r, &m, e)
 	}

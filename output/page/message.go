@@ -119,6 +119,8 @@ type changed struct {
 	More      int         `json:"more,omitempty"`
 	Noise     int         `json:"noise,omitempty"`
 	Text      string      `json:"text,omitempty"`
+	// Status is that of what was added, and the last one of what was deleted.
+	Status *state `json:"status,omitempty"`
 }
 
 type oneChange struct {

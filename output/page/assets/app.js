@@ -1,0 +1,395 @@
+// The page: it puts the parts together. What comes is taken into the store at once, and
+// shown some times a second; what a hand does is shown in the next frame.
+import { h, byId, setText, setAttribute } from "./dom.js";
+import { count, visible } from "./format.js";
+import { Connection } from "./connection.js";
+import { Detail } from "./detail.js";
+import { Feed } from "./feed.js";
+import { Filters, cleared } from "./filters.js";
+import { Store } from "./store.js";
+import { Table } from "./table.js";
+import { Timeline } from "./timeline.js";
+import { timeWindow } from "./axis.js";
+import * as keys from "./keys.js";
+import * as select from "./select.js";
+import * as url from "./url.js";
+import * as watch from "./watch.js";
+
+const views = [["table", "Objects"], ["timeline", "Timeline"], ["feed", "Changes"]];
+const spans = [[0, "All"], [3600, "1 h"], [900, "15 min"], [300, "5 min"], [60, "1 min"]];
+/** How often what comes is shown, in ms; and how often a list of thousands is made anew. */
+const showEvery = 120, listEvery = 400;
+/** How much waits while the page is paused; more, and it begins anew. */
+const mostWaiting = 20000;
+
+const store = new Store();
+let state = url.parse(location.search);
+const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity };
+
+const now = () => page.paused || store.now();
+
+const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0) });
+const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (w) => go(w), onOpen: open });
+const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open });
+const filters = new Filters({ store, panel: byId("filters"), state: () => state, onChange: (part) => go(part, true) });
+const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close() });
+const connection = new Connection({
+  url: new URL("ws", document.baseURI).href.replace(/^http/, "ws"),
+  position: () => (page.lost || store.loading ? {} : { stream: store.stream, seq: store.seq }),
+  onMessage: take, onState: linkState,
+});
+
+/** api asks the server; its answer always is an object, perhaps with an error. */
+async function api(path, parameters) {
+  try {
+    const answer = await fetch(`api/${path}?${new URLSearchParams(parameters)}`);
+    return { status: answer.status, ...await answer.json() };
+  } catch {
+    return { error: "no answer from dwatch" };
+  }
+}
+
+// What comes
+
+function take(message) {
+  if ((message.type === "where" || message.type === "matches") && message.id !== page.whereID) return;
+  if (message.type === "where" && message.error) return whereError(message.error);
+  if (page.paused && ["change", "resource", "watch"].includes(message.type)) {
+    if (page.waiting.length < mostWaiting) page.waiting.push(message);
+    else page.lost = true; // too much: it is asked for anew when the page goes on
+  } else {
+    applyNow(message);
+  }
+  soon();
+}
+
+function applyNow(message) {
+  if (message.type === "hello") return greet(message);
+  if (!store.apply(message)) {
+    page.lost = true; // a number is missing: what is held can't be trusted
+    return connection.lost("a message was missing");
+  }
+  if (message.type === "change" && message.row) measure(message.row);
+  if (message.type === "snapshot") message.rows.forEach(measure);
+  if (message.type === "snapshot" && message.last) askPast();
+  page.changed = true;
+}
+
+const measure = (row) => {
+  const resource = store.resources.get(row.resource);
+  if (resource) table.columns.measure(resource, row);
+};
+
+function greet(hello) {
+  const before = store.stream;
+  page.waiting = []; // it comes again, or is in what is there
+  page.lost = false;
+  page.shownAll = before && !hello.resumed ? performance.now() : 0;
+  store.apply(hello);
+  if (before && before !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
+  else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
+  else if (before && page.downSince) store.note("connected again; nothing was missed");
+  page.downSince = 0;
+  document.title = [hello.title, "dwatch"].filter(Boolean).join(" · ");
+  setText(byId("scope"), visible(hello.title ?? ""));
+  byId("scope").title = [hello.title, hello.server, hello.version].filter(Boolean).join("\n");
+  page.changed = true;
+  sendWhere();
+}
+
+/** askPast reads what the feed does not have: at the start, and after a snapshot. */
+async function askPast() {
+  let before, rounds = 8;
+  const known = store.feed.at(-1)?.seq ?? 0;
+  do {
+    const answer = await api("feed", { limit: 500, ...(before && { before }) });
+    if (answer.error || answer.stream !== store.stream) return;
+    store.addPast(answer.items ?? []);
+    page.changed = true;
+    soon();
+    before = answer.before;
+    if (known && before && before <= known) return;
+  } while (before && --rounds);
+  feed.cutOff = Boolean(before);
+}
+
+function linkState(link, why) {
+  if (link === "down" && page.link !== "down") {
+    page.downSince = Date.now();
+    if (store.stream) store.note(`the page lost its connection to dwatch: ${why}`);
+  }
+  if (link !== page.link) page.linkSince = store.now();
+  Object.assign(page, { link, linkWhy: why });
+  say(link === "open" ? "Connected" : `Disconnected: ${why}`);
+  if (link === "ended") store.note(why);
+  page.changed = true;
+  soon();
+}
+
+/** whyDenied finds out what a WebSocket does not tell: that the page has no right. */
+async function whyDenied() {
+  const answer = await api("feed", { limit: 1 });
+  if (answer.status !== 401 && answer.status !== 403) return;
+  Object.assign(page, { link: "denied", linkWhy: "This page needs the address with the token that dwatch printed when it started: open that once, then this link." });
+  soon();
+}
+
+// What is shown
+
+let timer = 0, listed = 0;
+
+/** soon shows what came, a few times a second: so many frames are free for hands. */
+function soon() {
+  if (!timer) timer = setTimeout(() => { timer = 0; requestAnimationFrame(show); }, showEvery);
+}
+
+function show() {
+  watch.show(watch.describe({ store, ...page, waiting: page.waiting.length }, store.now()));
+  // While all is read anew, what was there stays, greyed by nothing: it is soon replaced.
+  if (store.loading && page.shownAll && performance.now() - page.shownAll < 3000) return;
+  if (page.paused && !page.force) return;
+  page.force = false;
+  if (page.changed) {
+    page.changed = false;
+    const signature = JSON.stringify([state.q, state.where, state.kind, state.ns, state.change, state.notready]);
+    listIfDue(`${signature}${state.where && store.matching?.size}`);
+    feed.update(state, signature + matchingNow());
+    setText(byId("feed-shown"), feed.summary());
+    detail.update();
+  }
+  table.rows.draw();
+  timeline.soon();
+}
+
+/** matchingNow goes up where an expression holds of others than before, once a second: the
+ * feed is made anew then. */
+function matchingNow() {
+  const at = performance.now(), size = state.where ? store.matching?.size : 0;
+  if (size !== page.matching?.size && at - (page.matching?.at ?? -1000) >= 1000) page.matching = { size, at };
+  return page.matching?.at ?? 0;
+}
+
+/** listIfDue makes the list of rows anew, if it can have become another. Long lists wait
+ * a little longer for that. */
+function listIfDue(signature) {
+  const at = performance.now(), due = listed + (store.objects.size > 500 ? listEvery : 0);
+  countIfDue(at);
+  const whole = `${signature} ${state.view} ${state.sort} ${store.membership}`;
+  // What is sorted or filtered by what changes, and what is about to leave.
+  const moving = state.sort || state.notready || state.q || store.ended.length > 0;
+  if (whole === page.listSignature && !page.forceList && (!moving || at - listed < 1000)) return;
+  if (at < due && !page.forceList) {
+    page.changed = true;
+    return soon();
+  }
+  page.forceList = false;
+  page.listSignature = whole;
+  listed = at;
+  list();
+}
+
+/** countIfDue counts anew: soon where objects came or went, else once a second. */
+function countIfDue(at) {
+  const came = page.countedMembership !== store.membership;
+  if (at - page.counted < (came ? 250 : 1000) && !page.forceList) return;
+  page.counted = at;
+  page.countedMembership = store.membership;
+  table.manyNamespaces = filters.update() > 1;
+}
+
+function list() {
+  const items = state.view === "timeline"
+    ? select.timeline(store, state, timeWindow(state, timeline.begins, now())[0])
+    : select.table(store, state, now());
+  table.selected = state.object;
+  table.show(items, state.view === "timeline" ? "timeline" : "table");
+  const objects = items.filter((item) => item.key).length;
+  setText(byId("shown"), shownText(objects));
+  sayNothing(objects);
+}
+
+function shownText(objects) {
+  const all = store.objects.size - store.ended.length;
+  const filtered = select.filter(state, store).active;
+  if (state.view === "timeline") return `${count(objects, "object")}, with those that are over`;
+  return filtered ? `${objects.toLocaleString("en")} of ${count(all, "object")}` : count(all, "object");
+}
+
+function sayNothing(objects) {
+  const element = byId("nothing");
+  element.hidden = objects > 0;
+  if (objects) return;
+  setText(element, store.loading ? "Reading what is there …"
+    : select.filter(state, store).active ? "Nothing fits these filters." : "Nothing there yet. It appears here as soon as it is.");
+}
+
+/** showNow is for what a hand did. */
+function showNow() {
+  page.changed = page.force = page.forceList = true;
+  requestAnimationFrame(show);
+}
+
+// What hands do
+
+/** go changes the state, and with it the address; step says that back leads here again. */
+function go(part, step = false) {
+  const before = state;
+  state = { ...state, ...part };
+  const address = url.write(state) || location.pathname;
+  if (url.write(before) !== url.write(state)) history[step ? "pushState" : "replaceState"](null, "", address);
+  if (state.where !== before.where) sendWhere();
+  reflect(before);
+  showNow();
+}
+
+/** reflect writes the state into what shows it. */
+function reflect(before) {
+  document.body.dataset.view = state.view;
+  document.body.dataset.place = page.place;
+  for (const button of [...byId("views").children, ...byId("places").children]) {
+    setAttribute(button, "aria-pressed", button.value === (page.place || state.view));
+  }
+  for (const button of byId("zoom").children) setAttribute(button, "aria-pressed", Number(button.value) === state.span && !state.until);
+  for (const id of ["q", "where", "sort"]) {
+    if (byId(id) !== document.activeElement || !before) byId(id).value = state[id];
+  }
+  if (state.object) showObject(before);
+  else if (!byId("detail").hidden) hideObject();
+}
+
+function showObject(before) {
+  byId("detail").hidden = false;
+  document.querySelector("main").classList.add("with-detail");
+  if (!before || before.object !== state.object || before.at !== state.at || !detail.key) detail.open(state.object, state.at);
+  table.select(state.object, !before || before.object !== state.object);
+}
+
+function hideObject() {
+  byId("detail").hidden = true;
+  document.querySelector("main").classList.remove("with-detail");
+  detail.close();
+  table.select("", false);
+}
+
+function open(key, at) {
+  go({ object: key, at }, key !== state.object);
+}
+
+function close() {
+  const hadFocus = byId("detail").contains(document.activeElement);
+  go({ object: "", at: 0 });
+  if (hadFocus) byId("list").focus({ preventScroll: true });
+}
+
+function sendWhere() {
+  page.whereID++;
+  store.where(state.where ? new Set() : null);
+  whereError("");
+  connection.send({ type: "where", id: page.whereID, expr: state.where });
+}
+
+function whereError(text) {
+  setText(byId("where-error"), visible(text));
+  setAttribute(byId("where"), "aria-invalid", text ? "true" : null);
+  page.changed = true;
+}
+
+function pause() {
+  page.paused = page.paused ? 0 : store.now();
+  setAttribute(byId("pause"), "aria-pressed", Boolean(page.paused));
+  setText(byId("pause"), page.paused ? "Go on" : "Pause");
+  say(page.paused ? "Paused" : "Goes on");
+  if (!page.paused) catchUp();
+  showNow();
+}
+
+function catchUp() {
+  if (page.lost) return connection.again();
+  const waiting = page.waiting;
+  page.waiting = [];
+  waiting.forEach(applyNow);
+}
+
+const actions = {
+  search: () => { byId("q").focus(); byId("q").select(); },
+  where: () => { byId("where").focus(); byId("where").select(); },
+  move: (by) => {
+    const key = table.step(by);
+    if (key) go({ object: key, at: 0 });
+    if (byId("list") !== document.activeElement && !byId("detail").contains(document.activeElement)) byId("list").focus({ preventScroll: true });
+  },
+  list: () => byId("list").focus(),
+  open: () => byId("detail").querySelector("h2")?.focus(),
+  view: (view) => { page.place = ""; go({ view }, true); },
+  step: (by) => {
+    const at = state.view === "timeline" && timeline.stepTick(by);
+    if (at) go({ at });
+    return Boolean(at);
+  },
+  zoom: (factor) => (factor ? timeline.shown && timeline.zoom(factor) : go({ span: 0, until: 0 })),
+  notready: () => go({ notready: !state.notready }, true),
+  pause,
+  help: () => byId("keys").showModal(),
+  escape: (event) => {
+    if (byId("keys").open) return;
+    const field = event.target.closest?.("#search input");
+    if (field) {
+      if (field.value) go({ [field.id]: (field.value = "") });
+      else byId("list").focus();
+    } else if (state.object) {
+      close();
+    } else if (select.filter(state, store).active) {
+      go(cleared, true);
+    }
+  },
+};
+
+// Screen readers are told a little, now and then, and not each change.
+let spoken = 0;
+function say(text) { setText(byId("said"), text); }
+function speak() {
+  const id = store.feed.at(-1)?.id ?? 0;
+  if (spoken && id > spoken && !page.paused) say(count(id - spoken, "new change"));
+  spoken = id;
+}
+
+function build() {
+  const button = (className, [value, label], action) => h("button", { type: "button", value: String(value), class: className, onclick: action }, label);
+  byId("views").append(...views.map((v) => button("", v, () => actions.view(v[0]))));
+  byId("zoom").append(...spans.map((s) => button("", s, () => go({ span: s[0], until: 0 }))));
+  byId("places").append(...views.map((v) => button("", v, () => actions.view(v[0]))),
+    button("", ["filters", "Filters"], () => { page.place = page.place ? "" : "filters"; go({}); }));
+  keys.fillHelp(byId("keys"), [
+    "The address holds what you look at: send it, and others see the same.",
+    "Ctrl and the wheel zoom the timeline, a drag moves it, a click on a tick leads to the change.",
+    "Values of Secrets are masked before they come here.",
+  ]);
+  let typing = 0;
+  for (const id of ["q", "where"]) {
+    byId(id).addEventListener("input", (e) => {
+      clearTimeout(typing);
+      typing = setTimeout(() => go({ [id]: e.target.value.trim() }), id === "q" ? 120 : 500);
+    });
+  }
+  byId("search").addEventListener("submit", (e) => e.preventDefault());
+  byId("sort").addEventListener("change", (e) => go({ sort: e.target.value }, true));
+  byId("pause").addEventListener("click", pause);
+  byId("help").addEventListener("click", actions.help);
+  addEventListener("popstate", () => {
+    const before = state;
+    state = url.parse(location.search);
+    if (state.where !== before.where) sendWhere();
+    reflect(before);
+    showNow();
+  });
+  addEventListener("resize", () => { page.forceList = page.changed = true; page.listSignature = ""; soon(); });
+  keys.listen(actions);
+}
+
+build();
+reflect();
+connection.start();
+// Ages go on, and highlights end, also when nothing comes.
+setInterval(() => { page.changed = true; soon(); }, 1000);
+setInterval(speak, 5000);
+setInterval(() => page.link === "down" && whyDenied(), 2000);

@@ -1,0 +1,89 @@
+// Times, ages, counts and values as the page shows them. Pure functions.
+
+const two = (n) => String(n).padStart(2, "0");
+
+/** clock is a time of day, local, with seconds: 10:04:31. */
+export function clock(ms) {
+  const t = new Date(ms);
+  return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}`;
+}
+
+/** moment is clock, with the day where that is not today. */
+export function moment(ms, now = Date.now()) {
+  const t = new Date(ms);
+  if (t.toDateString() === new Date(now).toDateString()) return clock(ms);
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock(ms)}`;
+}
+
+/** age is how kubectl writes a length of time: 12s, 5m, 2h10m, 3d4h, 2y30d. */
+export function age(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) return both(minutes, "m", seconds % 60, "s");
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 8) return both(hours, "h", minutes % 60, "m");
+  if (hours < 48) return `${hours}h`;
+  const days = Math.floor(hours / 24);
+  if (days < 8) return both(days, "d", hours % 24, "h");
+  if (days < 730) return `${days}d`;
+  return both(Math.floor(days / 365), "y", days % 365, "d");
+}
+
+function both(large, unit, small, subunit) {
+  return small ? `${large}${unit}${small}${subunit}` : `${large}${unit}`;
+}
+
+/** ago is age as a sentence says it. */
+export function ago(ms) {
+  return ms < 1000 ? "now" : `${age(ms)} ago`;
+}
+
+/** count is a number with its noun: 1 change, 2,000 changes. */
+export function count(n, one, many = `${one}s`) {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}
+
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1e6) return `${(bytes / 1000).toFixed(1)} KB`;
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+// What has no width or turns the direction of what follows would make a text look like
+// another one: it is shown as its code. A line end within a line, too.
+const unseen = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** visible is a text from a cluster in one line, without characters that deceive. */
+export function visible(text) {
+  return String(text).replace(unseen, (c) => {
+    if (c === "\n") return "\\n";
+    if (c === "\t") return "\\t";
+    return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** cut shortens a text and says how long it was. */
+export function cut(text, most) {
+  return text.length <= most ? text : `${text.slice(0, most)}… (${size(text.length)})`;
+}
+
+/** value is a value of an object in one line: text without quotes where it can't be
+ * mistaken for something else. */
+export function value(v, most = 160) {
+  if (v === undefined) return "";
+  const plain = typeof v === "string" && v !== "" && v === v.trim() && !v.includes("→");
+  return cut(visible(plain ? v : JSON.stringify(v)), most);
+}
+
+/** shortPath is the end of a path, whole fields, in about most characters. */
+export function shortPath(path, most) {
+  if (path.length <= most) return path;
+  const rest = path.slice(path.length - most + 1);
+  const field = rest.search(/[.[]/);
+  return "…" + (field >= 0 && field < most / 2 ? rest.slice(field).replace(/^\./, "") : rest);
+}
+
+/** plural of a kind where the resource's name is not known. */
+export const timeOf = (text) => (text ? Date.parse(text) : 0);

@@ -1,0 +1,75 @@
+// The keyboard. What is a key here is in the help, too: both are made of this list.
+import { h, byId } from "./dom.js";
+
+/** bindings: the keys, what they are for, and the name of what is done. */
+export const bindings = [
+  ["/", "search by text", "search"],
+  ["w", "filter by an expression (CEL), such as object.spec.replicas > 2", "where"],
+  ["↑ ↓  j k", "the object before, the next", ""],
+  ["Enter", "open the object", "open"],
+  ["Esc", "close, or clear the search", "escape"],
+  ["1 2 3", "objects, timeline, changes", ""],
+  ["← →", "the change before, the next (timeline)", ""],
+  ["+ − 0", "zoom the timeline; all of it", ""],
+  ["n", "not ready only", "notready"],
+  ["p", "pause, and go on", "pause"],
+  ["g G", "first, last object", ""],
+  ["?", "this help", "help"],
+];
+
+const moves = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20, Home: -1e9, g: -1e9, End: 1e9, G: 1e9 };
+const views = { 1: "table", 2: "timeline", 3: "feed" };
+const named = { "/": "search", w: "where", Enter: "open", n: "notready", p: "pause", "?": "help" };
+const zooms = { "+": 0.5, "=": 0.5, "-": 2, "−": 2, 0: 0 };
+
+/** listen calls the method of actions that a key stands for. */
+export function listen(actions) {
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === "Escape") return actions.escape(event);
+    if (event.target.closest?.("#search") && (event.key === "Enter" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      return actions.list();
+    }
+    if (byId("keys").open || isTyping(event.target)) return;
+    const done = act(event, actions);
+    if (done) event.preventDefault();
+  });
+}
+
+function act(event, actions) {
+  const { key, target } = event;
+  const onButton = target.closest?.("button, a, select, summary");
+  if (onButton && (key === "Enter" || key === " ")) return false;
+  const scrolls = target.closest?.("#detail, #filters");
+  if (key in moves && !(scrolls && key.length > 1)) {
+    actions.move(moves[key]);
+  } else if (key in views) {
+    actions.view(views[key]);
+  } else if (key in named) {
+    actions[named[key]]();
+  } else if (key === "ArrowLeft" || key === "ArrowRight") {
+    return actions.step(key === "ArrowLeft" ? -1 : 1);
+  } else if (key in zooms) {
+    actions.zoom(zooms[key]);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+function isTyping(element) {
+  return element.matches?.("input, textarea, select, [contenteditable]");
+}
+
+/** fillHelp writes the keys into the dialog. */
+export function fillHelp(dialog, about) {
+  const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
+  dialog.replaceChildren(
+    h("h2", { id: "keys-title" }, "Keys"),
+    h("dl", {}, ...bindings.flatMap(([keys, what]) => [
+      h("dt", {}, ...keys.split(/\s+/).flatMap((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
+    h("h3", {}, "Good to know"),
+    ...about.map((text) => h("p", { class: "note" }, text)),
+    h("div", { class: "foot" }, close));
+}

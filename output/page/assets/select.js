@@ -1,0 +1,124 @@
+// Which objects and changes are shown: pure functions of what is held and of the state
+// in the address.
+import { compare } from "./store.js";
+
+/** How long an object that was deleted stays in the table. */
+export const farewell = 8000;
+
+const worse = { Failed: 0, Terminating: 1, InProgress: 2, Unknown: 3, Current: 4 };
+
+/** filter is the state, prepared for many questions. */
+export function filter(state, store) {
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const kinds = new Set(state.kind), namespaces = new Set(state.ns), events = new Set(state.change);
+  const matching = state.where ? store.matching ?? new Set() : null;
+  const ofObject = (key, resource, namespace) =>
+    (!kinds.size || kinds.has(resource)) &&
+    (!namespaces.size || namespaces.has(namespace ?? "")) &&
+    (!matching || matching.has(key));
+  return {
+    row: (row) => ofObject(row.key, row.resource, row.namespace) &&
+      (!state.notready || isNotReady(row)) &&
+      words.every((word) => haystack(row).includes(word)),
+    change: (m) => (!events.size || events.has(eventGroup(m))) &&
+      (m.type === "watch" || ofObject(m.key, m.resource, m.namespace) &&
+        (!state.notready || isNotReady(store.objects.get(m.key)))) &&
+      words.every((word) => changeHaystack(m).includes(word)),
+    active: words.length + kinds.size + namespaces.size + events.size > 0 || state.notready || Boolean(state.where),
+  };
+}
+
+const isNotReady = (row) => Boolean(row) && !row.ended && row.status.state !== "Current";
+
+/** eventGroup is what the filter of changes calls a message of the feed. */
+export function eventGroup(m) {
+  return m.type === "watch" ? "watch" : m.event.toLowerCase();
+}
+
+function haystack(row) {
+  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...(row.cells ?? []),
+    ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase();
+}
+
+function changeHaystack(m) {
+  return m.haystack ??= [m.name, m.namespace, m.resource, m.text,
+    ...(m.changes ?? []).flatMap((c) => [c.path, c.old, c.new, c.who])].join("\n").toLowerCase();
+}
+
+/** table is the rows of the table: for each resource {resource, count}, then {key}. */
+export function table(store, state, now) {
+  const pass = filter(state, store).row;
+  const sections = new Map();
+  for (const row of store.sorted()) {
+    if (row.ended && now - row.ended > farewell) continue;
+    if (!pass(row)) continue;
+    if (!sections.has(row.resource)) sections.set(row.resource, []);
+    sections.get(row.resource).push(row);
+  }
+  const items = [];
+  for (const [resource, rows] of sections) {
+    if (state.sort) rows.sort(sorters[state.sort]);
+    items.push({ resource, count: rows.filter((r) => !r.ended).length });
+    for (const row of rows) items.push({ key: row.key });
+  }
+  return items;
+}
+
+const sorters = {
+  changed: (a, b) => (b.changed ?? b.first ?? 0) - (a.changed ?? a.first ?? 0) || compare(a.name, b.name),
+  age: (a, b) => (b.created ?? 0) - (a.created ?? 0) || compare(a.name, b.name),
+  status: (a, b) => (worse[a.status.state] ?? 3) - (worse[b.status.state] ?? 3) || compare(a.name, b.name),
+};
+
+/** timeline is the rows of the timeline: what owns stands above what it owns, and what
+ * is over stays. */
+export function timeline(store, state, from) {
+  const pass = filter(state, store).row;
+  const shown = new Set(), roots = [];
+  for (const row of store.sorted()) {
+    if (row.ended && row.ended < from || !pass(row)) continue;
+    shown.add(row);
+  }
+  const children = new Map();
+  for (const row of shown) {
+    const owner = store.owner(row);
+    if (!owner || !shown.has(owner)) roots.push(row);
+    else if (children.has(owner)) children.get(owner).push(row);
+    else children.set(owner, [row]);
+  }
+  const items = [];
+  const visit = (row, depth) => {
+    if (!shown.delete(row)) return; // owners in a circle are possible, and end here
+    items.push({ key: row.key, depth });
+    const own = children.get(row) ?? [];
+    own.sort((a, b) => begin(a) - begin(b) || compare(a.name, b.name));
+    for (const child of own) visit(child, Math.min(depth + 1, 5));
+  };
+  for (const row of roots) visit(row, 0);
+  for (const row of [...shown]) visit(row, 0);
+  return items;
+}
+
+/** begin is when an object appeared. */
+export const begin = (row) => (row.initial ? row.created ?? row.first ?? 0 : row.first ?? row.created ?? 0);
+
+/** counts is how many objects there are by resource and namespace, and in what state. */
+export function counts(store) {
+  const resources = new Map(), namespaces = new Map();
+  for (const id of store.resources.keys()) resources.set(id, { all: 0, failed: 0, busy: 0 });
+  let notReady = 0;
+  for (const row of store.objects.values()) {
+    if (row.ended) continue;
+    const failed = row.status.state === "Failed", busy = !failed && row.status.state !== "Current";
+    if (failed || busy) notReady++;
+    for (const [map, name] of [[resources, row.resource], [namespaces, row.namespace]]) {
+      if (name === "") continue;
+      if (!map.has(name)) map.set(name, { all: 0, failed: 0, busy: 0 });
+      const c = map.get(name);
+      c.all++;
+      if (failed) c.failed++;
+      if (busy) c.busy++;
+    }
+  }
+  return { resources, namespaces: new Map([...namespaces].sort((a, b) => compare(a[0], b[0]))), notReady };
+}

@@ -1,0 +1,285 @@
+// What dwatch has said so far: the objects, what became of them, and the watch itself.
+// It takes messages as docs/page.md has them, and knows nothing of how they look.
+
+/** How many changes the feed holds, and how much text in all. Older ones are dropped, and
+ * that is said. */
+export const mostChanges = 5000;
+const mostText = 20e6;
+/** How many rows, segments and ticks of what is over are held if hello does not say. */
+const fallbackLimits = { ended: 1000, history: 20, segments: 50, ticks: 100 };
+
+const states = { Current: "current", InProgress: "progress", Failed: "failed", Terminating: "terminating" };
+
+/** statusClass is the class by which the style sheet knows a kstatus. */
+export const statusClass = (state) => `is-${states[state] ?? "unknown"}`;
+
+export class Store {
+  constructor() {
+    this.clockOffset = 0;
+    this.drop();
+  }
+
+  /** drop forgets everything: another run of dwatch, or a snapshot from the beginning. */
+  drop() {
+    this.stream = "";
+    this.seq = 0;
+    this.hello = null;
+    this.loading = true; // until the last part of the snapshot
+    this.limits = fallbackLimits;
+    this.resources = new Map(); // id -> RESOURCE
+    this.targets = new Map();
+    this.watch = { state: "starting", since: 0, lastEvent: 0 };
+    this.objects = new Map(); // key -> row
+    this.byUID = new Map(); // uid -> key
+    this.owned = new Map(); // uid of an owner -> Set of keys
+    this.ended = []; // keys in the order of their end
+    this.order = []; // rows by resource, namespace, name
+    this.dirty = true; // order has to be sorted
+    this.membership = 0; // goes up whenever an object comes, goes or ends
+    this.matching = null; // keys of which the expression holds
+    this.clearFeed();
+  }
+
+  clearFeed() {
+    this.feed = []; // messages, oldest first
+    this.feedText = 0; // characters in it
+    this.feedDropped = 0;
+    this.feedVersion = 0; // goes up when what is there already becomes another
+  }
+
+  /** now is the time by the clock of dwatch. */
+  now() { return Date.now() + this.clockOffset; }
+
+  /** apply takes a message. It returns false if a number is missing before it. */
+  apply(message) {
+    if (["change", "resource", "watch"].includes(message.type)) {
+      if (message.seq <= this.seq) return true; // it came already
+      if (!this.loading && message.seq > this.seq + 1) return false;
+      this.seq = message.seq;
+    }
+    this[`on_${message.type}`]?.(message);
+    return true;
+  }
+
+  on_hello(m) {
+    this.clockOffset = m.now - Date.now();
+    if (!m.resumed) {
+      const { feed, feedText, feedDropped, feedVersion, stream } = this;
+      this.drop();
+      if (m.stream === stream) Object.assign(this, { feed, feedText, feedDropped }); // of the same run: it stays true
+      this.feedVersion = feedVersion + 1;
+      this.stream = m.stream;
+      this.seq = m.seq;
+    }
+    this.hello = m;
+    this.limits = { ...fallbackLimits, ...m.limits };
+    this.resources = new Map(m.resources.map((r) => [r.id, r]));
+    this.targets = new Map(m.targets.map((t) => [targetKey(t), t]));
+    this.watch = m.watch;
+  }
+
+  on_snapshot(m) {
+    if (m.part === 0) this.seq = m.seq;
+    for (const row of m.rows) {
+      const held = this.objects.get(row.key);
+      if (!held || held.seq <= row.seq) this.put(row, held);
+    }
+    if (m.last) this.loading = false;
+  }
+
+  on_resource(m) { this.resources.set(m.resource.id, m.resource); }
+
+  on_watch(m) {
+    if (m.target) this.targets.set(targetKey(m.target), m.target);
+    if (m.watch) this.watch = m.watch;
+    if (m.feed) this.append(m);
+  }
+
+  on_ping(m) {
+    this.clockOffset = m.now - Date.now();
+    if (m.lastEvent) this.watch = { ...this.watch, lastEvent: m.lastEvent };
+  }
+
+  on_change(m) {
+    this.watch.lastEvent = Math.max(this.watch.lastEvent ?? 0, m.time);
+    const held = this.objects.get(m.key);
+    if (m.row && (!held || m.seq > held.seq)) this.change(m, held);
+    if (m.feed) {
+      // In the feed stands how it was then, and not how it is now.
+      const { row, ...entry } = m;
+      entry.created = row?.created;
+      this.append(entry);
+    }
+  }
+
+  /** change puts the row of a change in place of the one held. */
+  change(m, held) {
+    const row = m.row;
+    row.segments = held?.segments ?? [];
+    row.ticks = held?.ticks ?? [];
+    row.segmentsMore = held?.segmentsMore;
+    row.ticksMore = held?.ticksMore;
+    const state = row.status.state;
+    if (row.segments.at(-1)?.[1] !== state) row.segments.push([m.time, state]);
+    if (m.feed) row.ticks.push(m.time);
+    keepLast(row, "segments", this.limits.segments);
+    keepLast(row, "ticks", this.limits.ticks);
+    if (m.feed) row.fresh = performance.now();
+    row.newCells = held && m.feed ? differing(held.cells, row.cells) : null;
+    this.put(row, held);
+  }
+
+  /** put makes row the one that is held of its object. */
+  put(row, held) {
+    row.segments ??= [];
+    row.ticks ??= [];
+    row.namespace ??= "";
+    this.objects.set(row.key, row);
+    if (held) {
+      row.place = held.place;
+      this.order[held.place] = row;
+    } else {
+      this.enter(row);
+    }
+    if (row.ended && !held?.ended) this.end(row);
+  }
+
+  enter(row) {
+    row.place = this.order.push(row) - 1;
+    this.dirty = true;
+    this.membership++;
+    if (row.uid) this.byUID.set(row.uid, row.key);
+    for (const owner of row.owners ?? []) {
+      if (!this.owned.has(owner.uid)) this.owned.set(owner.uid, new Set());
+      this.owned.get(owner.uid).add(row.key);
+    }
+  }
+
+  /** end notes that an object is no more, and forgets those that ended long ago. */
+  end(row) {
+    this.membership++;
+    this.ended.push(row.key);
+    while (this.ended.length > this.limits.ended) this.forget(this.ended.shift());
+  }
+
+  forget(key) {
+    const row = this.objects.get(key);
+    if (!row) return;
+    this.objects.delete(key);
+    if (this.byUID.get(row.uid) === key) this.byUID.delete(row.uid);
+    for (const owner of row.owners ?? []) {
+      const keys = this.owned.get(owner.uid);
+      if (keys?.delete(key) && !keys.size) this.owned.delete(owner.uid);
+    }
+    row.forgotten = true;
+    this.dirty = true;
+    this.membership++;
+  }
+
+  /** sorted is all rows, by resource (in the order they were asked for), namespace, name. */
+  sorted() {
+    if (!this.dirty) return this.order;
+    const place = new Map([...this.resources.keys()].map((id, i) => [id, i]));
+    this.order = this.order.filter((row) => !row.forgotten).sort((a, b) =>
+      (place.get(a.resource) ?? 1e9) - (place.get(b.resource) ?? 1e9) ||
+      compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.key, b.key));
+    this.order.forEach((row, i) => { row.place = i; });
+    this.dirty = false;
+    return this.order;
+  }
+
+  /** append puts a message at the end of the feed. */
+  append(message) {
+    message.id = ++lastID;
+    this.feed.push(message);
+    this.feedText += textOf(message);
+    // A tenth more, so that it is not done each time.
+    if (this.feed.length > mostChanges * 1.1 || this.feedText > mostText * 1.1) this.shorten();
+  }
+
+  shorten() {
+    const surplus = this.feed.length - mostChanges;
+    let dropped = 0;
+    for (let text = this.feedText; dropped < surplus || text > mostText; dropped++) text -= textOf(this.feed[dropped]);
+    for (const m of this.feed.splice(0, dropped)) {
+      m.dropped = true;
+      this.feedText -= textOf(m);
+    }
+    this.feedDropped += dropped;
+  }
+
+  /** note is a line of the page's own in the feed: about itself. */
+  note(text) {
+    this.append({ type: "watch", event: "PAGE", time: this.now(), text });
+  }
+
+  /** addPast puts in its place what the feed does not have yet (newest first, as it comes). */
+  addPast(items) {
+    const known = new Set(this.feed.map((m) => m.seq));
+    const missing = items.filter((m) => !known.has(m.seq)).reverse();
+    if (!missing.length) return;
+    for (const m of missing) {
+      m.id = ++lastID;
+      m.created = this.objects.get(m.key)?.created;
+      this.feedText += textOf(m);
+    }
+    // The page's own lines have no number: they stay by their time.
+    this.feed = [...missing, ...this.feed].sort((a, b) => a.seq && b.seq ? a.seq - b.seq : a.time - b.time);
+    this.feedVersion++;
+    if (this.feed.length > mostChanges) this.shorten();
+  }
+
+  /** where takes the answer to an expression; null: there is none. */
+  where(keys) { this.matching = keys; }
+
+  // What the page sends over the socket has answers; connection.js says which are new.
+  on_where(m) {
+    if (m.keys) this.matching = new Set([...(this.matching ?? []), ...m.keys]);
+  }
+
+  on_matches(m) {
+    this.matching ??= new Set();
+    for (const key of m.in ?? []) this.matching.add(key);
+    for (const key of m.out ?? []) this.matching.delete(key);
+  }
+
+  /** children are the rows of what an object owns, and of what it owned. */
+  children(row) {
+    const keys = this.owned.get(row.uid);
+    return keys ? [...keys].map((key) => this.objects.get(key)).filter(Boolean) : [];
+  }
+
+  /** owner is the row of the first owner that is watched. */
+  owner(row) {
+    for (const owner of row.owners ?? []) {
+      const held = this.objects.get(this.byUID.get(owner.uid));
+      if (held && held !== row) return held;
+    }
+    return undefined;
+  }
+}
+
+let lastID = 0;
+
+/** textOf is about how many characters a message of the feed holds. */
+function textOf(m) {
+  return (m.changes ?? []).reduce((sum, c) => sum + c.path.length + (c.old?.length ?? 0) + (c.new?.length ?? 0), 200);
+}
+
+const targetKey = (t) => `${t.resource}/${t.namespace ?? ""}/${t.name ?? ""}`;
+
+export const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+function keepLast(row, name, most) {
+  const surplus = row[name].length - most;
+  if (surplus <= 0) return;
+  row[name].splice(0, surplus);
+  row[`${name}More`] = (row[`${name}More`] ?? 0) + surplus;
+}
+
+/** differing are the places of the cells that are others now. */
+function differing(before, now) {
+  if (!before || !now) return null;
+  const places = now.map((_, i) => i).filter((i) => now[i] !== before[i]);
+  return places.length ? places : null;
+}

@@ -1,0 +1,258 @@
+// The rows of the objects, as a table or beside their timeline. Only those to be seen
+// exist; a row that comes into view is written into one that went out of it.
+import { h, setText, setAttribute } from "./dom.js";
+import { age, ago, visible } from "./format.js";
+import { Rows } from "./rows.js";
+import { Columns, cellText, isNumber } from "./columns.js";
+import { statusClass } from "./store.js";
+
+/** How long what just changed is highlighted. */
+const freshFor = 3000;
+
+export class Table {
+  constructor({ store, viewport, heading, onSelect }) {
+    Object.assign(this, { store, viewport, heading, onSelect });
+    this.columns = new Columns();
+    this.layouts = new Map();
+    this.items = [];
+    this.selected = "";
+    this.mode = "table";
+    this.rows = new Rows(viewport, viewport.firstElementChild, {
+      height: 30,
+      create: () => this.create(),
+      render: (element, index) => this.render(element, this.items[index], index),
+    });
+    this.rows.drawn = (first, last) => { this.drawHeading(first); this.onDrawn?.(first, last); };
+    viewport.addEventListener("click", (e) => this.click(e));
+    new ResizeObserver(() => { this.measure(); this.rows.draw(); }).observe(viewport);
+  }
+
+  create() {
+    return h("div", { role: "row", class: "row" });
+  }
+
+  click(event) {
+    const key = event.target.closest(".row")?.key;
+    if (key) this.onSelect(key);
+  }
+
+  /** show makes these items the rows. */
+  show(items, mode) {
+    this.items = items;
+    this.mode = mode;
+    if (!this.room) this.measure();
+    this.rows.setCount(items.length);
+    setAttribute(this.viewport, "aria-rowcount", items.length);
+    this.rows.draw();
+    this.pointAtSelected();
+  }
+
+  /** measure finds out the room there is; layouts are made anew where it differs. */
+  measure() {
+    const style = getComputedStyle(this.viewport);
+    this.rows.setHeight(parseFloat(style.getPropertyValue("--row")) || 30);
+    const room = (this.viewport.clientWidth - 2 * (parseFloat(style.getPropertyValue("--pad")) || 14)) / zeroWidth(style);
+    this.layouts.clear();
+    this.room = room;
+  }
+
+  layout(resource) {
+    if (this.columns.version !== this.layoutsOf) {
+      this.layouts.clear();
+      this.layoutsOf = this.columns.version;
+    }
+    let layout = this.layouts.get(resource.id);
+    if (!layout) this.layouts.set(resource.id, layout = this.columns.layout(resource, this.room));
+    return layout;
+  }
+
+  index(key) { return this.items.findIndex((item) => item.key === key); }
+
+  select(key, scroll) {
+    this.selected = key;
+    if (scroll && key) {
+      const index = this.index(key);
+      if (index >= 0) this.rows.show(index, this.mode === "table" ? this.rows.height : 0);
+    }
+    this.rows.draw();
+    this.pointAtSelected();
+  }
+
+  /** pointAtSelected tells a screen reader which row is meant: focus stays on the grid. */
+  pointAtSelected() {
+    const element = this.selected && this.rows.pool.get(this.index(this.selected));
+    setAttribute(this.viewport, "aria-activedescendant", element ? element.id : null);
+  }
+
+  /** step is the key of the object so many rows on. */
+  step(by) {
+    const keys = this.items.length;
+    let index = this.index(this.selected);
+    if (index < 0) index = by > 0 ? -1 : keys;
+    index = Math.max(0, Math.min(keys - 1, index + by));
+    // The head of a section is passed over; at the very top there is nothing before it.
+    const isObject = (item) => Boolean(item.key);
+    const found = by < 0 && this.items.slice(0, index + 1).findLast(isObject);
+    return (found || this.items.slice(index).find(isObject))?.key ?? this.selected;
+  }
+
+  render(element, item, index) {
+    if (!item) return;
+    element.id = `row-${index}`;
+    setAttribute(element, "aria-rowindex", index + 1);
+    const row = item.key && this.store.objects.get(item.key);
+    if (item.resource) this.renderSection(element, item);
+    else if (row) this.renderObject(element, row, item);
+  }
+
+  renderSection(element, item) {
+    const resource = this.resource(item.resource);
+    const layout = this.layout(resource);
+    element.key = "";
+    shape(element, `section ${layout.shown}`, () => sectionCells(layout));
+    setClass(element, "row section");
+    setAttribute(element, "aria-selected", null);
+    fillSection(element, resource, layout, item);
+  }
+
+  renderObject(element, row, item) {
+    const resource = this.resource(row.resource), inTable = this.mode === "table";
+    const layout = inTable ? this.layout(resource) : timelineLayout;
+    element.key = row.key;
+    shape(element, `${this.mode} ${layout.shown}`, () => objectCells(layout, inTable));
+    if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
+    const selected = row.key === this.selected;
+    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}`;
+    setAttribute(element, "aria-selected", selected);
+    this.fillTitle(element.firstChild, row, item, inTable);
+    if (inTable) this.fillCells(element, row, resource, layout);
+    else setText(element.children[1], describe(row, this.store.now()));
+    this.freshen(element, row, layout, inTable);
+  }
+
+  fillTitle(title, row, item, inTable) {
+    const [tree, , kind, name, namespace] = title.children;
+    const indent = inTable ? "0" : `${(item.depth ?? 0) * 14}px`;
+    if (tree.style.width !== indent) tree.style.width = indent;
+    setText(kind, inTable ? "" : this.resource(row.resource).kind.toLowerCase());
+    const whole = visible(row.name), stem = whole.length > 16 ? whole.length - 6 : whole.length;
+    setText(name.firstChild, whole.slice(0, stem));
+    setText(name.lastChild, whole.slice(stem));
+    setText(namespace, this.manyNamespaces ? visible(row.namespace) : "");
+    setAttribute(title, "title", whole.length > 16 ? whole : null);
+  }
+
+  fillCells(element, row, resource, layout) {
+    const cells = element.children, now = this.store.now();
+    layout.shown.forEach((column, i) => {
+      const cell = cells[i + 1];
+      setText(cell, cellText(row.cells?.[column]));
+    });
+    const [state, old, last] = [...cells].slice(-3);
+    setText(state, row.ended ? "Deleted" : row.status.state);
+    setAttribute(state, "title", row.status.message ?? null);
+    setText(old, row.created ? age((row.ended || now) - row.created) : "");
+    setText(last, row.changed && row.changes ? ago(now - row.changed) : "");
+    setAttribute(last, "data-namespace", this.manyNamespaces && row.namespace ? visible(row.namespace) : null);
+  }
+
+  /** freshen highlights what just changed: it begins when it changed, not when the row
+   * comes into view. */
+  freshen(element, row, layout, inTable) {
+    const since = performance.now() - (row.fresh ?? -freshFor);
+    const fresh = since < freshFor;
+    if (fresh && element.freshSince !== row.fresh) {
+      element.freshSince = row.fresh;
+      element.style.setProperty("--since", `${-since}ms`);
+      // Another name begins the animation again; there are two of the same.
+      element.freshName = element.freshName === "fresh" ? "fresh again" : "fresh";
+    }
+    const name = fresh ? `${element.plainClass} ${element.freshName}` : element.plainClass;
+    if (element.className !== name) element.className = name;
+    if (!inTable) return;
+    const columns = this.resource(row.resource).columns;
+    layout.shown.forEach((column, i) => {
+      const isNew = fresh && row.newCells?.includes(column);
+      setClass(element.children[i + 1], `cell${isNumber(columns[column]) ? " num" : ""}${isNew ? " new" : ""}`);
+    });
+  }
+
+  /** drawHeading shows the section that the first row belongs to, on top of the rows. */
+  drawHeading(first) {
+    let index = Math.min(first, this.items.length - 1);
+    while (index > 0 && !this.items[index].resource) index--;
+    const item = this.items[index];
+    if (this.mode !== "table" || !item?.resource) return void this.heading.replaceChildren();
+    const resource = this.resource(item.resource), layout = this.layout(resource);
+    let element = this.heading.firstChild;
+    if (!element) this.heading.append(element = h("div", { class: "row section" }));
+    shape(element, `section ${layout.shown}`, () => sectionCells(layout));
+    this.heading.style.right = `${this.viewport.offsetWidth - this.viewport.clientWidth}px`;
+    fillSection(element, resource, layout, item);
+  }
+
+  resource(id) {
+    return this.store.resources.get(id) ?? { id, resource: id, kind: id, columns: [] };
+  }
+}
+
+/** zeroWidth is a "ch" of the style sheet in pixels. */
+function zeroWidth(style) {
+  const g = zeroWidth.context ??= document.createElement("canvas").getContext("2d");
+  g.font = `${style.fontSize} ${style.fontFamily}`;
+  return g.measureText("0").width || 8;
+}
+
+const timelineLayout = { shown: [], grid: "minmax(0, var(--title))" };
+
+/** describe is the bar of an object in words. */
+function describe(row, now) {
+  const until = row.ended || now;
+  const since = row.segments.at(-1)?.[0] ?? row.first;
+  const state = row.ended ? `deleted, was ${row.status.state}` : row.status.state;
+  return `${state} for ${age(until - since)}, ${row.changes ?? 0} changes`;
+}
+
+/** shape makes the children of a row anew where it is of another kind than before. */
+function shape(element, name, children) {
+  if (element.shape === name) return;
+  element.shape = name;
+  element.freshSince = 0;
+  element.replaceChildren(...children());
+}
+
+function setClass(element, name) {
+  if (element.className !== name) element.className = name;
+}
+
+function sectionCells(layout) {
+  const cell = (name) => h("span", { role: "columnheader", class: name });
+  const title = h("span", { role: "columnheader", class: "title" }, h("b"), h("i"), h("span"));
+  return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
+}
+
+function fillSection(element, resource, layout, item) {
+  if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
+  const [name, group, count] = element.firstChild.children;
+  setText(name, resource.resource);
+  setText(group, resource.group ?? "");
+  setText(count, item.count.toLocaleString("en"));
+  layout.shown.forEach((column, i) => {
+    const cell = element.children[i + 1];
+    setText(cell, visible(resource.columns[column].name));
+    setClass(cell, `cell${isNumber(resource.columns[column]) ? " num" : ""}`);
+  });
+  const [state, old, last] = [...element.children].slice(-3);
+  setText(state, "Status");
+  setText(old, "Age");
+  setText(last, "Changed");
+}
+
+function objectCells(layout, inTable) {
+  const cell = (name) => h("span", { role: "gridcell", class: name });
+  const title = h("span", { role: "gridcell", class: "title" },
+    h("span", { class: "tree" }), h("span", { class: "dot" }), h("span", { class: "kind" }),
+    h("b", {}, h("span", { class: "stem" }), h("span", { class: "tail" })), h("i"));
+  if (!inTable) return [title, cell("unseen")];
+  return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
+}

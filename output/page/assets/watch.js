@@ -1,0 +1,47 @@
+// The state of the watch, always to be seen: is the page connected, is dwatch, since when,
+// and how old is the last event.
+import { byId, setText } from "./dom.js";
+import { ago, clock, count, visible } from "./format.js";
+
+/** describe is {state, title, since, last, down} of the head of the page. */
+export function describe({ store, link, linkSince, linkWhy, paused, waiting }, now) {
+  const { watch, targets } = store;
+  const last = watch.lastEvent ? `last event ${ago(Math.max(0, now - watch.lastEvent))}` : "no event yet";
+  if (link === "ended") {
+    return { state: "down", title: "dwatch has ended", since: `at ${clock(linkSince)}`, last: "", down: `${linkWhy}: what you see is how it was at ${clock(linkSince)}.` };
+  }
+  if (link === "denied") {
+    return { state: "down", title: "No access", since: "", last: "", down: linkWhy };
+  }
+  if (link !== "open") {
+    if (!linkSince) return { state: "starting", title: "Connecting", since: "", last: "", down: "" };
+    return { state: "down", title: "Page disconnected", since: `since ${clock(linkSince)}`, last: "",
+      down: `No connection to dwatch since ${clock(linkSince)}. What you see is how it was then; trying again …` };
+  }
+  if (paused) return { state: "paused", title: "Paused", since: `since ${clock(paused)}`, last: count(waiting, "change") + " waiting", down: "" };
+  const all = [...targets.values()], lost = all.filter((t) => t.state !== "live");
+  if (!all.length) return { state: "starting", title: "Starting", since: "", last, down: "" };
+  if (!lost.length) return { state: "live", title: "Live", since: watch.since ? `since ${clock(watch.since)}` : "", last, down: "" };
+  const worst = lost.find((t) => t.state === "lost" || t.state === "denied") ?? lost[0];
+  return { state: lost.length === all.length && worst.state === "lost" ? "lost" : "partly", title: sentences[worst.state] ?? worst.state,
+    since: [names(lost), worst.since ? `since ${clock(worst.since)}` : ""].filter(Boolean).join(" "), last, down: "" };
+}
+
+const sentences = { starting: "Starting", lost: "Connection lost", denied: "No right", gone: "Gone" };
+
+function names(targets) {
+  const resources = [...new Set(targets.map((t) => t.resource))];
+  return visible(resources.length > 2 ? `${resources.length} resources` : resources.join(", "));
+}
+
+/** show writes it into the page. */
+export function show(said) {
+  document.body.dataset.watch = said.state;
+  setText(byId("watch-state"), said.title);
+  setText(byId("watch-since"), said.since);
+  setText(byId("watch-last"), said.last);
+  byId("watch").title = [said.title, said.since, said.last].filter(Boolean).join(" · ");
+  const down = byId("down");
+  setText(down, said.down);
+  down.hidden = !said.down;
+}

@@ -1,0 +1,124 @@
+package page
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axeVersion is what is asked of npm.
+const axeVersion = "axe-core@4.14.1"
+
+// axe is the text of axe-core, which finds what keeps people from using a page.
+var axe = sync.OnceValues(func() (string, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", errors.New("npm is not installed")
+	}
+	cmd := exec.Command(npm, "pack", "--silent", axeVersion)
+	cmd.Dir = temporary
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("npm pack %s: %w\n%s", axeVersion, err, out)
+	}
+	names, err := filepath.Glob(filepath.Join(temporary, "axe-core-*.tgz"))
+	if err != nil || len(names) != 1 {
+		return "", fmt.Errorf("npm pack made %v: %w", names, err)
+	}
+	return extract(names[0], "package/axe.min.js")
+})
+
+// extract returns a file of a .tgz.
+func extract(path, name string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		return "", err
+	}
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if err != nil {
+			return "", fmt.Errorf("%s in %s: %w", name, path, err)
+		}
+		if header.Name == name {
+			content, err := io.ReadAll(archive)
+			return string(content), err
+		}
+	}
+}
+
+// violation is what axe found.
+type violation struct {
+	ID     string   `json:"id"`
+	Impact string   `json:"impact"`
+	Help   string   `json:"help"`
+	Nodes  []string `json:"nodes"`
+}
+
+// checkAccess reports what axe finds on the page as it is now: what is serious is an error.
+func (b *tab) checkAccess(what string) {
+	b.t.Helper()
+	script, err := axe()
+	if err != nil {
+		b.t.Logf("%s: not checked for accessibility: %v", what, err)
+		return
+	}
+	if !value[bool](b, `"axe" in window`) {
+		b.do(chromedp.Evaluate[chromedp.Void](script + "; undefined"))
+	}
+	found := value[[]violation](b, `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
+    ({ id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + " " + n.failureSummary) })))`)
+	for _, v := range found {
+		report := b.t.Errorf
+		if v.Impact != "serious" && v.Impact != "critical" {
+			report = b.t.Logf
+		}
+		report("%s: %s (%s): %s\n%s", what, v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n"))
+	}
+}
+
+// Nothing on the page keeps somebody from using it, as far as axe can tell.
+func TestAccess(t *testing.T) {
+	c, ns := setUp(t)
+	if _, err := axe(); err != nil {
+		t.Skipf("axe-core can't be had, by which the page is checked for accessibility: %v", err)
+	}
+	objects(t, c, ns, "alpha", "beta")
+	d := serve(t, c, "cm,deploy,rs,po", "-n", ns)
+	b := open(t, d.url, look{still: true})
+	b.awaitLive()
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	b.await(entry("info → debug"))
+	for _, l := range []look{{}, {dark: true}, {width: 360, height: 740}, {width: 360, height: 740, dark: true}, {width: 3840, height: 2160}} {
+		l.still = true
+		name := fmt.Sprintf("%dx%d dark=%v", l.width, l.height, l.dark)
+		b.look(l)
+		for key, view := range map[string]string{"1": "table", "2": "timeline", "3": "feed"} {
+			b.press(key)
+			b.await(fmt.Sprintf("document.body.dataset.view === %q", view))
+			b.checkAccess(name + " " + view)
+		}
+		b.press("1")
+		value[bool](b, row("slow")+`.click() ?? true`)
+		b.await(`document.querySelector("#detail .yaml")`)
+		b.checkAccess(name + " with an object")
+		b.press("\x1b?")
+		b.await(`document.getElementById("keys").open`)
+		b.checkAccess(name + " help")
+		b.press("\x1b")
+	}
+}

@@ -1,0 +1,286 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// saidWithin is how soon a page has to say that its connection is dead.
+const saidWithin = 5 * time.Second
+
+// proxy stands between the browser and dwatch, and can cut what goes through it.
+type proxy struct {
+	target   string
+	listener net.Listener
+	mu       sync.Mutex
+	open     map[net.Conn]bool
+	closed   bool // it takes no connection
+}
+
+func newProxy(t *testing.T, address string) *proxy {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{target: u.Host, listener: listener, open: map[net.Conn]bool{}}
+	t.Cleanup(func() { listener.Close(); p.cut() })
+	go p.serve()
+	return p
+}
+
+// through is the same address by way of the proxy.
+func (p *proxy) through(address string) string {
+	return strings.Replace(address, p.target, p.listener.Addr().String(), 1)
+}
+
+func (p *proxy) serve() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil || !p.add(in, out) {
+			in.Close()
+			continue
+		}
+		go p.copy(in, out)
+		go p.copy(out, in)
+	}
+}
+
+// add reports whether connections are taken.
+func (p *proxy) add(in, out net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		out.Close()
+		return false
+	}
+	p.open[in], p.open[out] = true, true
+	return true
+}
+
+func (p *proxy) copy(to, from net.Conn) {
+	io.Copy(to, from) // ends when either is closed
+	to.Close()
+	from.Close()
+}
+
+// cut closes all connections, and takes no other until mend.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for c := range p.open {
+		c.Close()
+	}
+	p.open = map[net.Conn]bool{}
+}
+
+func (p *proxy) mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = false
+}
+
+// A page whose WebSocket is cut says so, greys out, and comes back by itself with what it
+// missed; nothing is in its feed twice.
+func TestSocketCut(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
+	d := serve(t, c, "cm", "-n", ns, "--serve=127.0.0.1:0", "--serve-insecure")
+	p := newProxy(t, d.home)
+	b := open(t, p.through(d.url), look{})
+	b.awaitLive()
+
+	p.cut()
+	took := b.awaitWithin(`document.body.dataset.watch === "down"`, saidWithin)
+	t.Logf("a connection that was closed is said after %v", took)
+	if said := b.text("#down"); !strings.Contains(said, "No connection to dwatch since") {
+		t.Errorf("the page says: %s", said)
+	}
+	if f := value[string](b, `getComputedStyle(document.querySelector("main")).filter`); f != "grayscale(1)" {
+		t.Errorf("the page is not grey: %s", f)
+	}
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", `{"data":{"level":"missed"}}`)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "newcomer")
+	p.mend()
+	b.awaitLive()
+	b.await(entry("info → missed"))
+	b.await(row("newcomer"))
+	b.await(entry("the page lost its connection"))
+	b.await(entry("nothing was missed"))
+	if n := value[int](b, `[...document.querySelectorAll("#lines .entry:not([hidden])")].filter((e) => e.textContent.includes("missed") && e.textContent.includes("data.level")).length`); n != 1 {
+		t.Errorf("the change is in the feed %d times", n)
+	}
+}
+
+// A dwatch that hangs keeps its connections: nothing comes, and that is said, too.
+func TestSilence(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
+	d := serve(t, c, "cm", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	d.signal(syscall.SIGSTOP)
+	took := b.awaitWithin(`document.body.dataset.watch === "down"`, saidWithin+2*time.Second) // the last ping may be just past
+	d.signal(syscall.SIGCONT)
+	t.Logf("silence is said after %v", took)
+	if took > saidWithin+time.Second {
+		t.Errorf("silence is said after %v only", took)
+	}
+	b.awaitLive()
+}
+
+// When the run ends the page says that it has ended, and not that it lost it.
+func TestEnd(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
+	d := serve(t, c, "cm", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	d.signal(syscall.SIGINT)
+	b.await(`document.getElementById("watch-state").textContent === "dwatch has ended"`)
+	b.await(row("settings")) // it stays to be seen
+}
+
+// A page without the cookie says what it lacks.
+func TestNoToken(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
+	d := serve(t, c, "cm", "-n", ns)
+	port := d.home[strings.LastIndex(d.home, ":")+1 : len(d.home)-1]
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	d.kill()
+	serve(t, c, "cm", "-n", ns, "--serve=127.0.0.1:"+port) // another run has another token
+	b.await(`document.getElementById("watch-state").textContent === "No access"`)
+	if said := b.text("#down"); !strings.Contains(said, "the address with the token") {
+		t.Errorf("the page says: %s", said)
+	}
+}
+
+// The API server is killed and comes back: the page stays connected and says what became
+// of the watch; what changed meanwhile is there.
+func TestServerKilled(t *testing.T) {
+	needBrowser(t)
+	data, port := filepath.Join(temporary, "killed"), freePort(t)
+	flags := []string{"--data", data, "--port", port}
+	c, err := startCluster("killed", flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl(t, "", "create", "configmap", "settings", "--from-literal=level=info")
+	b := open(t, serve(t, c, "cm").url, look{})
+	b.awaitLive()
+	c.cmd.Process.Kill()
+	c.stop()
+	b.await(`["lost", "partly"].includes(document.body.dataset.watch)`)
+	b.await(entry("connection lost"))
+	b.await(row("settings")) // what was there stays
+	if c, err = startCluster("killed", flags...); err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl(t, "", "patch", "cm", "settings", "-p", `{"data":{"level":"back"}}`)
+	b.awaitLive()
+	b.await(entry("info → back"))
+	b.await(entry("reconnected"))
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// A laptop sleeps: all of the browser stops, and with it all timers; here for longer than
+// the 30 s after which dwatch gives up a viewer that takes nothing. DWATCH_SLEEP=10m makes
+// it as long as one likes. It is live again within 5 s, with what it missed.
+func TestSleep(t *testing.T) {
+	nap := 35 * time.Second
+	if text := os.Getenv("DWATCH_SLEEP"); text != "" {
+		var err error
+		if nap, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, ns := setUp(t)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
+	d := serve(t, c, "cm", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	value[bool](b, `(window.beats = 0, setInterval(() => window.beats++, 1000), true)`)
+	pids := family(t, chromedp.FromContext(b.ctx).Browser.Process().Pid)
+	signalAll(pids, syscall.SIGSTOP)
+	for i := range int(nap / time.Second) {
+		time.Sleep(time.Second) // nothing to wait for: it is the length that is tested
+		if i%5 == 0 {
+			c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", fmt.Sprintf(`{"data":{"level":"night%d"}}`, i))
+		}
+	}
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", `{"data":{"level":"morning"}}`)
+	woke := time.Now()
+	signalAll(pids, syscall.SIGCONT)
+	b.await(entry("morning"))
+	b.awaitLive()
+	t.Logf("after a sleep of %v all is there again after %v", nap, time.Since(woke))
+	if took := time.Since(woke); took > saidWithin+2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if beats := value[int](b, "window.beats"); time.Duration(beats)*time.Second > nap/2 {
+		t.Errorf("its timers went on: %d beats", beats)
+	}
+	// The first of the night is in the feed, too: nothing in between is missing.
+	b.await(entry("info → night0"))
+}
+
+// family is a process and all that came of it.
+func family(t *testing.T, pid int) []int {
+	t.Helper()
+	pids := []int{pid}
+	for i := 0; i < len(pids); i++ {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
+		if err != nil || len(tasks) == 0 && i == 0 {
+			t.Skip("the processes of the browser can't be found here: it needs /proc")
+		}
+		for _, task := range tasks {
+			children, _ := os.ReadFile(task) // one that has ended has none
+			for _, field := range strings.Fields(string(children)) {
+				child, err := strconv.Atoi(field)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
+}
+
+func signalAll(pids []int, s syscall.Signal) {
+	for _, pid := range pids {
+		syscall.Kill(pid, s) // one may have ended by itself
+	}
+}

@@ -1,0 +1,69 @@
+package page
+
+import "testing"
+
+// The pure functions of the page, in the browser for which they are.
+func TestFunctions(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	for _, test := range []struct{ module, expression, want string }{
+		{"format", `[0, 119e3, 125e3, 11*60e3, 3*36e5 + 6e5, 9*36e5, 50*36e5, 9*864e5, 800*864e5].map(m.age)`,
+			`["0s","119s","2m5s","11m","3h10m","9h","2d2h","9d","2y70d"]`},
+		{"format", `[m.ago(400), m.ago(5000), m.count(1, "change"), m.count(2000, "change"), m.size(999), m.size(1500), m.size(2.5e6)]`,
+			`["now","5s ago","1 change","2,000 changes","999 bytes","1.5 KB","2.5 MB"]`},
+		{"format", `m.visible("a\n\tb\u202ec\u0000d\u200be é 🙂")`, `"a\\n\\tb\\u202ec\\u0000d\\u200be é 🙂"`},
+		{"format", `[m.shortPath("spec.replicas", 20), m.shortPath("spec.template.spec.containers[name=web].image", 30)]`,
+			`["spec.replicas","…containers[name=web].image"]`},
+		{"url", `m.write(m.parse("?q=a+b&kind=pods,deployments.apps&notready=true&span=300&view=timeline&object=pods/1&other=1"))`,
+			`"?q=a+b&kind=pods,deployments.apps&notready=true&view=timeline&span=300&object=pods/1"`},
+		{"url", `[m.write(m.parse("")), m.parse("?view=x&span=-3&at=x&kind=,").view, m.parse("?span=-3").span, m.parse("?kind=,").kind]`,
+			`["","table",0,[]]`},
+		{"url", `[m.toggle(["a"], "b"), m.toggle(["a", "b"], "a")]`, `[["a","b"],["b"]]`},
+		{"axis", `m.timeWindow({ span: 60, until: 100000 }, 0, 5e5)`, `[40000,100000]`},
+		{"axis", `m.marks(0, 60000, 600, 100).map((x) => x.time)`, `[0,10000,20000,30000,40000,50000,60000]`},
+		{"axis", `[m.zoomed([0, 100000], 100000, 0.5, 100000, 1e6), m.zoomed([0, 100000], 0, 0.5, 100000, 1e6), m.zoomed([0, 1e5], 0, 20, 1e5, 1e6)]`,
+			`[{"span":50,"until":0},{"span":50,"until":50000},{"span":0,"until":0}]`},
+		{"axis", `m.panned([0, 60000], -30000, 60000)`, `{"span":60,"until":30000}`},
+		// A condition that became True: what was before is known from the change.
+		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:05Z" }], [
+			{ time: 5000, changes: [{ path: "status.conditions[type=Ready].status", old: "False", new: "True" }] }], 0, 9000)[0].spans`,
+			`[[0,5000,"False"],[5000,9000,"True"]]`},
+		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:03Z" }], [], 1000, 9000)[0].spans`, `[[3000,9000,"True"]]`},
+		{"conditions", `m.spans([], [{ time: 5000, changes: [{ path: "status.conditions[type=Old]", old: '{"status":"True"}' }] }], 0, 9000)[0].spans`, `[[0,5000,"True"]]`},
+		{"conditions", `[m.tone("Ready", "True"), m.tone("Ready", "False"), m.tone("MemoryPressure", "True"), m.tone("MemoryPressure", "False"), m.tone("Ready", "Unknown")]`,
+			`["is-current","is-progress","is-failed","is-current","is-unknown"]`},
+		{"timeline", `m.bars({ segments: [[10, "InProgress"], [20, "Current"]], ended: 30, first: 10 }, 99)`, `[[10,20,"InProgress"],[20,30,"Current"]]`},
+		{"timeline", `m.bars({ segments: [[10, "Current"]], initial: true, created: 3, first: 10 }, 99)`, `[[3,99,"Current"]]`},
+		// Two targets lose the connection together, and get it back one by one.
+		{"timeline", `m.outages([["a", "DISCONNECTED", 1], ["b", "DISCONNECTED", 2], ["a", "RECONNECTED", 4], ["b", "GAP", 6], ["a", "DISCONNECTED", 8]].map(([resource, event, time]) =>
+			({ type: "watch", event, time, target: { resource } })), 9)`, `[[1,6],[8,9]]`},
+		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.replicas", kind: "changed", old: "2", new: "3", who: "kubectl-scale" }] })
+			.map((l) => [l.path, l.old, l.arrow, l.new, l.who])`, `[["spec.replicas","2","→","3","kubectl-scale"]]`},
+		{"feed", `m.lines({ type: "change", event: "MODIFIED", more: 3, changes: Array.from({ length: 8 }, (_, i) => ({ path: "p" + i, kind: "added", new: "1" })) })
+			.map((l) => l.path ?? l.text)`, `["p0","p1","p2","p3","p4","… 6 more changes"]`},
+		{"feed", `m.lines({ type: "change", event: "MODIFIED", text: "is being deleted", changes: [{ path: "metadata.deletionTimestamp", kind: "added", new: "x" }] }).map((l) => l.text)`,
+			`["is being deleted"]`},
+		{"feed", `m.lines({ type: "change", event: "DELETED", time: 60000, created: 1000, status: { state: "Terminating" } })[0].text`, `"was Terminating, 59s old"`},
+		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, 0).map((i) => [i.key, i.depth])`,
+			`[["d",0],["r",1],["p1",2],["p2",2],["x",0],["y",1]]`},
+	} {
+		got := value[string](b, `import("./assets/store.js").then(async ({ Store }) => {
+			const m = await import("./assets/`+test.module+`.js");
+			`+ownersInPage+`
+			return JSON.stringify(`+test.expression+`);
+		})`)
+		if got != test.want {
+			t.Errorf("%s: %s\ngot  %s\nwant %s", test.module, test.expression, got, test.want)
+		}
+	}
+}
+
+// ownersInPage is a Deployment, what it owns, and two objects that own each other.
+const ownersInPage = `const family = () => {
+	const store = new Store(), row = (key, first, owner) => ({ key, uid: key, seq: 1, resource: "r", name: key, first, status: { state: "Current" }, owners: owner ? [{ uid: owner }] : [] });
+	store.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });
+	store.apply({ type: "snapshot", seq: 1, part: 0, last: true, rows: [row("p2", 4, "r"), row("p1", 3, "r"), row("r", 2, "d"), row("d", 1), row("x", 1, "y"), row("y", 1, "x")] });
+	return store;
+};`

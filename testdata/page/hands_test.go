@@ -1,0 +1,189 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// objects makes ConfigMaps with these names, and a Deployment that never gets ready.
+func objects(t *testing.T, c *cluster, ns string, names ...string) {
+	t.Helper()
+	var yaml strings.Builder
+	for i, name := range names {
+		fmt.Fprintf(&yaml, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, labels: {place: \"%d\"}}\ndata: {level: info}\n", name, i)
+	}
+	yaml.WriteString(`---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: slow, labels: {app: slow}}
+spec:
+  replicas: 1
+  minReadySeconds: 3600
+  progressDeadlineSeconds: 7200
+  selector: {matchLabels: {app: slow}}
+  template:
+    metadata: {labels: {app: slow}}
+    spec: {containers: [{name: main, image: "main:1"}]}
+`)
+	c.kubectl(t, yaml.String(), "apply", "-n", ns, "-f", "-")
+}
+
+// selected is an expression for the name of the chosen row.
+const selected = `document.querySelector("#list .row.selected:not([hidden]) b")?.textContent`
+
+func (b *tab) awaitSelected(name string) {
+	b.t.Helper()
+	b.await(fmt.Sprintf("%s === %q", selected, name))
+}
+
+// All that a hand does on the page it can do by the keyboard.
+func TestKeyboard(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha", "beta", "gamma")
+	b := open(t, serve(t, c, "cm,deploy", "-n", ns).url, look{})
+	b.awaitLive()
+	b.await(row("slow") + `?.classList.contains("is-progress")`)
+
+	b.press("/alpha")
+	b.await(`document.activeElement.id === "q" && document.querySelectorAll("#list .row.object:not([hidden])").length === 1`)
+	b.press(kb.Enter)
+	b.await(`document.activeElement.id === "list"`)
+	b.press(kb.ArrowDown)
+	b.awaitSelected("alpha")
+	b.press("/" + kb.Escape) // empties it
+	b.await(row("beta"))
+	b.press(kb.Escape) // leaves it
+	b.await(`document.activeElement.id === "list"`)
+	b.press(kb.ArrowDown)
+	b.awaitSelected("beta")
+	b.press("k")
+	b.awaitSelected("alpha")
+	b.press("G")
+	b.awaitSelected("slow")
+	b.press("g")
+	b.await(selected + ` === document.querySelector("#list .row.object b").textContent`)
+	b.press("G")
+	b.awaitSelected("slow")
+	b.press(kb.Enter)
+	b.await(`document.activeElement === document.querySelector("#detail h2") && document.activeElement.textContent === "slow"`)
+	b.press(kb.Escape)
+	b.await(`document.getElementById("detail").hidden && document.activeElement.id === "list"`)
+	b.press("n")
+	b.await(`!` + row("alpha") + ` && ` + row("slow") + ` && document.querySelector("#filters [aria-pressed=true]").textContent.includes("Not ready")`)
+	b.press("n")
+	b.await(row("alpha"))
+	for key, view := range map[string]string{"2": "timeline", "3": "feed", "1": "table"} {
+		b.press(key)
+		b.await(fmt.Sprintf("document.body.dataset.view === %q", view))
+	}
+	b.press("?")
+	b.await(`document.getElementById("keys").open`)
+	b.press(kb.Escape)
+	b.await(`!document.getElementById("keys").open`)
+	b.press("w")
+	b.await(`document.activeElement.id === "where"`)
+}
+
+// An expression says which objects are shown, and what is wrong with it.
+func TestWhere(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha", "beta")
+	b := open(t, serve(t, c, "cm,deploy", "-n", ns).url, look{})
+	b.awaitLive()
+	b.press("wobject.kind == 'ConfigMap' && object.data.level == 'debug'")
+	b.await(`document.getElementById("nothing").textContent === "Nothing fits these filters."`)
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	b.await(row("beta")) // it holds from now on
+	if value[bool](b, "Boolean("+row("alpha")+")") {
+		t.Error("what the expression does not hold of is shown, too")
+	}
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"info"}}`)
+	b.await("!" + row("beta"))
+	b.press(" &&")
+	b.await(`document.getElementById("where-error").textContent && document.getElementById("where").getAttribute("aria-invalid") === "true"`)
+	t.Logf("a mistake is said so: %s", b.text("#where-error"))
+}
+
+// The address shows somebody else the same, and going back leads back.
+func TestLinks(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha", "beta")
+	d := serve(t, c, "cm,deploy,po", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	b.await(entry("info → debug"))
+	value[bool](b, `[...document.querySelectorAll("#filters button")].find((e) => e.textContent.startsWith("configmaps")).click() ?? true`)
+	b.await("!" + row("slow"))
+	value[bool](b, entry("info → debug")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail .history li.selected")`)
+	link := b.address()
+	parameters, err := url.ParseQuery(strings.TrimPrefix(link, "?"))
+	if err != nil || parameters.Get("kind") != "configmaps" || !strings.HasPrefix(parameters.Get("object"), "configmaps/") || parameters.Get("at") == "" {
+		t.Fatalf("the address is %s", link)
+	}
+
+	other := open(t, d.url, look{})
+	other.awaitLive()
+	other.navigate(d.home + link)
+	other.awaitLive()
+	other.awaitSelected("beta")
+	other.await(`document.querySelector("#detail .history li.selected")?.textContent.includes("info → debug")`)
+	if value[bool](other, "Boolean("+row("slow")+")") {
+		t.Error("the filter of the link is not there")
+	}
+	value[bool](b, "history.back() ?? true")
+	b.await(`document.getElementById("detail").hidden`)
+	value[bool](b, "history.back() ?? true")
+	b.await(row("slow"))
+
+	other.navigate(d.home + "?object=configmaps/nonsense&view=nonsense&span=-1&kind=,,")
+	other.awaitLive()
+	other.await(`document.querySelector("#detail h2").textContent === "Not held any more"`)
+}
+
+// A page that is paused stands still, and then shows what came meanwhile.
+func TestPause(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	b.press("p")
+	b.await(`document.body.dataset.watch === "paused"`)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "newcomer")
+	b.await(`document.getElementById("watch-last").textContent === "1 change waiting"`)
+	b.look(look{dark: true}) // what is done to a page that is paused changes nothing in that
+	if value[bool](b, "Boolean("+row("newcomer")+")") {
+		t.Error("a page that is paused shows what came")
+	}
+	b.press("p")
+	b.await(row("newcomer"))
+	b.await(entry("newcomer"))
+}
+
+// Two viewers see the same, each as it wants.
+func TestTwoViewers(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	d := serve(t, c, "cm", "-n", ns)
+	one, two := open(t, d.url, look{}), open(t, d.url, look{width: 360, height: 740, dark: true})
+	one.awaitLive()
+	two.awaitLive()
+	two.press("3")
+	for i := range 20 {
+		c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", fmt.Sprintf(`{"data":{"level":"%d"}}`, i))
+	}
+	for _, b := range []*tab{one, two} {
+		b.await(entry("18 → 19"))
+		if got := b.text("#feed-shown"); got != "20 changes" {
+			t.Errorf("a viewer has %s", got)
+		}
+	}
+	if one.text("#views [aria-pressed=true]") != "Objects" {
+		t.Error("what one viewer chooses, the other sees")
+	}
+}

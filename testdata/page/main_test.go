@@ -1,0 +1,229 @@
+// Package page tests the page of --serve in a real browser: headless Chromium, driven by
+// chromedp, before a real dwatch that watches a real API server.
+//
+// It is a module of its own, so that nobody who builds dwatch needs what drives a browser.
+// Without a browser all tests are skipped; CHROMIUM names one that is not in the PATH.
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what has to happen. The machine may be busy.
+const patience = time.Minute
+
+// root is the directory of dwatch, seen from here.
+const root = "../.."
+
+var (
+	browserPath = findBrowser()
+	temporary   string
+	clusters    []*cluster
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	if temporary, err = os.MkdirTemp("", "dwatch-page-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(temporary)
+	defer func() {
+		for _, c := range clusters {
+			c.stop()
+		}
+	}()
+	return m.Run()
+}
+
+// findBrowser returns the path of a browser, or nothing.
+func findBrowser() string {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium-headless-shell", "headless_shell", "headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// dwatchBinary builds dwatch, once.
+var dwatchBinary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(temporary, "dwatch")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build dwatch: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// cluster is a real API server.
+type cluster struct {
+	cmd        *exec.Cmd
+	stdin      io.Closer // it ends when this is closed: also when the tests die
+	kubeconfig string
+}
+
+// shared is the cluster of the tests that do not stop it. It has controllers, so that
+// Deployments roll out.
+var shared = sync.OnceValues(func() (*cluster, error) { return startCluster("shared", "--controllers") })
+
+// startCluster starts a cluster whose data live below the name: it can be killed, and be
+// started again where it was, on the same port.
+func startCluster(name string, flags ...string) (*cluster, error) {
+	binary, err := filepath.Abs(filepath.Join(root, "bin", "cluster"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(binary); err != nil {
+		return nil, fmt.Errorf("the tests need a test cluster, run make bin/cluster: %w", err)
+	}
+	c := &cluster{kubeconfig: filepath.Join(temporary, name+".kubeconfig")}
+	c.cmd = exec.Command(binary, append([]string{"--stop-on-stdin-close", "--kubeconfig", c.kubeconfig}, flags...)...)
+	c.cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	clusters = append(clusters, c)
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "export KUBECONFIG=") {
+			go io.Copy(io.Discard, stdout)
+			return c, nil
+		}
+	}
+	return nil, errors.New("the test cluster ended at its start")
+}
+
+func (c *cluster) stop() {
+	c.stdin.Close()
+	c.cmd.Wait() // how it ended is not what is tested
+}
+
+// kubectl runs the real kubectl and returns what it wrote to stdout.
+func (c *cluster) kubectl(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(root, "bin", "kubectl"), append(args, "--kubeconfig", c.kubeconfig)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String()
+}
+
+// run runs a subcommand of the program of the cluster.
+func (c *cluster) run(args ...string) error {
+	cmd := exec.Command(filepath.Join(root, "bin", "cluster"), append(args, "--kubeconfig", c.kubeconfig)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cluster %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// room makes a namespace of its own for a test, and removes it.
+func (c *cluster) room(t *testing.T) string {
+	t.Helper()
+	name := strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
+	c.kubectl(t, "", "create", "namespace", name)
+	t.Cleanup(func() { c.kubectl(t, "", "delete", "namespace", name, "--wait=false") })
+	return name
+}
+
+// setUp returns the shared cluster and a namespace in it. Without a browser it skips the
+// test, before anything is started.
+func setUp(t *testing.T) (*cluster, string) {
+	t.Helper()
+	needBrowser(t)
+	c, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, c.room(t)
+}
+
+// dwatch is a running dwatch that serves a page.
+type dwatch struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	// url is the address with the token; home is the one without.
+	url, home string
+	ended     chan struct{}
+}
+
+var pageLine = regexp.MustCompile(`http://\S+/\?token=\S+`)
+
+// serve starts dwatch with a page. It ends with the test.
+func serve(t *testing.T, c *cluster, args ...string) *dwatch {
+	t.Helper()
+	binary, err := dwatchBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &dwatch{t: t, ended: make(chan struct{})}
+	d.cmd = exec.Command(binary, append(args, "--kubeconfig", c.kubeconfig, "-o", "none")...)
+	if !strings.Contains(strings.Join(args, " "), "--serve") {
+		d.cmd.Args = append(d.cmd.Args, "--serve")
+	}
+	stderr, err := d.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.kill)
+	lines := bufio.NewScanner(stderr)
+	var said []string
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if d.url = pageLine.FindString(lines.Text()); d.url != "" {
+			break
+		}
+	}
+	go func() {
+		io.Copy(io.Discard, stderr)
+		d.cmd.Wait() // it ends when it is told to
+		close(d.ended)
+	}()
+	if d.url == "" {
+		t.Fatalf("dwatch said no address of a page:\n%s", strings.Join(said, "\n"))
+	}
+	d.home = d.url[:strings.Index(d.url, "?")]
+	return d
+}
+
+func (d *dwatch) signal(s syscall.Signal) {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		d.t.Error(err)
+	}
+}
+
+func (d *dwatch) kill() {
+	d.signal(syscall.SIGKILL)
+	<-d.ended
+}

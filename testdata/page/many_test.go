@@ -1,0 +1,71 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+const (
+	manyObjects = 10_000
+	// perSecond changes, for so long.
+	perSecond    = 200
+	churnSeconds = 12
+	// longestFrame is how much work may stand before a frame.
+	longestFrame = 50 * time.Millisecond
+)
+
+// Ten thousand objects and 200 changes a second: rows are there within a second, frames go
+// on, the highlight of a change is seen, and what the tab holds is bounded.
+func TestManyObjects(t *testing.T) {
+	needBrowser(t)
+	if testing.Short() {
+		t.Skip("ten thousand objects take a minute to make")
+	}
+	c, err := startCluster("many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	if err := c.run("pods", fmt.Sprint(manyObjects)); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, c, "po", "-A")
+	warm := open(t, d.url, look{}) // dwatch has read everything when it has
+	warm.await(fmt.Sprintf(`document.getElementById("shown").textContent.startsWith(%q)`, "10,000"))
+	warm.navigate("about:blank")
+
+	b := open(t, "about:blank", look{})
+	b.navigate(d.url)
+	b.await(`document.querySelector(".row.object")`)
+	first := value[float64](b, `performance.now()`) // since the navigation; at the latest
+	b.await(`document.getElementById("shown").textContent.startsWith("10,000")`)
+	t.Logf("first rows within %.0f ms, all within %.0f ms", first, value[float64](b, `performance.now()`))
+	if first > 1500 {
+		t.Errorf("the first rows took %.0f ms", first)
+	}
+	if n := value[int](b, `document.querySelectorAll("*").length`); n > 3000 {
+		t.Errorf("%d elements for %d objects", n, manyObjects)
+	}
+	for _, view := range []string{"1", "2", "3"} {
+		b.press(view)
+		t.Logf("view %s: %s", view, b.churn(c))
+	}
+	if n := value[int](b, `document.querySelectorAll("*").length`); n > 3000 {
+		t.Errorf("%d elements after the changes", n)
+	}
+}
+
+// churn changes pods for a while, and reports what work of the page took too long.
+func (b *tab) churn(c *cluster) work {
+	b.t.Helper()
+	stop := b.trace()
+	if err := c.run("churn", fmt.Sprint(perSecond*churnSeconds), "--rate", fmt.Sprint(perSecond)); err != nil {
+		b.t.Fatal(err)
+	}
+	w := stop()
+	if w.longest() > longestFrame {
+		b.t.Errorf("a frame waited for %v of work: %s", w.longest(), w)
+	}
+	return w
+}

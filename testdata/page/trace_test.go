@@ -1,0 +1,110 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/tracing"
+	"github.com/chromedp/chromedp"
+)
+
+// work is how long the tasks of a page's main thread took, in time of the processor: a
+// machine that is busy with other things makes them no longer.
+type work []time.Duration
+
+func (w work) longest() time.Duration {
+	if len(w) == 0 {
+		return 0
+	}
+	return slices.Max(w)
+}
+
+func (w work) String() string {
+	sorted := slices.Sorted(slices.Values(w))
+	if len(sorted) == 0 {
+		return "no tasks"
+	}
+	var sum time.Duration
+	for _, d := range sorted {
+		sum += d
+	}
+	return fmt.Sprintf("%d tasks of the page's main thread: 99 %% took at most %v, the longest %v, all %v",
+		len(sorted), sorted[len(sorted)*99/100].Round(100*time.Microsecond), w.longest().Round(100*time.Microsecond), sum.Round(time.Millisecond))
+}
+
+// traced is what is read of an event of a trace.
+type traced struct {
+	Name     string `json:"name"`
+	Phase    string `json:"ph"`
+	Process  int    `json:"pid"`
+	Thread   int    `json:"tid"`
+	Duration int64  `json:"tdur"` // of the thread, in microseconds
+	Args     struct {
+		Name string `json:"name"`
+	} `json:"args"`
+}
+
+// trace notes what the page does until stop is called.
+func (b *tab) trace() (stop func() work) {
+	b.t.Helper()
+	var events []traced
+	complete := make(chan struct{})
+	ctx, cancel := context.WithCancel(b.ctx)
+	err := chromedp.Listen(ctx, func(ev any) {
+		switch e := ev.(type) {
+		case *tracing.EventDataCollected:
+			for _, raw := range e.Value {
+				var one traced
+				if json.Unmarshal(raw, &one) == nil { // of other shapes there is nothing to read
+					events = append(events, one)
+				}
+			}
+		case *tracing.EventTracingComplete:
+			close(complete)
+		}
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, err = chromedp.Call(b.ctx, tracing.Start, tracing.StartParams{
+		TransferMode: tracing.StartTransferModeReportEvents,
+		TraceConfig:  &tracing.TraceConfig{IncludedCategories: []string{"toplevel"}, ExcludedCategories: []string{"*"}},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return func() work {
+		b.t.Helper()
+		defer cancel()
+		if _, err := chromedp.Call(b.ctx, tracing.End, cdp.Empty{}); err != nil {
+			b.t.Fatal(err)
+		}
+		select {
+		case <-complete:
+		case <-time.After(patience):
+			b.t.Fatal("the trace does not end")
+		}
+		return mainThread(events)
+	}
+}
+
+// mainThread are the tasks of the main threads of pages.
+func mainThread(events []traced) (w work) {
+	type thread struct{ process, id int }
+	pages := map[thread]bool{}
+	for _, e := range events {
+		if e.Phase == "M" && e.Name == "thread_name" && e.Args.Name == "CrRendererMain" {
+			pages[thread{e.Process, e.Thread}] = true
+		}
+	}
+	for _, e := range events {
+		if e.Phase == "X" && pages[thread{e.Process, e.Thread}] && e.Duration > 0 {
+			w = append(w, time.Duration(e.Duration)*time.Microsecond)
+		}
+	}
+	return w
+}
