@@ -15,6 +15,7 @@ HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./te
 # What takes longer than a moment. It comes first, so that nothing is left to wait
 # for in the end: beside chaos, which needs the processors, watcher, which waits.
 SLOW := ./testdata/chaos ./watcher ./testdata/program ./testdata/bed
+NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
 .DEFAULT_GOAL := help
@@ -31,19 +32,23 @@ bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first ti
 	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/cluster .
 	@touch bin/cluster
 
+bin/nats: $(NATS_SOURCES) ## build the NATS server of the tests
+	cd testdata/nats && $(GO) build -ldflags '-s -w' -o ../../bin/nats .
+	@touch bin/nats
+
 .PHONY: demo
 demo: build bin/cluster ## watch real changes on a real API server
 	@$(GO) run ./testdata/demo
 
 .PHONY: check
-check: bin/cluster ## while you work: linters and quick tests of what changed, within a minute
+check: bin/cluster bin/nats ## while you work: linters and quick tests of what changed, within a minute
 	@$(FORMATTED)
 	$(GO) vet ./... $(HELPERS)
 	$(GO) run $(STATICCHECK) ./... $(HELPERS)
 	$(GO) test $$($(GO) list ./... $(HELPERS) | grep -vxF "$$($(GO) list $(SLOW))")
 
 .PHONY: test
-test: bin/cluster bin/kubectl ## before a change lands: all tests, on real API servers, some minutes
+test: bin/cluster bin/kubectl bin/nats ## before a change lands: all tests, on real API servers, some minutes
 	$(GO) test $(RACE) -timeout 30m $(SLOW) ./... $(HELPERS)
 	cd testdata/cluster && $(GO) test ./...
 	cd testdata/page && $(GO) test -timeout 30m ./...
@@ -55,7 +60,7 @@ bin/kubectl: testdata/cluster/go.mod
 BENCH ?= # flags, such as -n 1000
 
 .PHONY: bench
-bench: build bin/cluster bin/kubectl ## measure dwatch beside kubectl and curl, some minutes
+bench: build bin/cluster bin/kubectl bin/nats ## measure dwatch beside kubectl and curl, some minutes
 	@$(GO) run ./testdata/bench $(BENCH)
 
 CHAOS ?= # flags, such as -for 10m -seed 1 -state
@@ -86,6 +91,7 @@ lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	$(GO) mod tidy -diff
 	cd testdata/cluster && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 	cd testdata/page && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
+	cd testdata/nats && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 
 .PHONY: cluster
 cluster: bin/cluster ## start a cluster to play with; ends with Ctrl-C

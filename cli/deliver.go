@@ -19,6 +19,7 @@ type delivery struct {
 	receiver *receiver
 	letters  *deliver.DeadLetters
 	queue    *deliver.Queue
+	again    *deliver.Redelivery // of --redeliver; nil: what is watched is delivered
 	// state is the file that keeps what waits; nil: it is in memory.
 	state *state
 }
@@ -39,6 +40,9 @@ func (j *job) openDelivery() (*delivery, error) {
 			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 		}
 	}
+	if j.redeliver != "" {
+		return d, d.openRedelivery(j.redeliver)
+	}
 	return d, nil
 }
 
@@ -53,8 +57,8 @@ func (d *delivery) close() {
 	}
 }
 
-// start makes the queue. failed is called when what is given up can't be written, or what
-// waits not be read.
+// start makes the queue for events. failed is called when what is given up can't be
+// written, or what waits not be read.
 func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(error)) (event.Sink, error) {
 	if d.receiver.begin != nil {
 		if err := d.receiver.begin(ctx, j); err != nil {
@@ -66,10 +70,25 @@ func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(
 	if err != nil {
 		return nil, err
 	}
-	o := deliver.Options{
+	o := d.options(j, failed)
+	o.Encode, o.Subject = encoder.Append, j.subjects()
+	if state != nil {
+		d.state, o.Store = state, state.outbox
+	}
+	d.queue = deliver.New(d.receiver, o)
+	waiting, err := d.queue.Restore()
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	state.restored(waiting)
+	j.metrics.Delivers(d.queue.Stats)
+	return d.queue, nil
+}
+
+// options says how to deliver, whatever that is.
+func (d *delivery) options(j *job, failed func(error)) deliver.Options {
+	return deliver.Options{
 		Name:        d.receiver.name,
-		Encode:      encoder.Append,
-		Subject:     j.subjects(),
 		Workers:     j.workers,
 		MaxBackoff:  j.maxBackoff,
 		Rate:        j.rate,
@@ -81,16 +100,6 @@ func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(
 		Room:        j.room,
 		Latest:      j.latest,
 	}
-	if state != nil {
-		d.state, o.Store = state, state.outbox
-	}
-	d.queue = deliver.New(d.receiver, o)
-	waiting, err := d.queue.Restore()
-	if err != nil {
-		return nil, fail.Usage(err)
-	}
-	state.restored(waiting)
-	return d.queue, nil
 }
 
 // subjects names the objects of events for people.
@@ -127,14 +136,25 @@ func (d *delivery) around(ctx context.Context, j *job, watch func() error) error
 	}()
 	err := watch()
 	d.queue.Finish()
+	defer j.drains(stop)()
+	<-done
+	if d.receiver.finish != nil {
+		d.receiver.finish(working)
+	}
+	return joined(ctx, err, d.end(j))
+}
+
+// drains calls stop after --drain, and says before that what is waited for. done means
+// that nothing is any more.
+func (j *job) drains(stop func()) (done func()) {
 	patience := time.AfterFunc(j.drain, stop)
-	defer patience.Stop()
 	long := time.AfterFunc(drainNoted, func() {
 		report.Line(j.reports, fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", j.drain))
 	})
-	defer long.Stop()
-	<-done
-	return joined(ctx, err, d.end(j))
+	return func() {
+		patience.Stop()
+		long.Stop()
+	}
 }
 
 // end says what became of the events, and returns an error if not all of them were

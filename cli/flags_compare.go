@@ -32,7 +32,7 @@ func (o *options) addCompareFlags(f *pflag.FlagSet) {
 
 // checkCompare finds flags that have no effect, or contradict each other.
 func (o *options) checkCompare() error {
-	compares := o.output == changesFormat || o.changes || o.given("serve")
+	compares := o.output == changesFormat || o.changes || o.live || o.given("serve")
 	for _, name := range []string{"only", "ignore", "noise"} {
 		if o.given(name) && !compares {
 			return fmt.Errorf("--%s is for what changes: it needs -o changes, --changes or --serve", name)

@@ -29,7 +29,7 @@ func (o *options) addEventFlags(f *pflag.FlagSet) {
 func (o *options) parseEvents(r *request) (err error) {
 	r.heartbeat = o.heartbeat
 	r.filter.WatchOnly = o.watchOnly
-	r.filter.Marks = o.marks || o.output == changesFormat // they say what is there at the start
+	r.filter.Marks = o.marks || o.output == changesFormat || o.live // they say what is there at the start
 	r.filter.Types, err = filter.ParseTypes(o.types)
 	return err
 }

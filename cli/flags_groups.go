@@ -13,6 +13,13 @@ type flagGroup struct {
 	flags *pflag.FlagSet
 }
 
+const (
+	receiverGroup = "Where it goes"
+	messageGroup  = "Messages and help"
+
+	connectionGroup = "Connection to the cluster"
+)
+
 // newFlagGroups returns all flags, which set o, in the order in which they are
 // shown. A flag belongs to the group whose function defines it.
 func (o *options) newFlagGroups() []flagGroup {
@@ -26,11 +33,11 @@ func (o *options) newFlagGroups() []flagGroup {
 	add("What to watch", o.addTargetFlags)
 	add("Which events", o.addEventFlags)
 	add("How it looks", o.addOutputFlags)
-	add("Where it goes", o.addReceiverFlags)
+	add(receiverGroup, o.addReceiverFlags)
 	add("The page", o.addPageFlags)
 	add("How it ends and carries on", o.addRunFlags)
-	add("Messages and help", o.addMessageFlags)
-	add("Connection to the cluster", o.addConnectionFlags)
+	add(messageGroup, o.addMessageFlags)
+	add(connectionGroup, o.addConnectionFlags)
 	return groups
 }
 

@@ -13,6 +13,7 @@ type messageFlags struct {
 func (o *options) addMessageFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "Nothing but errors on stderr")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
+	o.addListenFlags(f)
 	f.BoolP("watch", "w", false, "Without effect: dwatch watches")
 	f.BoolP("help", "h", false, "Print this help, and end")
 	f.Bool("version", false, "Print the version, and end")

@@ -16,6 +16,7 @@ type outputFlags struct {
 	tableFlags
 	output        string
 	view          viewFlags
+	live          bool
 	managedFields bool
 	color         string
 }
@@ -24,6 +25,7 @@ func (o *options) addOutputFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "Output `FORMAT`: "+strings.Join(formats, ", ")+", and those of kubectl that take a template: "+strings.Join(output.TemplateFormats, "=, ")+"=; by default json, and at a terminal changes")
 	o.addTemplateFlags(f)
 	o.addTableFlags(f)
+	o.addLiveFlag(f)
 	o.addViewFlags(f)
 	o.addCompareFlags(f)
 	f.BoolVar(&o.managedFields, "show-managed-fields", false, "Keep metadata.managedFields")
@@ -32,7 +34,7 @@ func (o *options) addOutputFlags(f *pflag.FlagSet) {
 }
 
 func (o *options) parseOutput(r *request, terminal terminal) (err error) {
-	r.managedFields, r.view = o.managedFields, o.view
+	r.managedFields, r.view, r.live = o.managedFields, o.view, o.live
 	if r.print, err = o.printing(terminal); err != nil {
 		return err
 	}
@@ -43,6 +45,7 @@ func (o *options) parseOutput(r *request, terminal terminal) (err error) {
 type terminal struct {
 	isTerminal bool
 	noColor    bool
+	isDumb     bool // it can't be drawn on
 }
 
 func (o *options) printing(t terminal) (output.Options, error) {

@@ -16,36 +16,44 @@ import (
 // receiverFlags say where events go in place of stdout, and how. A command is not a flag:
 // it is what stands after "--".
 type receiverFlags struct {
+	natsFlags
+	tlsFlags
 	webhookFlags
 	to          string // an address
+	batch       bool
 	workers     int
 	deadline    time.Duration
 	maxBackoff  time.Duration
 	rate        float64
 	giveUpAfter time.Duration
 	deadLetters string
+	redeliver   string // a file; empty: none
 	drain       time.Duration
 	outboxSize  string // a quantity; empty: the default
 	latest      bool
 }
 
 // receiverOnly are the names of the flags that a receiver takes, and nothing else.
-var receiverOnly = []string{"workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "drain", "outbox-size", "latest"}
+var receiverOnly = []string{"batch", "workers", "deadline", "max-backoff", "rate", "give-up-after", "dead-letters", "redeliver", "drain", "outbox-size", "latest"}
 
 func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
-	f.IntVar(&r.workers, "workers", 1, "Deliver the events of `N` objects at the same time; those of one object always come one after the other")
+	f.BoolVar(&r.batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
+	f.IntVar(&r.workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, and %d to nats://; those of one object always come one after the other", natsWorkers))
 	f.DurationVar(&r.deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed; a command is killed then, and what it has started; 0: never")
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
+	f.StringVar(&r.redeliver, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching, and take out of it what is delivered")
 	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
 	f.StringVar(&r.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
 	f.BoolVar(&r.latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
-	notEmpty(f, "to", "dead-letters", "outbox-size")
+	notEmpty(f, "to", "dead-letters", "redeliver", "outbox-size")
 	o.addWebhookFlags(f)
+	o.addTLSFlags(f)
+	o.addNATSFlags(f)
 }
 
 // receiving says how events are delivered. The zero value is for stdout.
@@ -71,7 +79,7 @@ func (o *options) cutCommand(args []string) (rest, command []string) {
 }
 
 func (o *options) parseReceiver(r *request, command []string) error {
-	if err := o.checkWebhook(); err != nil {
+	if err := cmp.Or(o.checkWebhook(), o.checkNATS(), o.checkTLS()); err != nil {
 		return err
 	}
 	if !o.hasReceiver() {
@@ -83,6 +91,9 @@ func (o *options) parseReceiver(r *request, command []string) error {
 		return nil
 	}
 	r.receiving = receiving{command: command, receiverFlags: o.receiverFlags}
+	if !o.given("workers") {
+		r.workers = 1
+	}
 	switch {
 	case o.given("to") && o.dash() >= 0:
 		return errors.New("--to and a command after -- are two receivers: a run has one")
@@ -119,7 +130,7 @@ func (o *options) parseRoom(r *request) error {
 // checkDelivery finds values that say nothing sensible about how events are delivered.
 func (o *options) checkDelivery() error {
 	switch {
-	case o.workers < 1 || o.workers > maxWorkers:
+	case o.given("workers") && (o.workers < 1 || o.workers > maxWorkers):
 		return fmt.Errorf("invalid --workers %d: it takes a number from 1 to %d", o.workers, maxWorkers)
 	case o.rate < 0 || o.given("rate") && !(o.rate > 0):
 		return fmt.Errorf("invalid --rate %g: it takes a number of times a second, such as 10 or 0.5", o.rate)
@@ -145,6 +156,10 @@ func (o *options) checkReceiver() error {
 		return errors.New("--list and --print-rbac print to stdout: they do not go with a receiver")
 	case o.marks, o.heartbeat != 0:
 		return errors.New("--marks and --heartbeat are for stdout: a receiver gets events of objects, and marks are reported on stderr")
+	case o.batch && o.given("to"):
+		return errors.New("--batch is for a command after --: it does not go with --to")
+	case o.batch && o.output == "yaml":
+		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
 	case o.given("color"):
 		return errors.New("--color is for stdout: it does not go with a receiver")
 	case o.output != "json" && o.output != "yaml":

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -22,13 +20,10 @@ type webhookFlags struct {
 	toTokenFile   string
 	toHeaderFile  string
 	toSigningFile string
-	toCert        string
-	toKey         string
-	toCA          string
 }
 
 // webhookOnly are the names of the flags that a webhook takes, and nothing else.
-var webhookOnly = []string{"to-format", "to-token-file", "to-header-file", "to-signing-file", "to-cert", "to-key", "to-ca"}
+var webhookOnly = []string{"to-format", "to-token-file", "to-header-file", "to-signing-file"}
 
 // The variables of the environment that stand for files.
 const (
@@ -46,9 +41,6 @@ func (o *options) addWebhookFlags(f *pflag.FlagSet) {
 	f.StringVar(&w.toTokenFile, "to-token-file", "", "Send the bearer token that is in `FILE`, or in $"+tokenVariable)
 	f.StringVar(&w.toHeaderFile, "to-header-file", "", "Send the headers that are in `FILE`, or in $"+headersVariable+", in lines as \"Name: value\"")
 	f.StringVar(&w.toSigningFile, "to-signing-file", "", "Sign as Standard Webhooks, with each secret, whsec_..., that is in `FILE`, or in $"+signingVariable)
-	f.StringVar(&w.toCert, "to-cert", "", "Show the receiver the client certificate that is in `FILE`, and whose key --to-key has")
-	f.StringVar(&w.toKey, "to-key", "", "`FILE` with the key of --to-cert")
-	f.StringVar(&w.toCA, "to-ca", "", "Trust a receiver with a certificate of the authorities that are in `FILE`, and no other")
 	notEmpty(f, webhookOnly...)
 }
 
@@ -59,11 +51,8 @@ func (o *options) checkWebhook() error {
 			return fmt.Errorf("--%s is for a webhook: it needs --to https://HOST/PATH", name)
 		}
 	}
-	switch {
-	case !slices.Contains(webhookFormats, o.toFormat):
+	if !slices.Contains(webhookFormats, o.toFormat) {
 		return fmt.Errorf("invalid --to-format %q: it takes %s", o.toFormat, strings.Join(webhookFormats, " or "))
-	case o.given("to-cert") != o.given("to-key"):
-		return errors.New("--to-cert and --to-key go together")
 	}
 	return nil
 }
@@ -75,11 +64,6 @@ func isWebhook(address string) bool {
 
 // checkAddress finds what is wrong with the URL of a webhook.
 func (o *options) checkAddress(address *url.URL) error {
-	if port := address.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
-		}
-	}
 	if address.Scheme == "https" {
 		return nil
 	}

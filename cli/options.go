@@ -25,6 +25,7 @@ type options struct {
 	pageFlags
 	runFlags
 	messageFlags
+	listenFlags
 	connection cluster.Flags
 
 	given func(flag string) bool
@@ -50,10 +51,12 @@ type request struct {
 	timeout       time.Duration // 0: none
 	rbac          rbac
 	conditions    conditions
+	listen        string // HOST:PORT; empty: nowhere
 	receiving
 	filter filter.Options
 	print  output.Options
 	view   viewFlags // for the format "changes"
+	live   bool
 	page   pageFlags
 }
 
@@ -73,8 +76,12 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		terminal.isTerminal = false // nobody sees what is sent
 	}
 	o.chooseFormat(terminal)
-	r := &request{quiet: o.quiet}
+	r := &request{quiet: o.quiet, timeout: o.timeout}
+	if o.given("redeliver") {
+		return r, cmp.Or(o.parseReceiver(r, command), o.checkRedelivery(args))
+	}
 	return r, cmp.Or(
+		o.checkLive(terminal),
 		o.parseTargets(r, args),
 		o.parseReceiver(r, command),
 		o.parsePage(r),
@@ -86,6 +93,7 @@ func (o *options) request(args []string, terminal terminal) (*request, error) {
 		o.checkTable(),
 		o.parseOutput(r, terminal),
 		o.parseRun(r),
+		o.parseListen(r),
 	)
 }
 
@@ -111,7 +119,11 @@ func (o *options) checkTogether() error {
 	case o.heartbeat != 0 && o.heartbeat < minHeartbeat:
 		return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", o.heartbeat, minHeartbeat)
 	case o.timeout < 0:
-		return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", o.timeout)
+		return errInvalidTimeout(o.timeout)
 	}
 	return nil
+}
+
+func errInvalidTimeout(given time.Duration) error {
+	return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", given)
 }

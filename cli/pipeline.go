@@ -8,6 +8,7 @@ import (
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/output"
+	"dwatch/output/live"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
 )
@@ -23,7 +24,7 @@ type pipeline struct {
 // newPipeline composes the stages, the last of which comes first here. failed is called
 // when the file of --state, or of --dead-letters, can't be written or read.
 func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (*pipeline, error) {
-	printer, err := j.last(ctx, state, failed)
+	printer, err := j.last(ctx, what, state, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +34,13 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	}
 	p := &pipeline{job: j, printer: printer}
 	sink, printed := counted(printer)
-	if j.print.Format == changesFormat || isTable(j.print.Format) {
+	sink = j.metrics.Back(sink)
+	if j.print.Format == changesFormat || isTable(j.print.Format) && !j.live {
 		sink = output.FoldSeries(sink)
 	}
-	j.filter.Where = j.passes()
+	if !j.live { // which has to know what leaves it
+		j.filter.Where = j.passes()
+	}
 	sink = state.around(filter.New(sink, j.filter), failed)
 	switch {
 	case j.conditions.count > 0:
@@ -53,11 +57,20 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 }
 
 // last returns what is behind all stages: what writes to stdout, or delivers.
-func (j *job) last(ctx context.Context, state *state, failed func(error)) (event.Sink, error) {
-	if j.delivery != nil {
+func (j *job) last(ctx context.Context, what *plan.Plan, state *state, failed func(error)) (event.Sink, error) {
+	switch {
+	case j.delivery != nil:
 		return j.delivery.start(ctx, j, state, failed)
+	case j.live:
+		return j.newScreen(ctx, what.Targets), nil
 	}
 	return j.newPrinter(ctx, j.stdout)
+}
+
+// screen is the live table; nil if there is none.
+func (p *pipeline) screen() *live.Screen {
+	s, _ := p.printer.(*live.Screen)
+	return s
 }
 
 // reporting says where reports go. With --quiet the server is asked nothing for

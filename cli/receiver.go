@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"dwatch/cli/report"
 	"dwatch/output"
 	"dwatch/output/deliver"
 )
@@ -17,6 +20,8 @@ type receiver struct {
 	deliver.Receiver
 	// name is what it is called in messages: it has no password in it.
 	name string
+	// finish, at a good end, waits for what it does until ctx ends; nil: for nothing.
+	finish func(ctx context.Context)
 	// begin prepares what takes a server that answers, before the first message; nil:
 	// nothing does.
 	begin func(context.Context, *job) error
@@ -34,6 +39,8 @@ type scheme struct {
 var schemes = map[string]scheme{
 	"https": {"https://HOST/PATH", openWebhook},
 	"http":  {"http://HOST/PATH", openWebhook},
+	"nats":  {"nats://HOST/PREFIX", openJetStream},
+	"tls":   {"tls://HOST/PREFIX", openJetStream},
 }
 
 // schemeNames lists examples of what --to takes.
@@ -55,7 +62,11 @@ func (j *job) newReceiver() (*receiver, error) {
 		return nil, err
 	}
 	command.Deadline, command.Text = j.deadline, j.stderr
-	return &receiver{Receiver: command, name: j.command[0]}, nil
+	if !j.batch {
+		return &receiver{Receiver: command, name: j.command[0]}, nil
+	}
+	process := deliver.NewProcess(command, output.Line(j.command[0]), func(line string) { report.Line(j.stderr, line) })
+	return &receiver{Receiver: process, name: j.command[0], finish: process.Finish}, nil
 }
 
 // parseAddress reads --to. No error repeats what may hold a password.
@@ -71,9 +82,17 @@ func (o *options) parseAddress(r *request) error {
 	case address.Hostname() == "":
 		return fmt.Errorf("invalid --to: the URL has no host; it takes one such as %s", schemeNames())
 	}
+	if port := address.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
+		}
+	}
 	r.address = address
-	if isWebhook(address.Scheme) {
+	switch {
+	case isWebhook(address.Scheme):
 		return o.checkAddress(address)
+	case isNATS(address.Scheme):
+		return o.parseNATS(r)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/metrics"
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
 	"dwatch/mapper"
@@ -26,13 +28,17 @@ import (
 // run does what the command line asks for, and blocks until that is done or ctx
 // ends.
 func run(ctx context.Context, o *options, args []string, s Streams) error {
+	talk := &talk{w: s.Err}
+	if o.live {
+		s.Err = talk
+	}
 	quietClient(s.Err, o.verbosity)
-	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"}
+	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb", isDumb: isDumb()}
 	request, err := o.parse(args, terminal)
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, asked: whenAsked(s.Err)}
+	j := &job{request: request, started: time.Now(), out: stdout{s.Out}, stdout: s.Out, stderr: s.Err, reports: s.Err, talk: talk, asked: whenAsked(s.Err)}
 	defer j.asked.stop()
 	if request.quiet {
 		j.reports = io.Discard
@@ -41,6 +47,14 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.delivery.close()
+	if request.redeliver != "" {
+		return j.redeliverAll(ctx, func() (*cluster.Cluster, error) { return o.connection.Connect(j.connection(s.Err)) })
+	}
+	server, err := j.startListening()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	if j.served, err = j.openPage(); err != nil {
 		return err
 	}
@@ -55,16 +69,21 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		ctx, stop = untilReaderGone(ctx, s.Out)
 		defer stop()
 	}
-	if request.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, request.timeout, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := request.bounded(ctx)
+	defer cancel()
 	err = ended(ctx, j.unanswered(ctx, j.run(ctx)), request.list || request.rbac.print)
 	if request.state != "" && !request.rbac.print {
 		return unread(asked, ctx, err)
 	}
 	return err
+}
+
+// bounded returns a context that ends with --timeout.
+func (r *request) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.timeout > 0 {
+		return context.WithTimeoutCause(ctx, r.timeout, errTimeout)
+	}
+	return context.WithCancel(ctx)
 }
 
 // job is one request at one cluster.
@@ -76,9 +95,11 @@ type job struct {
 	stdout   *os.File // which out writes to
 	stderr   io.Writer
 	reports  io.Writer // stderr, or nowhere with --quiet
+	talk     *talk     // what stderr is with --live
 	delivery *delivery // nil: stdout
 	served   *served   // nil: no page
 	asked    *asked
+	metrics  *metrics.Metrics // nil without --listen
 	mapper   *mapper.Mapper
 	rights   *access.Rights
 	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
@@ -137,7 +158,13 @@ func (j *job) run(ctx context.Context) (err error) {
 // compares reports whether what changed is shown: who changed it is known from the
 // managed fields.
 func (r *request) compares() bool {
-	return r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+	return r.print.Format == changesFormat || r.print.Changes || r.live || r.page.serves()
+}
+
+// keepsOld reports whether the state before is needed. The live table keeps it by itself.
+func (r *request) keepsOld() bool {
+	shown := r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+	return r.print.Old || r.print.Patch || shown || r.conditions.needs().Old
 }
 
 // needsManagedFields reports whether something looks at managed fields, though they may
@@ -155,7 +182,7 @@ func (r *request) templateNeedsManagedFields() bool {
 // needsWholeObjects reports whether something looks into objects of which a table shows
 // only some values.
 func (r *request) needsWholeObjects() bool {
-	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.page.serves()
+	return r.print.Order != nil || r.about != nil || len(r.conditions.all()) > 0 || r.live || r.page.serves()
 }
 
 func (j *job) planned() plan.Request {
@@ -200,16 +227,16 @@ func (j *job) follow(ctx context.Context, p *plan.Plan, resolver watcher.Resolve
 		ManagedFields:  j.managedFields || j.needsManagedFields() || j.templateNeedsManagedFields(),
 		Tables:         isTable(j.print.Format) || j.page.serves(),
 		WholeObjects:   j.needsWholeObjects(),
-		KeepContent:    j.print.Old || j.print.Patch || j.compares() || j.conditions.needs().Old,
+		KeepContent:    j.keepsOld(),
 		RequestTimeout: j.RequestTimeout,
-		Heartbeat:      j.heartbeat,
+		Heartbeat:      cmp.Or(j.heartbeat, j.metrics.Interval()),
 		Past:           state.past(),
 	})
 	if err != nil {
 		return err
 	}
 	if !p.Live && !j.page.serves() {
-		tuneRun(len(p.Targets) + j.workers)
+		tuneRun(len(p.Targets) + j.workers + j.drawers())
 	}
 	if j.list {
 		j.print.Single = len(p.Targets) == 1 && p.Targets[0].Name != ""
@@ -231,14 +258,19 @@ func (j *job) watch(ctx context.Context, w *watcher.Watcher, what *plan.Plan, st
 	asking, stop := context.WithCancel(ctx)
 	j.served.start(j, what.Targets)
 	defer func() { j.served.end(err) }()
+	j.metrics.Begin(what.Targets)
 	p.reporter.Begin(what.Targets, state.note()+j.aboutNote())
 	if !j.allNamespaces && slices.ContainsFunc(what.Targets, event.Target.Namespaced) {
 		p.reporter.CheckNamespaces(asking, j.namespaces)
 	}
 	return j.delivery.around(ctx, j, func() error {
-		err := w.Run(asking, blamed(&tuned{next: j.onlyOwned(j.served.beside(p.reporter))}))
-		stop() // nobody waits for an answer any more
-		p.reporter.Wait()
+		err := j.onScreen(ctx, cancel, p.screen(), func() error {
+			err := w.Run(asking, blamed(&tuned{next: j.metrics.Front(j.onlyOwned(j.served.beside(p.reporter)))}))
+			j.metrics.End()
+			stop() // nobody waits for an answer any more
+			p.reporter.Wait()
+			return err
+		})
 		return p.end(ctx, err)
 	})
 }

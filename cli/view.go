@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
+	"dwatch/output/live"
 	"dwatch/output/view"
 	"dwatch/watcher/event"
 )
@@ -48,7 +49,9 @@ func (o *options) chooseFormat(t terminal) {
 	}
 	o.output = "json"
 	inJSON := slices.ContainsFunc([]string{"list", "print-rbac", "marks", "heartbeat", "old", "changes", "patch", "show-managed-fields"}, o.given)
-	if t.isTerminal && !inJSON {
+	if o.live {
+		o.output = "table"
+	} else if t.isTerminal && !inJSON {
 		o.output = changesFormat
 	}
 }
@@ -64,7 +67,7 @@ func (o *options) checkView() error {
 		return nil
 	}
 	for _, name := range viewOnly {
-		if o.given(name) {
+		if o.given(name) && !o.live {
 			return fmt.Errorf("--%s is for -o changes", name)
 		}
 	}
@@ -81,7 +84,6 @@ func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, er
 		j.print.Unmanaged = j.print.Template == nil && j.needsManagedFields() && !j.managedFields
 		return output.New(j.out, j.print)
 	}
-	short := map[schema.GroupVersionResource]string{}
 	return view.New(j.out, view.Options{
 		Width:      func() int { return widthOf(terminal) },
 		Color:      j.print.Color,
@@ -90,13 +92,19 @@ func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, er
 		Initial:    j.view.initial,
 		Namespaces: j.allNamespaces || len(j.namespaces) > 1,
 		Compare:    j.print.Compare,
-		ShortName: func(r schema.GroupVersionResource) string {
-			if short[r] == "" {
-				short[r] = j.mapper.ShortName(ctx, r)
-			}
-			return short[r]
-		},
+		ShortName:  j.shortNames(ctx),
 	}), nil
+}
+
+// shortNames returns what names resources by their shortest names.
+func (j *job) shortNames(ctx context.Context) func(schema.GroupVersionResource) string {
+	short := map[schema.GroupVersionResource]string{}
+	return func(r schema.GroupVersionResource) string {
+		if short[r] == "" {
+			short[r] = j.mapper.ShortName(ctx, r)
+		}
+		return short[r]
+	}
 }
 
 // widthOf is how many columns a terminal has, 80 if it does not say; 0 if it is none.
@@ -110,7 +118,10 @@ func widthOf(f *os.File) int {
 
 // noteIn returns what shows in a sink what becomes of the watch; nil if nothing does.
 func noteIn(sink event.Sink) func(time.Time, string) {
-	if v, ok := sink.(*view.View); ok {
+	switch v := sink.(type) {
+	case *view.View:
+		return v.Note
+	case *live.Screen:
 		return v.Note
 	}
 	return nil

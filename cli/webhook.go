@@ -34,16 +34,19 @@ func openWebhook(j *job) (*receiver, error) {
 	return &receiver{
 		Receiver: w,
 		name:     j.address.Scheme + "://" + j.address.Host,
-		begin: func(ctx context.Context, j *job) error {
-			uid, err := j.Identity(ctx)
-			if err != nil {
-				return fail.Server(j.Host, err)
-			}
-			w.SetSource(sourceOf(uid, j.Host))
-			return nil
-		},
-		close: w.Close,
+		begin:    func(ctx context.Context, j *job) error { return j.giveSource(ctx, w.SetSource) },
+		close:    w.Close,
 	}, nil
+}
+
+// giveSource gives a receiver the attribute "source" of its messages.
+func (j *job) giveSource(ctx context.Context, set func(source string)) error {
+	uid, err := j.Identity(ctx)
+	if err != nil {
+		return fail.Server(j.Host, err)
+	}
+	set(sourceOf(uid, j.Host))
+	return nil
 }
 
 // sourceOf is the attribute "source" of CloudEvents of a cluster: its UID, or where that

@@ -18,6 +18,9 @@ type content struct {
 
 func (o Options) content() content { return content{o.Masks, o.Unmanaged} }
 
+// YAML returns an object as these options have it: Masks and Unmanaged.
+func (o Options) YAML(object event.Object) ([]byte, error) { return o.content().yaml(object) }
+
 // append appends an object as JSON: the bytes of the server, but for what is not to
 // be seen.
 func (c content) append(dst []byte, o event.Object) []byte {

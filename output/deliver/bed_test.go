@@ -28,6 +28,12 @@ func of(name string, version int) event.Event {
 	return event.Event{Type: event.Modified, Target: configMaps, Object: event.NewObject(id, "{}"), Time: time.Now()}
 }
 
+// message returns what the event of an object becomes.
+func message(name string) *Message {
+	e := of(name, 7)
+	return newMessage(&e, []byte(`{"type":"MODIFIED"}`+"\n"), "cm/"+name)
+}
+
 // try is one call of a fake receiver.
 type try struct {
 	name, version string

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -81,7 +80,7 @@ func (c *Command) Send(ctx context.Context, m *Message) error {
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.Env = append(os.Environ(), environment(m)...)
 	cmd.Stdin = bytes.NewReader(m.Body)
-	text := &prefixed{to: c, prefix: m.Subject + ": "}
+	text := c.lines(m.Subject)
 	cmd.Stdout, cmd.Stderr = text, text
 	cmd.WaitDelay = graceAfterEnd
 	inGroup(cmd)
@@ -130,47 +129,4 @@ func environment(m *Message) []string {
 		all = append(all, "DWATCH_"+v.name+"="+output.Line(v.value))
 	}
 	return all
-}
-
-// longestLine is how much of what a program prints is one line.
-const longestLine = 8 << 10
-
-// prefixed writes lines with something in front. It is used from one goroutine.
-type prefixed struct {
-	to     *Command
-	prefix string
-	rest   []byte
-}
-
-// Write implements io.Writer.
-func (p *prefixed) Write(text []byte) (int, error) {
-	p.rest = append(p.rest, text...)
-	for {
-		i := bytes.IndexByte(p.rest, '\n')
-		if i < 0 && len(p.rest) < longestLine {
-			return len(text), nil
-		}
-		if i < 0 || i > longestLine {
-			i = longestLine - 1
-			p.line(p.rest[:i+1])
-		} else {
-			p.line(p.rest[:i])
-		}
-		p.rest = p.rest[i+1:]
-	}
-}
-
-// end writes what is left.
-func (p *prefixed) end() {
-	if len(p.rest) > 0 {
-		p.line(p.rest)
-		p.rest = nil
-	}
-}
-
-func (p *prefixed) line(text []byte) {
-	line := output.Line(strings.ReplaceAll(strings.TrimSuffix(string(text), "\r"), "\t", "    "))
-	p.to.mu.Lock()
-	defer p.to.mu.Unlock()
-	fmt.Fprintln(p.to.Text, p.prefix+line)
 }

@@ -56,11 +56,6 @@ func (p *transcript) String() string {
 	return p.text.String()
 }
 
-func message(name string) *Message {
-	e := of(name, 7)
-	return newMessage(&e, []byte(`{"type":"MODIFIED"}`+"\n"), "cm/"+name)
-}
-
 // TestCommand: what a program gets, and what becomes of what it prints.
 func TestCommand(t *testing.T) {
 	t.Setenv("DWATCH_NAMESPACE", "from outside")
@@ -179,7 +174,7 @@ func TestNewCommand(t *testing.T) {
 // TestLongLines: a line without an end is cut, and takes no memory.
 func TestLongLines(t *testing.T) {
 	c := &Command{Text: &transcript{}}
-	p := &prefixed{to: c, prefix: "cm/a: "}
+	p := c.lines("cm/a")
 	text := strings.Repeat("x", 3*longestLine) + "\n\nshort\n"
 	for chunk := range slices.Chunk([]byte(text), 1000) {
 		p.Write(chunk)
@@ -236,7 +231,14 @@ echo $DWATCH_NAME $DWATCH_RESOURCE_VERSION >> `+dir+`/got
 	if text, left := q.Summary(); left != 0 {
 		t.Errorf("%s; %d are left", text, left)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "got"))
+	inOrder(t, filepath.Join(dir, "got"), objects, versions)
+}
+
+// inOrder checks what hooks have written: the versions of each object, of which one may
+// come again before the next.
+func inOrder(t *testing.T, path string, objects, versions int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

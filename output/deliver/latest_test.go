@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,9 +84,10 @@ func TestMerged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			modes(t, func(t *testing.T, o Options, deliver func(*running, ...event.Event)) {
 				var got []string
-				down := true
+				var down atomic.Bool
+				down.Store(true)
 				answer := func(m *Message, _ int) error {
-					if down {
+					if down.Load() {
 						return errNo
 					}
 					body := strings.TrimSpace(string(m.Body))
@@ -102,7 +104,7 @@ func TestMerged(t *testing.T) {
 					}
 					deliver(r, events...)
 					synctest.Wait()
-					down = false
+					down.Store(false)
 					await(time.Hour)
 					got = slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, "uid-other") })
 					if diff := cmp.Diff(test.waits, got); diff != "" {
@@ -153,9 +155,10 @@ func TestMergedWhileSent(t *testing.T) {
 func TestHeld(t *testing.T) {
 	store := &disk{}
 	var got []string
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	answer := func(m *Message, _ int) error {
-		if down {
+		if down.Load() {
 			return &DownError{Err: errNo}
 		}
 		got = append(got, strings.TrimSpace(string(m.Body)))
@@ -168,7 +171,7 @@ func TestHeld(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- r.Deliver(t.Context(), []event.Event{parse(t, "MODIFIED 1/2")}) }()
 		synctest.Wait()
-		down = false
+		down.Store(false)
 		await(time.Minute)
 		if len(got) > 0 {
 			t.Errorf("%q is sent", got)

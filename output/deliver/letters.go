@@ -11,8 +11,14 @@ import (
 	"time"
 )
 
-// DeadLetters is a file with a line for each message that was given up.
+// DeadLetters is a file with a line for each message that was given up. What takes lines
+// out of it, a Redelivery of any process, puts another file in its place; it is then that
+// one.
 type DeadLetters struct {
+	path string
+	// kept is told of each message that is in the file; nil: nobody is.
+	kept func(*Message)
+
 	mu   sync.Mutex
 	file *os.File
 }
@@ -37,14 +43,18 @@ type letter struct {
 // OpenDeadLetters opens a file to append to; it is made if it does not exist. Only its
 // owner may read what is made.
 func OpenDeadLetters(path string) (*DeadLetters, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	file, err := openToAppend(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := endLine(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
-	return &DeadLetters{file: file}, nil
+	return &DeadLetters{path: path, file: file}, nil
+}
+
+func openToAppend(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
 // endLine ends a line that was cut off when its writer was killed.
@@ -71,12 +81,55 @@ func (d *DeadLetters) write(m *Message, at time.Time, tries int, reason error) e
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, err := d.file.Write(line); err != nil {
+	if err := d.append(line); err != nil {
 		return fmt.Errorf("write what could not be delivered: %w", err)
 	}
+	if d.kept != nil {
+		d.kept(m)
+	}
 	return nil
+}
+
+func (d *DeadLetters) append(line []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.lock(); err != nil {
+		return err
+	}
+	_, err := d.file.Write(line)
+	return errors.Join(err, unlockFile(d.file))
+}
+
+// lock waits until nobody takes lines out of the file, or another is in its place.
+func (d *DeadLetters) lock() error {
+	for {
+		if err := lockFile(d.file); err != nil {
+			return err
+		}
+		same, err := isAt(d.file, d.path)
+		if same || err != nil {
+			return err
+		}
+		file, err := openToAppend(d.path)
+		if err != nil {
+			return errors.Join(err, unlockFile(d.file))
+		}
+		d.file.Close() // each line of it is written
+		d.file = file
+	}
+}
+
+// isAt reports whether a file that is open is the one at a path.
+func isAt(file *os.File, path string) (bool, error) {
+	open, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(open, there), err
 }
 
 func encode(m *Message, at time.Time, tries int, reason error) ([]byte, error) {

@@ -86,7 +86,7 @@ type Queue struct {
 }
 
 // counts is what became of the messages.
-type counts struct{ delivered, repeated, givenUp, lost, merged int }
+type counts struct{ delivered, repeated, givenUp, lost, failed, refused, merged int }
 
 // object is what waits of one object.
 type object struct {
@@ -163,12 +163,17 @@ func (q *Queue) deliverInMemory(ctx context.Context, e *event.Event) error {
 	if err != nil {
 		return err
 	}
+	q.put(ctx, m)
+	return nil
+}
+
+// put queues a message when there is room for it, or ctx has ended.
+func (q *Queue) put(ctx context.Context, m *Message) {
 	q.awaitRoom(ctx, m.size)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m.queued = time.Now()
 	q.add(m.key(), q.itemOf(m))
-	return nil
 }
 
 // add puts an item behind those of its object.

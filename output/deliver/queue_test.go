@@ -358,3 +358,31 @@ func TestNoHaste(t *testing.T) {
 		}
 	})
 }
+
+// TestStats: the numbers are those of the summary, and what waits.
+func TestStats(t *testing.T) {
+	answer := func(m *Message, n int) error {
+		switch {
+		case m.Name == "refused":
+			return &RefusedError{Err: errNo}
+		case m.Name == "late":
+			return errNo
+		}
+		return nil
+	}
+	inBubble(t, Options{GiveUpAfter: time.Hour}, answer, func(t *testing.T, r *running) {
+		if s := r.Stats(); s != (Stats{}) {
+			t.Errorf("%+v", s)
+		}
+		r.deliver(t, of("taken", 1), of("refused", 1), of("late", 1), of("late", 2))
+		await(10 * time.Second)
+		s := r.Stats()
+		if s.Delivered != 1 || s.Refused != 1 || s.Failed < 3 || s.GivenUp != 1 || s.Waiting != 2 || s.Bytes < 2 || s.Oldest != 10*time.Second || !s.Reached || s.Down || s.Full {
+			t.Errorf("%+v", s)
+		}
+		await(time.Hour)
+		if s := r.Stats(); s.Waiting != 0 || s.GivenUp != 3 || s.Oldest != 0 || s.Bytes != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

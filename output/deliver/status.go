@@ -165,6 +165,33 @@ func (q *Queue) Summary() (text string, undelivered int) {
 	return text, q.waiting + q.done.lost
 }
 
+// Stats is how the delivery is, in numbers.
+type Stats struct {
+	// Delivered, Failed and Refused are the tries, by how they ended.
+	Delivered, Failed, Refused int
+	GivenUp                    int
+	// Waiting is how much waits, Bytes what that takes, and Oldest for how long the
+	// oldest of it has.
+	Waiting int
+	Bytes   int64
+	Oldest  time.Duration
+	// Reached: the receiver has answered. Down: it takes nothing at present. Full: there
+	// is no room for more.
+	Reached, Down, Full bool
+}
+
+// Stats returns how the delivery is. It may be called at any time, from any goroutine.
+func (q *Queue) Stats() Stats {
+	now := q.status()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Stats{
+		Delivered: q.done.delivered, Failed: q.done.failed, Refused: q.done.refused, GivenUp: q.done.givenUp,
+		Waiting: q.waiting, Bytes: q.used, Oldest: now.oldest,
+		Reached: q.done.delivered+q.done.refused > 0, Down: now.down, Full: now.full,
+	}
+}
+
 // Kept returns how much waits in the Store, for a later run.
 func (q *Queue) Kept() int {
 	q.mu.Lock()

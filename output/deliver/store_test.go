@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,9 +196,10 @@ func (r *running) restart(t *testing.T, o Options) int {
 func TestRestored(t *testing.T) {
 	store := &disk{}
 	bodies := map[string]string{}
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	answer := func(m *Message, _ int) error {
-		if down {
+		if down.Load() {
 			return errNo
 		}
 		bodies[m.ID] = string(m.Body)
@@ -221,7 +224,7 @@ func TestRestored(t *testing.T) {
 		if s := r.Status(); !strings.Contains(s, "5 waiting, oldest 60 min") {
 			t.Error(s)
 		}
-		down = false
+		down.Store(false)
 		await(10 * time.Minute)
 		if got := r.taken(); !slices.Equal(slices.DeleteFunc(got, func(s string) bool { return s[0] != 'a' }), []string{"a=1", "a=2", "a=3"}) {
 			t.Errorf("%q", got)
@@ -311,4 +314,50 @@ func TestFullStore(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	})
+}
+
+// counter is a Store that has no memory: it only counts.
+type counter struct{ disk }
+
+func (c *counter) Add(records [][]byte, _ []uint64) (uint64, error) {
+	first := c.last + 1
+	c.last += uint64(len(records))
+	return first, nil
+}
+
+// TestStoredMemory: how much of what is in a Store is in memory.
+func TestStoredMemory(t *testing.T) {
+	const events = 50_000
+	for _, test := range []struct{ objects, most int }{{100, 100}, {events, 500}} { // bytes for each event
+		q := New(nil, Options{
+			Encode:  func(dst []byte, e event.Event) ([]byte, error) { return append(dst, e.Object.Raw()...), nil },
+			Subject: func(e event.Event) string { return "cm/" + e.Object.Name },
+			Store:   &counter{},
+		})
+		before := inUse()
+		var batch []event.Event
+		for i := range events {
+			if batch = append(batch, of(fmt.Sprint("object", i%test.objects), i)); len(batch) == 100 {
+				if err := q.Deliver(t.Context(), batch); err != nil {
+					t.Fatal(err)
+				}
+				batch = batch[:0]
+			}
+		}
+		clear(batch[:cap(batch)])
+		if got := (inUse() - before) / events; got > test.most {
+			t.Errorf("of %d objects each event takes %d bytes, want at most %d", test.objects, got, test.most)
+		}
+		q.Finish()
+		q.work.ShutDown()
+	}
+}
+
+// inUse returns how much of the heap is.
+func inUse() int {
+	runtime.GC()
+	runtime.GC() // what the first one has found to be dead
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -92,6 +92,11 @@ func (q *Queue) failed(k key, m *Message, err error) {
 		gone = q.giveUp(m, tries, err)
 	}
 	q.mu.Lock()
+	if isRefused {
+		q.done.refused++
+	} else {
+		q.done.failed++
+	}
 	if gone {
 		q.drop(k)
 	}

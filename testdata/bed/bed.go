@@ -41,7 +41,7 @@ type Cluster struct {
 // Start sets itself. Data and kubeconfig live in a directory that Stop and Kill
 // remove, unless flags say otherwise. The caller must call one of the two.
 func Start(flags ...string) (*Cluster, error) {
-	binary, err := find()
+	binary, err := find("cluster", "DWATCH_CLUSTER")
 	if err != nil {
 		return nil, err
 	}

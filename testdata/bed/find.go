@@ -6,19 +6,19 @@ import (
 	"path/filepath"
 )
 
-// find returns the path of the program: $DWATCH_CLUSTER, or bin/cluster in the
-// module that holds the working directory.
-func find() (string, error) {
-	path := os.Getenv("DWATCH_CLUSTER")
+// find returns the path of a program: the value of a variable of the environment, or
+// bin/NAME in the module that holds the working directory.
+func find(name, variable string) (string, error) {
+	path := os.Getenv(variable)
 	if path == "" {
 		root, err := Root()
 		if err != nil {
 			return "", err
 		}
-		path = filepath.Join(root, "bin", "cluster")
+		path = filepath.Join(root, "bin", name)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("the tests need a test cluster, run make bin/cluster: %w", err)
+		return "", fmt.Errorf("the tests need %s, run make bin/%[1]s: %w", name, err)
 	}
 	return filepath.Abs(path)
 }

@@ -101,7 +101,9 @@ prints no JSON beside the kubectl that prints the same: ~kubectl get pods -A --w
 func deliveryNotes() string {
 	return fmt.Sprintf(strings.ReplaceAll(`~dwatch pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
 when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
-receiver, with net/http as it is. ~dwatch pods -- true~ runs a program for each of %[3]d events, from its start to
+receiver, with net/http as it is. ~dwatch pods --to nats://127.0.0.1:PORT/PREFIX --workers %[4]d~ delivers the same events to a
+stream in files, all of which wait when the server comes; bare nats.go publishes the same bodies with ids and as many
+acknowledgements under way; both by the times at which the server stored the first and the last. ~dwatch pods -- true~ runs a program for each of %[3]d events, from its start to
 its end; the shell, for the same lines, does nothing else.
-`, "~", "`"), posters, thousands(sent), runs)
+`, "~", "`"), posters, thousands(sent), runs, publishing)
 }

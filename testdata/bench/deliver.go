@@ -56,6 +56,9 @@ func (b *bench) deliver(ctx context.Context) error {
 	if err := b.post(ctx, r, n, file); err != nil {
 		return err
 	}
+	if err := b.jetStream(ctx, n, file); err != nil {
+		return err
+	}
 	return b.commands(ctx, min(runs, n), file)
 }
 
@@ -129,7 +132,7 @@ func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cm
 // deliveries is the table of what was measured.
 func (r results) deliveries() string {
 	lines := [][]string{{"events a second", "dwatch", "the other", "ratio"}}
-	for _, pair := range [][2]string{{webhookName, postName}, {commandName, shellName}} {
+	for _, pair := range [][2]string{{webhookName, postName}, {natsName, publishName}, {commandName, shellName}} {
 		one, other := r.median(pair[0], sentRate), r.median(pair[1], sentRate)
 		lines = append(lines, []string{pair[0] + ", " + pair[1], count(one), count(other), significant(one/other, 2)})
 	}

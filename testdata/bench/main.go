@@ -14,7 +14,7 @@
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go says what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go and deliver.go measure, results.go and table.go make the
+// watch.go, list.go, start.go, deliver.go and jetstream.go measure, results.go and table.go make the
 // tables.
 package main
 
@@ -27,6 +27,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -49,9 +50,12 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	var err error
-	if len(os.Args) > 1 && os.Args[1] == postCommand {
+	switch command := strings.Join(os.Args[1:min(2, len(os.Args))], ""); command {
+	case postCommand:
 		err = postAll(os.Args[2:])
-	} else {
+	case publishCommand:
+		err = publishAll(os.Args[2:])
+	default:
 		err = run(ctx, os.Args[1:])
 	}
 	stop()

@@ -52,6 +52,15 @@ import (
 //	down NAME, up NAME         stop it, and start it again at the same address
 //	fails CODE CMD [ARG...]    run a command that must end soon with that exit
 //	                           code, nothing on stdout and its errors in one line each
+//	nats up [FLAG...]          start a NATS server with JetStream, or start it again;
+//	                           $NATS is its HOST:PORT
+//	nats down                  kill it
+//	nats stream NAME SUBJECT   make a stream, or change its subjects
+//	nats read NAME             print the subject, the headers and the body of each
+//	                           message in a stream
+//	nats await NAME REGEXP     wait until that matches
+//	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
+//	                           print the body
 //
 // After quit and end its output is in the files NAME.out and NAME.err.
 
@@ -117,6 +126,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"interrupt": interrupt,
 	"events":    events,
 	"fails":     fails,
+	"nats":      natsCommand,
+	"get":       get,
 	"receiver":  startReceiver,
 	"answer":    answer,
 	"down":      down,
@@ -159,6 +170,7 @@ type bench struct {
 	objects   *objects
 	programs  map[string]*program
 	receivers map[string]*hook
+	nats      *bed.NATS // nil: none was started
 }
 
 type benchKey struct{}
@@ -176,6 +188,9 @@ func setupOn(c *bed.Cluster, env *testscript.Env) error {
 	env.Defer(func() {
 		for _, p := range b.programs {
 			p.kill()
+		}
+		if b.nats != nil {
+			b.nats.Kill()
 		}
 		for _, r := range b.receivers {
 			r.stop()

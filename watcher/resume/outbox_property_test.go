@@ -24,7 +24,7 @@ import (
 // with the file of the one before, and receivers that fail. Each event arrives at least
 // once, and those of one object in their order; with Latest the last state of each.
 func TestKilledWithOutbox(t *testing.T) {
-	rounds := 60
+	rounds := 30
 	if testing.Short() {
 		rounds = 10
 	}

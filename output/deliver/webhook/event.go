@@ -1,98 +1,20 @@
 package webhook
 
 import (
-	"bytes"
 	"net/http"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/cloudevents/sdk-go/v2/types"
 
-	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
 )
-
-// typePrefix is what the type of each event begins with.
-const typePrefix = "io.dwatch.resource."
-
-// newEvent returns a message as a CloudEvent. All attributes are strings but the time.
-func newEvent(m *deliver.Message, source string) *event.Event {
-	subject, dataType := pathOf(m), typeOf(m.Body)
-	e := &event.Event{
-		Context: &event.EventContextV1{
-			ID:              valid(m.ID),
-			Source:          *types.ParseURIRef(source),
-			Type:            typePrefix + strings.ToLower(string(m.Type)),
-			DataContentType: &dataType,
-			Subject:         &subject,
-			Time:            &types.Timestamp{Time: m.Time.UTC()},
-			Extensions:      extensions(m, subject),
-		},
-		DataEncoded: m.Body,
-	}
-	return e
-}
-
-// extensions are the attributes beyond those of the specification. The first four are
-// called as those of Knative's ApiServerSource; a partitionkey makes Kafka keep the order
-// of the messages of an object.
-func extensions(m *deliver.Message, subject string) map[string]any {
-	all := map[string]any{
-		"apiversion":      m.APIVersion,
-		"kind":            m.Kind,
-		"namespace":       m.Namespace,
-		"name":            m.Name,
-		"uid":             string(m.UID),
-		"resourceversion": m.ResourceVersion,
-		"partitionkey":    subject,
-	}
-	for name, value := range all {
-		if text := valid(value.(string)); text == "" {
-			delete(all, name) // an attribute has a value
-		} else {
-			all[name] = text
-		}
-	}
-	return all
-}
-
-// typeOf is the media type of a message's body. A message that has waited for longer than
-// a run may not be as this run would print it.
-func typeOf(body []byte) string {
-	if bytes.HasPrefix(body, []byte("{")) {
-		return event.ApplicationJSON
-	}
-	return "application/yaml"
-}
-
-// pathOf is the path of an object in the Kubernetes API.
-func pathOf(m *deliver.Message) string {
-	r := m.Resource
-	path := "/apis/" + r.Group + "/" + r.Version
-	if r.Group == "" {
-		path = "/api/" + r.Version
-	}
-	if m.Namespace != "" {
-		path += "/namespaces/" + m.Namespace
-	}
-	return valid(path + "/" + r.Resource + "/" + m.Name)
-}
-
-// valid makes a text of the server one that an attribute may have.
-func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // binary adds an event's attributes as headers: its data is the body.
 func binary(e *event.Event, header http.Header) {
-	set := func(name, value string) { header[name] = []string{escape(value)} }
 	header["Content-Type"] = []string{e.DataContentType()}
-	set("Ce-Specversion", e.SpecVersion())
-	set("Ce-Id", e.ID())
-	set("Ce-Source", e.Source())
-	set("Ce-Type", e.Type())
-	set("Ce-Subject", e.Subject())
-	set("Ce-Time", types.FormatTime(e.Time()))
-	for name, value := range e.Extensions() {
-		set("Ce-"+strings.ToUpper(name[:1])+name[1:], value.(string))
-	}
+	cloudevent.Headers(e, func(name, value string) {
+		header["Ce-"+strings.ToUpper(name[:1])+name[1:]] = []string{value}
+	})
 }
 
 // structured returns an event as one document.
@@ -101,27 +23,5 @@ func structured(e *event.Event, header http.Header) ([]byte, error) {
 	return e.MarshalJSON()
 }
 
-const hexadecimal = "0123456789ABCDEF"
-
-// escape encodes the value of an attribute for a header, as section 3.1.3.2 of the HTTP
-// binding of CloudEvents has it.
-func escape(value string) string {
-	plain := func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' }
-	i := 0
-	for i < len(value) && plain(value[i]) {
-		i++
-	}
-	if i == len(value) {
-		return value
-	}
-	var b strings.Builder
-	b.WriteString(value[:i])
-	for ; i < len(value); i++ {
-		if c := value[i]; plain(c) {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', hexadecimal[c>>4], hexadecimal[c&15]})
-		}
-	}
-	return b.String()
-}
+// escape encodes a value for a header.
+func escape(value string) string { return cloudevent.Escape(value) }

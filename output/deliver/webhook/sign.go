@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dwatch/output/deliver/cloudevent"
 )
 
 // The size of a secret, in bytes, as the Standard Webhooks specification has it.
@@ -42,7 +44,7 @@ func parseSecrets(text string) ([][]byte, error) {
 // now: one signature with each secret.
 func sign(header http.Header, secrets [][]byte, id string, now time.Time, body []byte) {
 	// The specification allows no full stop in an id: it separates what is signed.
-	id = strings.ReplaceAll(escape(valid(id)), ".", "%2E")
+	id = strings.ReplaceAll(escape(cloudevent.Valid(id)), ".", "%2E")
 	at := strconv.FormatInt(now.Unix(), 10)
 	var signatures []string
 	for _, secret := range secrets {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
 )
 
 // Options say where messages go, and in which form.
@@ -100,7 +101,7 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 
 // request returns the request that sends a message. Its errors are of files.
 func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
-	event := newEvent(m, w.source)
+	event := cloudevent.New(m, w.source)
 	header := make(http.Header, 24)
 	body := m.Body
 	if w.Structured {

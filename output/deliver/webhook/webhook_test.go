@@ -36,7 +36,7 @@ func message() *deliver.Message {
 }
 
 // to returns a Webhook to a server, with what change makes of the options.
-func to(t *testing.T, address string, change func(*Options)) *Webhook {
+func to(t testing.TB, address string, change func(*Options)) *Webhook {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -55,7 +55,7 @@ func to(t *testing.T, address string, change func(*Options)) *Webhook {
 	return w
 }
 
-func serve(t *testing.T, f http.HandlerFunc) string {
+func serve(t testing.TB, f http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)

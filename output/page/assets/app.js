@@ -211,7 +211,7 @@ function list() {
 function shownText(objects) {
   const all = store.objects.size - store.ended.length;
   const filtered = select.filter(state, store).active;
-  if (state.view === "timeline") return `${count(objects, "object")}, with those that are over`;
+  if (state.view === "timeline") return count(objects, "object");
   return filtered ? `${objects.toLocaleString("en")} of ${count(all, "object")}` : count(all, "object");
 }
 

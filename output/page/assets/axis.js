@@ -11,7 +11,7 @@ export function timeWindow(state, start, now) {
   const to = state.until || now;
   if (state.span) return [to - state.span * 1000, to];
   // A little before the start, so that what was there is told from what came.
-  const length = Math.max(30000, to - start);
+  const length = Math.max(10000, to - start);
   return [to - length * 1.03, to];
 }
 

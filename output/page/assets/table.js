@@ -138,7 +138,8 @@ export class Table {
     const whole = visible(row.name), stem = whole.length > 16 ? whole.length - 6 : whole.length;
     setText(name.firstChild, whole.slice(0, stem));
     setText(name.lastChild, whole.slice(stem));
-    setText(namespace, this.manyNamespaces ? visible(row.namespace) : "");
+    // What stands below its owner is in the same namespace.
+    setText(namespace, this.manyNamespaces && !item.depth ? visible(row.namespace) : "");
     setAttribute(title, "title", whole.length > 16 ? whole : null);
   }
 
@@ -152,8 +153,10 @@ export class Table {
     setText(state, row.ended ? "Deleted" : row.status.state);
     setAttribute(state, "title", row.status.message ?? null);
     setText(old, row.created ? age((row.ended || now) - row.created) : "");
-    setText(last, row.changed && row.changes ? ago(now - row.changed) : "");
-    setAttribute(last, "data-namespace", this.manyNamespaces && row.namespace ? visible(row.namespace) : null);
+    const changed = row.changed && row.changes ? ago(now - row.changed) : "";
+    setText(last, changed);
+    const where = this.manyNamespaces && row.namespace ? visible(row.namespace) : "";
+    setAttribute(last, "data-where", where ? `${where}${changed && " · "}` : null); // on a phone
   }
 
   /** freshen highlights what just changed: it begins when it changed, not when the row

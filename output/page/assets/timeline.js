@@ -29,7 +29,7 @@ export class Timeline {
     const read = (name) => style.getPropertyValue(`--${name}`).trim();
     this.colors = Object.fromEntries(["ink", "ink-3", "line", "panel", "here", "mark"].map((name) => [name, read(name)]));
     this.bars = Object.fromEntries(["current", "progress", "failed", "terminating", "unknown"].map((name) => [`is-${name}`, read(`${name}-bar`)]));
-    this.font = `11px ${read("sans")}`;
+    this.sans = read("sans");
   }
 
   get shown() { return this.state().view === "timeline"; }
@@ -70,7 +70,7 @@ export class Timeline {
 
   drawAxis(names, width) {
     const g = context(this.axis, names + width, 28);
-    g.font = this.font;
+    g.font = `${Math.round(parseFloat(getComputedStyle(document.body).fontSize) * 0.85)}px ${this.sans}`;
     g.textBaseline = "middle";
     g.fillStyle = this.colors["ink-3"];
     for (const mark of this.marks) {
@@ -111,15 +111,23 @@ export class Timeline {
     if (!row) return;
     const { height } = this.table.rows;
     const top = index * height - this.table.viewport.scrollTop;
-    const y = Math.round(height > 40 ? top + height - barHeight - 6 : top + (height - barHeight) / 2);
+    const y = Math.round(this.left === 0 ? top + height - barHeight - 6 : top + (height - barHeight) / 2);
     for (const [from, to, state] of bars(row, this.now())) {
-      const left = Math.max(-2, this.x(from)), right = Math.min(this.width, Math.max(this.x(to), this.x(from) + 2));
-      if (right <= 0 || left >= this.width) continue;
       g.fillStyle = this.bars[statusClass(state)];
-      g.fillRect(left, y, right - left, barHeight);
+      this.drawBar(g, Math.max(from, Math.min(to, this.begins)), to, y);
+      if (from >= this.begins) continue;
+      // It was there; in what state, nobody saw.
+      g.globalAlpha = 0.3;
+      this.drawBar(g, from, Math.min(to, this.begins), y);
+      g.globalAlpha = 1;
     }
     if (row.ended) this.drawEnd(g, row, y);
     this.drawTicks(g, row, y);
+  }
+
+  drawBar(g, from, to, y) {
+    const left = Math.max(-2, this.x(from)), right = Math.min(this.width, Math.max(this.x(to), this.x(from) + 2));
+    if (right > 0 && left < this.width && right > left) g.fillRect(left, y, right - left, barHeight);
   }
 
   drawEnd(g, row, y) {

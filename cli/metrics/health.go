@@ -1,0 +1,85 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// turning says whether the loop of the watcher turns: it delivers, at least heartbeats.
+type turning struct {
+	turned     time.Time // when it began, or ended, to deliver
+	delivering bool
+	waiting    bool // for what prints or delivers
+}
+
+// stuck is after how long something that should happen at once is taken to hang.
+const stuck = 30 * time.Second
+
+// turn: a batch is delivered.
+func (m *Metrics) turn() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loop.turned, m.loop.delivering = time.Now(), false
+}
+
+// hand: what prints or delivers has a batch, or is done with it.
+func (m *Metrics) hand(over bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loop.turned, m.loop.waiting = time.Now(), over
+}
+
+// Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that
+// there is no room in the queue of a receiver that is down, is not: to start it again
+// would not help.
+func (m *Metrics) Healthy() error {
+	m.mu.Lock()
+	loop, watching, delivery := m.loop, m.watching && !m.ending, m.delivery
+	m.mu.Unlock()
+	since := time.Since(loop.turned)
+	switch {
+	case !watching:
+		return nil // what it does before and after that has timeouts
+	case loop.waiting && delivery == nil:
+		return nil
+	case loop.waiting && delivery().Full:
+		return nil
+	case loop.delivering && since > stuck:
+		return fmt.Errorf("what was received has been on its way for %s", since.Round(time.Second))
+	case !loop.delivering && since > stuck+3*m.Heartbeat:
+		return fmt.Errorf("nothing has been heard of the watch itself for %s", since.Round(time.Second))
+	}
+	return nil
+}
+
+// Ready returns what is missing until the run does what it is for: all that exists has been
+// reported, and a receiver, if there is one that something waits for, was reached once.
+func (m *Metrics) Ready() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.watching {
+		return errors.New("connecting")
+	}
+	if m.ending {
+		return errors.New("ending")
+	}
+	var missing []string
+	for key, t := range m.targets {
+		if !t.answered {
+			missing = append(missing, key.Resource.String())
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("not synced: %s", strings.Join(slices.Compact(missing), ", "))
+	}
+	if m.delivery != nil {
+		if s := m.delivery(); s.Waiting > 0 && !s.Reached {
+			return errors.New("the receiver was not reached yet")
+		}
+	}
+	return nil
+}

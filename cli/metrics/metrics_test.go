@@ -1,0 +1,312 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/deliver"
+	"dwatch/watcher/event"
+)
+
+func targetOf(group, resource, namespace string) event.Target {
+	r := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+	return event.Target{Mapping: event.NewMapping(r, "Kind", true), Namespace: namespace}
+}
+
+var (
+	pods   = targetOf("", "pods", "a")
+	others = targetOf("", "pods", "b")
+	webs   = targetOf("apps", "deployments", "a")
+	odd    = targetOf("x\"\\\n\xff", "odd", "a")
+)
+
+// ofType returns events of a target.
+func ofType(t event.Target, types ...event.Type) (batch []event.Event) {
+	for _, one := range types {
+		e := event.Event{Type: one, Target: t, Time: time.Unix(1700000000, 123e6), Err: errors.New("no")}
+		if one == event.Heartbeat {
+			e.Target = event.Target{}
+		}
+		batch = append(batch, e)
+	}
+	return batch
+}
+
+// passed is a Sink that keeps the types of what came.
+type passed struct{ types []event.Type }
+
+func (p *passed) Deliver(_ context.Context, batch []event.Event) error {
+	for _, e := range batch {
+		p.types = append(p.types, e.Type)
+	}
+	return nil
+}
+
+// has checks that a text has these lines.
+func has(t *testing.T, text []byte, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !slices.Contains(strings.Split(string(text), "\n"), line) {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
+// TestText: the numbers are those of what came, each has a help and a type, and the names
+// are as Prometheus wants them, whatever is watched.
+func TestText(t *testing.T) {
+	m := New(Options{Version: "v1.2.3-\"odd\"\\\n"})
+	m.Begin([]event.Target{pods, others, webs, odd})
+	front := m.Front(m.Back(&passed{}))
+	for _, batch := range [][]event.Event{
+		ofType(pods, event.Added, event.Added, event.Synced, event.Modified, event.Disconnected, event.Reconnected),
+		ofType(others, event.Synced, event.Disconnected),
+		ofType(webs, event.Synced, event.Disconnected, event.Gap, event.Deleted),
+		ofType(odd, event.Synced, event.Added, event.Gone),
+	} {
+		if err := front.Deliver(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Delivers(func() deliver.Stats {
+		return deliver.Stats{Delivered: 5, Failed: 4, Refused: 3, GivenUp: 2, Waiting: 7, Bytes: 700, Oldest: 90 * time.Second, Down: true}
+	})
+	text := m.Text()
+	has(t, text,
+		`dwatch_build_info{version="v1.2.3-\"odd\"\\\n",goversion="`+goVersion(t, text)+`"} 1`,
+		`dwatch_events_total{resource="pods",type="ADDED"} 2`,
+		`dwatch_events_total{resource="pods",type="DELETED"} 0`,
+		`dwatch_events_total{resource="deployments.apps",type="DELETED"} 1`,
+		`dwatch_events_total{resource="odd.x\"\\\n`+"\uFFFD"+`",type="ADDED"} 1`,
+		`dwatch_last_event_timestamp_seconds{resource="pods"} 1.700000000123e+09`,
+		`dwatch_disconnects_total{resource="pods"} 2`,
+		`dwatch_reconnects_total{resource="pods"} 1`,
+		`dwatch_gaps_total{resource="deployments.apps"} 1`,
+		`dwatch_gaps_total{resource="pods"} 0`,
+		`dwatch_connected{resource="pods"} 0`, // in one namespace of two
+		`dwatch_connected{resource="deployments.apps"} 1`,
+		`dwatch_delivery_attempts_total{result="failed"} 4`,
+		`dwatch_delivery_attempts_total{result="refused"} 3`,
+		`dwatch_delivery_delivered_total 5`,
+		`dwatch_delivery_given_up_total 2`,
+		`dwatch_delivery_waiting_events 7`,
+		`dwatch_delivery_oldest_age_seconds 90`,
+		`dwatch_delivery_down 1`,
+	)
+	if bytes.Contains(text, []byte(`dwatch_connected{resource="odd`)) {
+		t.Error("what is gone is said to be connected, or not")
+	}
+	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"} {
+		if !regexp.MustCompile(`(?m)^` + name + ` [0-9]`).Match(text) {
+			if _, err := os.Stat("/proc/self/statm"); err == nil {
+				t.Errorf("no %s", name)
+			}
+		}
+	}
+	problems, err := promlint.New(bytes.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v in\n%s", problems, err, text)
+	}
+}
+
+func goVersion(t *testing.T, text []byte) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^go_info\{version="(go[^"]+)"\} 1$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("no go_info in\n%s", text)
+	}
+	return string(found[1])
+}
+
+// TestHeartbeats: those that only Metrics asked for go no further, and nothing else is lost.
+func TestHeartbeats(t *testing.T) {
+	batch := ofType(pods, event.Heartbeat, event.Added, event.Heartbeat, event.Synced, event.Heartbeat)
+	next := &passed{}
+	front := New(Options{}).Front(next)
+	for _, batch := range [][]event.Event{batch, batch[:1], batch[1:2], batch[:2]} {
+		if err := front.Deliver(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []event.Type{event.Added, event.Synced, event.Added, event.Added}; !slices.Equal(next.types, want) {
+		t.Errorf("%q, want %q", next.types, want)
+	}
+	next = &passed{}
+	if err := New(Options{Heartbeat: time.Second}).Front(next).Deliver(t.Context(), batch); err != nil || len(next.types) != len(batch) {
+		t.Errorf("%q, %v", next.types, err)
+	}
+	var none *Metrics
+	if none.Front(next) != event.Sink(next) || none.Back(next) != event.Sink(next) || none.Interval() != 0 {
+		t.Error("no metrics are in the way")
+	}
+}
+
+// TestHealthy: it is not healthy if the loop, or a stage, hangs; it is while nobody reads
+// its output, or there is no room for more.
+func TestHealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{})
+		full := false
+		healthy := func(when string, want bool) {
+			t.Helper()
+			if err := m.Healthy(); (err == nil) != want {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		healthy("before it begins", true)
+		m.Begin([]event.Target{pods})
+		release := make(chan struct{})
+		blocked := event.SinkFunc(func(context.Context, []event.Event) error { <-release; return nil })
+		deliver1 := func(s event.Sink) { // the caller waits with release
+			go s.Deliver(t.Context(), ofType(pods, event.Added))
+			synctest.Wait()
+		}
+		time.Sleep(stuck)
+		healthy("just begun", true)
+		for range 100 {
+			time.Sleep(Beat)
+			m.Front(&passed{}).Deliver(t.Context(), ofType(pods, event.Heartbeat))
+		}
+		healthy("with heartbeats", true)
+		time.Sleep(stuck + time.Second)
+		healthy("without", false)
+
+		deliver1(m.Front(blocked))
+		time.Sleep(stuck + time.Second)
+		healthy("a stage hangs", false)
+		release <- struct{}{}
+		synctest.Wait()
+		healthy("it goes on", true)
+
+		deliver1(m.Front(m.Back(blocked)))
+		time.Sleep(time.Hour)
+		healthy("nobody reads stdout", true)
+		m.Delivers(func() deliver.Stats { return deliver.Stats{Full: full} })
+		healthy("the queue hangs", false)
+		full = true
+		healthy("the queue is full", true)
+		full = false
+		release <- struct{}{}
+		synctest.Wait()
+		healthy("there is room again", true)
+		time.Sleep(time.Hour)
+		healthy("the loop hangs", false)
+		m.End()
+		healthy("at the end", true)
+	})
+}
+
+// TestReady: ready is what has synced, or may not, and has reached its receiver.
+func TestReady(t *testing.T) {
+	m := New(Options{})
+	var stats deliver.Stats
+	front := m.Front(&passed{})
+	ready := func(want string) {
+		t.Helper()
+		got := "<nil>"
+		if err := m.Ready(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	happens := func(of event.Target, types ...event.Type) {
+		t.Helper()
+		if err := front.Deliver(t.Context(), ofType(of, types...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready("connecting")
+	m.Begin([]event.Target{pods, others, webs})
+	ready("not synced: deployments.apps, pods")
+	happens(pods, event.Added, event.Synced)
+	happens(webs, event.Denied)
+	ready("not synced: pods")
+	happens(others, event.Disconnected)
+	ready("not synced: pods")
+	happens(others, event.Synced)
+	ready("<nil>")
+	m.Delivers(func() deliver.Stats { return stats })
+	ready("<nil>")
+	stats.Waiting = 1
+	ready("the receiver was not reached yet")
+	stats.Reached = true
+	ready("<nil>")
+	happens(pods, event.Disconnected)
+	ready("<nil>") // it was
+	happens(odd, event.Arrived)
+	ready("not synced: odd." + odd.Resource().Group)
+	happens(odd, event.Gone)
+	ready("<nil>")
+	m.End()
+	ready("ending")
+}
+
+// TestServer: what it answers, and to what methods.
+func TestServer(t *testing.T) {
+	m := New(Options{})
+	s, err := Listen("127.0.0.1:0", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	base := strings.TrimSuffix(s.URL(), "/metrics")
+	for _, one := range []struct {
+		method, path string
+		code         int
+		body         string
+	}{
+		{"GET", "/metrics", 200, "# HELP dwatch_build_info "},
+		{"HEAD", "/metrics", 200, ""},
+		{"GET", "/healthz", 200, "ok\n"},
+		{"HEAD", "/healthz", 200, ""},
+		{"GET", "/readyz", 503, "connecting\n"},
+		{"POST", "/metrics", 405, "Method Not Allowed"},
+		{"DELETE", "/healthz", 405, "Method Not Allowed"},
+		{"GET", "/", 404, "404"},
+		{"GET", "/metrics/x", 404, "404"},
+		{"GET", "/debug/pprof/", 404, "404"},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), one.method, base+one.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != one.code || !strings.HasPrefix(string(body), one.body) || one.method == "HEAD" && len(body) > 0 || err != nil {
+			t.Errorf("%s %s: %s, %.60q, %v", one.method, one.path, response.Status, body, err)
+		}
+	}
+	if h := s.server; h.ReadHeaderTimeout == 0 || h.ReadTimeout == 0 || h.WriteTimeout == 0 || h.IdleTimeout == 0 {
+		t.Errorf("a client can hold a connection for ever: %+v", h)
+	}
+	if _, err := Listen(s.listener.Addr().String(), m); err == nil || err.Error() != "bind: address already in use" {
+		t.Error(err)
+	}
+	s.Close()
+	if c, err := net.Dial("tcp", s.listener.Addr().String()); err == nil {
+		c.Close()
+		t.Error("it still listens")
+	}
+	(*Server)(nil).Close()
+}

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Server answers over HTTP how a run is.
+type Server struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// contentType is that of Prometheus' text format.
+const contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+// Listen answers on an address, HOST:PORT, until Close.
+func Listen(address string, m *Metrics) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		if cause, ok := errors.AsType[*net.OpError](err); ok {
+			err = cause.Err // the address is said by who knows what it was typed as
+		}
+		return nil, err
+	}
+	s := &Server{listener: listener, server: &http.Server{
+		Handler:           handler(m),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      10 * time.Second,
+		IdleTimeout:       2 * time.Minute, // longer than most scrape intervals
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}}
+	go s.server.Serve(listener) // it ends with Close
+	return s, nil
+}
+
+// URL is where the metrics are.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
+
+// Close ends the answers at once. Nil servers have none.
+func (s *Server) Close() {
+	if s != nil {
+		s.server.Close()
+	}
+}
+
+func handler(m *Metrics) http.Handler {
+	mux := http.NewServeMux() // a pattern with GET takes HEAD, too, and answers 405 to others
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.Write(m.Text())
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, m.Healthy()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, m.Ready()) })
+	return mux
+}
+
+// answer says to a probe what is wrong.
+func answer(w http.ResponseWriter, wrong error) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if wrong != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, wrong)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"dwatch/cli/metrics"
+	"dwatch/output/deliver"
+	"dwatch/testdata/readme"
+	"dwatch/watcher/event"
+)
+
+// blocks returns what a page has as code in a language.
+func blocks(page, language string) (found []string) {
+	for _, match := range regexp.MustCompile("(?m)^```"+language+"\n((?:.*\n)*?)^```$").FindAllStringSubmatch(page, -1) {
+		found = append(found, match[1])
+	}
+	return found
+}
+
+// checkArguments parses a command line as dwatch does.
+func checkArguments(t *testing.T, args []string) *options {
+	t.Helper()
+	o := &options{}
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.addFlags(f)
+	if err := f.Parse(args); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	if _, err := o.parse(f.Args(), terminal{}); err != nil {
+		t.Errorf("%q: %v", args, err)
+	}
+	return o
+}
+
+// allMetrics is what /metrics has when something has happened of each kind.
+func allMetrics(t *testing.T) string {
+	t.Helper()
+	m := metrics.New(metrics.Options{})
+	target := event.Target{Mapping: event.NewMapping(events, "Event", true)}
+	m.Begin([]event.Target{target})
+	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
+	sink := m.Front(event.SinkFunc(nil))
+	if err := sink.Deliver(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return string(m.Text())
+}
+
+// TestOperatingMetrics: the table and the alerts of the page name metrics that are there,
+// with their labels, and the table has all of ours.
+func TestOperatingMetrics(t *testing.T) {
+	page, text := readme.Read(t, "docs/operating.md"), allMetrics(t)
+	var there, named []string
+	for _, match := range regexp.MustCompile(`(?m)^# TYPE (dwatch_\w+) `).FindAllStringSubmatch(text, -1) {
+		there = append(there, match[1])
+	}
+	for _, match := range regexp.MustCompile("(?m)^\\| `(dwatch_\\w+)(?:\\{([a-z,]+)\\})?` \\|").FindAllStringSubmatch(page, -1) {
+		named = append(named, match[1])
+		for label := range strings.SplitSeq(match[2], ",") {
+			if sample := regexp.MustCompile(`(?m)^` + match[1] + `\{.*\b` + label + `="`); label != "" && match[1] != "dwatch_last_event_timestamp_seconds" && !sample.MatchString(text) {
+				t.Errorf("%s has no label %s", match[1], label)
+			}
+		}
+	}
+	slices.Sort(there)
+	slices.Sort(named)
+	if !slices.Equal(there, named) {
+		t.Errorf("the table has %q, and there are %q", named, there)
+	}
+	for _, name := range regexp.MustCompile(`dwatch_\w+`).FindAllString(page, -1) {
+		if !slices.Contains(there, name) {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
+}
+
+// TestOperatingFiles: the files of the page are what they say, and start dwatch with flags
+// that go together.
+func TestOperatingFiles(t *testing.T) {
+	page := readme.Read(t, "docs/operating.md")
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr, For string }
+		}
+	}
+	var deployment appsv1.Deployment
+	for _, block := range blocks(page, "yaml") {
+		var err error
+		switch {
+		case strings.HasPrefix(block, "apiVersion:"):
+			err = yaml.UnmarshalStrict([]byte(block), &deployment)
+		case strings.HasPrefix(block, "groups:"):
+			err = yaml.Unmarshal([]byte(block), &rules)
+		default:
+			err = yaml.UnmarshalStrict([]byte(block), &map[string]any{})
+		}
+		if err != nil {
+			t.Errorf("%v in\n%s", err, block)
+		}
+	}
+	if len(rules.Groups) != 1 || len(rules.Groups[0].Rules) != 3 {
+		t.Errorf("rules: %+v", rules)
+	}
+	checkDeployment(t, &deployment)
+	start := regexp.MustCompile(`(?m)^ExecStart=\S+/dwatch (.*)$`).FindStringSubmatch(strings.Join(blocks(page, "ini"), ""))
+	if start == nil {
+		t.Fatal("no unit")
+	}
+	checkArguments(t, strings.Fields(os.Expand(start[1], func(string) string { return "/run" })))
+}
+
+// checkDeployment: the pod asks its probes at the port where dwatch listens, and has more
+// time to end than dwatch takes.
+func checkDeployment(t *testing.T, d *appsv1.Deployment) {
+	t.Helper()
+	pod := d.Spec.Template.Spec
+	if len(pod.Containers) != 1 {
+		t.Fatalf("%+v", d)
+	}
+	c := pod.Containers[0]
+	args := c.Args
+	dash := slices.Index(args, "--")
+	o := checkArguments(t, args)
+	if dash < 0 || o.listen != ":9090" || c.Ports[0].ContainerPort != 9090 {
+		t.Errorf("%q, %+v", args, c.Ports)
+	}
+	for path, probe := range map[string]string{"/healthz": c.LivenessProbe.HTTPGet.Path, "/readyz": c.ReadinessProbe.HTTPGet.Path} {
+		if probe != path || c.LivenessProbe.HTTPGet.Port.StrVal != c.Ports[0].Name {
+			t.Errorf("%s: %+v", path, c)
+		}
+	}
+	if grace := *pod.TerminationGracePeriodSeconds; float64(grace) <= o.drain.Seconds() {
+		t.Errorf("%d s of grace, and --drain %s", grace, o.drain)
+	}
+}

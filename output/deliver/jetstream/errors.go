@@ -1,0 +1,81 @@
+package jetstream
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"dwatch/output/deliver"
+)
+
+// notConnected says why there is no connection. dialed is the error of the socket.
+func (r *Receiver) notConnected(dialed, err error) error {
+	switch {
+	case dialed != nil:
+		if cause, ok := errors.AsType[*net.OpError](dialed); ok {
+			dialed = cause.Err
+		}
+		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", dialed)}
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+		return fmt.Errorf("%s does not let dwatch in: %w; --nats-creds, --nats-nkey or --nats-login say who it is", r.Server, err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%s does not speak TLS: %w", r.Server, err)
+	case errors.Is(err, nats.ErrTLS) && r.Cert == "": // the server hung up, which is all that it says
+		return fmt.Errorf("TLS with %s: %w; it may want a certificate: --to-cert", r.Server, err)
+	case isTLS(err):
+		return fmt.Errorf("TLS with %s: %w", r.Server, err)
+	}
+	return &deliver.DownError{Err: fmt.Errorf("no connection: %w", err)}
+}
+
+// isTLS reports whether an error is of a certificate, or of the handshake.
+func isTLS(err error) bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, operation := errors.AsType[*net.OpError](err)
+	return errors.Is(err, nats.ErrTLS) || certificate || authority || alert || record || operation && strings.Contains(err.Error(), "tls:")
+}
+
+// explain says what an error of a message means for the Queue.
+func (r *Receiver) explain(c *conn, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	refused, isRefused := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the server's max_payload of %d bytes", c.nc.MaxPayload())}
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		c.hasStream.Store(false) // look again
+		err = fmt.Errorf("no stream takes %s", subject)
+		if c.hasAll.Load() {
+			return &deliver.DownError{Err: err}
+		}
+		return err
+	case errors.Is(err, jetstream.ErrAsyncPublishTimeout):
+		return &deliver.DownError{Err: fmt.Errorf("not stored within %s", r.Deadline)}
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
+		<-c.gone
+		return &deliver.DownError{Err: c.cause}
+	case isRefused && isTooLarge(refused):
+		return &deliver.RefusedError{Err: fmt.Errorf("the stream refuses it: %s", refused.Description)}
+	case isRefused && !strings.Contains(refused.Description, "per subject"):
+		return &deliver.DownError{Err: fmt.Errorf("the stream does not take it: %s", refused.Description)}
+	}
+	return err
+}
+
+// headerTooLarge is an error code of JetStream.
+const headerTooLarge jetstream.ErrorCode = 10097
+
+func isTooLarge(e *jetstream.APIError) bool {
+	return e.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum || e.ErrorCode == headerTooLarge
+}

@@ -1,0 +1,216 @@
+package jetstream
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"dwatch/testdata/bed"
+)
+
+const password = "hunter2-hunter2"
+
+// checkLogin: with these options a message is stored, and without them the server does
+// not let dwatch in, which is not the same as being down.
+func checkLogin(t *testing.T, s *bed.NATS, own nats.Option, o Options) {
+	t.Helper()
+	stream := newStream(t, client(t, s, own), jetstream.StreamConfig{})
+	r, _ := newReceiver(t, s.Address, o)
+	if err := r.Send(t.Context(), pod("a", 1)); err != nil || len(stored(t, stream)) != 1 {
+		t.Errorf("%v", err)
+	}
+	stranger, _ := newReceiver(t, s.Address, Options{})
+	err := stranger.Check(t.Context())
+	if want := "nats://" + s.Address + " does not let dwatch in: nats: Authorization Violation; --nats-creds, --nats-nkey or --nats-login say who it is"; err == nil || isDown(err) || isSetup(err) || !strings.EqualFold(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	if err := stranger.Send(t.Context(), pod("a", 1)); !isDown(err) { // it may be let in later
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	s := configured(t, "authorization { user: dw, password: "+password+" }")
+	checkLogin(t, s, nats.UserInfo("dw", password), Options{Login: file(t, "login", "dw:"+password+"\n")})
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	s := configured(t, "authorization { token: "+password+" }")
+	checkLogin(t, s, nats.Token(password), Options{Login: file(t, "login", password)})
+}
+
+func TestNKey(t *testing.T) {
+	t.Parallel()
+	user := must(nkeys.CreateUser())
+	seed := string(must(user.Seed()))
+	s := configured(t, "authorization { users: [ { nkey: "+must(user.PublicKey())+" } ] }")
+	path := file(t, "seed", seed)
+	checkLogin(t, s, must(nats.NkeyOptionFromSeed(path)), Options{NKey: path})
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	operator, system := must(nkeys.CreateOperator()), must(nkeys.CreateAccount())
+	account, user := must(nkeys.CreateAccount()), must(nkeys.CreateUser())
+	limits := map[string]any{"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true, "conn": -1, "leaf": -1,
+		"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
+	operatorJWT := claim(operator, operator, "operator", map[string]any{})
+	accountJWT := claim(operator, account, "account", map[string]any{"limits": limits})
+	userJWT := claim(account, user, "user", map[string]any{"subs": -1, "data": -1, "payload": -1})
+	systemJWT := claim(operator, system, "account", map[string]any{"limits": map[string]any{"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true, "conn": -1, "leaf": -1}})
+	id, systemID := must(account.PublicKey()), must(system.PublicKey())
+	s := configured(t, fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: { %s: %s, %[2]s: %[5]s }\n", operatorJWT, systemID, id, accountJWT, systemJWT))
+	path := file(t, "user.creds", "-----BEGIN NATS USER JWT-----\n"+userJWT+"\n------END NATS USER JWT------\n\n"+
+		"-----BEGIN USER NKEY SEED-----\n"+string(must(user.Seed()))+"\n------END USER NKEY SEED------\n")
+	checkLogin(t, s, nats.UserCredentials(path), Options{Credentials: path})
+}
+
+// claim is a JWT as NATS has them.
+func claim(issuer, subject nkeys.KeyPair, kind string, about map[string]any) string {
+	about["type"], about["version"] = kind, 2
+	encode := func(v any) string { return base64.RawURLEncoding.EncodeToString(must(json.Marshal(v))) }
+	text := encode(map[string]string{"typ": "JWT", "alg": "ed25519-nkey"}) + "." + encode(map[string]any{
+		"jti": "1", "iat": time.Now().Unix(), "iss": must(issuer.PublicKey()), "sub": must(subject.PublicKey()), "name": kind, "nats": about,
+	})
+	return text + "." + base64.RawURLEncoding.EncodeToString(must(issuer.Sign([]byte(text))))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestTLS: a certificate is checked, and one is shown.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	dir := certificates(t)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	s := configured(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", path("server.crt"), path("server.key"), path("ca.crt")))
+	all := Options{CA: path("ca.crt"), Cert: path("client.crt"), Key: path("client.key")}
+	stream := newStream(t, client(t, s, nats.RootCAs(all.CA), nats.ClientCert(all.Cert, all.Key)), jetstream.StreamConfig{})
+	for _, scheme := range []string{"tls", "nats"} {
+		o := all
+		o.Server = scheme + "://" + s.Address
+		r, _ := newReceiver(t, s.Address, o)
+		if err := r.Send(t.Context(), pod(scheme, 1)); err != nil {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+	if got := len(stored(t, stream)); got != 2 {
+		t.Errorf("%d stored", got)
+	}
+	for name, test := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"unknown authority": {Options{}, "unknown authority"},
+		"another authority": {Options{CA: path("client.crt")}, "unknown authority"},
+		"no certificate":    {Options{CA: all.CA}, "certificate"}, // "required", or only ours,
+	} {
+		test.o.Server = "tls://" + s.Address
+		r, _ := newReceiver(t, s.Address, test.o)
+		if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.HasPrefix(err.Error(), "TLS with tls://127.0.0.1:") || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	plain := newServer(t)
+	r, _ := newReceiver(t, "", Options{Server: "tls://" + plain.Address})
+	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not speak TLS") {
+		t.Errorf("%v", err)
+	}
+}
+
+// certificates makes a directory with an authority, and what it has signed.
+func certificates(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	authorityKey := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	write := func(name, kind string, bytes []byte) {
+		mustWrite(t, filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
+	}
+	write("ca.crt", "CERTIFICATE", must(x509.CreateCertificate(rand.Reader, authority, authority, &authorityKey.PublicKey, authorityKey)))
+	for i, name := range []string{"server", "client"} {
+		key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+		c := &x509.Certificate{
+			SerialNumber: big.NewInt(int64(i + 2)), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}
+		write(name+".crt", "CERTIFICATE", must(x509.CreateCertificate(rand.Reader, c, authority, &key.PublicKey, authorityKey)))
+		write(name+".key", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key)))
+	}
+	return dir
+}
+
+// TestPermissions: what a user may not do is said, and is no reason to wait for long.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	const users = `accounts { A { jetstream: enabled, users: [
+		{ user: all, password: p }
+		{ user: pods, password: p, permissions: { publish: { deny: ["d.apps.>"] } } }
+		{ user: blind, password: p, permissions: { publish: ["d.core.>"] } }
+		{ user: deaf, password: p, permissions: { subscribe: { deny: [">"] } } }
+		{ user: reader, password: p, permissions: { publish: { deny: ["$JS.API.STREAM.CREATE.>"] } } }
+	] } }`
+	s := configured(t, users)
+	js := client(t, s, nats.UserInfo("all", "p"))
+	as := func(user string, o Options) (*Receiver, *notes) {
+		o.Login = file(t, "login", user+":p")
+		return newReceiver(t, s.Address, o)
+	}
+	begun := time.Now()
+
+	reader, _ := as("reader", Options{CreateStream: "D"})
+	if err := reader.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not permit this user to publish to $JS.API.STREAM.CREATE.D") {
+		t.Errorf("%v", err)
+	}
+	newStream(t, js, jetstream.StreamConfig{})
+
+	pods, _ := as("pods", Options{})
+	if err := pods.Send(t.Context(), pod("a", 1)); err != nil {
+		t.Error(err)
+	}
+	err := pods.Send(t.Context(), message("apps", "deployments", "ns", "web"))
+	if err == nil || isDown(err) || isRefused(err) || err.Error() != "the server does not permit this user to publish to d.apps.deployments.ns.web" {
+		t.Errorf("%v", err)
+	}
+	if err := pods.Send(t.Context(), pod("a", 2)); err != nil {
+		t.Error(err)
+	}
+
+	blind, noted := as("blind", Options{})
+	if err := blind.Send(t.Context(), pod("b", 1)); err != nil || !strings.Contains(noted.String(), "may not list streams") {
+		t.Errorf("%v, noted %s", err, noted)
+	}
+
+	deaf, _ := as("deaf", Options{})
+	if err := deaf.Send(t.Context(), pod("b", 2)); !isDown(err) || !strings.Contains(err.Error(), "answers can't come") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(begun); took > 4*openTimeout {
+		t.Errorf("took %s", took)
+	}
+}

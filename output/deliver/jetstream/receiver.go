@@ -1,0 +1,172 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
+)
+
+// Options says where to publish, and as whom.
+type Options struct {
+	// Server is nats://HOST:PORT, or tls://HOST:PORT. The port may be missing.
+	Server string
+	// Prefix is what subjects begin with. CheckPrefix has found it good.
+	Prefix string
+	// CreateStream is the name of the stream that is made if none takes the subjects;
+	// empty: none is made.
+	CreateStream string
+	// Deadline is how long an answer is waited for; 0: as long as the server lives.
+	Deadline time.Duration
+	// Silence is after how long without a word a server is taken to be gone; 0: fifteen
+	// seconds.
+	Silence time.Duration
+	// Note gets what is worth knowing, a line at a time; nil: nobody does.
+	Note func(line string)
+
+	// Credentials, NKey and Login are files that say who dwatch is, Cert and Key those of
+	// its certificate, and CA one with the authorities that are trusted in place of the
+	// system's. They are read again for each connection; empty: there is none.
+	Credentials, NKey, Login string
+	Cert, Key, CA            string
+}
+
+// openTimeout is how long it may take until the server has said that it is there, and has
+// a stream.
+const openTimeout = 5 * time.Second
+
+// Receiver publishes messages. It has one connection, or none.
+type Receiver struct {
+	Options
+	source  string
+	options []nats.Option
+
+	mu      sync.Mutex
+	conn    *conn
+	opening *attempt // to get a connection with a stream; nil: none is under way
+	noted   map[string]bool
+}
+
+var _ deliver.Receiver = (*Receiver)(nil)
+
+// New returns a Receiver that is not connected yet. Its errors are of the files.
+func New(o Options) (*Receiver, error) {
+	r := &Receiver{Options: o, noted: map[string]bool{}}
+	var err error
+	r.options, err = connectOptions(o)
+	return r, err
+}
+
+// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+func (r *Receiver) SetSource(source string) { r.source = source }
+
+// Check connects, and looks for the stream. A deliver.DownError says that the server can't
+// be reached, or is not ready, and a SetupError that there is no stream.
+func (r *Receiver) Check(ctx context.Context) error {
+	_, err := r.connect(ctx)
+	return err
+}
+
+// Close ends the connection. Send is not called any more.
+func (r *Receiver) Close() {
+	r.mu.Lock()
+	c := r.conn
+	r.mu.Unlock()
+	if c != nil {
+		c.nc.Close()
+	}
+}
+
+// Send implements deliver.Receiver.
+func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
+	c, err := r.connect(ctx)
+	if _, isDown := errors.AsType[*deliver.DownError](err); err != nil && !isDown {
+		err = &deliver.DownError{Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	subject := Subject(r.Prefix, m)
+	err = c.publish(ctx, &nats.Msg{Subject: subject, Header: r.header(m), Data: m.Body})
+	return r.explain(c, subject, err)
+}
+
+// header is the id by which the server knows a message again, and the attributes of the
+// event as headers, as in the binary mode of the NATS binding of CloudEvents.
+func (r *Receiver) header(m *deliver.Message) nats.Header {
+	header := make(nats.Header, 20)
+	set := func(name, value string) { header[name] = []string{value} }
+	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(m.ID)))
+	event := cloudevent.New(m, r.source)
+	set("ce-datacontenttype", event.DataContentType())
+	cloudevent.Headers(event, func(name, value string) { set("ce-"+name, value) })
+	return header
+}
+
+// attempt is one to get a connection, which all wait for that need one.
+type attempt struct {
+	done chan struct{} // closed at its end
+	conn *conn
+	err  error
+}
+
+// connect returns a connection to a server that has a stream.
+func (r *Receiver) connect(ctx context.Context) (*conn, error) {
+	r.mu.Lock()
+	if c := r.conn; c.isReady() {
+		r.mu.Unlock()
+		return c, nil
+	}
+	if a := r.opening; a != nil {
+		r.mu.Unlock()
+		select {
+		case <-a.done:
+			return a.conn, a.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	a, c := &attempt{done: make(chan struct{})}, r.conn
+	r.opening = a
+	r.mu.Unlock()
+	r.open(ctx, c, a)
+	return a.conn, a.err
+}
+
+// open makes the attempt: from the connection that there is, if it lives.
+func (r *Receiver) open(ctx context.Context, c *conn, a *attempt) {
+	defer close(a.done)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if !c.isAlive() {
+		c, a.err = r.dial(ctx)
+	}
+	if a.err == nil {
+		a.err = r.findStream(ctx, c)
+	}
+	if a.err == nil {
+		a.conn = c
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opening = nil
+	if c != nil {
+		r.conn = c
+	}
+}
+
+// note passes on what is worth knowing, once.
+func (r *Receiver) note(line string) {
+	r.mu.Lock()
+	again := r.noted[line]
+	r.noted[line] = true
+	r.mu.Unlock()
+	if r.Note != nil && !again {
+		r.Note(line)
+	}
+}

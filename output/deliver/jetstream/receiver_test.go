@@ -1,0 +1,267 @@
+package jetstream
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"dwatch/output/deliver"
+	"dwatch/testdata/bed"
+)
+
+func isDown(err error) bool {
+	_, down := errors.AsType[*deliver.DownError](err)
+	return down
+}
+
+func isRefused(err error) bool {
+	_, refused := errors.AsType[*deliver.RefusedError](err)
+	return refused
+}
+
+func isSetup(err error) bool {
+	_, setup := errors.AsType[*SetupError](err)
+	return setup
+}
+
+// TestStored: what Send has returned nil for is in the stream, once.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	js := client(t, s)
+	stream := newStream(t, js, jetstream.StreamConfig{})
+	r, noted := newReceiver(t, s.Address, Options{})
+	for _, m := range []*deliver.Message{pod("a", 1), pod("a", 2), pod("b.c", 1), pod("a", 2)} {
+		if err := r.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, m := range stored(t, stream) {
+		got = append(got, m.Subject+" "+m.Header.Get("Nats-Msg-Id")+" "+string(m.Data))
+	}
+	want := "d.core.pods.ns.a uid-a/1/MODIFIED {\"n\":1}\nd.core.pods.ns.a uid-a/2/MODIFIED {\"n\":2}\nd.core.pods.ns.b%2Ec uid-b.c/1/MODIFIED {\"n\":1}\n"
+	if strings.Join(got, "") != want {
+		t.Errorf("%q", got)
+	}
+	if noted.String() != "[]" {
+		t.Errorf("noted: %s", noted)
+	}
+}
+
+// TestHeaders: the headers describe the event, and none breaks out of its line.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	stream := newStream(t, client(t, s), jetstream.StreamConfig{})
+	r, _ := newReceiver(t, s.Address, Options{})
+	m := pod("a b\r\nNats-Rollup: all", 1)
+	if err := r.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	const name = "a%20b%0D%0ANats-Rollup:%20all"
+	want := nats.Header{
+		"Nats-Msg-Id": {"uid-" + name + "/1/MODIFIED"}, "ce-specversion": {"1.0"}, "ce-id": {"uid-" + name + "/1/MODIFIED"}, "ce-source": {"urn:uuid:1"},
+		"ce-type": {"io.dwatch.resource.modified"}, "ce-subject": {"/api/v1/namespaces/ns/pods/" + name}, "ce-time": {"2026-11-21T10:00:00Z"},
+		"ce-datacontenttype": {"application/json"}, "ce-apiversion": {"v1"}, "ce-kind": {"Pod"}, "ce-namespace": {"ns"}, "ce-name": {name},
+		"ce-resourceversion": {"1"}, "ce-partitionkey": {"/api/v1/namespaces/ns/pods/" + name},
+	}
+	if diff := cmp.Diff(want, stored(t, stream)[0].Header); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNoStream: without a stream that is said, with what to do. It may come later.
+func TestNoStream(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	r, _ := newReceiver(t, s.Address, Options{Prefix: "d.prod"})
+	err := r.Check(t.Context())
+	if want := `no stream at nats://` + s.Address + ` takes d.prod.>: --create-stream D_PROD makes one, or 'nats stream add D_PROD --subjects "d.prod.>" --dupe-window 10m --defaults'`; !isSetup(err) || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if err := r.Send(t.Context(), pod("a", 1)); !isDown(err) || !strings.Contains(err.Error(), "nats stream add") {
+		t.Errorf("%v", err)
+	}
+	stream := newStream(t, client(t, s), jetstream.StreamConfig{Subjects: []string{"d.prod.>"}})
+	if err := r.Send(t.Context(), pod("a", 1)); err != nil || len(stored(t, stream)) != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestStreamGone: a stream that is deleted meanwhile makes the receiver down, until there
+// is one again. With CreateStream there is.
+func TestStreamGone(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	js := client(t, s)
+	newStream(t, js, jetstream.StreamConfig{})
+	plain, _ := newReceiver(t, s.Address, Options{})
+	maker, noted := newReceiver(t, s.Address, Options{CreateStream: "NEW"})
+	for _, r := range []*Receiver{plain, maker} {
+		if err := r.Send(t.Context(), pod("a", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := js.DeleteStream(t.Context(), "S"); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Receiver{plain, maker} {
+		if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || err.Error() != "no stream takes d.core.pods.ns.a" {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := plain.Send(t.Context(), pod("a", 2)); !isDown(err) || !strings.HasPrefix(err.Error(), "no stream at nats://") {
+		t.Errorf("%v", err)
+	}
+	if err := maker.Send(t.Context(), pod("a", 2)); err != nil || !strings.Contains(noted.String(), "made the stream NEW") {
+		t.Errorf("%v, noted %s", err, noted)
+	}
+	if err := plain.Send(t.Context(), pod("a", 3)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCreateStream(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	js := client(t, s)
+	for range 2 { // the second one finds it
+		r, _ := newReceiver(t, s.Address, Options{CreateStream: "D"})
+		if err := r.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, err := js.Stream(t.Context(), "D")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := stream.CachedInfo().Config; c.Duplicates != DuplicateWindow || strings.Join(c.Subjects, " ") != "d.>" || c.Storage != jetstream.FileStorage {
+		t.Errorf("%+v", c)
+	}
+	taken, _ := newReceiver(t, s.Address, Options{Prefix: "e", CreateStream: "D"})
+	if err := taken.Check(t.Context()); !isSetup(err) || !strings.Contains(err.Error(), "the stream D at nats://") || !strings.Contains(err.Error(), "nats stream edit D") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPart: a stream that takes only some subjects is worth a note. What it does not take
+// waits by itself.
+func TestPart(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	js := client(t, s)
+	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.core.>", "x"}})
+	r, noted := newReceiver(t, s.Address, Options{})
+	deployment := message("apps", "deployments", "ns", "web")
+	deployment.ID = "id"
+	for range 2 {
+		if err := r.Send(t.Context(), pod("a", 1)); err != nil {
+			t.Error(err)
+		}
+		if err := r.Send(t.Context(), deployment); err == nil || isDown(err) || isRefused(err) {
+			t.Errorf("%v", err)
+		}
+	}
+	if want := "[not all of d.> may have a stream: S takes d.core.>, x; an event that has none waits]"; noted.String() != want {
+		t.Errorf("%s", noted)
+	}
+	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.*.*.*.*"}})
+	if err := r.Send(t.Context(), deployment); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoJetStream(t *testing.T) {
+	t.Parallel()
+	s, err := bed.StartNATS("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	r, _ := newReceiver(t, s.Address, Options{CreateStream: "D"})
+	if err := r.Check(t.Context()); !isSetup(err) || !strings.Contains(err.Error(), "has no JetStream") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestFull: a stream that takes no more is down until it does; one that has no room for
+// one more message of a subject is not.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	js := client(t, s)
+	stream := newStream(t, js, jetstream.StreamConfig{MaxMsgs: 2, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true})
+	r, _ := newReceiver(t, s.Address, Options{})
+	send := func(m *deliver.Message) error { return r.Send(t.Context(), m) }
+	if err := send(pod("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(pod("a", 2)); err == nil || isDown(err) || isRefused(err) || !strings.Contains(err.Error(), "per subject") {
+		t.Errorf("%v", err)
+	}
+	if err := send(pod("b", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(pod("c", 1)); !isDown(err) || err.Error() != "the stream does not take it: maximum messages exceeded" {
+		t.Errorf("%v", err)
+	}
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(pod("c", 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTooLarge: what the server or the stream will never take is refused for ever.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s := configured(t, "max_payload: 4096")
+	newStream(t, client(t, s), jetstream.StreamConfig{MaxMsgSize: 2048})
+	r, _ := newReceiver(t, s.Address, Options{})
+	large := pod("a", 1)
+	large.Body = make([]byte, 4096)
+	if err := r.Send(t.Context(), large); !isRefused(err) || err.Error() != "it is larger than the server's max_payload of 4096 bytes" {
+		t.Errorf("%v", err)
+	}
+	large.Body = make([]byte, 3000)
+	if err := r.Send(t.Context(), large); !isRefused(err) || !strings.HasPrefix(err.Error(), "the stream refuses it: message size exceeds") {
+		t.Errorf("%v", err)
+	}
+	if err := r.Send(t.Context(), pod("a", 2)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServerAway: a server that is not there is down, quickly, and used when it comes.
+func TestServerAway(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	newStream(t, client(t, s), jetstream.StreamConfig{})
+	s.Kill()
+	r, _ := newReceiver(t, s.Address, Options{})
+	if err := r.Check(t.Context()); !isDown(err) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%v", err)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
+		t.Error(err)
+	}
+	r.mu.Lock()
+	c := r.conn
+	r.mu.Unlock()
+	s.Kill()
+	<-c.gone
+	begun := time.Now()
+	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || time.Since(begun) > openTimeout {
+		t.Errorf("%v after %s", err, time.Since(begun))
+	}
+}

@@ -1,0 +1,158 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"dwatch/output/deliver"
+)
+
+// DuplicateWindow is for how long a stream that is made here knows the ids of messages.
+const DuplicateWindow = 10 * time.Minute
+
+// SetupError says that the server has no stream, or nothing that could be one.
+type SetupError struct{ Err error }
+
+func (e *SetupError) Error() string { return e.Err.Error() }
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// findStream looks for a stream that takes the subjects, or makes one.
+func (r *Receiver) findStream(ctx context.Context, c *conn) error {
+	found, err := r.streams(ctx, c)
+	if _, isDenied := errors.AsType[*deniedError](err); isDenied {
+		r.note(fmt.Sprintf("the user at %s may not list streams: whether one takes %s will be seen", r.Server, r.subjects()))
+		c.hasAll.Store(false)
+		c.hasStream.Store(true)
+		return nil
+	}
+	if err == nil && len(found) == 0 {
+		err = r.noStream(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	all := false
+	var parts []string
+	for _, s := range found {
+		for _, subject := range s.Config.Subjects {
+			all = all || covers(subject, r.Prefix)
+		}
+		parts = append(parts, fmt.Sprintf("%s takes %s", s.Config.Name, strings.Join(s.Config.Subjects, ", ")))
+	}
+	if !all && len(found) > 0 {
+		r.note(fmt.Sprintf("not all of %s may have a stream: %s; an event that has none waits", r.subjects(), strings.Join(parts, "; ")))
+	}
+	c.hasAll.Store(all || len(found) == 0)
+	c.hasStream.Store(true)
+	return nil
+}
+
+// subjects are all that may be published.
+func (r *Receiver) subjects() string { return r.Prefix + ".>" }
+
+// covers reports whether a stream with a subject takes all that is published below
+// prefix: four parts.
+func covers(subject, prefix string) bool {
+	taken := strings.Split(subject, ".")
+	published := strings.Split(prefix+".*.*.*.*", ".")
+	for i, t := range taken {
+		switch {
+		case t == ">":
+			return i < len(published)
+		case i >= len(published), t != "*" && t != published[i]:
+			return false
+		}
+	}
+	return len(taken) == len(published)
+}
+
+// streams returns those that take some of the subjects.
+func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.StreamInfo, err error) {
+	err = c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.LIST", func(ctx context.Context) error {
+		list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(r.Prefix+".*.*.*.*"))
+		for s := range list.Info() {
+			found = append(found, s)
+		}
+		return list.Err()
+	})
+	return found, r.explainAPI(err)
+}
+
+// ask asks JetStream something, by a subject that may be denied.
+func (c *conn) ask(ctx context.Context, subject string, question func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	denied, done := c.await(subject)
+	defer done()
+	go func() {
+		select {
+		case err := <-denied:
+			cancel(err)
+		case <-c.gone:
+			cancel(&deliver.DownError{Err: c.cause})
+		case <-ctx.Done():
+		}
+	}()
+	err := question(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// noStream makes the stream, or says how to.
+func (r *Receiver) noStream(ctx context.Context, c *conn) error {
+	if r.CreateStream == "" {
+		name := streamName(r.Prefix)
+		return &SetupError{fmt.Errorf("no stream at %s takes %s: --create-stream %s makes one, or 'nats stream add %s --subjects \"%s\" --dupe-window %s --defaults'",
+			r.Server, r.subjects(), name, name, r.subjects(), "10m")}
+	}
+	err := c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+r.CreateStream, func(ctx context.Context) error {
+		_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name:        r.CreateStream,
+			Description: "events of Kubernetes objects, from dwatch",
+			Subjects:    []string{r.subjects()},
+			Duplicates:  DuplicateWindow,
+		})
+		return err
+	})
+	refused, isRefused := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
+		return &SetupError{fmt.Errorf("the stream %s at %s exists, and does not take %s: 'nats stream edit %s --subjects ...' can add that", r.CreateStream, r.Server, r.subjects(), r.CreateStream)}
+	case isRefused && refused.Code < 500:
+		return &SetupError{fmt.Errorf("make the stream %s at %s: %w", r.CreateStream, r.Server, err)}
+	case err != nil:
+		return r.explainAPI(fmt.Errorf("make the stream %s: %w", r.CreateStream, err))
+	}
+	r.note(fmt.Sprintf("made the stream %s at %s for %s, with a duplicate window of %s and no limits", r.CreateStream, r.Server, r.subjects(), DuplicateWindow))
+	return nil
+}
+
+// streamName is a name for the stream of a prefix.
+func streamName(prefix string) string {
+	return strings.ToUpper(strings.NewReplacer(".", "_", "%", "_", "$", "_", ":", "_").Replace(prefix))
+}
+
+// explainAPI says what an error of a question to JetStream means.
+func (r *Receiver) explainAPI(err error) error {
+	denied, isDenied := errors.AsType[*deniedError](err)
+	switch {
+	case err == nil:
+		return nil
+	case isDenied:
+		return denied
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return &SetupError{fmt.Errorf("the server at %s has no JetStream (for this user): 'nats-server -js' has it", r.Server)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &deliver.DownError{Err: errors.New("JetStream does not answer")}
+	default:
+		return &deliver.DownError{Err: fmt.Errorf("JetStream: %w", err)}
+	}
+}

@@ -1,0 +1,274 @@
+//go:build unix
+
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// takeID has a shell script read a line, whose id is then in $id, and $name in it.
+const takeID = `
+next() { IFS= read -r line && id=${line#'{"id":"'} && id=${id%%'"'*} && name=${id#uid-} && name=${name%%/*}; }
+`
+
+// batch returns a Process that is a shell script, what it prints on stderr, and what is
+// said of it.
+func batch(t *testing.T, text string) (p *Process, out, said *transcript) {
+	t.Helper()
+	c, out := script(t, takeID+text)
+	c.Deadline = time.Minute
+	said = &transcript{}
+	p = NewProcess(c, "hook", func(line string) { fmt.Fprintln(said, line) })
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		p.Finish(ctx)
+	})
+	return p, out, said
+}
+
+// sendAll sends a message of each object, all at the same time, and returns the errors in
+// their order.
+func sendAll(p *Process, names ...string) []string {
+	errs := make([]string, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { errs[i] = fmt.Sprint(p.Send(context.Background(), message(name))) })
+	}
+	all.Wait()
+	return errs
+}
+
+// TestBatch: one process gets all messages, has several at a time, and acknowledges them
+// in another order.
+func TestBatch(t *testing.T) {
+	p, out, said := batch(t, `
+echo "$1: started" >&2
+next; first=$id; echo "$line" >&2
+next; second=$id
+next; printf '%s\r\n%s\n' "$id" "$second"; echo $first
+while next; do echo "$id"; done
+echo ends >&2
+`)
+	if got := sendAll(p, "a", "b", "c"); !slices.Equal(got, []string{"<nil>", "<nil>", "<nil>"}) {
+		t.Errorf("%q", got)
+	}
+	if got := sendAll(p, "d", "d", "a\nb"); !slices.Equal(got, []string{"<nil>", "<nil>", "<nil>"}) {
+		t.Errorf("%q", got) // two have the same id, and one is not fit for a line
+	}
+	p.Finish(t.Context())
+	want := regexp.MustCompile(`\Ahook: an arg: started\nhook: \{"id":"uid-[abc]/7/MODIFIED","type":"MODIFIED"\}\nhook: ends\n\z`)
+	if !want.MatchString(out.String()) || said.String() != "" {
+		t.Errorf("%s\n%s", out, said)
+	}
+}
+
+// TestBatchEnds: a program that ends is started again, and what it had not acknowledged
+// has failed.
+func TestBatchEnds(t *testing.T) {
+	for text, want := range map[string][]string{
+		"next; exit 3":              {"it ended before it acknowledged this: exit status 3", "down"},
+		"next; exit 0":              {"it ended before it acknowledged this", "down"},
+		"exit 0":                    {"it ended before it acknowledged this", "down"},
+		"exec 0<&-; sleep 1000":     {"it no longer reads its stdin", "down"},
+		"next; kill -9 $$":          {"it ended before it acknowledged this: signal: killed", "down"},
+		"next; echo $id; next":      {"<nil>", "it ended before it acknowledged this", "<nil>"},
+		"next; printf %s $id":       {"<nil>", "<nil>"}, // the last line has no end
+		"next; echo $id; exit 1":    {"<nil>"},
+		"sleep 1000 & next; exit 3": {"it ended before it acknowledged this: exit status 3", "down"},
+	} {
+		p, _, _ := batch(t, text+"\n")
+		for i, want := range want {
+			m := message("a")
+			if !strings.Contains(text, "next") {
+				m.Body = []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`) // more than a pipe holds
+			}
+			err := p.Send(t.Context(), m)
+			if _, isDown := errors.AsType[*DownError](err); want == "down" && !isDown || want != "down" && fmt.Sprint(err) != want {
+				t.Errorf("%s: message %d: %v, want %s", text, i, err, want)
+			}
+		}
+	}
+}
+
+// TestBatchDeadline: a program that takes too long for one message is killed, with its
+// children; what it had beside that has failed, and a new one is started.
+func TestBatchDeadline(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, _ := batch(t, `
+next; test $name = b && { echo $id; exit; }
+(echo started; exec sleep 1000) > `+fifo+` & wait
+`)
+	p.command.Deadline = time.Second
+	done := make(chan error, 1)
+	go func() { done <- p.Send(t.Context(), message("a")) }()
+	file, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	beside := p.Send(t.Context(), message("c")) // its own deadline is later
+	if _, err := io.ReadAll(file); err != nil { // ends with the last that has it
+		t.Error(err)
+	}
+	if err := <-done; fmt.Sprint(err) != "killed after 1s (--deadline)" {
+		t.Error(err)
+	}
+	// On a slow machine its own deadline has passed, too, when it is told.
+	if said := fmt.Sprint(beside); said != "killed with another event that took too long (--deadline)" && said != "killed after 1s (--deadline)" {
+		t.Error(beside)
+	}
+	if err := p.Send(t.Context(), message("b")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBatchNeverReads: a program that does not read its stdin blocks nobody for longer
+// than the deadline, nor what waits to be written behind.
+func TestBatchNeverReads(t *testing.T) {
+	p, _, _ := batch(t, "sleep 1000\n")
+	p.command.Deadline = 500 * time.Millisecond
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			m := message("a")
+			m.Body = []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+			if err := p.Send(t.Context(), m); err == nil || !strings.HasSuffix(err.Error(), "(--deadline)") {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestBatchGarbage: what is no id of what it has is ignored, and said once; an id in
+// several pieces is one.
+func TestBatchGarbage(t *testing.T) {
+	p, _, said := batch(t, `
+next
+printf 'ready\033\n\n'
+head -c 100000 /dev/zero
+printf '\nuid-a/7/MODIF'; printf 'IED\nuid-a/7/MODIFIED\n'
+while next; do echo $id; done
+`)
+	if err := p.Send(t.Context(), message("a")); err != nil {
+		t.Error(err)
+	}
+	if err := p.Send(t.Context(), message("b")); err != nil {
+		t.Error(err)
+	}
+	p.Finish(t.Context())
+	if want := `hook printed "ready\\u001b", which is not the id of an event that it has; such lines on its stdout are ignored` + "\n"; said.String() != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+	m := message("y")
+	m.Body = []byte("type: ADDED\n")
+	if _, isRefused := errors.AsType[*RefusedError](p.Send(t.Context(), m)); !isRefused {
+		t.Error("YAML was sent")
+	}
+	m = message(strings.Repeat("y", longestLine))
+	if _, isRefused := errors.AsType[*RefusedError](p.Send(t.Context(), m)); !isRefused {
+		t.Error("an id was sent that nobody could acknowledge")
+	}
+}
+
+// TestBatchFinish: at the end its stdin is closed, and it may finish; what it says and how
+// it ended is passed on. When that takes too long it is killed.
+func TestBatchFinish(t *testing.T) {
+	p, out, said := batch(t, "while next; do echo $id; done; echo flushed >&2; exit 3\n")
+	if err := p.Send(t.Context(), message("a")); err != nil {
+		t.Fatal(err)
+	}
+	p.Finish(t.Context())
+	if out.String() != "hook: flushed\n" || said.String() != "hook ended: exit status 3\n" {
+		t.Errorf("%s\n%s", out, said)
+	}
+	p, _, _ = batch(t, "next; echo $id; sleep 1000\n")
+	if err := p.Send(t.Context(), message("a")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	p.Finish(ctx)
+	if ctx.Err() == nil {
+		t.Error("it ended by itself")
+	}
+	// What is under way at the end of --drain ends with it.
+	p, _, _ = batch(t, "sleep 1000\n")
+	if err := p.Send(ctx, message("a")); err == nil {
+		t.Error("it is delivered")
+	}
+}
+
+// TestBatchChaos: a program that ends, is killed, hangs and prints garbage. In the end each
+// event was acknowledged, in the order of its object.
+func TestBatchChaos(t *testing.T) {
+	const objects, versions = 6, 5
+	dir := t.TempDir()
+	p, _, _ := batch(t, `
+n=$(wc -l < `+dir+`/runs 2>/dev/null || echo 0); echo >> `+dir+`/runs
+test $n -lt 12 || n=5
+i=0
+while next; do
+  i=$((i+1))
+  version=${id#*/}
+  if test $i -gt $n; then case $((n % 4)) in
+    0) exit 1 ;;
+    1) echo $name ${version%%/*} >> `+dir+`/got; kill -9 $$ ;;
+    2) test $n -ne 2 || sleep 1000 ;;
+    3) echo garbage; test $i -le $((n+3)) || exit 0 ;;
+  esac; fi
+  echo $name ${version%%/*} >> `+dir+`/got
+  echo $id
+done
+`)
+	p.command.Deadline = 500 * time.Millisecond
+	q := New(p, Options{
+		Name: "hook", Workers: 4, MaxBackoff: 20 * time.Millisecond,
+		Encode:  func(dst []byte, _ event.Event) ([]byte, error) { return append(dst, "{\"a\":1}\n"...), nil },
+		Subject: func(event.Event) string { return "cm" },
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		q.Run(t.Context())
+	}()
+	for v := range versions {
+		for o := range objects {
+			if err := q.Deliver(t.Context(), []event.Event{of(fmt.Sprint(o), v+1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	q.Finish()
+	<-done
+	p.Finish(t.Context())
+	if text, left := q.Summary(); left != 0 {
+		t.Errorf("%s; %d are left", text, left)
+	}
+	inOrder(t, filepath.Join(dir, "got"), objects, versions)
+	if runs, err := os.ReadFile(filepath.Join(dir, "runs")); err != nil || bytes.Count(runs, []byte("\n")) < 5 {
+		t.Errorf("it ran %d times: %v", bytes.Count(runs, []byte("\n")), err)
+	}
+}

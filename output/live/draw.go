@@ -1,0 +1,366 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"dwatch/output"
+	"dwatch/watcher/event"
+)
+
+// roomy is from how many lines on there are some that could be done without.
+const roomy = 16
+
+// above is how many lines there are above the table or the text, and below it.
+func (m *model) above() int {
+	if m.height >= roomy {
+		return 2
+	}
+	return 1
+}
+
+func (m *model) below() int { return 2 }
+
+// draw returns all that is on the screen.
+func (m *model) draw() string {
+	lines := make([]string, 0, m.height)
+	lines = append(lines, m.top())
+	if m.above() > 1 {
+		lines = append(lines, "")
+	}
+	if m.pager != nil {
+		lines = append(lines, m.pagerBody()...)
+	} else {
+		lines = append(lines, m.tableBody()...)
+	}
+	for len(lines) < m.height-m.below() {
+		lines = append(lines, "")
+	}
+	lines = append(lines[:max(m.height-m.below(), 0)], m.message(), m.bottom())
+	lines = lines[max(len(lines)-m.height, 0):]
+	for i, line := range lines {
+		if m.StringWidth(line) > m.width { // on a very small screen
+			lines[i] = m.Truncate(line, m.width, "")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// leastTitle is how much of a title is seen at least, if there is room at all.
+const leastTitle = 24
+
+// top says what is shown, and how the connection is.
+func (m *model) top() string {
+	title := m.Title
+	if m.pager != nil {
+		title = m.pager.title
+	}
+	counts := ""
+	if m.pager == nil {
+		counts = m.counts()
+	}
+	rights := m.connection()
+	for _, right := range rights {
+		room := m.width - m.StringWidth(right) - m.StringWidth(counts) - 3
+		if room >= min(width(title), leastTitle) {
+			return m.fit(m.paint(bold, " "+m.Truncate(title, room, ellipsis))+counts, m.width-m.StringWidth(right)) + right
+		}
+	}
+	return m.sides(m.paint(bold, " "+title), m.width, rights[len(rights)-1])
+}
+
+// counts says how many objects there are, and how many of them need a look.
+func (m *model) counts() string {
+	objects, notReady, shown := m.shownTable().total()
+	text := "  " + counted(objects, "object")
+	if f := m.shownTable().filter.typed; f != "" {
+		text = fmt.Sprintf("  %d of %s", shown, counted(objects, "object"))
+	}
+	text = m.paint(faint, text)
+	if notReady > 0 {
+		text += m.paint(faint, ", ") + m.paint(waiting, fmt.Sprintf("%d not ready", notReady))
+	}
+	return text
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// connection says how the connection is and how long ago the last event came, at length
+// and shorter.
+func (m *model) connection() []string {
+	now := m.now()
+	health, word, since := m.links.health()
+	last, short := "no event yet", "-"
+	if !m.last.IsZero() {
+		short = ago(now, m.last)
+		last = "last event " + short + " ago"
+	}
+	look, sign := fine, "●"
+	switch health {
+	case connecting:
+		look, sign = waiting, "◌"
+	case lost, denied:
+		look, sign = broken, "✗"
+		word += " " + ago(now, since)
+	}
+	state := m.paint(look, sign+" "+word)
+	return []string{
+		state + m.paint(faint, " · "+last) + " ",
+		state + m.paint(faint, " · "+short) + " ",
+		m.paint(look, sign) + m.paint(faint, " "+short),
+	}
+}
+
+// ago is how long ago something was.
+func ago(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
+
+// tableBody are the lines of the table that are seen.
+func (m *model) tableBody() []string {
+	spans, lines, rows := m.spans()
+	if len(spans) == 0 || rows == 0 && len(m.shownTable().sections) == 1 && m.troubleOf(spans[0].section) == "" {
+		return []string{"", "   " + m.paint(faint, m.nothing())}
+	}
+	top, height := m.settle(spans, lines, rows), m.body()
+	cursor := lineOf(spans, m.cursor.row)
+	places := map[*section][]place{}
+	body := make([]string, 0, height)
+	for line := top; line < min(top+height, lines); line++ {
+		s, i := at(spans, line)
+		if line == top && s != nil {
+			i = -1 // whose rows these are is always seen
+		}
+		if s == nil {
+			body = append(body, "")
+			continue
+		}
+		if places[s] == nil {
+			places[s] = s.places(m.width-margin, m.Namespaces, m.Wide, s.title(len(m.shownTable().sections) > 1))
+		}
+		if i < 0 {
+			body = append(body, m.header(s, places[s]))
+		} else {
+			body = append(body, m.row(s.order[i], places[s], line == cursor && rows > 0))
+		}
+	}
+	return body
+}
+
+// nothing says why there are no rows.
+func (m *model) nothing() string {
+	objects, _, _ := m.shownTable().total()
+	switch health, _, _ := m.links.health(); {
+	case objects > 0:
+		return "none of " + counted(objects, "object") + " matches; esc shows all"
+	case health == connected:
+		return "nothing there yet"
+	default:
+		return "waiting for the server"
+	}
+}
+
+// troubleOf says what is wrong with the watch of a section.
+func (m *model) troubleOf(s *section) string {
+	word, since := m.links.trouble(func(k event.Key) bool { return k.Resource == s.resource })
+	switch word {
+	case "":
+		return ""
+	case "lost":
+		return "as of " + since.Local().Format(time.TimeOnly) + ", connection lost"
+	case "gone":
+		return "the server no longer has the resource"
+	}
+	return "denied, trying again"
+}
+
+// header has the names of the columns, and what is wrong with what is below.
+func (m *model) header(s *section, places []place) string {
+	var line strings.Builder
+	line.WriteString(strings.Repeat(" ", margin))
+	for i, p := range places {
+		if i > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		line.WriteString(m.fit(p.title, p.width))
+	}
+	if len(places) == 0 {
+		line.WriteString(strings.ToUpper(s.resource.Resource))
+	}
+	text := m.paint(heading, strings.TrimRight(line.String(), " "))
+	trouble := m.troubleOf(s)
+	if trouble == "" {
+		return text
+	}
+	at, _, _ := strings.Cut(trouble, ",") // what comes first says most
+	for _, said := range []string{"! " + trouble, "! " + at, "!"} {
+		if m.StringWidth(text)+2+m.StringWidth(said) < m.width || said == "!" {
+			return m.sides(text, m.width, m.paint(alarm, said)+" ")
+		}
+	}
+	return text
+}
+
+// row is a row as it is drawn. Of the selected one the name stands out.
+func (m *model) row(r *row, places []place, isSelected bool) string {
+	now := m.clock()
+	var line strings.Builder
+	m.signs(r, now, &line)
+	for i, p := range places {
+		if i > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		look, text := m.cell(r, p, now)
+		if isSelected && p.name {
+			look = selected
+		}
+		line.WriteString(m.paint(look, text))
+	}
+	return line.String()
+}
+
+// signs are the marks in front of a row: its state, and what happened to it lately.
+func (m *model) signs(r *row, now time.Time, line *strings.Builder) {
+	state, look := " ", normal
+	switch {
+	case r.gone:
+	case r.rank == failed:
+		state, look = "✗", broken
+	case r.rank == unready:
+		state, look = "◌", waiting
+	}
+	line.WriteString(m.paint(look, state))
+	sign, look := " ", normal
+	switch fresh := freshness(r.at, now); {
+	case r.gone, fresh == 2:
+		sign, look = string(r.sign), map[byte]style{'+': added, '-': deleted, '~': altered}[r.sign]
+	case fresh == 1:
+		sign, look = string(r.sign), faint
+	}
+	line.WriteString(m.paint(look, sign) + " ")
+}
+
+// cell is what a row has in a column, exactly as wide.
+func (m *model) cell(r *row, p place, now time.Time) (style, string) {
+	text, look := "", normal
+	switch {
+	case p.cell == namespace:
+		text = m.fit(r.namespace, p.width)
+	case p.cell >= len(r.cells):
+		text = m.fit("", p.width)
+	case p.age && !r.created.IsZero():
+		text = m.fit(ago(now, r.created), p.width)
+	case p.name:
+		text = m.fit(m.middle(r.cells[p.cell], p.width), p.width)
+	default:
+		text = m.fit(r.cells[p.cell], p.width)
+	}
+	switch {
+	case r.gone:
+		look = faint
+	case p.name && r.rank == failed:
+		look = broken
+	case p.name && r.rank == unready:
+		look = waiting
+	case p.cell >= 0 && p.cell < len(r.changed) && !p.age:
+		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]
+	}
+	return look, text
+}
+
+// noteFor is how long a note is shown after it came.
+const noteFor = 15 * time.Second
+
+// message is the line above the keys: an answer to a key, what somebody said, or what is
+// known of the selected row.
+func (m *model) message() string {
+	now := m.now()
+	switch note, is := m.presentNote(now); {
+	case m.said.text != "" && now.Sub(m.said.at) < saidFor:
+		return " " + m.Truncate(m.paint(bold, m.said.text), m.width-2, ellipsis)
+	case is:
+		text := note.at.Local().Format(time.TimeOnly) + " " + note.text
+		return " " + m.paint(alarm, "!") + " " + m.Truncate(text, m.width-4, ellipsis)
+	case m.pager != nil:
+		return ""
+	}
+	s, r := m.selected()
+	if r == nil {
+		return ""
+	}
+	return " " + m.Truncate(m.paint(faint, m.about(s, r)), m.width-2, ellipsis)
+}
+
+// presentNote is the last note, if it is not old; during an outage it is what began it.
+func (m *model) presentNote(now time.Time) (note, bool) {
+	if len(m.notes) == 0 {
+		return note{}, false
+	}
+	last := m.notes[len(m.notes)-1]
+	health, _, since := m.links.health()
+	if now.Sub(last.at) < noteFor {
+		return last, true
+	}
+	return last, (health == lost || health == denied) && !last.at.Before(since.Add(-time.Second))
+}
+
+// about says what is known of a row beside its cells.
+func (m *model) about(s *section, r *row) string {
+	text := s.resource.Resource + "/" + output.Line(r.name)
+	if r.gone {
+		return text + "  deleted " + ago(m.clock(), r.at) + " ago"
+	}
+	if r.why != "" {
+		text += "  " + r.why
+	}
+	if n := len(r.states) + r.missing - 1; n > 0 {
+		text += fmt.Sprintf("  %s, the last %s ago", counted(n, "change"), ago(m.clock(), r.at))
+	}
+	return text
+}
+
+// bottom has the keys, or the filter that is being typed.
+func (m *model) bottom() string {
+	if m.typed != nil {
+		return m.Truncate(" /"+*m.typed, m.width, "")
+	}
+	if m.pager != nil {
+		return m.pagerKeys()
+	}
+	keys := []string{"↵ changes", "d yaml", "e events", "/ filter", "s sort", "p pause", "y copy", "? help", "q quit"}
+	t := m.shownTable()
+	left := ""
+	if m.frozen != nil {
+		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+counted(m.events-m.frozenEvents, "event")+" since, p goes on ")
+	}
+	if t.filter.typed != "" {
+		left += m.paint(bold, " /"+t.filter.typed) + m.paint(faint, " esc clears ")
+	}
+	return m.Truncate(left+m.keyLine(keys), m.width, ellipsis)
+}
+
+// keyLine shows keys and what they do.
+func (m *model) keyLine(keys []string) string {
+	var line strings.Builder
+	for _, k := range keys {
+		key, what, _ := strings.Cut(k, " ")
+		line.WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
+	}
+	return line.String()
+}
+
+// caret is where a filter is being typed.
+func (m *model) caret() *tea.Cursor {
+	if m.typed == nil {
+		return nil
+	}
+	return tea.NewCursor(min(2+m.StringWidth(*m.typed), max(m.width-1, 0)), m.height-1)
+}

@@ -1,0 +1,45 @@
+package live
+
+import "strings"
+
+const helpText = `
+# Rows
+✗ ◌            has failed, is not ready (by its status); these come first
++ ~ -          was added, changed, deleted some seconds ago
+               cells that changed are marked, and fade
+
+# Keys
+↑ ↓ pgup pgdn home end, wheel    move; tab: to the next resource
+enter          what changed of the object since the start, and who did it
+d              its YAML, values of Secrets masked
+e              the Events about it, asked from the server now
+y              copy its name to the clipboard of the terminal (OSC 52)
+/              show only rows with these words; !word: those without it
+/where EXPR    show only objects of which an expression in CEL holds, as with
+               --where, such as: where object.spec.nodeName == 'a'
+esc            clear the filter, go back
+s              sort: not ready first, by name, newest first, last changed first
+p              pause: hold the table as it is; events are counted meanwhile
+l              what was said about the watch: losses, gaps, missing rights
+?              this
+q, ctrl+c      end; ctrl+z and fg work
+
+# How much is kept
+The last 100 states of each object since the start, 64 MB of all together
+(packed); then the oldest are forgotten, and the changes say so. A deleted
+object goes with its changes when its row does, after 8 seconds.
+`
+
+// help explains the screen.
+func (m *model) help() *pager {
+	return &pager{title: "help", text: func(int) []string {
+		var lines []string
+		for line := range strings.SplitSeq(strings.Trim(helpText, "\n"), "\n") {
+			if title, ok := strings.CutPrefix(line, "# "); ok {
+				line = m.paint(heading, title)
+			}
+			lines = append(lines, line)
+		}
+		return lines
+	}}
+}

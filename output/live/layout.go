@@ -1,0 +1,176 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// gap is between two columns, margin in front of the first one: two signs, a space.
+	gap    = 2
+	margin = 3
+	// A column is cut down to leastCell if the terminal is narrow, that of the name to
+	// leastName.
+	leastCell = 6
+	leastName = 14
+)
+
+// place is a column as it is drawn.
+type place struct {
+	cell  int // which of a row; namespace: none of them
+	title string
+	width int
+	name  bool
+	age   bool
+	wide  bool
+}
+
+const namespace = -1
+
+// places says which columns of a section are drawn, and how wide, if there is so much
+// room for all. title is what stands above the names.
+func (s *section) places(room int, namespaces, wide bool, title string) []place {
+	var all []place
+	if namespaces && s.namespaceWidth > 0 {
+		all = append(all, place{cell: namespace, title: "NAMESPACE", width: max(s.namespaceWidth, len("NAMESPACE"))})
+	}
+	named := false
+	for i, c := range s.columns {
+		p := place{cell: i, title: c.Name, width: s.widths[i], age: c.IsAge, wide: c.Wide && !wide}
+		if c.IsName && !named {
+			p.name, named = true, true
+			p.title = cmp.Or(title, p.title)
+			p.width = max(p.width, width(p.title))
+		}
+		if c.IsAge {
+			p.width = max(p.width, len("2y364d"))
+		}
+		all = append(all, p)
+	}
+	return narrow(widen(all, room), room)
+}
+
+// total is how much room columns take.
+func total(places []place) int {
+	sum := -gap
+	for _, p := range places {
+		sum += p.width + gap
+	}
+	return max(sum, 0)
+}
+
+// widen leaves out of the columns for wide terminals those for which there is no room.
+func widen(all []place, room int) []place {
+	places := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide })
+	used := total(places)
+	allowed := map[int]bool{}
+	for _, p := range all {
+		if p.wide && used+gap+p.width > room {
+			break
+		}
+		if p.wide {
+			used += gap + p.width
+			allowed[p.cell] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide && !allowed[p.cell] })
+}
+
+// narrow makes columns fit: the widest ones are cut first, and what does not fit even so
+// is left out from the right; the name and the age stay longest.
+func narrow(places []place, room int) []place {
+	for total(places) > room {
+		widest := -1
+		for i, p := range places {
+			if p.width > p.least() && (widest < 0 || p.width > places[widest].width) {
+				widest = i
+			}
+		}
+		if widest >= 0 {
+			places[widest].width--
+			continue
+		}
+		last := len(places) - 1
+		for last > 0 && (places[last].age || places[last].name) {
+			last--
+		}
+		if last < 0 || len(places) == 1 {
+			break
+		}
+		if places[last].name {
+			last = len(places) - 1
+		}
+		places = slices.Delete(places, last, last+1)
+	}
+	return places
+}
+
+// least is how narrow a column may become.
+func (p place) least() int {
+	switch {
+	case p.age:
+		return p.width
+	case p.name:
+		return leastName
+	}
+	return leastCell
+}
+
+// span is where a section stands among all lines.
+type span struct {
+	*section
+	// line is that of its header, and row how many rows are in front of it.
+	line, row int
+}
+
+// spans places the sections: a header each, its rows, and an empty line between two.
+// Those without rows are left out, unless show says otherwise.
+func (t *table) spans(show func(*section) bool) (spans []span, lines, rows int) {
+	for _, s := range t.sections {
+		if len(s.order) == 0 && !show(s) {
+			continue
+		}
+		if lines > 0 {
+			lines++
+		}
+		spans = append(spans, span{s, lines, rows})
+		lines += 1 + len(s.order)
+		rows += len(s.order)
+	}
+	return spans, lines, rows
+}
+
+// lineOf returns the line of a row by its number among all.
+func lineOf(spans []span, row int) int {
+	for _, s := range slices.Backward(spans) {
+		if row >= s.row {
+			return s.line + 1 + row - s.row
+		}
+	}
+	return 0
+}
+
+// at returns what stands in a line: the section, and which of its rows, -1 for its header;
+// nil for an empty line.
+func at(spans []span, line int) (*section, int) {
+	for _, s := range slices.Backward(spans) {
+		if line < s.line {
+			continue
+		}
+		if i := line - s.line - 1; i < len(s.order) {
+			return s.section, i
+		}
+		return nil, 0
+	}
+	return nil, 0
+}
+
+// title is what stands above the names of a section.
+func (s *section) title(several bool) string {
+	if !several {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", strings.ToUpper(s.resource.Resource), s.count())
+}

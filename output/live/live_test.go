@@ -1,0 +1,581 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/change"
+	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
+)
+
+var (
+	start    = time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	podsOf   = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "Pod", true), Namespace: "shop"}
+	deploys  = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true), Namespace: "shop"}
+	podTable = `"columnDefinitions":[{"name":"Name","type":"string","format":"name","priority":0},{"name":"Ready","type":"string","format":"","priority":0},` +
+		`{"name":"Status","type":"string","format":"","priority":0},{"name":"Restarts","type":"string","format":"","priority":0},{"name":"Age","type":"string","format":"","priority":0},` +
+		`{"name":"IP","type":"string","format":"","priority":1},{"name":"Node","type":"string","format":"","priority":1}]`
+)
+
+// pod is a pod of some phase, as the server shows it in a table.
+func pod(t testing.TB, name, phase string, version int) event.Object {
+	t.Helper()
+	text, err := json.Marshal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := string(text)
+	o := testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%s,"namespace":"shop","uid":%[1]s,"resourceVersion":"%d","creationTimestamp":"2026-01-31T08:55:00Z",`+
+		`"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:1"}]},"status":{"phase":%q,"conditions":[{"type":"Ready","status":"%s"}]}}`,
+		quoted, version, phase, map[bool]string{true: "True", false: "False"}[phase == "Running"]))
+	return o.WithRow(`{` + podTable + `,"cells":[` + quoted + `,"1/1","` + phase + `","0","5m","10.0.0.1","node-1"]}`)
+}
+
+// screen is a model with a clock of its own, on a screen of some size.
+type screen struct {
+	*model
+	t     testing.TB
+	clock time.Time
+}
+
+func newScreen(t testing.TB, width, height int, change func(*Options)) *screen {
+	t.Helper()
+	o := Options{
+		Title: "pods in shop", Targets: []event.Target{podsOf}, Color: true, Compare: changeOptions(),
+		ShortName: testobject.ShortName,
+	}
+	if change != nil {
+		change(&o)
+	}
+	s := &screen{t: t, clock: start}
+	s.model = newModel(t.Context(), New(o).store)
+	s.model.now = func() time.Time { return s.clock }
+	s.send(tea.WindowSizeMsg{Width: width, Height: height})
+	return s
+}
+
+func changeOptions() change.Options {
+	return change.Options{Noise: change.DefaultNoise(), Masks: &change.Masks{Secrets: true, Key: []byte("key")}}
+}
+
+func (s *screen) send(msg tea.Msg) tea.Cmd {
+	_, cmd := s.Update(msg)
+	return cmd
+}
+
+// press sends keys by their names.
+func (s *screen) press(keys ...string) {
+	s.t.Helper()
+	for _, key := range keys {
+		s.send(keyOf(key))
+	}
+}
+
+func keyOf(name string) tea.KeyPressMsg {
+	named := map[string]rune{
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "tab": tea.KeyTab,
+		"home": tea.KeyHome, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace,
+		"left": tea.KeyLeft, "right": tea.KeyRight,
+	}
+	if code, ok := named[name]; ok {
+		return tea.KeyPressMsg{Code: code}
+	}
+	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+}
+
+// typed sends a text, letter by letter.
+func (s *screen) typed(text string) {
+	s.t.Helper()
+	for _, r := range text {
+		s.send(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+}
+
+func (s *screen) deliver(events ...event.Event) {
+	s.t.Helper()
+	for i := range events {
+		if events[i].Target.Mapping == nil {
+			events[i].Target = podsOf
+		}
+		if events[i].Time.IsZero() {
+			events[i].Time = s.clock
+		}
+	}
+	if err := s.Deliver(s.t.Context(), events); err != nil {
+		s.t.Fatal(err)
+	}
+	s.send(changedMsg{})
+}
+
+// pass lets time go by.
+func (s *screen) pass(d time.Duration) {
+	s.clock = s.clock.Add(d)
+	s.send(tickMsg{})
+}
+
+// text is what is on the screen, without colours, and without the spaces at the ends.
+func (s *screen) text() string {
+	var lines []string
+	for line := range strings.SplitSeq(ansi.Strip(s.View().Content), "\n") {
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shows reports on the screen if it has none that matches.
+func (s *screen) shows(pattern string) {
+	s.t.Helper()
+	if !regexp.MustCompile(`(?m)` + pattern).MatchString(s.text()) {
+		s.t.Fatalf("there is no %q on the screen:\n%s", pattern, s.text())
+	}
+}
+
+func (s *screen) lacks(pattern string) {
+	s.t.Helper()
+	if regexp.MustCompile(`(?m)` + pattern).MatchString(s.text()) {
+		s.t.Fatalf("there is %q on the screen:\n%s", pattern, s.text())
+	}
+}
+
+func initial(o event.Object) event.Event {
+	return event.Event{Type: event.Added, Initial: true, Object: o}
+}
+
+func modified(o event.Object) event.Event { return event.Event{Type: event.Modified, Object: o} }
+
+func removed(o event.Object) event.Event { return event.Event{Type: event.Deleted, Object: o} }
+
+func synced() event.Event { return event.Event{Type: event.Synced, Count: 1} }
+
+// rows are the lines of the table.
+func (s *screen) rows() string {
+	lines := strings.Split(s.text(), "\n")
+	return strings.Join(lines[s.above():len(lines)-s.below()], "\n")
+}
+
+// order is the names of the rows on the screen.
+func (s *screen) order() string {
+	var names []string
+	for line := range strings.SplitSeq(s.rows(), "\n") {
+		names = append(names, regexp.MustCompile(`web-\S+`).FindAllString(line, 1)...)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestTable: what is there, what happens to it, and what becomes of that with time.
+func TestTable(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	s.shows(`waiting for the server`)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), initial(pod(t, "web-c", "Running", 1)), synced())
+	s.shows(`^ pods in shop  3 objects, 1 not ready .*● connected · last event 0s ago$`)
+	s.shows(`^   NAME   READY  STATUS   RESTARTS  AGE +IP        NODE$`)
+	s.shows(`^◌  web-b  1/1    Pending  0         5m +10.0.0.1  node-1$`)
+	if got := s.order(); got != "web-b web-a web-c" {
+		t.Errorf("the order is %s", got)
+	}
+
+	s.deliver(modified(pod(t, "web-b", "Running", 2)))
+	s.shows(`^ ~ web-b  1/1    Running `)
+	if !strings.Contains(s.View().Content, "\x1b[1;36mRunning") {
+		t.Errorf("what changed does not stand out: %q", s.View().Content)
+	}
+	if got := s.order(); got != "web-b web-a web-c" {
+		t.Errorf("it leaves its place at once: %s", got)
+	}
+	s.pass(bright)
+	if content := s.View().Content; strings.Contains(content, "\x1b[1;36mRunning") || !strings.Contains(content, "\x1b[36mRunning") {
+		t.Errorf("what changed does not fade: %q", content)
+	}
+	s.pass(fading)
+	if got := s.order(); got != "web-a web-b web-c" || strings.Contains(s.View().Content, "36m") {
+		t.Errorf("it is not settled: %s\n%q", got, s.View().Content)
+	}
+
+	s.deliver(removed(pod(t, "web-a", "Running", 3)), event.Event{Type: event.Added, Object: pod(t, "web-d", "Running", 4)})
+	s.shows(`^ - web-a`)
+	s.shows(`^ \+ web-d`)
+	s.shows(`^ pods in shop  3 objects`)
+	s.pass(linger)
+	s.lacks(`web-a`)
+	s.shows(`^   web-d`)
+}
+
+// TestWithoutColour: what changed is seen without colour, too.
+func TestWithoutColour(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Color = false })
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), synced())
+	s.press("down")
+	s.deliver(modified(pod(t, "web-b", "Running", 2)))
+	s.press("home")
+	s.deliver(modified(pod(t, "web-a", "Failed", 2)))
+	content := s.View().Content
+	if regexp.MustCompile(`\x1b\[[0-9;]*3[0-7]m`).MatchString(content) {
+		t.Errorf("there is colour: %q", content)
+	}
+	if !strings.Contains(content, "\x1b[1;4mRunning") {
+		t.Errorf("what changed does not stand out: %q", content)
+	}
+	s.shows(`^✗~ web-a`)
+}
+
+// TestSizes: on a screen of any size, no line is too wide and there are not too many,
+// whatever is shown.
+func TestSizes(t *testing.T) {
+	long := strings.Repeat("a-long-name-", 6)
+	hostile := "w\u0301e\x1b[31m\u202eb\u009b語語-" + long
+	for _, size := range [][2]int{{40, 10}, {41, 11}, {60, 15}, {80, 24}, {100, 16}, {160, 45}, {300, 100}, {20, 5}, {3, 3}, {1, 1}} {
+		s := newScreen(t, size[0], size[1], func(o *Options) {
+			o.Namespaces, o.Targets, o.Title = true, []event.Target{deploys, podsOf}, strings.Repeat("語 title ", 20)
+		})
+		fits := func() {
+			t.Helper()
+			lines := strings.Split(s.View().Content, "\n")
+			if len(lines) > size[1] {
+				t.Fatalf("%d lines on %v", len(lines), size)
+			}
+			for _, line := range lines {
+				if got := ansi.StringWidthWc(line); got > size[0] {
+					t.Fatalf("%d columns on %v: %q", got, size, line)
+				}
+				if plain := ansi.Strip(line); strings.ContainsAny(plain, "\x1b\u202e\u009b\t") {
+					t.Fatalf("not safe: %q", plain)
+				}
+			}
+		}
+		fits()
+		for i := range 120 {
+			s.deliver(initial(pod(t, fmt.Sprintf("web-%03d", i), "Running", 1)))
+		}
+		s.deliver(initial(pod(t, hostile, "Pending", 1)), synced())
+		fits()
+		s.Note(s.clock, "connection lost, trying again: "+long+"\x1b[2J")
+		s.deliver(event.Event{Type: event.Disconnected})
+		fits()
+		for _, key := range []string{"down", "end", "up", "pgup", "tab", "enter", "end", "esc", "d", "right", "esc", "?", "end", "esc", "l", "esc", "s", "p", "p", "y"} {
+			s.press(key)
+			fits()
+		}
+		s.press("/")
+		s.typed(strings.Repeat("語w", 50))
+		fits()
+		s.press("esc", "home")
+		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+		fits()
+		s.send(tea.MouseClickMsg{Y: size[1] / 2})
+		fits()
+	}
+}
+
+// TestCursor: the selection stays on its object and at its place on the screen, wherever
+// rows come and go.
+func TestCursor(t *testing.T) {
+	s := newScreen(t, 80, 20, nil)
+	for i := range 40 {
+		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", 2*i+10), "Running", 1)))
+	}
+	s.deliver(synced())
+	for range 15 {
+		s.press("down")
+	}
+	line := func() int {
+		t.Helper()
+		for i, line := range strings.Split(s.View().Content, "\n") {
+			if strings.Contains(line, "\x1b[7mweb-40 ") || strings.Contains(line, "\x1b[7mweb-40") {
+				return i
+			}
+		}
+		t.Fatalf("web-40 is not selected:\n%s", s.text())
+		return 0
+	}
+	before := line()
+	s.deliver(event.Event{Type: event.Added, Object: pod(t, "web-11", "Running", 1)}, event.Event{Type: event.Added, Object: pod(t, "web-13", "Pending", 1)})
+	s.pass(time.Second)
+	if got := line(); got != before {
+		t.Errorf("it is in line %d, and was in %d", got, before)
+	}
+	s.send(tea.WindowSizeMsg{Width: 50, Height: 12})
+	line()
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 20})
+	s.press("end")
+	s.shows(`web-88`)
+	s.press("home")
+	s.shows(`web-10 `)
+	for range 10 {
+		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	}
+	s.lacks(`web-10 `)
+	s.shows(`^   NAME `)
+}
+
+// TestFilter: words, words that must not be there, and expressions.
+func TestFilter(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) {
+		o.Condition = func(text string) (func(event.Object) bool, error) {
+			if text != "pending" {
+				return nil, fmt.Errorf("no expression: %s", text)
+			}
+			return func(o event.Object) bool { return strings.Contains(o.Raw(), `"phase":"Pending"`) }, nil
+		}
+	})
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), initial(pod(t, "api-c", "Running", 1)), synced())
+	s.press("/")
+	s.typed("WEB !pend")
+	s.shows(`^ /WEB !pend$`)
+	s.shows(`web-a`)
+	s.lacks(`web-b|api-c`)
+	s.shows(`^ pods in shop  1 of 3 objects`)
+	s.press("enter")
+	s.deliver(event.Event{Type: event.Added, Object: pod(t, "web-d", "Running", 1)}, event.Event{Type: event.Added, Object: pod(t, "api-e", "Running", 1)})
+	s.shows(`web-d`)
+	s.lacks(`api-e`)
+	s.send(tea.KeyPressMsg{Code: 's', Mod: tea.ModAlt}) // Escape and s, typed fast
+	s.shows(`api-e`)
+	s.shows(`sorted: name`)
+
+	s.press("/")
+	s.typed("where nonsense")
+	s.press("enter")
+	s.shows(`no expression: nonsense`)
+	for range len("nonsense") {
+		s.press("backspace")
+	}
+	s.typed("pending")
+	s.press("enter")
+	s.shows(`web-b`)
+	s.lacks(`web-a|api-c`)
+	s.deliver(modified(pod(t, "web-b", "Running", 2)), modified(pod(t, "web-a", "Pending", 2)))
+	s.shows(`web-a`)
+	s.lacks(`web-b`)
+}
+
+// TestSort: each order.
+func TestSort(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), initial(pod(t, "web-c", "Pending", 1)), synced())
+	s.pass(time.Minute)
+	s.deliver(modified(pod(t, "web-b", "Running", 2)))
+	for _, want := range []string{"web-c web-a web-b", "web-a web-b web-c", "web-a web-b web-c", "web-b web-a web-c", "web-c web-a web-b"} {
+		if got := s.order(); got != want {
+			t.Errorf("%s: %s, want %s", orderNames[s.table.order], got, want)
+		}
+		s.press("s")
+	}
+}
+
+// TestPause: a table that is paused stays as it is, and catches up.
+func TestPause(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
+	s.press("p")
+	s.deliver(modified(pod(t, "web-a", "Running", 2)), event.Event{Type: event.Added, Object: pod(t, "web-b", "Running", 1)})
+	s.pass(time.Minute)
+	s.shows(`^◌  web-a  1/1    Pending  0         5m`)
+	s.lacks(`web-b`)
+	s.shows(`PAUSED 2 events since, p goes on`)
+	s.press("p")
+	s.shows(`web-a  1/1    Running  0         6m`)
+	s.shows(`web-b`)
+}
+
+// TestDetails: what changed of an object, with what became of the watch, and its YAML.
+func TestDetails(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
+	s.press("enter")
+	s.shows(`nothing has changed since`)
+	s.clock = s.clock.Add(time.Second)
+	s.deliver(modified(pod(t, "web-a", "Running", 2)))
+	s.shows(`~ po/web-a`)
+	s.shows(`status.phase  Pending → Running`)
+	s.clock = s.clock.Add(time.Second)
+	s.Note(s.clock, "connection lost")
+	s.clock = s.clock.Add(time.Second)
+	s.deliver(modified(pod(t, "web-a", "Failed", 3)))
+	s.shows(`status.phase  Pending → Running[\s\S]*! connection lost[\s\S]*status.phase  Running → Failed`)
+	s.press("d")
+	s.shows(`^   phase: Failed$`)
+	s.deliver(modified(pod(t, "web-a", "Running", 4)))
+	s.shows(`^   phase: Running$`)
+	s.press("esc", "l")
+	s.shows(`connection lost`)
+	s.press("esc", "?")
+	s.shows(`^ Keys$`)
+}
+
+// TestSecret: no value of a Secret is on the screen.
+func TestSecret(t *testing.T) {
+	secrets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true), Namespace: "shop"}
+	secret := func(value string) event.Object {
+		return testobject.Parse(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"shop","uid":"1","resourceVersion":"1","creationTimestamp":"2026-01-31T08:55:00Z"},"data":{"p":"`+value+`"}}`)
+	}
+	s := newScreen(t, 100, 30, func(o *Options) { o.Targets = []event.Target{secrets} })
+	s.deliver(event.Event{Type: event.Added, Initial: true, Target: secrets, Object: secret("aHVudGVyMg==")}, event.Event{Type: event.Modified, Target: secrets, Object: secret("aHVudGVyMw==")})
+	for key, want := range map[string]string{"enter": `data.p  <7 bytes, \w+> → <7 bytes, \w+>`, "d": `p: <7 bytes, \w+>`} {
+		s.press(key)
+		s.shows(want)
+		s.lacks(`aHVudGVy|hunter`)
+		s.press("esc")
+	}
+}
+
+// TestEvents: the Events about an object, and why there are none.
+func TestEvents(t *testing.T) {
+	var found []Happening
+	var failure error
+	s := newScreen(t, 100, 30, nil)
+	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
+	s.press("e")
+	s.shows(`there is no way to ask`)
+	s.press("esc")
+	ask := func() {
+		t.Helper()
+		cmd := s.send(keyOf("e"))
+		s.shows(`asking the server`)
+		s.send(cmd())
+	}
+	s.Events = func(_ context.Context, o event.Object) ([]Happening, error) { return found, failure }
+	ask()
+	s.shows(`there are no events about it`)
+	s.press("esc")
+	failure = fmt.Errorf("no \x1b[31mright")
+	ask()
+	s.shows(`no \\u001b\[31mright`)
+	s.press("esc")
+	failure, found = nil, []Happening{{Last: time.Now(), Warning: true, Reason: "FailedScheduling", Message: "no\nnode", By: "scheduler", Count: 3}}
+	ask()
+	s.shows(`0s ago +×3 Warning FailedScheduling +scheduler$`)
+	s.shows(`^ +no node$`)
+}
+
+// TestConnection: how the connection is, and where it was lost.
+func TestConnection(t *testing.T) {
+	s := newScreen(t, 100, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
+	s.shows(`◌ connecting · no event yet`)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
+	s.shows(`◌ connecting, 1 of 2`)
+	s.deliver(event.Event{Type: event.Synced, Target: deploys})
+	s.shows(`● connected`)
+	s.pass(time.Minute)
+	s.Note(s.clock, "connection lost, trying again: refused")
+	s.deliver(event.Event{Type: event.Disconnected})
+	s.pass(20 * time.Second)
+	s.shows(`✗ connection lost 20s · last event 80s ago`)
+	s.shows(`PODS 1 .*! as of \d\d:\d\d:\d\d, connection lost`)
+	s.shows(`^ ! \d\d:\d\d:\d\d connection lost, trying again: refused$`)
+	s.Note(s.clock, "reconnected, nothing missed")
+	s.deliver(event.Event{Type: event.Reconnected})
+	s.shows(`● connected`)
+	s.shows(`reconnected, nothing missed`)
+	s.pass(time.Minute)
+	s.lacks(`reconnected|as of`)
+	s.deliver(event.Event{Type: event.Denied, Target: deploys})
+	s.shows(`✗ denied`)
+	s.shows(`^   DEPLOYMENTS.*! denied, trying again`)
+}
+
+// TestLeaves: an object of which --where does not hold any more is none of the table.
+func TestLeaves(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) {
+		o.Where = func(e *event.Event) bool { return strings.Contains(e.Object.Raw(), `"phase":"Pending"`) }
+	})
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), synced())
+	s.shows(`1 object,`)
+	s.lacks(`web-a`)
+	s.deliver(modified(pod(t, "web-b", "Running", 2)), modified(pod(t, "web-a", "Pending", 2)))
+	s.lacks(`web-b`)
+	s.shows(`web-a`)
+}
+
+// TestHistory: of very many states the oldest are forgotten, and that is said.
+func TestHistory(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	s.archive.limit = 40 * (overhead + 100)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), synced())
+	for i := range maxStates + 50 {
+		s.clock = s.clock.Add(time.Second)
+		s.deliver(modified(pod(t, "web-a", fmt.Sprint("Phase-", i), i+2)))
+		if i%7 == 0 {
+			s.deliver(modified(pod(t, "web-b", fmt.Sprint("Phase-", i), i+2)), removed(pod(t, "web-b", "Running", 1)), event.Event{Type: event.Added, Object: pod(t, "web-b", "Running", 1)})
+		}
+		s.pass(0)
+	}
+	if s.archive.bytes > s.archive.limit || len(s.archive.queue) > 2*s.archive.live+1024 {
+		t.Errorf("%d bytes, %d entries", s.archive.bytes, len(s.archive.queue))
+	}
+	s.press("s", "home", "enter", "home")
+	s.shows(`… \d+ states in between are not kept any more`)
+	s.press("end")
+	s.shows(fmt.Sprintf("Phase-%d → Phase-%d", maxStates+48, maxStates+49))
+}
+
+// TestCellChanged: a time that goes by is no change.
+func TestCellChanged(t *testing.T) {
+	for _, c := range []struct {
+		before, now string
+		want        bool
+	}{
+		{"1/1", "1/1", false}, {"0/1", "1/1", true}, {"5m", "6m", false}, {"3d4h", "3d5h", false},
+		{"3 (5m ago)", "3 (6m ago)", false}, {"3 (5m ago)", "4 (1s ago)", true}, {"0", "1 (1s ago)", true},
+		{"5", "6", true}, {"", "1", true}, {"<none>", "10m", true},
+	} {
+		if got := cellChanged(c.before, c.now); got != c.want {
+			t.Errorf("%q to %q: %v", c.before, c.now, got)
+		}
+	}
+}
+
+// TestConcurrent: events come while the screen is drawn and keys are pressed.
+func TestConcurrent(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	var events []event.Event
+	for i := range 2000 {
+		e := event.Event{Type: event.Modified, Target: podsOf, Time: start, Object: pod(t, fmt.Sprintf("web-%03d", i%200), []string{"Running", "Pending"}[i/200%2], i+1)}
+		switch {
+		case i < 200:
+			e.Type, e.Initial = event.Added, true
+		case i%17 == 0:
+			e.Type = event.Deleted
+		}
+		events = append(events, e)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for i := range events {
+			if err := s.Deliver(t.Context(), events[i:i+1]); err != nil {
+				done <- err
+				return
+			}
+			s.Note(start, "said")
+		}
+		done <- nil
+	}()
+	keys := []string{"down", "s", "p", "enter", "end", "esc", "p", "d", "esc", "end", "l", "esc", "home"}
+	for i := 0; ; i++ {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.send(changedMsg{})
+			s.shows(`web-\d+ `)
+			return
+		default:
+			s.press(keys[i%len(keys)])
+			s.send(changedMsg{})
+			s.pass(100 * time.Millisecond)
+			if s.text() == "" {
+				t.Fatal("nothing is drawn")
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/change"
+	"dwatch/watcher/event"
+)
+
+// Options say what is shown, and how.
+type Options struct {
+	// Title is what is watched, in a few words.
+	Title string
+	// Targets are what is watched at first; their order is that of the sections.
+	Targets []event.Target
+	// Namespaces shows the namespace of each object.
+	Namespaces bool
+	// Wide shows the columns for wide terminals however narrow this one is.
+	Wide bool
+	// Labels and ShowLabels are as in output.TableOptions.
+	Labels     []string
+	ShowLabels bool
+	Color      bool
+	// ManagedFields shows them in the YAML of an object.
+	ManagedFields bool
+	// Timestamps and Full are as in view.Options, for the changes of an object.
+	Timestamps, Full bool
+	// Compare says which changes count, and what is masked.
+	Compare change.Options
+	// ShortName is as in view.Options.
+	ShortName func(schema.GroupVersionResource) string
+	// Where says of an event whether its object is shown; nil: it is.
+	Where func(*event.Event) bool
+	// Condition reads an expression, and returns what says whether it holds of an
+	// object; nil: there are no expressions.
+	Condition func(text string) (func(event.Object) bool, error)
+	// Events asks the server for the Events about an object, as lines for people. It
+	// is called from a goroutine of its own; nil: they can't be asked for.
+	Events func(ctx context.Context, o event.Object) ([]Happening, error)
+}
+
+// Happening is an Event of Kubernetes about an object.
+type Happening struct {
+	Last    time.Time
+	Warning bool
+	Reason  string
+	Message string
+	By      string
+	Count   int
+}
+
+// Screen shows what is there. It is a Sink.
+type Screen struct{ *store }
+
+var _ event.Sink = (*Screen)(nil)
+
+// New returns a Screen, which takes events and shows nothing until Run.
+func New(o Options) *Screen {
+	if o.ShortName == nil {
+		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
+	}
+	return &Screen{newStore(o)}
+}
+
+// ErrQuit is the end that the user of a screen asked for.
+var ErrQuit = errors.New("the user ended it")
+
+// framesPerSecond is how often the screen is drawn at most.
+const framesPerSecond = 30
+
+// Run shows the screen on a terminal until its user ends it, which is [ErrQuit], or ctx
+// ends. Then the terminal is as it was.
+func (s *Screen) Run(ctx context.Context, out *os.File) error {
+	m := newModel(ctx, s.store)
+	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithFPS(framesPerSecond),
+		tea.WithoutSignalHandler(), tea.WithColorProfile(colorprofile.ANSI))
+	ended, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.pump(ended, p)
+	}()
+	_, err := p.Run()
+	stop()
+	p.Kill() // it has ended: nothing is sent to it any more
+	<-done
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(err, io.EOF):
+		return ErrQuit // the terminal is closed
+	case err != nil:
+		return fmt.Errorf("show the table: %w", err)
+	}
+	return ErrQuit
+}
+
+// pump tells the program of changes, as often as it may draw.
+func (s *Screen) pump(ctx context.Context, p *tea.Program) {
+	pause := time.NewTicker(time.Second / framesPerSecond)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			p.Quit()
+			return
+		case <-s.changed:
+			p.Send(changedMsg{})
+		}
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+	}
+}

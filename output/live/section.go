@@ -1,0 +1,152 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
+)
+
+// order is by what rows are sorted.
+type order int
+
+const (
+	byState order = iota
+	byName
+	byAge
+	byChange
+	orders // how many there are
+)
+
+var orderNames = [orders]string{"not ready first", "name", "newest first", "last changed first"}
+
+// object is the name of an object within its section.
+type object struct{ namespace, name string }
+
+// section has the rows of one resource.
+type section struct {
+	resource schema.GroupResource
+	rows     map[object]*row
+	columns  []output.Column
+	// widths are how wide the columns are: once wider, they stay so.
+	widths         []int
+	namespaceWidth int
+	// order are the rows that are shown, sorted.
+	order []*row
+	// unready and failed are how many rows are, and gone how many are deleted.
+	unready, failed, gone int
+}
+
+func newSection(r schema.GroupResource) *section {
+	return &section{resource: r, rows: map[object]*row{}}
+}
+
+// count is how many objects there are.
+func (s *section) count() int { return len(s.rows) - s.gone }
+
+// tally counts a row, or with -1 takes it out of the count.
+func (s *section) tally(r *row, by int) {
+	switch {
+	case r.gone:
+		s.gone += by
+	case r.rank == failed:
+		s.failed += by
+	case r.rank == unready:
+		s.unready += by
+	}
+}
+
+// compare says in which order rows stand.
+func (o order) compare(a, b *row) int {
+	first := 0
+	switch o {
+	case byState:
+		first = cmp.Compare(a.sorted, b.sorted)
+	case byAge:
+		first = b.created.Compare(a.created)
+	case byChange:
+		first = b.at.Compare(a.at)
+	}
+	if first != 0 {
+		return first
+	}
+	return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+}
+
+// find returns where a row stands, or would stand.
+func (s *section) find(o order, r *row) int {
+	return sort.Search(len(s.order), func(i int) bool { return o.compare(s.order[i], r) >= 0 })
+}
+
+// show puts a row into the order.
+func (s *section) show(o order, r *row) {
+	if !r.shown {
+		s.order = slices.Insert(s.order, s.find(o, r), r)
+		r.shown = true
+	}
+}
+
+// hide takes a row out of the order. It has to be done before anything changes by which
+// it is sorted.
+func (s *section) hide(o order, r *row) {
+	if !r.shown {
+		return
+	}
+	if i := s.find(o, r); i < len(s.order) && s.order[i] == r {
+		s.order = slices.Delete(s.order, i, i+1)
+	}
+	r.shown = false
+}
+
+// setColumns takes other columns, and brings the cells of all rows into them.
+func (s *section) setColumns(columns []output.Column) {
+	if len(columns) == 0 || len(s.columns) == len(columns) && &s.columns[0] == &columns[0] {
+		return
+	}
+	before := s.columns
+	s.columns, s.widths = columns, make([]int, len(columns))
+	for i, c := range columns {
+		s.widths[i] = width(c.Name)
+	}
+	for _, r := range s.rows {
+		r.cells, r.changed = moved(r.cells, before, columns), nil
+		s.widen(r)
+	}
+}
+
+// moved returns cells by the names of other columns.
+func moved(cells []string, from, to []output.Column) []string {
+	now := make([]string, len(to))
+	for i, c := range to {
+		if j := slices.IndexFunc(from, func(f output.Column) bool { return f.Name == c.Name }); j >= 0 && j < len(cells) {
+			now[i] = cells[j]
+		}
+	}
+	return now
+}
+
+// widen makes the columns as wide as a row needs.
+func (s *section) widen(r *row) {
+	for i, cell := range r.cells {
+		if i < len(s.widths) {
+			s.widths[i] = max(s.widths[i], width(cell))
+		}
+	}
+	s.namespaceWidth = max(s.namespaceWidth, width(r.namespace))
+}
+
+// width is how many columns of a terminal a text takes.
+func width(text string) int {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return ansi.StringWidthWc(text)
+		}
+	}
+	return len(text)
+}

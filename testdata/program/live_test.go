@@ -1,0 +1,482 @@
+//go:build unix
+
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dwatch/testdata/bed"
+	"dwatch/testdata/readme"
+)
+
+// tmux is a terminal with a shell in it, in which dwatch is started as people do.
+type tmux struct {
+	t      *testing.T
+	socket string
+	before string // the settings of the terminal
+}
+
+// startTmux starts a terminal of some size. tmux has a server of its own for it, which
+// ends with the test.
+func startTmux(t *testing.T, width, height int, kubeconfig string, env ...string) *tmux {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("there is no tmux, which plays the terminal: apt-get install tmux")
+	}
+	m := &tmux{t: t, socket: filepath.Join(shortDir(t), "s")}
+	env = append([]string{
+		"PATH=" + binaries + string(os.PathListSeparator) + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(),
+		"GORACE=" + os.Getenv("GORACE"), "PS1=$ ", "ENV=", "LC_ALL=C.UTF-8",
+	}, env...)
+	args := append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "env"}, env...)
+	m.run(append(args, "sh")...)
+	t.Cleanup(func() { m.try("kill-server") })
+	m.run("set-option", "-s", "set-clipboard", "on")
+	m.shows(`^[$#]`) // by now tmux has set the terminal up
+	m.before = m.settings()
+	return m
+}
+
+// shortDir is a directory whose name is short enough for a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func (m *tmux) try(args ...string) (string, error) {
+	cmd := exec.Command("tmux", append([]string{"-S", m.socket}, args...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+func (m *tmux) run(args ...string) string {
+	m.t.Helper()
+	out, err := m.try(args...)
+	if err != nil {
+		m.t.Fatalf("tmux %q: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// press sends keys by the names that tmux has for them.
+func (m *tmux) press(keys ...string) {
+	m.t.Helper()
+	m.run(append([]string{"send-keys"}, keys...)...)
+}
+
+// types sends a text.
+func (m *tmux) types(text string) {
+	m.t.Helper()
+	m.run("send-keys", "-l", text)
+}
+
+// command types a command for the shell.
+func (m *tmux) command(text string) {
+	m.t.Helper()
+	m.types(text)
+	m.press("Enter")
+}
+
+func (m *tmux) screen() string { return m.run("capture-pane", "-p") }
+
+// until waits for something.
+func (m *tmux) until(what func() bool, complain func() string) {
+	m.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !what() {
+		if time.Now().After(deadline) {
+			m.t.Fatal(complain())
+		}
+		time.Sleep(20 * time.Millisecond) // between two looks
+	}
+}
+
+// shows waits until the screen matches.
+func (m *tmux) shows(pattern string) {
+	m.t.Helper()
+	wanted := regexp.MustCompile("(?m)" + pattern)
+	m.until(func() bool { return wanted.MatchString(m.screen()) },
+		func() string { return fmt.Sprintf("the screen does not match %s:\n%s", pattern, m.screen()) })
+}
+
+// lacks waits until the screen does not match.
+func (m *tmux) lacks(pattern string) {
+	m.t.Helper()
+	unwanted := regexp.MustCompile("(?m)" + pattern)
+	m.until(func() bool { return !unwanted.MatchString(m.screen()) },
+		func() string { return fmt.Sprintf("the screen still matches %s:\n%s", pattern, m.screen()) })
+}
+
+// settings are those of the terminal.
+func (m *tmux) settings() string {
+	m.t.Helper()
+	device := m.run("display-message", "-p", "#{pane_tty}")
+	file, err := os.OpenFile(device, os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.Command("stty", "-g")
+	cmd.Stdin = file
+	out, err := cmd.Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return string(out)
+}
+
+// isAsBefore waits until the terminal is as it was: its settings, and all that the screen
+// has set.
+func (m *tmux) isAsBefore() {
+	m.t.Helper()
+	const flags = "#{alternate_on} #{mouse_any_flag} #{mouse_button_flag} #{mouse_sgr_flag} #{cursor_flag}"
+	state := func() string { return m.run("display-message", "-p", flags) }
+	m.until(func() bool { return m.settings() == m.before && state() == "0 0 0 0 1" },
+		func() string {
+			return fmt.Sprintf("the terminal is not as it was: %s, want 0 0 0 0 1\n%s%s\n%s", state(), m.settings(), m.before, m.screen())
+		})
+}
+
+// live starts dwatch with these arguments; after its end the exit code is on the screen.
+func (m *tmux) live(args string) {
+	m.t.Helper()
+	m.command("clear; dwatch --live " + args + "; echo END=$?")
+}
+
+// pid is the process that has the terminal.
+func (m *tmux) pid() int {
+	m.t.Helper()
+	shell := m.run("display-message", "-p", "#{pane_pid}")
+	out, err := exec.Command("pgrep", "-x", "-P", shell, "dwatch").Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return pid
+}
+
+const (
+	liveConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {k: v}\n"
+	// liveDeployment has no controller here that makes it ready.
+	liveDeployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2, selector: {matchLabels: {app: web}}, " +
+		"template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'web:1'}]}}}\n"
+)
+
+func (o *objects) applyText(t *testing.T, text string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.apply(file, strings.NewReplacer()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (o *objects) mustPatch(t *testing.T, what, patch string) {
+	t.Helper()
+	if err := o.patch(what, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLive: each key of the live table, and what happens to its rows.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	for _, name := range []string{"alpha", "beta"} {
+		o.applyText(t, fmt.Sprintf(liveConfigMap, name))
+	}
+	o.applyText(t, liveDeployment)
+	o.applyText(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {p: hunter2}\n")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.live("deploy,cm,secrets")
+	m.shows(`● connected · `)
+	m.shows(`^   DEPLOYMENTS 1 +READY +UP-TO-DATE +AVAILABLE +AGE`)
+	m.shows(`^◌  web +0/2 +0 +0 +\d+s`)
+	m.shows(`^   CONFIGMAPS \d+ +DATA +AGE`)
+
+	// What changes is marked; ages tick.
+	o.mustPatch(t, "configmaps/beta", `{"data":{"more":"v"}}`)
+	m.shows(`^ ~ beta +2 `)
+	m.lacks(`^ ~ beta`)
+	o.applyText(t, fmt.Sprintf(liveConfigMap, "gamma"))
+	m.shows(`^ \+ gamma +1 `)
+	if err := o.remove("configmaps/gamma"); err != nil {
+		t.Fatal(err)
+	}
+	m.shows(`^ - gamma`)
+
+	// / s esc
+	m.press("/")
+	m.types("bet")
+	m.lacks(`alpha`)
+	m.shows(`^ /bet$`)
+	m.press("Enter")
+	m.shows(`1 of \d+ objects`)
+	m.press("Enter")
+	m.shows(`changes of configmaps/beta`)
+	m.shows(`~ cm/beta  data\.more  \+ v`)
+	m.press("d")
+	m.shows(`YAML of configmaps/beta`)
+	m.shows(`^   more: v$`)
+	if err := o.warn("configmap/beta", "Odd", "something is odd"); err != nil {
+		t.Fatal(err)
+	}
+	m.press("e")
+	m.shows(`Warning Odd`)
+	m.shows(`^ +something is odd`)
+	m.press("Escape")
+	m.shows(`1 of \d+ objects`)
+	m.press("y")
+	m.shows(`copied beta`)
+	m.until(func() bool { out, err := m.try("show-buffer"); return err == nil && out == "beta" },
+		func() string { out, _ := m.try("show-buffer"); return "the clipboard has " + out })
+	m.press("Escape")
+	m.shows(`alpha`)
+	m.press("/")
+	m.types("where object.metadata.name.startsWith('alp')")
+	m.press("Enter")
+	m.lacks(`beta`)
+	m.shows(`alpha`)
+	m.press("Escape")
+	m.press("s")
+	m.shows(`sorted: name`)
+
+	// A Secret's value is nowhere.
+	m.press("/")
+	m.types("secrets key")
+	m.press("Enter", "d")
+	m.shows(`p: <7 bytes, \w+>`)
+	m.lacks(`aHVudGVyMg|hunter2`)
+	m.press("q")
+	m.shows(`1 of \d+ objects`)
+	m.press("Escape")
+	m.shows(`alpha`)
+
+	// p
+	m.press("p")
+	m.shows(`PAUSED 0 events since`)
+	o.mustPatch(t, "configmaps/alpha", `{"data":{"x":"1","y":"2"}}`)
+	m.shows(`PAUSED 1 event since`)
+	m.shows(`alpha +1 `)
+	m.press("p")
+	m.shows(`alpha +3 `)
+
+	m.press("?")
+	m.shows(`^ Keys$`)
+	m.press("q", "l")
+	m.shows(`what was said about the watch`)
+	m.press("q")
+
+	// It fits any size, also in the middle of something.
+	for _, size := range [][2]string{{"40", "10"}, {"300", "100"}, {"80", "24"}} {
+		m.run("resize-window", "-x", size[0], "-y", size[1])
+		m.shows(`q quit|d yaml`)
+		m.shows(`DEPLOYMENTS`)
+	}
+	m.press("q")
+	m.shows(`^END=0$`)
+	m.isAsBefore()
+}
+
+// TestLiveScrolls: arrows and the wheel scroll, and the header stays.
+func TestLiveScrolls(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.fill(t, 60)
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.live("cm")
+	m.shows(`cm-000`)
+	m.press("End")
+	m.shows(`cm-059`)
+	m.shows(`^   NAME +DATA +AGE`)
+	m.press("Home")
+	m.shows(`cm-000`)
+	const wheelDown = "\x1b[<65;10;10M"
+	for range 5 {
+		m.types(wheelDown)
+	}
+	m.lacks(`cm-000`)
+	m.shows(`cm-025`)
+	m.press("PageDown", "PageDown")
+	m.shows(`cm-045`)
+	m.press("q")
+	m.shows(`^END=0$`)
+}
+
+// TestLiveEnds: however it ends, the terminal is as it was, and the exit code says how.
+func TestLiveEnds(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	for name, test := range map[string]struct {
+		args string
+		end  func()
+		want string
+	}{
+		"q":             {"cm", func() { m.press("q") }, `^END=0$`},
+		"Ctrl-C":        {"cm", func() { m.press("C-c") }, `^END=0$`},
+		"SIGTERM":       {"cm", func() { syscall.Kill(m.pid(), syscall.SIGTERM) }, `^END=0$`},
+		"SIGHUP":        {"cm", func() { syscall.Kill(m.pid(), syscall.SIGHUP) }, `^END=0$`},
+		"SIGKILL":       {"cm", func() { syscall.Kill(m.pid(), syscall.SIGKILL) }, ""},
+		"a crash of Go": {"cm", func() { syscall.Kill(m.pid(), syscall.SIGQUIT) }, ""},
+		"--timeout":     {"cm --timeout 3s", func() {}, `^END=0$`},
+		"--until":       {"cm/one --until 'object.?data.?a.orValue(\"\") == \"1\"'", func() { o.mustPatch(t, "configmaps/one", `{"data":{"a":"1"}}`) }, `holds after .*\n(.*\n)?END=0$`},
+		"q in --until":  {"cm/one --until deleted", func() { m.press("q") }, `^error: interrupted before --until deleted held: [\s\S]*END=1$`},
+		"--until, late": {"cm/one --until deleted --timeout 3s", func() {}, `^error: --timeout 3s passed, [\s\S]*END=124$`},
+	} {
+		m.command("tmux -S " + m.socket + " clear-history")
+		m.live(test.args)
+		m.shows(`^   one +\d`)
+		test.end()
+		t.Log(name)
+		if test.want == "" { // what the shell says may be on the screen that the guard leaves
+			m.isAsBefore()
+			m.command("echo END; stty -a")
+			m.shows(`^END$`)
+			m.shows(` icanon `)
+			continue
+		}
+		m.shows(test.want)
+		m.isAsBefore()
+	}
+}
+
+// TestLiveSuspends: Ctrl-Z gives the terminal back, and fg goes on.
+func TestLiveSuspends(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	m.press("C-z")
+	m.isAsBefore()
+	o.create(t, "two")
+	m.command("clear; echo by the shell")
+	m.shows(`^by the shell$`)
+	m.command("fg")
+	m.shows(`^ . two +0 `)
+	m.press("q")
+	m.isAsBefore()
+}
+
+// TestLiveClosedTerminal: it ends when its terminal does.
+func TestLiveClosedTerminal(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	pid := m.pid()
+	m.run("kill-server")
+	m.until(func() bool { return syscall.Kill(pid, 0) != nil }, func() string {
+		syscall.Kill(pid, syscall.SIGKILL)
+		return "it does not end"
+	})
+}
+
+// TestLiveLoss: a loss is on the screen as long as it lasts, and what came of it after.
+func TestLiveLoss(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	f := newFlaky()
+	m := startTmux(t, 100, 24, kubeconfig)
+	m.live("cm --server " + f.serve(t) + " -n " + o.namespace)
+	m.shows(`● connected`)
+	f.lose(t)
+	m.shows(`✗ connection lost \d+s · last event`)
+	m.shows(`NAME +DATA.*! as of \d\d:\d\d:\d\d, connection lost`)
+	m.shows(`^ ! \d\d:\d\d:\d\d connection lost, trying again: `)
+	o.create(t, "meanwhile")
+	f.back()
+	m.shows(`● connected`)
+	m.shows(`meanwhile`)
+	m.press("l")
+	m.shows(`connection lost, trying again: [\s\S]*reconnected`)
+	m.press("q", "q")
+	m.shows(`^END=0$`)
+}
+
+// TestLiveServerGone: a server that is killed is a loss, and q still works.
+func TestLiveServerGone(t *testing.T) {
+	t.Parallel()
+	cluster, err := bed.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := startTmux(t, 100, 24, cluster.Kubeconfig)
+	m.live("cm,pods -n default")
+	m.shows(`● connected`)
+	cluster.Kill()
+	m.shows(`✗ connection lost \d+s`)
+	m.press("q")
+	m.shows(`^END=0$`)
+	m.isAsBefore()
+}
+
+// TestLiveRights: who may not read Events is told so.
+func TestLiveRights(t *testing.T) {
+	t.Parallel()
+	user, namespace := grantWatch(t)
+	m := startTmux(t, 100, 24, testbed.Kubeconfig)
+	m.live("cm -n " + namespace + " --as " + user)
+	m.shows(`● connected`)
+	m.shows(`^   one +0 `)
+	m.press("e")
+	m.shows(`this user may not list events in namespace ` + namespace)
+	m.press("q", "q")
+	m.shows(`^END=0$`)
+}
+
+// TestLiveRollout: during a rollout the Deployment, its ReplicaSets and their pods are on
+// one screen, those that are not ready first.
+func TestLiveRollout(t *testing.T) {
+	t.Parallel()
+	c := controllersBed(t)
+	m := startTmux(t, 100, 30, c.Kubeconfig)
+	kubectl := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", "default"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
+	m.live("deploy,rs,po -n default")
+	m.shows(`^.. web +3/3 +3 +3 `)
+	kubectl("set", "image", "deploy/web", "web=web:2")
+	m.shows(`^◌. web-\w+-\w+ +0/1 +(Pending|ContainerCreating) `)
+	m.shows(`^ - web-\w+-\w+ `)
+	m.shows(`^.. web-\w+ +0 +0 +0 `)
+	m.shows(`DEPLOYMENTS 1[\s\S]*web +3/3 +3 +3[\s\S]*REPLICASETS 2[\s\S]*PODS 3 `)
+	m.press("Enter")
+	m.shows(`changes of deployments/web`)
+	m.press("Home")
+	m.shows(`spec\.template\.spec\.containers\[name=web\]\.image  web:1 → web:2`)
+	m.press("q", "q")
+	m.shows(`^END=0$`)
+	m.isAsBefore()
+}
