@@ -113,11 +113,24 @@ func (q *Queue) collectMerged(b *bundle, e *event.Event) (bool, error) {
 func (q *Queue) hold(k key) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.wanted[k] {
+		return item{}, false // it is as good as being sent
+	}
 	waits, found := q.lastWaiting(k)
 	if found {
 		q.held[k] = true
 	}
 	return waits, found
+}
+
+// awaitRelease waits until an object is not held. An object of which something comes all
+// the time would be held all the time, if it were not wanted.
+func (q *Queue) awaitRelease(k key) {
+	for q.held[k] {
+		q.wanted[k] = true
+		q.released.Wait()
+	}
+	delete(q.wanted, k)
 }
 
 // letGo ends hold.
