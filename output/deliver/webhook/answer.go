@@ -27,12 +27,10 @@ func judge(a *http.Response, now time.Time) error {
 	return err
 }
 
-// isFinal reports whether the same message would get the same answer again. That there is
-// nothing at the address (404) is not about the message, and may pass: it is what a proxy
-// says of a receiver that is being set up.
+// isFinal reports whether the same message would get the same answer again.
 func isFinal(code int) bool {
 	switch code {
-	case http.StatusBadRequest, http.StatusGone, http.StatusRequestEntityTooLarge,
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusRequestEntityTooLarge,
 		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return true
 	}

@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 		want       string
 	}{
 		{200, "", "delivered"}, {201, "", "delivered"}, {202, "", "delivered"}, {204, "", "delivered"}, {299, "", "delivered"},
-		{400, "", "refused"}, {404, "", "again"}, {410, "", "refused"}, {413, "", "refused"}, {413, "5", "refused"},
+		{400, "", "refused"}, {404, "", "refused"}, {410, "", "refused"}, {413, "", "refused"}, {413, "5", "refused"},
 		{415, "", "refused"}, {422, "", "refused"},
 		{301, "", "again"}, {302, "", "again"}, {304, "", "again"}, {307, "", "again"}, {308, "", "again"},
 		{401, "", "down 0s"}, {407, "", "down 0s"}, {402, "", "again"}, {403, "", "again"}, {405, "", "again"}, {408, "", "again"}, {409, "", "again"},
