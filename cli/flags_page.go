@@ -52,9 +52,13 @@ func joinAddress(args []string) []string {
 	return args
 }
 
-// isAddress reports whether an argument can be nothing but an address: no resource has
-// a colon and a number in the end.
+// isAddress reports whether an argument is meant as an address: no resource has a colon
+// and a number in the end. A number alone is a port without a host, which is refused; it
+// would be taken for an object's name, and waited for.
 func isAddress(arg string) bool {
+	if _, err := strconv.ParseUint(arg, 10, 64); err == nil {
+		return true
+	}
 	host, port, err := net.SplitHostPort(arg)
 	if err != nil || strings.ContainsAny(host, "/=,") || strings.HasPrefix(host, "-") {
 		return false
