@@ -154,7 +154,7 @@ func (h *Hub) object(e *event.Event) {
 	m := changed{
 		Type: "change", Event: string(e.Type), Time: millis(e.Time), Key: keyOf(resource.ID, e.Object),
 		Resource: resource.ID, Namespace: e.Object.Namespace, Name: clip(e.Object.Name, maxName),
-		Changes: diff.changes, More: diff.more, Noise: diff.noise,
+		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.told,
 	}
 	r, isNew := h.record(&m, e)
 	wasDeleting := r.deleting
@@ -177,7 +177,7 @@ func (h *Hub) object(e *event.Event) {
 func (h *Hub) feed(m *changed, e *event.Event, r *record, compared bool, wasDeleting string) (feed bool, text string) {
 	switch {
 	case isHappening(e.Object):
-		return e.Type != event.Deleted && !e.Initial, told(e.Object.Raw())
+		return e.Type != event.Deleted && !e.Initial, m.Text
 	case e.Type == event.Added:
 		if ended := h.store.names[r.name()]; ended > 0 {
 			text = "replaces the one deleted " + ago(e.Time.Sub(time.UnixMilli(ended))) + " ago"

@@ -3,7 +3,7 @@
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, size, visible } from "./format.js";
 import { change, fillChange, lines, sign, telling } from "./feed.js";
-import { cellText } from "./columns.js";
+import { cellText, own } from "./columns.js";
 import { spans, tone } from "./conditions.js";
 import { statusClass } from "./store.js";
 import { yamlBlocks } from "./yaml.js";
@@ -124,9 +124,7 @@ export class Detail {
     const fact = (name, text) => text && list.append(h("dt", {}, name), h("dd", {}, text));
     if (row.created) fact("Created", `${moment(row.created, now)}, ${age((row.ended || now) - row.created)} old`);
     if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since dwatch started`);
-    (resource?.columns ?? []).forEach((column, i) => {
-      if (!["name", "age"].includes(column.name.toLowerCase())) fact(visible(column.name), cellText(row.cells?.[i]));
-    });
+    if (resource) for (const i of own(resource)) fact(visible(resource.columns[i].name), cellText(row.cells?.[i]));
     const labels = Object.entries(row.labels ?? {});
     if (labels.length) {
       const shown = this.whole.labels ? labels : labels.slice(0, 6);
