@@ -24,6 +24,7 @@ export class Detail {
       this.key = key;
       this.told = null;
       this.error = "";
+      this.askedAt = -reloadEvery;
       this.whole = {};
       this.askedFor = -1;
       this.panel.scrollTop = 0;
@@ -99,7 +100,7 @@ export class Detail {
 
   async ask(row) {
     const seq = row?.seq ?? 0, now = performance.now();
-    if (this.asking || this.askedFor === seq || now - (this.askedAt ?? -reloadEvery) < reloadEvery && this.told) return;
+    if (this.asking || this.askedFor === seq || now - this.askedAt < reloadEvery && (this.told || this.error)) return;
     const key = this.key;
     this.askedFor = seq;
     this.askedAt = now;
@@ -109,6 +110,7 @@ export class Detail {
     if (key !== this.key) return void this.update();
     this.error = answer.error ?? "";
     if (!answer.error) this.told = answer;
+    else if (answer.status !== 404) this.askedFor = -1; // it is asked again: at once would be too soon
     this.update();
   }
 
