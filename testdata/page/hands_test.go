@@ -107,6 +107,24 @@ func TestViewsByMouse(t *testing.T) {
 	}
 }
 
+// In the feed a name is whole, however long what stands beside it is.
+func TestNamesInFeed(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"`+strings.Repeat("long ", 100)+`"}}`)
+	for _, l := range []look{{width: 360, height: 740}, {}, {width: 3840, height: 2160}} {
+		b.look(l)
+		b.press("3")
+		b.await(entry("long long"))
+		// Even a fraction of a pixel too little costs letters.
+		if short := value[float64](b, `((e) => { const text = document.createRange(); text.selectNodeContents(e); return text.getBoundingClientRect().width - e.getBoundingClientRect().width; })(`+entry("long long")+`.querySelector(".subject"))`); short > 0.001 {
+			t.Errorf("at %d a name is %v px short of its room", l.width, short)
+		}
+	}
+}
+
 // Resources stand in the order in which they were asked for.
 func TestOrder(t *testing.T) {
 	c, ns := setUp(t)
