@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"sync"
 	"time"
 
@@ -88,17 +87,6 @@ func (h *Hub) Deliver(_ context.Context, batch []event.Event) error {
 		h.object(e)
 	}
 	return nil
-}
-
-// Beside returns a Sink that hands each batch to the hub and to next, at the same time:
-// neither waits for the other to begin.
-func (h *Hub) Beside(next event.Sink) event.Sink {
-	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		seen := make(chan error, 1)
-		go func() { seen <- h.Deliver(ctx, batch) }()
-		err := next.Deliver(ctx, batch)
-		return errors.Join(err, <-seen)
-	})
 }
 
 // wake tells the viewers that there is something new.
