@@ -33,6 +33,7 @@ type Hub struct {
 	started time.Time
 
 	searches      chan struct{} // has one for each that looks at all objects
+	judges        chan struct{} // has one for each that looks at what changed
 	plain, packed []byte        // what pack works with
 
 	mu        sync.Mutex // for all below
@@ -59,7 +60,7 @@ func New(o Options) *Hub {
 		store: newStore(), resources: map[string]*resource{},
 		news: make(chan struct{}), closed: make(chan struct{}),
 	}
-	h.searches = make(chan struct{}, maxSearches)
+	h.searches, h.judges = make(chan struct{}, maxSearches), make(chan struct{}, maxSearches)
 	h.targets.begin(o.Targets, h.started)
 	for _, t := range o.Targets {
 		h.resource(t)
