@@ -49,6 +49,12 @@ func TestFunctions(t *testing.T) {
 		{"watch", `["live", "held"].map((state) => m.describe({ store: { watch: { state, since: 1 }, targets: new Map([["pods", { state: "live" }]]) }, link: "open" }, 9).title)`,
 			`["Live","Held back"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
+		{"store", `[((s) => { s.matching = new Set(["x", "y"]); s.forget("x"); return [...s.matching]; })(family())]`, `[["y"]]`},
+		{"filters", `((store, panel) => {
+			for (let i = 0; i < 250; i++) store.put({ key: "k" + i, namespace: "n" + i, resource: "r", name: "x", status: { state: "Current" } });
+			new m.Filters({ store, panel, state: () => ({ kind: [], ns: ["n99"], change: [] }), onChange() {} }).update();
+			return [panel.querySelectorAll("[aria-label=Namespaces] button").length, panel.querySelector("[aria-label=Namespaces] + .note").textContent];
+		})(family(), document.createElement("div"))`, `[201,"and 49 more: the search finds them, too"]`},
 		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, 0).map((i) => [i.key, i.depth])`,
 			`[["d",0],["r",1],["p1",2],["p2",2],["x",0],["y",1]]`},
 	} {

@@ -173,6 +173,7 @@ export class Store {
       const keys = this.owned.get(owner.uid);
       if (keys?.delete(key) && !keys.size) this.owned.delete(owner.uid);
     }
+    this.matching?.delete(key); // it is not told of what is over
     row.forgotten = true;
     this.dirty = true;
     this.membership++;
