@@ -57,7 +57,7 @@ func (h *Hub) look(o event.Object) look {
 	before, after := event.CutManagedFields(text)
 	text = before + after
 	l := look{packed: h.pack(text)}
-	if isHappening(o) {
+	if o.IsEvent() {
 		l.told = told(text)
 	}
 	u, err := event.NewObject(o.Identity, text).Open()
@@ -251,12 +251,6 @@ func clip(text string, characters int) string {
 		return short + "…"
 	}
 	return short
-}
-
-// isHappening reports whether an object is an Event of Kubernetes: it tells of another
-// object.
-func isHappening(o event.Object) bool {
-	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
 }
 
 // told is what an Event of Kubernetes tells.
