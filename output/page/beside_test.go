@@ -21,6 +21,8 @@ func TestHeld(t *testing.T) {
 			return nil
 		}))
 		say := func() (all string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
 			for _, m := range taken(t, h, 0) {
 				if m["type"] == "watch" {
 					_, named := m["target"]
