@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"dwatch/output"
 	"dwatch/watcher/event"
@@ -120,9 +119,6 @@ func (m *model) connection() []string {
 		m.paint(look, sign) + m.paint(faint, " "+short),
 	}
 }
-
-// ago is how long ago something was.
-func ago(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
 
 // tableBody are the lines of the table that are seen.
 func (m *model) tableBody() []string {
@@ -256,8 +252,11 @@ func (m *model) cell(r *row, p place, now time.Time) (style, string) {
 		text = m.fit(r.namespace, p.width)
 	case p.cell >= len(r.cells):
 		text = m.fit("", p.width)
-	case p.age && !r.created.IsZero():
-		text = m.fit(ago(now, r.created), p.width)
+	case p.ticks:
+		if r.gone { // it grows no older
+			now = r.at
+		}
+		text = m.fit(r.ticked(r.cells[p.cell], now), p.width)
 	case p.name:
 		text = m.fit(m.middle(r.cells[p.cell], p.width), p.width)
 	default:
@@ -330,7 +329,7 @@ func (m *model) about(s *section, r *row) string {
 // bottom has the keys, or the filter that is being typed.
 func (m *model) bottom() string {
 	if m.typed != nil {
-		return m.Truncate(" /"+*m.typed, m.width, "")
+		return m.prompt()
 	}
 	if m.pager != nil {
 		return m.pagerKeys()
@@ -345,6 +344,16 @@ func (m *model) bottom() string {
 		left += m.paint(bold, " /"+t.filter.typed) + m.paint(faint, " esc clears ")
 	}
 	return m.Truncate(left+m.keyLine(keys), m.width, ellipsis)
+}
+
+// prompt is the filter that is being typed; if it is too long, its end, with room for the
+// caret.
+func (m *model) prompt() string {
+	text, room := *m.typed, max(m.width-len(" /")-1, 1)
+	if over := m.StringWidth(text) - room; over > 0 {
+		text = m.TruncateLeft(text, over+m.StringWidth(ellipsis), ellipsis)
+	}
+	return m.Truncate(" /"+text, m.width, "")
 }
 
 // keyLine shows keys and what they do.
@@ -362,5 +371,5 @@ func (m *model) caret() *tea.Cursor {
 	if m.typed == nil {
 		return nil
 	}
-	return tea.NewCursor(min(2+m.StringWidth(*m.typed), max(m.width-1, 0)), m.height-1)
+	return tea.NewCursor(min(m.StringWidth(m.prompt()), max(m.width-1, 0)), m.height-1)
 }
