@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -103,7 +104,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		if m.typed != nil {
-			m.typeFilter(*m.typed + msg.Content)
+			m.typeFilter(*m.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
 		}
 	case tea.MouseWheelMsg:
 		m.wheel(msg.Button)
