@@ -57,7 +57,7 @@ const leastTitle = 24
 func (m *model) top() string {
 	title := m.Title
 	if m.pager != nil {
-		title = m.pager.title
+		title = m.pagerTitle()
 	}
 	counts := ""
 	if m.pager == nil {
