@@ -67,10 +67,21 @@ func (m *model) top() string {
 	for _, right := range rights {
 		room := m.width - m.StringWidth(right) - m.StringWidth(counts) - 3
 		if room >= min(width(title), leastTitle) {
-			return m.fit(m.paint(bold, " "+m.Truncate(title, room, ellipsis))+counts, m.width-m.StringWidth(right)) + right
+			return m.fit(m.paint(bold, " "+m.cutTitle(title, room))+counts, m.width-m.StringWidth(right)) + right
 		}
 	}
 	return m.sides(m.paint(bold, " "+title), m.width, rights[len(rights)-1])
+}
+
+// cutTitle makes a title no wider than that: where it is stays, of what there is as much
+// as has room.
+func (m *model) cutTitle(title string, room int) string {
+	i := strings.LastIndex(title, " in ")
+	left := room - m.StringWidth(title[max(i, 0):])
+	if m.pager != nil || i < 0 || left < leastTitle/3 {
+		return m.Truncate(title, room, ellipsis)
+	}
+	return m.Truncate(title[:i], left, ellipsis) + title[i:]
 }
 
 // counts says how many objects there are, and how many of them need a look.
@@ -271,6 +282,9 @@ func (m *model) cell(r *row, p place, now time.Time) (style, string) {
 		look = waiting
 	case p.cell >= 0 && p.cell < len(r.changed) && !p.age:
 		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]
+	}
+	if look == normal && p.cell >= 0 && p.cell < len(r.cells) && r.cells[p.cell] == "<none>" {
+		look = faint // there is nothing to see
 	}
 	return look, text
 }

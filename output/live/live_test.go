@@ -230,6 +230,15 @@ func TestWithoutColour(t *testing.T) {
 	s.shows(`^✗~ web-a`)
 }
 
+// TestTitle: on a narrow screen the end of the title stays, which says where.
+func TestTitle(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Title = "deployments, replicasets, pods in shop" })
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), synced())
+	s.shows(`^ deployments, re.*… in shop  2 objects, 1 not ready`)
+	s.send(tea.WindowSizeMsg{Width: 160, Height: 45})
+	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
+}
+
 // TestSizes: on a screen of any size, no line is too wide and there are not too many,
 // whatever is shown.
 func TestSizes(t *testing.T) {
