@@ -165,6 +165,29 @@ func TestPause(t *testing.T) {
 	b.await(entry("newcomer"))
 }
 
+// What just changed is highlighted, cell and row, and the highlight ends; without motion,
+// too.
+func TestHighlight(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	for i, still := range []bool{false, true} {
+		b.look(look{still: still})
+		b.await("!" + row("alpha") + `.classList.contains("fresh")`)
+		c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", fmt.Sprintf(`{"data":{"more%d":"1"}}`, i))
+		b.await(row("alpha") + `.classList.contains("fresh")`)
+		if n := value[int](b, row("alpha")+`.querySelectorAll(".cell.new").length`); n != 1 {
+			t.Errorf("%d cells are new, but only how much data there is has changed", n)
+		}
+		shown := value[string](b, `getComputedStyle(`+row("alpha")+`, "::before").animationName`)
+		if moves := shown != "none"; moves == still {
+			t.Errorf("with reduced motion %v the highlight is %s", still, shown)
+		}
+		b.await("!" + row("alpha") + `.classList.contains("fresh")`)
+	}
+}
+
 // Two viewers see the same, each as it wants.
 func TestTwoViewers(t *testing.T) {
 	c, ns := setUp(t)

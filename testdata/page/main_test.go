@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -144,10 +145,13 @@ func (c *cluster) run(args ...string) error {
 	return nil
 }
 
+// rooms counts them: with -count a test comes again, and its namespace is not gone yet.
+var rooms atomic.Int32
+
 // room makes a namespace of its own for a test, and removes it.
 func (c *cluster) room(t *testing.T) string {
 	t.Helper()
-	name := strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
+	name := fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), rooms.Add(1))
 	c.kubectl(t, "", "create", "namespace", name)
 	t.Cleanup(func() { c.kubectl(t, "", "delete", "namespace", name, "--wait=false") })
 	return name

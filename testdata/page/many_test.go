@@ -2,8 +2,14 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
 )
 
 const (
@@ -11,6 +17,8 @@ const (
 	// perSecond changes, for so long.
 	perSecond    = 200
 	churnSeconds = 12
+	// mostHeap is how many MB the objects and changes of the page may take.
+	mostHeap = 120
 	// longestFrame is how much work may stand before a frame.
 	longestFrame = 50 * time.Millisecond
 )
@@ -53,6 +61,20 @@ func TestManyObjects(t *testing.T) {
 	}
 	if n := value[int](b, `document.querySelectorAll("*").length`); n > 3000 {
 		t.Errorf("%d elements after the changes", n)
+	}
+	if said := b.text("#feed-shown"); !strings.Contains(said, "older ones are not held") {
+		t.Errorf("that older changes are not held is not said: %s", said)
+	}
+	if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	heap, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the page holds %.0f MB", heap.UsedSize/1e6)
+	if heap.UsedSize > mostHeap*1e6 {
+		t.Errorf("the page holds %.0f MB", heap.UsedSize/1e6)
 	}
 }
 

@@ -62,9 +62,7 @@ func TestRollout(t *testing.T) {
 		t.Errorf("%d pods are shown as ended", n)
 	}
 	for _, color := range []string{"current", "progress"} {
-		if !value[bool](b, lanesHave(color)) {
-			t.Errorf("no bar of the timeline has the colour of %s", color)
-		}
+		b.await(lanesHave(color))
 	}
 	// A click on a tick leads to the change.
 	value[bool](b, clickTick("web"))

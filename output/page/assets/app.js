@@ -90,7 +90,7 @@ function greet(hello) {
   else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
   else if (before && page.downSince) store.note("connected again; nothing was missed");
   page.downSince = 0;
-  document.title = [hello.title, "dwatch"].filter(Boolean).join(" · ");
+  page.title = [visible(hello.title ?? ""), "dwatch"].filter(Boolean).join(" · ");
   setText(byId("scope"), visible(hello.title ?? ""));
   byId("scope").title = [hello.title, hello.server, hello.version].filter(Boolean).join("\n");
   page.changed = true;
@@ -144,7 +144,7 @@ function soon() {
 }
 
 function show() {
-  watch.show(watch.describe({ store, ...page, waiting: page.waiting.length }, store.now()));
+  watch.show(watch.describe({ store, ...page, waiting: page.waiting.length }, store.now()), page.title);
   // While all is read anew, what was there stays, greyed by nothing: it is soon replaced.
   if (store.loading && page.shownAll && performance.now() - page.shownAll < 3000) return;
   if (page.paused && !page.force) return;

@@ -71,7 +71,8 @@ export class Detail {
     this.drawHead(row);
     if (!row) return;
     const owners = [...this.family(row)].map((r) => `${r.row?.key ?? r.name} ${r.row?.status.state} ${r.row?.ended ?? ""}`).join();
-    this.part("facts", `${row.seq} ${Math.floor(this.store.now() / 1000)}`, () => this.facts(row));
+    const columns = this.store.resources.get(row.resource)?.columns.length;
+    this.part("facts", `${row.seq} ${columns} ${this.whole.labels} ${Math.floor(this.store.now() / 1000)}`, () => this.facts(row));
     this.part("related", owners, () => this.related(row));
     if (!this.told) return;
     this.part("conditions", `${this.told.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
@@ -84,8 +85,10 @@ export class Detail {
   part(name, signature, draw) {
     this.signatures ??= {};
     if (this.signatures[name] === signature) return;
+    const { section, body } = this.parts[name], selection = getSelection();
+    // Who marks text to copy it keeps it: it is drawn when that is over.
+    if (!selection.isCollapsed && body.contains(selection.anchorNode)) return;
     this.signatures[name] = signature;
-    const { section, body } = this.parts[name];
     // Who has the keyboard in this section keeps it.
     const focused = [...body.querySelectorAll("button")].indexOf(document.activeElement);
     const content = draw();

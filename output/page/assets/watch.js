@@ -34,9 +34,11 @@ function names(targets) {
   return visible(resources.length > 2 ? `${resources.length} resources` : resources.join(", "));
 }
 
-/** show writes it into the page. */
-export function show(said) {
+/** show writes it into the page, and into its title: a tab in the background says it, too. */
+export function show(said, title = "dwatch") {
   document.body.dataset.watch = said.state;
+  const whole = said.state === "live" ? title : `${said.title} · ${title}`;
+  if (document.title !== whole) document.title = whole;
   setText(byId("watch-state"), said.title);
   setText(byId("watch-since"), said.since);
   setText(byId("watch-last"), said.last);
