@@ -20,7 +20,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	case pressed == "ctrl+c":
 		return tea.Quit
 	case pressed == "ctrl+z":
-		return tea.Suspend
+		return m.suspend()
 	case m.typed != nil:
 		m.typeKey(key)
 		return nil

@@ -41,6 +41,8 @@ type model struct {
 	// before is the filter that was in force before.
 	before filter
 	said   said
+	// resumed ends when the process, which is being stopped, goes on; nil: it is not.
+	resumed chan struct{}
 
 	frame string // drawn last
 	dirty bool
@@ -110,6 +112,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.wheel(msg.Button)
 	case tea.MouseClickMsg:
 		m.click(msg.Y)
+	case tea.ResumeMsg:
+		m.resume()
 	case eventsMsg:
 		msg.pager.lines = nil
 		msg.pager.text = func(width int) []string { return m.eventLines(msg, width) }

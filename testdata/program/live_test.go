@@ -381,6 +381,24 @@ func TestLiveSuspends(t *testing.T) {
 	m.isAsBefore()
 }
 
+// TestLiveSuspendsNot: where no shell could continue it, as under ssh -t, Ctrl-Z does not
+// stop it, and it goes on.
+func TestLiveSuspendsNot(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.run("set-option", "-g", "remain-on-exit", "on")
+	m.command("exec dwatch cm --live")
+	m.shows(`^   one +0 `)
+	m.press("C-z")
+	m.run("clear-history")
+	o.create(t, "two")
+	m.shows(`^ . two +0 `)
+	m.press("q")
+	m.shows(`Pane is dead`)
+}
+
 // TestLiveClosedTerminal: it ends when its terminal does.
 func TestLiveClosedTerminal(t *testing.T) {
 	t.Parallel()
