@@ -74,6 +74,9 @@ func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(
 	o.Encode, o.Subject = encoder.Append, j.subjects()
 	if state != nil {
 		d.state, o.Store = state, state.outbox
+		if !state.file.Fresh() {
+			tuneLong() // what waits is more than the way to the first event needs otherwise
+		}
 	}
 	d.queue = deliver.New(d.receiver, o)
 	waiting, err := d.queue.Restore()

@@ -39,7 +39,7 @@ func TestReduce(t *testing.T) {
 	o := object(t, content)
 	for _, text := range []string{
 		`{.metadata.name} {.metadata.labels}`, `{.metadata.uid}`, `{.metadata}`, `{.nothing.there}`, `{.status.phase}`, `{.list[1]}`,
-		`{range .spec.containers[*]}{.name},{end}{.kind}`, `{range .spec}{.containers[1].name}{end}{.spec.size}`, `{..name}`,
+		`{range .spec.containers[*]}{.name},{end}{.kind}`, `{range .spec}{.containers[1].name}{end}{.spec.size}`, `{.spec..name}`,
 		`{$.kind}{@.spec['containers','size']}`, `{.spec.containers[?(@.name=="b")]}`, `{['kind']}`, `{.spec.containers[0]['name']}`,
 	} {
 		options := template(t, "jsonpath", text)

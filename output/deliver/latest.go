@@ -50,6 +50,16 @@ func (q *Queue) replaceLast(k key, it item) {
 	q.done.merged++
 }
 
+// mergedMessage returns what takes the place of what waits when an event comes; nil if the
+// event waits beside it.
+func (q *Queue) mergedMessage(waits item, e *event.Event) (*Message, error) {
+	merged, isMerged := waits.seen.merged(e)
+	if !isMerged {
+		return nil, nil
+	}
+	return q.message(&merged)
+}
+
 // deliverMerged has an event take the place of what waits in memory. It reports whether
 // there was something.
 func (q *Queue) deliverMerged(e *event.Event) (bool, error) {
@@ -60,12 +70,8 @@ func (q *Queue) deliverMerged(e *event.Event) (bool, error) {
 	if !found {
 		return false, nil
 	}
-	merged, isMerged := waits.seen.merged(e)
-	if !isMerged {
-		return false, nil
-	}
-	m, err := q.message(&merged)
-	if err != nil {
+	m, err := q.mergedMessage(waits, e)
+	if m == nil {
 		return false, err
 	}
 	q.mu.Lock()
@@ -91,12 +97,8 @@ func (q *Queue) collectMerged(b *bundle, e *event.Event) (bool, error) {
 			return false, nil
 		}
 	}
-	merged, isMerged := waits.seen.merged(e)
-	if !isMerged {
-		return false, nil
-	}
-	m, err := q.message(&merged)
-	if err != nil {
+	m, err := q.mergedMessage(waits, e)
+	if m == nil {
 		return false, err
 	}
 	if inBundle {
@@ -113,11 +115,24 @@ func (q *Queue) collectMerged(b *bundle, e *event.Event) (bool, error) {
 func (q *Queue) hold(k key) (item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.wanted[k] {
+		return item{}, false // it is as good as being sent
+	}
 	waits, found := q.lastWaiting(k)
 	if found {
 		q.held[k] = true
 	}
 	return waits, found
+}
+
+// awaitRelease waits until an object is not held. An object of which something comes all
+// the time would be held all the time, if it were not wanted.
+func (q *Queue) awaitRelease(k key) {
+	for q.held[k] {
+		q.wanted[k] = true
+		q.released.Wait()
+	}
+	delete(q.wanted, k)
 }
 
 // letGo ends hold.

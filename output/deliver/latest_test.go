@@ -187,6 +187,20 @@ func TestHeld(t *testing.T) {
 	})
 }
 
+// TestHot: an object of which something new is always on its way to the Store is sent all
+// the same, and holds up no other.
+func TestHot(t *testing.T) {
+	inBubble(t, Options{Latest: true, Store: &disk{takes: time.Millisecond}}, always, func(t *testing.T, r *running) {
+		const rounds = 200
+		for n := range rounds {
+			r.deliver(t, of("hot", n))
+		}
+		if sent := len(r.all()); sent < rounds/4 {
+			t.Errorf("it was sent %d times", sent)
+		}
+	})
+}
+
 // TestLatest: whatever a receiver does, the last state of each object reaches it, and no
 // state before one that came before it.
 func TestLatest(t *testing.T) {

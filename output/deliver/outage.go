@@ -47,6 +47,9 @@ func (q *Queue) mayTake(k key, o *object) bool {
 func (q *Queue) park(k key, o *object) {
 	o.state = parked
 	q.outage.parked = append(q.outage.parked, k)
+	if q.outage.due { // nothing else would begin it
+		q.probeAfter(0)
+	}
 }
 
 // takeProbe returns what is tried next of what is parked.
@@ -63,7 +66,7 @@ func (q *Queue) takeProbe(epoch int) (key, bool) {
 			out.probing, out.probed = true, k
 			return k, true
 		}
-		q.released.Wait()
+		q.awaitRelease(out.parked[0])
 	}
 	return key{}, false
 }
@@ -88,7 +91,7 @@ func (q *Queue) countOutage(k key, err error) {
 	out.failed[k] = true
 	said, isDown := errors.AsType[*DownError](err)
 	switch {
-	case out.down && !(out.probing && out.probed == k): // it was under way before
+	case out.down && !out.due && !(out.probing && out.probed == k): // it was under way before
 		return
 	case !out.down && !isDown && len(out.failed) < downAfter:
 		return

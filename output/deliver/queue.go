@@ -68,9 +68,10 @@ type Queue struct {
 
 	mu sync.Mutex
 	// held are the objects of which nothing is sent until released is signalled: what
-	// takes the place of it is on its way to the Store.
-	held     map[key]bool
-	released *sync.Cond
+	// takes the place of it is on its way to the Store. wanted are those that a worker
+	// waits for: they are not held again before it has them.
+	held, wanted map[key]bool
+	released     *sync.Cond
 	// objects has those of which something waits, and waiting is of how much.
 	objects map[key]*object
 	waiting int
@@ -123,6 +124,7 @@ func New(r Receiver, o Options) *Queue {
 		freed:    make(chan struct{}, 1),
 		changed:  make(chan struct{}, 1),
 		held:     map[key]bool{},
+		wanted:   map[key]bool{},
 		objects:  map[key]*object{},
 	}
 	q.released = sync.NewCond(&q.mu)

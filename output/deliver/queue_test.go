@@ -118,6 +118,36 @@ func TestDownAndEmpty(t *testing.T) {
 	})
 }
 
+// TestDownAndLate: if nothing but what was under way before is left of what waits for a
+// receiver that is down, that is tried again.
+func TestDownAndLate(t *testing.T) {
+	var late chan struct{}
+	answer := func(m *Message, n int) error {
+		switch {
+		case m.Name == "down":
+			return &DownError{Err: errNo}
+		case n == 1:
+			<-late
+			return errNo
+		}
+		return nil
+	}
+	inBubble(t, Options{Workers: 2, GiveUpAfter: time.Minute, MaxBackoff: time.Second}, answer, func(t *testing.T, r *running) {
+		late = make(chan struct{})
+		r.deliver(t, of("late", 1))
+		synctest.Wait()
+		r.deliver(t, of("down", 1))
+		await(59 * time.Second)
+		r.deliver(t, of("late", 2))
+		await(10 * time.Second) // down is given up
+		close(late)
+		await(time.Minute)
+		if got := r.taken(); !slices.Equal(got, []string{"late=2"}) {
+			t.Errorf("%q is taken", got)
+		}
+	})
+}
+
 // TestPoison: objects that are never taken look like a receiver that is down. What comes
 // new is tried before them.
 func TestPoison(t *testing.T) {

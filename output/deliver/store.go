@@ -64,6 +64,7 @@ func (q *Queue) Restore() (n int, err error) {
 		}
 		it := q.itemOf(m)
 		it.message, it.number, it.size = nil, number, int64(len(record))
+		it.queued = min(it.queued, 0) // the clock may have been set back
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.add(m.key(), it)

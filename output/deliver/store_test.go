@@ -29,12 +29,14 @@ type disk struct {
 	broken  error         // of Add
 	lost    error         // of Record
 	busy    chan struct{} // if not nil, Add waits for one
+	takes   time.Duration // that Add does
 }
 
 func (d *disk) Add(records [][]byte, forget []uint64) (uint64, error) {
 	if d.busy != nil {
 		<-d.busy
 	}
+	time.Sleep(d.takes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken != nil {
@@ -259,6 +261,28 @@ func TestRestoredGivenUp(t *testing.T) {
 		await(3 * time.Minute)
 		if got := r.taken(); !slices.Equal(got, []string{"b=1"}) || store.len() != 0 {
 			t.Errorf("%q, and %d are left", got, store.len())
+		}
+	})
+}
+
+// TestRestoredFromLater: what came at a time that is yet to come, by a clock that has been
+// set back, is as old as the run.
+func TestRestoredFromLater(t *testing.T) {
+	store := &disk{}
+	inBubble(t, Options{Store: store, GiveUpAfter: time.Minute}, never, func(t *testing.T, r *running) {
+		e := of("a", 1)
+		m, err := r.message(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.queued = time.Now().Add(time.Hour)
+		if _, err := store.Add([][]byte{r.codec.encode(m)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.restart(t, r.Options)
+		await(2 * time.Minute)
+		if n := len(r.warnings()); n != 1 {
+			t.Errorf("%d are given up: %s", n, r.Status())
 		}
 	})
 }

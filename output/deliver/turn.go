@@ -37,7 +37,7 @@ func (q *Queue) turn(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		q.interrupted(k)
 	default:
-		q.failed(k, m, err)
+		q.failed(k, it, m, err)
 	}
 	return true
 }
@@ -47,9 +47,7 @@ func (q *Queue) turn(ctx context.Context) bool {
 func (q *Queue) take(k key) (key, item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.held[k] {
-		q.released.Wait()
-	}
+	q.awaitRelease(k)
 	if k.probe != 0 {
 		var found bool
 		if k, found = q.takeProbe(k.probe); !found {
@@ -83,10 +81,10 @@ func (q *Queue) interrupted(k key) {
 }
 
 // failed: a message was not taken.
-func (q *Queue) failed(k key, m *Message, err error) {
+func (q *Queue) failed(k key, it item, m *Message, err error) {
 	tries := q.note(k, m, err)
 	_, isRefused := errors.AsType[*RefusedError](err)
-	expired := q.isExpired(q.momentOf(m.queued))
+	expired := q.isExpired(it.queued)
 	gone := isRefused || expired
 	if gone {
 		gone = q.giveUp(m, tries, err)
@@ -109,7 +107,7 @@ func (q *Queue) failed(k key, m *Message, err error) {
 		q.requeue(k)
 	default:
 		q.countOutage(k, err)
-		q.wait(k, m)
+		q.wait(k, it)
 	}
 	q.mu.Unlock()
 	if expired {
@@ -177,14 +175,14 @@ func (q *Queue) requeue(k key) {
 }
 
 // wait has an object looked at again when its time has come.
-func (q *Queue) wait(k key, m *Message) {
+func (q *Queue) wait(k key, it item) {
 	o := q.objects[k]
 	if q.outage.down {
 		q.park(k, o)
 		return
 	}
 	d := q.backoff.When(k)
-	if left := time.Until(m.queued.Add(q.GiveUpAfter)); q.GiveUpAfter > 0 && left > 0 {
+	if left := q.GiveUpAfter - q.since(it.queued); q.GiveUpAfter > 0 && left > 0 {
 		d = min(d, left) // the last try is at that time
 	}
 	o.state, o.next = waits, q.momentOf(time.Now().Add(d))

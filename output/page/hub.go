@@ -176,7 +176,7 @@ func (h *Hub) object(e *event.Event) {
 // feed reports whether a change belongs into a feed, and says what its changes do not.
 func (h *Hub) feed(m *changed, e *event.Event, r *record, compared bool, wasDeleting string) (feed bool, text string) {
 	switch {
-	case isHappening(e.Object):
+	case e.Object.IsEvent():
 		return e.Type != event.Deleted && !e.Initial, told(e.Object.Raw())
 	case e.Type == event.Added:
 		if ended := h.store.names[r.name()]; ended > 0 {

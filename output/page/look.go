@@ -231,12 +231,6 @@ func clip(text string, characters int) string {
 	return short
 }
 
-// isHappening reports whether an object is an Event of Kubernetes: it tells of another
-// object.
-func isHappening(o event.Object) bool {
-	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
-}
-
 // told is what an Event of Kubernetes tells.
 func told(content string) string {
 	first := func(paths ...string) string {

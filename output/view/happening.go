@@ -10,12 +10,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// isHappening reports whether an object is an Event of Kubernetes: it tells of another
-// object (v1, events.k8s.io/v1).
-func isHappening(o event.Object) bool {
-	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
-}
-
 // showHappening shows an Event as what it tells. If only its count has changed, its
 // message is not repeated; that it expired is noise.
 func (v *View) showHappening(e *event.Event) error {

@@ -165,7 +165,7 @@ func (f *File) check(tx *bolt.Tx) error {
 }
 
 // releaseEvery is how often what was read is given back while all of the file is.
-const releaseEvery = 10 * time.Millisecond
+const releaseEvery = time.Millisecond
 
 // damage returns what is wrong with the pages of the file. Check runs in a goroutine of
 // its own, in which a fault could not be caught: it comes after the walk, and has to be
@@ -187,8 +187,9 @@ func (f *File) damage(tx *bolt.Tx) (damage error) {
 	}
 }
 
-// releaseKeys is after how many keys what was read is given back.
-const releaseKeys = 4 << 10
+// releaseKeys is after how many keys what was read is given back: of each, 64 KB may have
+// come with it.
+const releaseKeys = 256
 
 // walk touches each page of b: one that is not what it should be panics.
 func walk(b *bolt.Bucket) error {

@@ -131,8 +131,11 @@ func fileError(flag, path string, err error) error {
 // unanswered says why there was no answer. Without a connection, no message would fare
 // better.
 func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) error {
-	if errors.Is(context.Cause(ctx), errDeadline) {
+	switch {
+	case errors.Is(context.Cause(ctx), errDeadline):
 		err = fmt.Errorf("no answer within %s (--deadline)", w.Deadline)
+	case connected && strings.Contains(err.Error(), "malformed "): // and says what came, which may be what was sent
+		err = errors.New("it does not answer in HTTP")
 	}
 	if connected {
 		return err

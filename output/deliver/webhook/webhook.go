@@ -95,7 +95,7 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 	if err != nil {
 		return w.unanswered(ctx, err, connected.Load())
 	}
-	drain(answer.Body)
+	drain(answer)
 	return judge(answer, time.Now())
 }
 
@@ -157,7 +157,9 @@ func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
 // again. Nothing looks at it.
 const longestAnswer = 256 << 10
 
-func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, longestAnswer) // the answer is known already
-	body.Close()
+func drain(answer *http.Response) {
+	if answer.StatusCode != http.StatusSwitchingProtocols { // which is a connection, without a deadline
+		_, _ = io.CopyN(io.Discard, answer.Body, longestAnswer) // the answer is known already
+	}
+	answer.Body.Close()
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -182,6 +183,39 @@ func TestEndlessAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	<-ended
+}
+
+// TestNotHTTP: an answer that is none, or ends HTTP, is one to a try that failed, whether its
+// connection ends or not. Nothing repeats what it says: that may be what was sent.
+func TestNotHTTP(t *testing.T) {
+	for name, answer := range map[string]func(net.Conn){
+		"it does not answer in HTTP": func(c net.Conn) { io.Copy(c, c) },
+		"HTTP 101 Switching Protocols": func(c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+				t.Error(err)
+			}
+			io.WriteString(c, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			io.Copy(io.Discard, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				if c, err := listener.Accept(); err == nil {
+					answer(c)
+					c.Close()
+				}
+			}()
+			err = to(t, "http://"+listener.Addr().String()+"/hunter2", nil).Send(t.Context(), message())
+			if kind(err) != "again" || err.Error() != name {
+				t.Errorf("%s: %v", kind(err), err)
+			}
+		})
+	}
 }
 
 func TestUnanswered(t *testing.T) {
