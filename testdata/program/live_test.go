@@ -173,6 +173,15 @@ func (m *tmux) pid() int {
 	return pid
 }
 
+// ends waits for the end of a process.
+func (m *tmux) ends(pid int) {
+	m.t.Helper()
+	m.until(func() bool { return syscall.Kill(pid, 0) != nil }, func() string {
+		syscall.Kill(pid, syscall.SIGKILL)
+		return "it does not end"
+	})
+}
+
 const (
 	liveConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {k: v}\n"
 	// liveDeployment has no controller here that makes it ready.
@@ -348,9 +357,14 @@ func TestLiveEnds(t *testing.T) {
 		m.command("tmux -S " + m.socket + " clear-history")
 		m.live(test.args)
 		m.shows(`^   one +\d`)
+		pid := 0
+		if test.want == "" {
+			pid = m.pid()
+		}
 		test.end()
 		t.Log(name)
 		if test.want == "" { // what the shell says may be on the screen that the guard leaves
+			m.ends(pid) // while it dies it may still read what is typed
 			m.isAsBefore()
 			m.command("echo END; stty -a")
 			m.shows(`^(\$ )?END$`) // the prompt may come late
@@ -409,10 +423,7 @@ func TestLiveClosedTerminal(t *testing.T) {
 	m.shows(`^   one +0 `)
 	pid := m.pid()
 	m.run("kill-server")
-	m.until(func() bool { return syscall.Kill(pid, 0) != nil }, func() string {
-		syscall.Kill(pid, syscall.SIGKILL)
-		return "it does not end"
-	})
+	m.ends(pid)
 }
 
 // TestLiveLoss: a loss is on the screen as long as it lasts, and what came of it after.
