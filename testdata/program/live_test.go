@@ -406,11 +406,10 @@ func TestLiveSuspendsNot(t *testing.T) {
 	m.command("exec dwatch cm --live")
 	m.shows(`^   one +0 `)
 	m.press("C-z")
-	m.run("clear-history")
 	o.create(t, "two")
 	m.shows(`^ . two +0 `)
 	m.press("q")
-	m.shows(`Pane is dead`)
+	m.until(func() bool { return m.run("display-message", "-p", "#{pane_dead}") == "1" }, func() string { return "q does not end it:\n" + m.screen() })
 }
 
 // TestLiveClosedTerminal: it ends when its terminal does.
