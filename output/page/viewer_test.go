@@ -323,3 +323,34 @@ func TestViewersAtOnce(t *testing.T) {
 	churn(t, h, pod("a", "u1", "1", "Running"), 250)
 	all.Wait()
 }
+
+// TestMatchesTakeTurns: however many viewers have an expression, only so many work at the
+// same time, so that the stream has its share. Who waits for that is still there.
+func TestMatchesTakeTurns(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	a := pod("a", "u1", "1", "Running")
+	deliver(t, h, added(pods, a, 0))
+	g, questions := viewed(t, h, position{})
+	g.next(t)
+	g.next(t)
+	questions <- &question{id: 1, text: "object.status.phase == 'Pending'"}
+	g.next(t)
+	for range cap(h.judges) {
+		h.judges <- struct{}{}
+	}
+	deliver(t, h, modified(pods, a, pod("a", "u1", "2", "Pending"), 1))
+	if m := g.next(t); m["type"] != "change" {
+		t.Fatalf("%v", m)
+	}
+	if m := <-g.messages; m["type"] != "ping" {
+		t.Fatalf("while it waits: %v", m)
+	}
+	<-h.judges
+	if m := g.next(t); m["type"] != "matches" {
+		t.Fatalf("%v", m)
+	}
+	if n := len(h.judges); n != cap(h.judges)-1 {
+		t.Errorf("%d are still at work", n)
+	}
+}
