@@ -1,6 +1,7 @@
 package output
 
 import (
+	"slices"
 	"strings"
 
 	"dwatch/watcher/event"
@@ -12,10 +13,16 @@ type Column struct {
 	Name string
 	// Wide: it is one of those that the format "wide" has besides.
 	Wide bool
-	// IsName: it has the name of the object. IsAge: it says how long ago the object was
-	// created, at the time the server made the row.
+	// IsName: it has the name of the object. IsAge: it says how old the object is.
 	IsName, IsAge bool
+	// Ticks: its cells say how long ago something was, at the time the server made the
+	// row, such as 5m or "3 (5m ago)", or nothing of the kind.
+	Ticks bool
 }
+
+// ticking are the columns of built-in resources that say how long ago something was; by
+// their types they have any text.
+var ticking = []string{"AGE", "LAST SEEN", "FIRST SEEN", "RESTARTS"}
 
 // Rows makes rows of the objects of one resource, as the format "wide" has them, for
 // what draws a table by itself. The zero value is ready; it is not for several
@@ -57,6 +64,7 @@ func (r *Rows) Columns() []Column {
 		name := strings.ToUpper(Line(definition.Name))
 		r.columns = append(r.columns, Column{
 			Name: name, Wide: definition.Priority != 0, IsName: isName(definition), IsAge: name == "AGE",
+			Ticks: definition.Type == "date" || slices.Contains(ticking, name),
 		})
 	}
 	for _, label := range r.Labels {

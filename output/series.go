@@ -13,12 +13,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// isHappening reports whether an object is an Event of Kubernetes: it tells of another
-// object (v1, events.k8s.io/v1), and how often that was so.
-func isHappening(o event.Object) bool {
-	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
-}
-
 // FoldSeries returns a Sink before next to which of each Event of Kubernetes, which counts
 // how often the same has happened, only the last state in a batch comes. A reader who is
 // late is not told each number.
@@ -41,7 +35,7 @@ func (f *folder) deliver(ctx context.Context, batch []event.Event) error {
 		if e.Type.IsMark() {
 			first = nil // what comes after it does not go before it
 		}
-		if e.Type.IsMark() || !isHappening(e.Object) || e.Type == event.Deleted || e.Initial {
+		if e.Type.IsMark() || !e.Object.IsEvent() || e.Type == event.Deleted || e.Initial {
 			f.folded = append(f.folded, *e)
 			continue
 		}

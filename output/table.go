@@ -70,7 +70,7 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		t.grid.add(of.layout, append([]string{"EVENT", "TIME"}, header...)...)
 		t.last, of.headed = of, joined
 	}
-	if isHappening(e.Object) {
+	if e.Object.IsEvent() {
 		countSeries(header, cells, of.named(e.Object))
 	}
 	for i, cell := range cells {

@@ -50,6 +50,16 @@ func (q *Queue) replaceLast(k key, it item) {
 	q.done.merged++
 }
 
+// mergedMessage returns what takes the place of what waits when an event comes; nil if the
+// event waits beside it.
+func (q *Queue) mergedMessage(waits item, e *event.Event) (*Message, error) {
+	merged, isMerged := waits.seen.merged(e)
+	if !isMerged {
+		return nil, nil
+	}
+	return q.message(&merged)
+}
+
 // deliverMerged has an event take the place of what waits in memory. It reports whether
 // there was something.
 func (q *Queue) deliverMerged(e *event.Event) (bool, error) {
@@ -60,12 +70,8 @@ func (q *Queue) deliverMerged(e *event.Event) (bool, error) {
 	if !found {
 		return false, nil
 	}
-	merged, isMerged := waits.seen.merged(e)
-	if !isMerged {
-		return false, nil
-	}
-	m, err := q.message(&merged)
-	if err != nil {
+	m, err := q.mergedMessage(waits, e)
+	if m == nil {
 		return false, err
 	}
 	q.mu.Lock()
@@ -91,12 +97,8 @@ func (q *Queue) collectMerged(b *bundle, e *event.Event) (bool, error) {
 			return false, nil
 		}
 	}
-	merged, isMerged := waits.seen.merged(e)
-	if !isMerged {
-		return false, nil
-	}
-	m, err := q.message(&merged)
-	if err != nil {
+	m, err := q.mergedMessage(waits, e)
+	if m == nil {
 		return false, err
 	}
 	if inBundle {

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
-	"dwatch/output/view"
-	"dwatch/watcher/event"
 )
 
 // called is what an object is called in a title.
@@ -21,67 +18,6 @@ func (m *model) called(s *section, r *row) string {
 		name = output.Line(r.namespace) + " " + name
 	}
 	return name
-}
-
-// changes shows what changed of an object since the start, as the format "changes" does.
-func (m *model) changes(s *section, r *row) *pager {
-	p := &pager{title: "changes of " + m.called(s, r), section: s, row: r, follows: true}
-	p.text = func(width int) []string { return m.changeLines(r, width) }
-	p.version = func() any {
-		if r.states == nil { // it is forgotten: what is shown stays
-			return p.made
-		}
-		return [3]int{len(r.states), r.missing, len(m.notes)}
-	}
-	return p
-}
-
-// changeLines are the changes of an object, with the notes that came in between.
-func (m *model) changeLines(r *row, width int) []string {
-	if len(r.states) == 0 {
-		return []string{m.paint(faint, "it is gone, and what it was is not kept")}
-	}
-	var out bytes.Buffer
-	v := view.New(&out, view.Options{
-		Width: func() int { return max(width, view.MinWidth) }, Color: m.Color, Initial: true, Timestamps: m.Timestamps, Full: m.Full,
-		Compare: m.Compare, ShortName: m.ShortName,
-	})
-	first, notes := r.states[0], m.notes
-	for len(notes) > 0 && notes[0].at.Before(first.at) {
-		notes = notes[1:]
-	}
-	if first.initial {
-		fmt.Fprintln(&out, m.paint(faint, first.at.Local().Format(time.TimeOnly)+" it was there"))
-	}
-	for i, s := range r.states {
-		for len(notes) > 0 && !notes[0].at.After(s.at) {
-			v.Note(notes[0].at, notes[0].text)
-			notes = notes[1:]
-		}
-		if i == 1 && r.missing > 0 {
-			fmt.Fprintln(&out, m.paint(faint, fmt.Sprintf("%s %d states in between are not kept any more", ellipsis, r.missing)))
-		}
-		if i == 0 && s.initial {
-			continue
-		}
-		e := event.Event{Type: s.kind, Target: s.target, Object: s.object, Time: s.at, Listed: s.listed, FinalStateUnknown: s.unknown}
-		if i > 0 && s.kind == event.Modified {
-			e.Old = r.states[i-1].object
-		}
-		if err := v.Deliver(m.ctx, []event.Event{e}); err != nil {
-			fmt.Fprintln(&out, output.Line(err.Error()))
-		}
-	}
-	for _, n := range notes {
-		v.Note(n.at, n.text)
-	}
-	if n := v.Hidden(); n > 0 {
-		fmt.Fprintln(&out, m.paint(faint, counted(n, "change")+" of nothing but noise not shown"))
-	}
-	if len(r.states) == 1 {
-		fmt.Fprintln(&out, m.paint(faint, "nothing has changed since"))
-	}
-	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
 // yaml shows an object.

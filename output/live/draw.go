@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"dwatch/output"
 	"dwatch/watcher/event"
@@ -58,7 +57,7 @@ const leastTitle = 24
 func (m *model) top() string {
 	title := m.Title
 	if m.pager != nil {
-		title = m.pager.title
+		title = m.pagerTitle()
 	}
 	counts := ""
 	if m.pager == nil {
@@ -68,10 +67,21 @@ func (m *model) top() string {
 	for _, right := range rights {
 		room := m.width - m.StringWidth(right) - m.StringWidth(counts) - 3
 		if room >= min(width(title), leastTitle) {
-			return m.fit(m.paint(bold, " "+m.Truncate(title, room, ellipsis))+counts, m.width-m.StringWidth(right)) + right
+			return m.fit(m.paint(bold, " "+m.cutTitle(title, room))+counts, m.width-m.StringWidth(right)) + right
 		}
 	}
 	return m.sides(m.paint(bold, " "+title), m.width, rights[len(rights)-1])
+}
+
+// cutTitle makes a title no wider than that: where it is stays, of what there is as much
+// as has room.
+func (m *model) cutTitle(title string, room int) string {
+	i := strings.LastIndex(title, " in ")
+	left := room - m.StringWidth(title[max(i, 0):])
+	if m.pager != nil || i < 0 || left < leastTitle/3 {
+		return m.Truncate(title, room, ellipsis)
+	}
+	return m.Truncate(title[:i], left, ellipsis) + title[i:]
 }
 
 // counts says how many objects there are, and how many of them need a look.
@@ -120,9 +130,6 @@ func (m *model) connection() []string {
 		m.paint(look, sign) + m.paint(faint, " "+short),
 	}
 }
-
-// ago is how long ago something was.
-func ago(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
 
 // tableBody are the lines of the table that are seen.
 func (m *model) tableBody() []string {
@@ -256,8 +263,11 @@ func (m *model) cell(r *row, p place, now time.Time) (style, string) {
 		text = m.fit(r.namespace, p.width)
 	case p.cell >= len(r.cells):
 		text = m.fit("", p.width)
-	case p.age && !r.created.IsZero():
-		text = m.fit(ago(now, r.created), p.width)
+	case p.ticks:
+		if r.gone { // it grows no older
+			now = r.at
+		}
+		text = m.fit(r.ticked(r.cells[p.cell], now), p.width)
 	case p.name:
 		text = m.fit(m.middle(r.cells[p.cell], p.width), p.width)
 	default:
@@ -272,6 +282,9 @@ func (m *model) cell(r *row, p place, now time.Time) (style, string) {
 		look = waiting
 	case p.cell >= 0 && p.cell < len(r.changed) && !p.age:
 		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]
+	}
+	if look == normal && p.cell >= 0 && p.cell < len(r.cells) && r.cells[p.cell] == "<none>" {
+		look = faint // there is nothing to see
 	}
 	return look, text
 }
@@ -330,7 +343,7 @@ func (m *model) about(s *section, r *row) string {
 // bottom has the keys, or the filter that is being typed.
 func (m *model) bottom() string {
 	if m.typed != nil {
-		return m.Truncate(" /"+*m.typed, m.width, "")
+		return m.prompt()
 	}
 	if m.pager != nil {
 		return m.pagerKeys()
@@ -345,6 +358,16 @@ func (m *model) bottom() string {
 		left += m.paint(bold, " /"+t.filter.typed) + m.paint(faint, " esc clears ")
 	}
 	return m.Truncate(left+m.keyLine(keys), m.width, ellipsis)
+}
+
+// prompt is the filter that is being typed; if it is too long, its end, with room for the
+// caret.
+func (m *model) prompt() string {
+	text, room := *m.typed, max(m.width-len(" /")-1, 1)
+	if over := m.StringWidth(text) - room; over > 0 {
+		text = m.TruncateLeft(text, over+m.StringWidth(ellipsis), ellipsis)
+	}
+	return m.Truncate(" /"+text, m.width, "")
 }
 
 // keyLine shows keys and what they do.
@@ -362,5 +385,5 @@ func (m *model) caret() *tea.Cursor {
 	if m.typed == nil {
 		return nil
 	}
-	return tea.NewCursor(min(2+m.StringWidth(*m.typed), max(m.width-1, 0)), m.height-1)
+	return tea.NewCursor(min(m.StringWidth(m.prompt()), max(m.width-1, 0)), m.height-1)
 }

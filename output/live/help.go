@@ -18,7 +18,7 @@ y              copy its name to the clipboard of the terminal (OSC 52)
 /where EXPR    show only objects of which an expression in CEL holds, as with
                --where, such as: where object.spec.nodeName == 'a'
 esc            clear the filter, go back
-s              sort: not ready first, by name, newest first, last changed first
+s              sort: not ready first, name, newest first, last changed first
 p              pause: hold the table as it is; events are counted meanwhile
 l              what was said about the watch: losses, gaps, missing rights
 ?              this

@@ -20,7 +20,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	case pressed == "ctrl+c":
 		return tea.Quit
 	case pressed == "ctrl+z":
-		return tea.Suspend
+		return m.suspend()
 	case m.typed != nil:
 		m.typeKey(key)
 		return nil
@@ -136,12 +136,15 @@ func (m *model) typeKey(key tea.KeyPressMsg) {
 	}
 }
 
-// typeFilter shows at once what words stand for; an expression waits for its end.
+// typeFilter shows at once what words stand for; an expression waits for its end, and so
+// long the rows are those from before.
 func (m *model) typeFilter(typed string) {
 	typed = output.Line(typed)
 	m.typed = &typed
 	if _, is := isCondition(typed); !is {
 		m.setFilter(parseText(typed))
+	} else if m.shownTable().filter.typed != m.before.typed {
+		m.setFilter(m.before)
 	}
 }
 
@@ -167,7 +170,6 @@ func (m *model) setFilter(f filter) {
 		if t.filter.typed == "" && f.typed == "" {
 			continue
 		}
-		t.filter = f
-		t.arrange()
+		t.choose(f)
 	}
 }

@@ -24,6 +24,7 @@ type place struct {
 	width int
 	name  bool
 	age   bool
+	ticks bool
 	wide  bool
 }
 
@@ -38,7 +39,7 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 	}
 	named := false
 	for i, c := range s.columns {
-		p := place{cell: i, title: c.Name, width: s.widths[i], age: c.IsAge, wide: c.Wide && !wide}
+		p := place{cell: i, title: c.Name, width: s.widths[i], age: c.IsAge, ticks: c.Ticks, wide: c.Wide && !wide}
 		if c.IsName && !named {
 			p.name, named = true, true
 			p.title = cmp.Or(title, p.title)
@@ -49,7 +50,26 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 		}
 		all = append(all, p)
 	}
-	return narrow(widen(all, room), room)
+	return narrow(led(widen(all, room), title), room)
+}
+
+// led makes the first column the one that stands for the row if none has the name, as
+// with Events: it shows which row is selected, and whose rows these are.
+func led(places []place, title string) []place {
+	if slices.ContainsFunc(places, func(p place) bool { return p.name }) {
+		return places
+	}
+	for i := range places {
+		if p := &places[i]; p.cell != namespace {
+			p.name = true
+			if title != "" {
+				p.title = title + ": " + p.title
+			}
+			p.width = max(p.width, width(p.title))
+			break
+		}
+	}
+	return places
 }
 
 // total is how much room columns take.

@@ -204,6 +204,8 @@ func TestTable(t *testing.T) {
 	s.deliver(removed(pod(t, "web-a", "Running", 3)), event.Event{Type: event.Added, Object: pod(t, "web-d", "Running", 4)})
 	s.shows(`^ - web-a`)
 	s.shows(`^ \+ web-d`)
+	s.deliver(modified(pod(t, "web-d", "Running", 5))) // what is new stays new
+	s.shows(`^ \+ web-d`)
 	s.shows(`^ pods in shop  3 objects`)
 	s.pass(linger)
 	s.lacks(`web-a`)
@@ -226,6 +228,15 @@ func TestWithoutColour(t *testing.T) {
 		t.Errorf("what changed does not stand out: %q", content)
 	}
 	s.shows(`^✗~ web-a`)
+}
+
+// TestTitle: on a narrow screen the end of the title stays, which says where.
+func TestTitle(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Title = "deployments, replicasets, pods in shop" })
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), synced())
+	s.shows(`^ deployments, re.*… in shop  2 objects, 1 not ready`)
+	s.send(tea.WindowSizeMsg{Width: 160, Height: 45})
+	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
 }
 
 // TestSizes: on a screen of any size, no line is too wide and there are not too many,
@@ -344,6 +355,7 @@ func TestFilter(t *testing.T) {
 
 	s.press("/")
 	s.typed("where nonsense")
+	s.shows(`api-e`) // what is no words yet hides nothing
 	s.press("enter")
 	s.shows(`no expression: nonsense`)
 	for range len("nonsense") {
@@ -356,6 +368,45 @@ func TestFilter(t *testing.T) {
 	s.deliver(modified(pod(t, "web-b", "Running", 2)), modified(pod(t, "web-a", "Pending", 2)))
 	s.shows(`web-a`)
 	s.lacks(`web-b`)
+}
+
+// TestPaste: what is pasted into a filter is one line; elsewhere it presses no keys.
+func TestPaste(t *testing.T) {
+	s := newScreen(t, 40, 10, nil)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), synced())
+	s.send(tea.PasteMsg{Content: "q/p"})
+	s.shows(`^ pods in shop  2 objects`)
+	s.lacks(`PAUSED`)
+	s.press("/")
+	s.send(tea.PasteMsg{Content: "web-b\r\n"})
+	s.shows(`^ /web-b$`)
+	s.shows(`^   web-b`)
+	s.lacks(`web-a`)
+
+	// Of a long one the end is seen, and the caret behind it.
+	s.send(tea.PasteMsg{Content: strings.Repeat(" 語w", 40) + " end"})
+	s.shows(`^ /….* end$`)
+	if caret := s.View().Cursor; caret == nil || caret.X != 39 || caret.Y != 9 {
+		t.Errorf("the caret is at %v", caret)
+	}
+}
+
+// TestFilterOnce: an expression is asked about each object once, not for another order.
+func TestFilterOnce(t *testing.T) {
+	asked := 0
+	s := newScreen(t, 80, 24, func(o *Options) {
+		o.Condition = func(string) (func(event.Object) bool, error) {
+			return func(event.Object) bool { asked++; return true }, nil
+		}
+	})
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), synced())
+	s.press("/")
+	s.typed("where true")
+	s.press("enter", "s", "p", "s", "p")
+	s.shows(`2 of 2 objects`)
+	if asked != 2 {
+		t.Errorf("it is asked %d times", asked)
+	}
 }
 
 // TestSort: each order.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -40,6 +41,8 @@ type model struct {
 	// before is the filter that was in force before.
 	before filter
 	said   said
+	// resumed ends when the process, which is being stopped, goes on; nil: it is not.
+	resumed chan struct{}
 
 	frame string // drawn last
 	dirty bool
@@ -103,12 +106,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		if m.typed != nil {
-			m.typeFilter(*m.typed + msg.Content)
+			m.typeFilter(*m.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
 		}
 	case tea.MouseWheelMsg:
 		m.wheel(msg.Button)
 	case tea.MouseClickMsg:
 		m.click(msg.Y)
+	case tea.ResumeMsg:
+		m.resume()
 	case eventsMsg:
 		msg.pager.lines = nil
 		msg.pager.text = func(width int) []string { return m.eventLines(msg, width) }

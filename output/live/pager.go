@@ -29,6 +29,27 @@ type pager struct {
 // pagerLines is how many lines of it are seen.
 func (m *model) pagerLines() int { return m.body() }
 
+// pagerTitle says what is shown, and whether that is still there.
+func (m *model) pagerTitle() string {
+	p := m.pager
+	switch {
+	case p.row == nil || !p.row.gone:
+		return p.title
+	case p.present() != p.row:
+		return "before it came back: " + p.title
+	}
+	return "deleted " + ago(m.clock(), p.row.at) + " ago: " + p.title
+}
+
+// present is the row of the object as it is now: another one if it came back after its
+// row was forgotten.
+func (p *pager) present() *row {
+	if r := p.section.rows[object{p.row.namespace, p.row.name}]; r != nil {
+		return r
+	}
+	return p.row
+}
+
 // update makes the lines, if they are not as they should be.
 func (p *pager) update(width int) {
 	var version any
@@ -105,7 +126,7 @@ func (m *model) pressInPager(key string) tea.Cmd {
 		m.pager = m.help()
 	case "enter", "d", "e", "y":
 		if p.row != nil {
-			return m.pressAbout(key, p.section, p.row)
+			return m.pressAbout(key, p.section, p.present())
 		}
 	}
 	return nil

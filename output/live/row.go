@@ -30,6 +30,7 @@ type row struct {
 	object          event.Object // its content is packed
 	cells           []string
 	created         time.Time // zero: not known
+	made            time.Time // when the server made the cells
 	rank            rank
 	// why is the state of an object that is not ready, in words.
 	why string
@@ -38,6 +39,8 @@ type row struct {
 	// what that was.
 	at   time.Time
 	sign byte
+	// added is when the object came, zero if it was there at the start.
+	added time.Time
 	// changed has when each cell changed last; nil: none did.
 	changed []time.Time
 	// gone: it is deleted, and shown for a while.

@@ -135,10 +135,25 @@ func moved(cells []string, from, to []output.Column) []string {
 func (s *section) widen(r *row) {
 	for i, cell := range r.cells {
 		if i < len(s.widths) {
-			s.widths[i] = max(s.widths[i], width(cell))
+			s.widths[i] = max(s.widths[i], width(cell)+s.growth(i, cell))
 		}
 	}
 	s.namespaceWidth = max(s.namespaceWidth, width(r.namespace))
+}
+
+// growth is by how much a cell can become wider with time.
+func (s *section) growth(column int, cell string) int {
+	if !s.columns[column].Ticks {
+		return 0
+	}
+	said := cell
+	if text, is := cutAgo(cell); is {
+		said = strings.TrimSuffix(cell[len(text)+len(" ("):], " ago)")
+	}
+	if !isDuration(said) {
+		return 0
+	}
+	return max(len("9m59s")-len(said), 0)
 }
 
 // width is how many columns of a terminal a text takes.

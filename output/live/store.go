@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,6 +89,7 @@ func (s *store) prepare(e *event.Event, into **update) error {
 	rows := s.rowsOf(e)
 	var err error
 	if u.cells, err = rows.Cells(e.Object); err == nil {
+		shorten(u.cells)
 		u.columns = rows.Columns()
 		err = u.judge(e.Object)
 	}
@@ -95,6 +97,18 @@ func (s *store) prepare(e *event.Event, into **update) error {
 		return fmt.Errorf("show %s/%s: %w", e.Object.Kind, output.Line(e.Object.Name), err)
 	}
 	return nil
+}
+
+// maxCell is how many bytes of a cell are kept: more than a screen can show.
+const maxCell = 1000
+
+// shorten cuts cells that are too long for any screen.
+func shorten(cells []string) {
+	for i, cell := range cells {
+		if len(cell) > maxCell {
+			cells[i] = strings.ToValidUTF8(cell[:maxCell], "") + ellipsis
+		}
+	}
 }
 
 // rowsOf returns what makes the cells of an object.

@@ -66,14 +66,16 @@ func (r *row) take(u *update, columns int, isNew bool) {
 	e := u.event
 	before, again := r.cells, r.gone
 	r.object, r.cells, r.created, r.rank, r.why = u.object, u.cells, u.created, u.rank, u.why
-	r.gone, r.sorted = false, min(r.sorted, u.rank)
+	r.gone, r.made, r.sorted = false, e.Time, min(r.sorted, u.rank)
 	switch {
 	case isNew && e.Initial:
 		return
 	case isNew || again:
-		r.sign, r.changed = '+', nil
+		r.sign, r.added, r.changed = '+', e.Time, nil
 	default:
-		r.sign = '~'
+		if freshness(r.added, e.Time) == 0 { // what is new changes at once, and stays new
+			r.sign = '~'
+		}
 		r.mark(before, columns, e.Time)
 	}
 	r.at = e.Time
@@ -148,12 +150,23 @@ func (t *table) grow(now time.Time) bool {
 	return len(t.young) > 0
 }
 
-// arrange sorts and filters all rows anew.
+// choose takes another filter for all rows. That of an expression decodes each of them.
+func (t *table) choose(f filter) {
+	t.filter = f
+	for _, s := range t.sections {
+		for _, r := range s.rows {
+			r.shown = t.filter.matches(s, r)
+		}
+	}
+	t.arrange()
+}
+
+// arrange puts the rows that are shown in order anew.
 func (t *table) arrange() {
 	for _, s := range t.sections {
 		s.order = s.order[:0]
 		for _, r := range s.rows {
-			if r.shown = t.filter.matches(s, r); r.shown {
+			if r.shown {
 				s.order = append(s.order, r)
 			}
 		}

@@ -255,3 +255,25 @@ func TestMaskedPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskedEvents: what an Event of Kubernetes tells is masked before it is told.
+func TestMaskedEvents(t *testing.T) {
+	t.Parallel()
+	pattern, err := change.ParsePattern("message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := New(Options{Compare: change.Options{Masks: &change.Masks{Paths: change.Patterns{pattern}, Key: []byte("k")}}})
+	of := func(version, message string) event.Object {
+		return object("Event", "e", "u1", version, `},"reason":"Pulled","message":"`+message+`","involvedObject":{"kind":"Pod","name":"a"}`)
+	}
+	before, now := of("1", "Hidden1"), of("2", "Hidden2")
+	deliver(t, h, added(pods, before, 0), modified(pods, before, now, 1))
+	told := fmt.Sprint(taken(t, h, 0))
+	if strings.Contains(told, "Hidden") {
+		t.Errorf("it is told: %s", told)
+	}
+	if !strings.Contains(told, "pod/a Pulled: <7 bytes") {
+		t.Errorf("it is not told that there is something: %s", told)
+	}
+}

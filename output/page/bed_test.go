@@ -104,7 +104,7 @@ func serve(t testing.TB, h *Hub) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{Server: NewServer(h, ServerOptions{Listener: listener}), hub: h, host: listener.Addr().String()}
+	s := &served{Server: NewServer(h, ServerOptions{Listener: tight{listener}}), hub: h, host: listener.Addr().String()}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve() }()
 	t.Cleanup(func() {
@@ -114,6 +114,18 @@ func serve(t testing.TB, h *Hub) *served {
 		}
 	})
 	return s
+}
+
+// tight accepts connections that the system buffers little of: who reads nothing is
+// noticed after kilobytes, and not after megabytes.
+type tight struct{ net.Listener }
+
+func (l tight) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		err = tcp.SetWriteBuffer(16 << 10)
+	}
+	return conn, err
 }
 
 // request makes a request that may be answered.

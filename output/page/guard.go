@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -40,10 +41,15 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, Secure: s.options.Certificate != nil,
+		SameSite: http.SameSiteLaxMode, Secure: s.isSecure(r),
 	})
 	w.Header().Set("Location", "/")
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+// isSecure reports whether a request came by TLS, as far as the proxy.
+func (s *Server) isSecure(r *http.Request) bool {
+	return r.TLS != nil || s.options.Proxied && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // cookie is the name of the cookie: each port has its own, as cookies know no ports.
@@ -57,11 +63,12 @@ func (s *Server) cookie() string {
 
 // isKnown reports whether a request has the token.
 func (s *Server) isKnown(r *http.Request) bool {
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return s.isToken(token)
+	// What a proxy adds for itself is no reason to refuse the cookie.
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.isToken(token) {
+		return true
 	}
-	cookie, err := r.Cookie(s.cookie())
-	return err == nil && s.isToken(cookie.Value)
+	// Others under the same host name may have set one of this name.
+	return slices.ContainsFunc(r.CookiesNamed(s.cookie()), func(c *http.Cookie) bool { return s.isToken(c.Value) })
 }
 
 func (s *Server) isToken(text string) bool { return isSame(text, s.token) }

@@ -163,3 +163,48 @@ func TestProxied(t *testing.T) {
 		}
 	}
 }
+
+// TestManyCookies: what others under the same host name set is in nobody's way, nor is
+// the Authorization that a proxy adds.
+func TestManyCookies(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	for _, test := range []struct {
+		what, authorization, cookies string
+		code                         int
+	}{
+		{"another's first", "", s.cookie() + "=theirs; " + s.cookie() + "=" + s.token, 200},
+		{"a proxy's", "Bearer of-the-proxy", s.cookie() + "=" + s.token, 200},
+		{"of another port", "", "dwatch-1=" + s.token, 401},
+		{"neither", "Bearer of-the-proxy", s.cookie() + "=theirs", 401},
+	} {
+		r := s.request(t, "GET", "/")
+		r.Header.Del("Authorization")
+		if test.authorization != "" {
+			r.Header.Set("Authorization", test.authorization)
+		}
+		r.Header.Set("Cookie", test.cookies)
+		if response, _ := send(t, r); response.StatusCode != test.code {
+			t.Errorf("%s: %s", test.what, response.Status)
+		}
+	}
+}
+
+// TestSecureCookie: a cookie that was given by TLS, of a proxy too, never goes without.
+func TestSecureCookie(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		proxied bool
+		proto   string
+		want    bool
+	}{{true, "https", true}, {true, "http", false}, {true, "", false}, {false, "https", false}} {
+		s := serve(t, newHub())
+		s.options.Proxied = test.proxied
+		r := s.request(t, "GET", "/?token="+s.token)
+		r.Header.Set("X-Forwarded-Proto", test.proto)
+		response, _ := send(t, r)
+		if cookies := response.Cookies(); len(cookies) != 1 || cookies[0].Secure != test.want {
+			t.Errorf("%+v: %v", test, cookies)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"sync"
 	"time"
 
@@ -34,6 +33,7 @@ type Hub struct {
 	started time.Time
 
 	searches      chan struct{} // has one for each that looks at all objects
+	judges        chan struct{} // has one for each that looks at what changed
 	plain, packed []byte        // what pack works with
 
 	mu        sync.Mutex // for all below
@@ -60,7 +60,7 @@ func New(o Options) *Hub {
 		store: newStore(), resources: map[string]*resource{},
 		news: make(chan struct{}), closed: make(chan struct{}),
 	}
-	h.searches = make(chan struct{}, maxSearches)
+	h.searches, h.judges = make(chan struct{}, maxSearches), make(chan struct{}, maxSearches)
 	h.targets.begin(o.Targets, h.started)
 	for _, t := range o.Targets {
 		h.resource(t)
@@ -88,17 +88,6 @@ func (h *Hub) Deliver(_ context.Context, batch []event.Event) error {
 		h.object(e)
 	}
 	return nil
-}
-
-// Beside returns a Sink that hands each batch to the hub and to next, at the same time:
-// neither waits for the other to begin.
-func (h *Hub) Beside(next event.Sink) event.Sink {
-	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		seen := make(chan error, 1)
-		go func() { seen <- h.Deliver(ctx, batch) }()
-		err := next.Deliver(ctx, batch)
-		return errors.Join(err, <-seen)
-	})
 }
 
 // wake tells the viewers that there is something new.
@@ -154,7 +143,7 @@ func (h *Hub) object(e *event.Event) {
 	m := changed{
 		Type: "change", Event: string(e.Type), Time: millis(e.Time), Key: keyOf(resource.ID, e.Object),
 		Resource: resource.ID, Namespace: e.Object.Namespace, Name: clip(e.Object.Name, maxName),
-		Changes: diff.changes, More: diff.more, Noise: diff.noise,
+		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.told,
 	}
 	r, isNew := h.record(&m, e)
 	wasDeleting := r.deleting
@@ -176,8 +165,8 @@ func (h *Hub) object(e *event.Event) {
 // feed reports whether a change belongs into a feed, and says what its changes do not.
 func (h *Hub) feed(m *changed, e *event.Event, r *record, compared bool, wasDeleting string) (feed bool, text string) {
 	switch {
-	case isHappening(e.Object):
-		return e.Type != event.Deleted && !e.Initial, told(e.Object.Raw())
+	case e.Object.IsEvent():
+		return e.Type != event.Deleted && !e.Initial, m.Text
 	case e.Type == event.Added:
 		if ended := h.store.names[r.name()]; ended > 0 {
 			text = "replaces the one deleted " + ago(e.Time.Sub(time.UnixMilli(ended))) + " ago"

@@ -215,3 +215,27 @@ func TestColumns(t *testing.T) {
 		t.Errorf("cells: %q", cells)
 	}
 }
+
+// TestAges: what the server says as an age is old at once, and is not shown.
+func TestAges(t *testing.T) {
+	h := newHub()
+	for i, test := range []struct{ column, cell, want string }{
+		{`{"name":"Age","type":"string"}`, `"5m"`, "<nil>"},
+		{`{"name":"Last Seen","type":"string"}`, `"57s"`, "<nil>"},
+		{`{"name":"First Seen","type":"string","priority":1}`, `"2m"`, "<nil>"},
+		{`{"name":"Last Schedule","type":"string"}`, `"45s"`, "<nil>"},
+		{`{"name":"Expires","type":"date"}`, `"89d"`, "<nil>"},
+		{`{"name":"Restarts","type":"string"}`, `"3 (5m ago)"`, "3"},
+		{`{"name":"Restarts","type":"string"}`, `"0"`, "0"},
+		{`{"name":"Note","type":"string"}`, `"3 (5m ago)"`, "3 (5m ago)"},
+	} {
+		last := h.log.last
+		row := `{"columnDefinitions":[` + test.column + `],"cells":[` + test.cell + `]}`
+		deliver(t, h, added(pods, pod("a", fmt.Sprint("u", i), "1", "Running").WithRow(row), 0))
+		all := taken(t, h, last)
+		cells := all[len(all)-1]["row"].(map[string]any)["cells"].([]any)
+		if got := fmt.Sprint(cells[0]); got != test.want {
+			t.Errorf("%s %s: %s", test.column, test.cell, got)
+		}
+	}
+}

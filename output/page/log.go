@@ -1,6 +1,9 @@
 package page
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // maxLog is how many bytes of messages are held for viewers that connect again, or are
 // slow.
@@ -63,12 +66,13 @@ func (l *log) add(e *entry) {
 	}
 }
 
-// after returns up to limit messages after seq, or that they are no longer held.
+// after returns up to limit messages after seq, or that they are no longer held. They stay
+// what they are when the log forgets them: who sends them does so without a lock.
 func (l *log) after(seq uint64, limit int) (_ []*entry, held bool) {
 	first := l.last + 1 - uint64(len(l.entries))
 	if seq > l.last || seq+1 < first {
 		return nil, false
 	}
 	rest := l.entries[seq+1-first:]
-	return rest[:min(len(rest), limit)], true
+	return slices.Clone(rest[:min(len(rest), limit)]), true
 }

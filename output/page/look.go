@@ -42,6 +42,8 @@ type look struct {
 	owners  []owner
 	// deleting is what the deletion waits for, once it has begun.
 	deleting string
+	// told is what an Event of Kubernetes tells.
+	told string
 	// packed is the content without managed fields, and with what is masked masked.
 	packed []byte
 }
@@ -55,6 +57,9 @@ func (h *Hub) look(o event.Object) look {
 	before, after := event.CutManagedFields(text)
 	text = before + after
 	l := look{packed: h.pack(text)}
+	if o.IsEvent() {
+		l.told = told(text)
+	}
 	u, err := event.NewObject(o.Identity, text).Open()
 	if err != nil { // a number that nothing can hold
 		l.status = state{kstatus.UnknownStatus.String(), clip(err.Error(), maxMessage)}
@@ -132,8 +137,32 @@ func columnsOf(definitions gjson.Result) []column {
 	return columns
 }
 
-// cellsOf returns the values of a row for columns, each of them bounded. The age is left
-// out: it is old at once.
+// isAge reports whether what the server says in a column is how long something is past:
+// that is old at once.
+func (c *column) isAge() bool {
+	switch c.Name {
+	case "Age", "Last Seen", "First Seen", "Last Schedule":
+		return true
+	}
+	return c.Type == "date"
+}
+
+// cellOf is a value of a column. The age that stands beside the number of restarts is left
+// out, too: "3 (5m ago)".
+func cellOf(c *column, value gjson.Result) []byte {
+	switch {
+	case c.isAge():
+		return []byte("null")
+	case c.Name == "Restarts" && value.Type == gjson.String:
+		number, _, _ := strings.Cut(value.String(), " (")
+		return encode(clip(number, maxCell))
+	case value.Type == gjson.String, value.Type == gjson.JSON, len(value.Raw) > maxCell:
+		return encode(clip(value.String(), maxCell))
+	}
+	return []byte(value.Raw)
+}
+
+// cellsOf returns the values of a row for columns, each of them bounded. Ages are left out.
 func cellsOf(values gjson.Result, columns []column) json.RawMessage {
 	cells := []byte{'['}
 	for i, value := range values.Array() {
@@ -143,14 +172,7 @@ func cellsOf(values gjson.Result, columns []column) json.RawMessage {
 		if i > 0 {
 			cells = append(cells, ',')
 		}
-		switch {
-		case columns[i].Name == "Age":
-			cells = append(cells, "null"...)
-		case value.Type == gjson.String, value.Type == gjson.JSON, len(value.Raw) > maxCell:
-			cells = append(cells, encode(clip(value.String(), maxCell))...)
-		default:
-			cells = append(cells, value.Raw...)
-		}
+		cells = append(cells, cellOf(&columns[i], value)...)
 	}
 	return append(cells, ']')
 }
@@ -229,12 +251,6 @@ func clip(text string, characters int) string {
 		return short + "…"
 	}
 	return short
-}
-
-// isHappening reports whether an object is an Event of Kubernetes: it tells of another
-// object.
-func isHappening(o event.Object) bool {
-	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
 }
 
 // told is what an Event of Kubernetes tells.

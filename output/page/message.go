@@ -141,14 +141,15 @@ type resourceMessage struct {
 }
 
 type watchMessage struct {
-	Type   string `json:"type"`
-	Seq    uint64 `json:"seq"`
-	Time   int64  `json:"time"`
-	Feed   bool   `json:"feed"`
-	Event  string `json:"event"`
-	Target target `json:"target"`
-	Watch  watch  `json:"watch"`
-	Text   string `json:"text,omitempty"`
+	Type  string `json:"type"`
+	Seq   uint64 `json:"seq"`
+	Time  int64  `json:"time"`
+	Feed  bool   `json:"feed"`
+	Event string `json:"event"`
+	// Target is nil for what is about all of them.
+	Target *target `json:"target,omitempty"`
+	Watch  watch   `json:"watch"`
+	Text   string  `json:"text,omitempty"`
 }
 
 type ping struct {

@@ -160,6 +160,9 @@ func TestNeverReads(t *testing.T) {
 	s := serve(t, h)
 	s.patience = 500 * time.Millisecond
 	deaf, _ := handshake(t, s)
+	if err := deaf.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil { // as the other side's; see tight
+		t.Fatal(err)
+	}
 	reader := s.dial(t, "")
 	reader.next("hello")
 	reader.rows()

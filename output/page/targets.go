@@ -14,6 +14,7 @@ const (
 	denied   = "denied"
 	gone     = "gone"
 	degraded = "degraded"
+	held     = "held"
 )
 
 // targets are what is watched, and how that is.
@@ -23,6 +24,8 @@ type targets struct {
 	state     string
 	since     int64
 	lastEvent int64
+	// held: nothing more is read from the server.
+	held bool
 }
 
 func (ts *targets) begin(all []event.Target, now time.Time) {
@@ -84,9 +87,10 @@ func (ts *targets) observe(e *event.Event, loss func(error) string) watchMessage
 		t.Text = ""
 	}
 	ts.judge(e.Time)
+	seen := *t
 	return watchMessage{
 		Type: "watch", Time: millis(e.Time), Feed: e.Type != event.Synced, Event: string(e.Type),
-		Target: *t, Watch: ts.watch(), Text: text,
+		Target: &seen, Watch: ts.watch(), Text: text,
 	}
 }
 
@@ -102,6 +106,9 @@ func (ts *targets) judge(now time.Time) {
 				state = starting
 			}
 		}
+	}
+	if ts.held {
+		state = held
 	}
 	if state != ts.state {
 		ts.state, ts.since = state, millis(now)

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// maxSearches is how many look at all objects at the same time, and maxWait how long
-	// another one waits.
+	// maxSearches is how many look at all objects at the same time, and how many at what
+	// changed: the stream has its share of the machine. maxWait is how long another one
+	// waits for the former.
 	maxSearches = 2
 	maxWait     = time.Second
 	// maxQuestion is how long it may take to look at all objects.
@@ -201,6 +202,22 @@ func (v *viewer) answer(ctx context.Context, m whereMessage) error {
 	return nil
 }
 
+// awaitTurn waits until the viewer may look at what changed. Pings go on meanwhile.
+func (v *viewer) awaitTurn(ctx context.Context) error {
+	for {
+		select {
+		case v.judges <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.tick:
+			if err := v.ping(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
 // matches says what these messages changed in the answer to the viewer's question.
 func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	q := v.question
@@ -215,6 +232,9 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 		}
 	}
 	m := matchesMessage{Type: "matches", ID: q.id, Seq: v.at, In: []string{}, Out: []string{}}
+	if err := v.awaitTurn(ctx); err != nil {
+		return err
+	}
 	all, _ := v.contents(keys)
 	_, err := judge(ctx, q.expression, all, func(key string, holds bool) {
 		delete(seen, key)
@@ -227,6 +247,7 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 			m.Out = append(m.Out, key)
 		}
 	}, nil)
+	<-v.judges
 	for key := range seen { // no longer there
 		delete(q.holds, key)
 	}

@@ -10,20 +10,14 @@ import (
 	"dwatch/watcher/event"
 )
 
-// isHappening reports whether an object is an Event of Kubernetes: it tells of another
-// object (v1, events.k8s.io/v1).
-func isHappening(o event.Object) bool {
-	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
-}
-
 // showHappening shows an Event as what it tells. If only its count has changed, its
 // message is not repeated; that it expired is noise.
 func (v *View) showHappening(e *event.Event) error {
-	u, err := v.open(e.Object)
+	now, err := v.openHappening(e.Object)
 	if err != nil {
 		return err
 	}
-	now, sign := happeningOf(u), '+'
+	sign := '+'
 	text := now.text()
 	switch e.Type {
 	case event.Modified:
@@ -56,10 +50,16 @@ func (v *View) happeningBefore(e *event.Event) (happening, error) {
 	if e.Old.IsZero() {
 		return happening{}, nil
 	}
-	u, err := v.open(e.Old)
+	return v.openHappening(e.Old)
+}
+
+// openHappening is what an Event tells, as far as it is not masked.
+func (v *View) openHappening(o event.Object) (happening, error) {
+	u, err := v.open(o)
 	if err != nil {
 		return happening{}, err
 	}
+	u.Object = v.Compare.Masks.Object(u.Object)
 	return happeningOf(u), nil
 }
 

@@ -2,10 +2,12 @@ package view
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"dwatch/output/change"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
 )
@@ -49,5 +51,24 @@ func TestHappening(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestMaskedHappening: what --mask names is masked in what an Event tells, too.
+func TestMaskedHappening(t *testing.T) {
+	pattern, err := change.ParsePattern("message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(0)
+	o.Compare.Masks = &change.Masks{Paths: change.Patterns{pattern}}
+	of := func(message string) event.Object {
+		return testobject.Parse(t, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1","namespace":"shop","uid":"1"},"involvedObject":{"kind":"Pod","name":"web"},"reason":"Failed","message":"`+message+`"}`)
+	}
+	got := shown(t, o,
+		event.Event{Type: event.Added, Target: deployments, Time: at, Object: of("Hidden")},
+		event.Event{Type: event.Modified, Target: deployments, Time: at, Old: of("Hidden"), Object: of("Hidden, too")})
+	if strings.Contains(got, "Hidden") || strings.Count(got, "<") != 2 {
+		t.Errorf("it says:\n%s", got)
 	}
 }

@@ -120,7 +120,7 @@ func (v *View) show(e *event.Event) error {
 		return nil
 	case e.Type.IsMark(), e.Initial && !v.Initial:
 		return nil // what becomes of the watch comes as a note
-	case isHappening(e.Object):
+	case e.Object.IsEvent():
 		return v.showHappening(e)
 	case e.Type == event.Modified:
 		return v.showModified(e)

@@ -103,7 +103,8 @@ func deliveryNotes() string {
 when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
 receiver, with net/http as it is. ~dwatch pods --to nats://127.0.0.1:PORT/PREFIX --workers %[4]d~ delivers the same events to a
 stream in files, all of which wait when the server comes; bare nats.go publishes the same bodies with ids and as many
-acknowledgements under way; both by the times at which the server stored the first and the last. ~dwatch pods -- true~ runs a program for each of %[3]d events, from its start to
-its end; the shell, for the same lines, does nothing else.
+acknowledgements under way; both by the times at which the server stored the first and the last. ~dwatch pods -- true~
+runs a program for each of %[3]d events, from its start to its end; the shell, for the same lines, does nothing else.
+With ~--state~, what waits is in its file.
 `, "~", "`"), posters, thousands(sent), runs, publishing)
 }

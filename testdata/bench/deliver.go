@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ const (
 	postName    = "bare Go client"
 	commandName = "dwatch -- true"
 	shellName   = "while read -r l; do true; done"
+	// kept is what is added to a name if what waits is in the file of --state.
+	kept = " --state FILE"
 )
 
 const (
@@ -37,7 +40,7 @@ const (
 
 // deliver measures the ways to a receiver once.
 func (b *bench) deliver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 4*deliveryPatience)
+	ctx, cancel := context.WithTimeout(ctx, 8*deliveryPatience)
 	defer cancel()
 	n := min(sent, b.pods-lightPods(b.pods))
 	r, err := newReceiver(n)
@@ -45,7 +48,10 @@ func (b *bench) deliver(ctx context.Context) error {
 		return err
 	}
 	defer r.server.Close()
-	events, err := b.webhook(ctx, r, n)
+	if _, err := b.webhook(ctx, r, n, webhookName+kept, "--state", b.stateFile("webhook")); err != nil {
+		return err
+	}
+	events, err := b.webhook(ctx, r, n, webhookName)
 	if err != nil {
 		return err
 	}
@@ -62,12 +68,19 @@ func (b *bench) deliver(ctx context.Context) error {
 	return b.commands(ctx, min(runs, n), file)
 }
 
+// stateFile is a file of --state that does not exist yet.
+func (b *bench) stateFile(name string) string {
+	path := filepath.Join(b.dir, name+".state")
+	os.Remove(path) // of the round before
+	return path
+}
+
 // webhook measures dwatch from the moment when all events wait in its queue, and returns
 // them.
-func (b *bench) webhook(ctx context.Context, r *receiver, n int) ([]byte, error) {
+func (b *bench) webhook(ctx context.Context, r *receiver, n int, name string, flags ...string) ([]byte, error) {
 	r.begin(true)
-	cmd := b.child(ctx, b.options.dwatch, "pods", "-n", heavy, "--count", strconv.Itoa(n),
-		"--to", r.url, "--workers", strconv.Itoa(posters), "--drain", deliveryPatience.String())
+	cmd := b.child(ctx, b.options.dwatch, append([]string{"pods", "-n", heavy, "--count", strconv.Itoa(n),
+		"--to", r.url, "--workers", strconv.Itoa(posters), "--drain", deliveryPatience.String()}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -86,7 +99,7 @@ func (b *bench) webhook(ctx context.Context, r *receiver, n int) ([]byte, error)
 		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
 	}
 	rate, err := r.rate()
-	b.found.add(webhookName, sentRate, rate)
+	b.found.add(name, sentRate, rate)
 	return bytes.Join(r.bodies, nil), err
 }
 
@@ -111,9 +124,11 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 	if err != nil {
 		return err
 	}
-	one := b.child(ctx, b.options.dwatch, "pods", "-n", heavy, "--count", strconv.Itoa(n), "--drain", deliveryPatience.String(), "--", program)
+	each := []string{"pods", "-n", heavy, "--count", strconv.Itoa(n), "--drain", deliveryPatience.String()}
+	one := b.child(ctx, b.options.dwatch, slices.Concat(each, []string{"--", program})...)
+	stored := b.child(ctx, b.options.dwatch, slices.Concat(each, []string{"--state", b.stateFile("command"), "--", program})...)
 	all := b.child(ctx, "sh", "-c", fmt.Sprintf("head -n %d %s | while read -r l; do %s; done", n, file, program))
-	for name, cmd := range map[string]*exec.Cmd{commandName: one, shellName: all} {
+	for name, cmd := range map[string]*exec.Cmd{commandName: one, commandName + kept: stored, shellName: all} {
 		began := time.Now()
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", cmd, err, text)
@@ -132,7 +147,11 @@ func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cm
 // deliveries is the table of what was measured.
 func (r results) deliveries() string {
 	lines := [][]string{{"events a second", "dwatch", "the other", "ratio"}}
-	for _, pair := range [][2]string{{webhookName, postName}, {natsName, publishName}, {commandName, shellName}} {
+	for _, pair := range [][2]string{
+		{webhookName, postName}, {webhookName + kept, webhookName},
+		{natsName, publishName}, {natsName + kept, natsName},
+		{commandName, shellName}, {commandName + kept, commandName},
+	} {
 		one, other := r.median(pair[0], sentRate), r.median(pair[1], sentRate)
 		lines = append(lines, []string{pair[0] + ", " + pair[1], count(one), count(other), significant(one/other, 2)})
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -31,12 +33,16 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 		return err
 	}
 	defer func() { s.Kill() }()
-	for _, prefix := range []string{"dwatch", "bare"} {
+	streams := map[string]string{"dwatch": natsName, "kept": natsName + kept, "bare": publishName}
+	for prefix := range streams {
 		if err := withStream(ctx, s, prefix, func(jetstream.Stream) error { return nil }); err != nil {
 			return err
 		}
 	}
-	if err := b.deliverToStream(ctx, s, n); err != nil {
+	if err := b.deliverToStream(ctx, s, n, "dwatch"); err != nil {
+		return err
+	}
+	if err := b.deliverToStream(ctx, s, n, "kept", "--state", b.stateFile("nats")); err != nil {
 		return err
 	}
 	program, err := os.Executable()
@@ -46,7 +52,7 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 	if text, err := b.child(ctx, program, publishCommand, s.Address, file).CombinedOutput(); err != nil {
 		return fmt.Errorf("bare nats.go: %w\n%s", err, text)
 	}
-	for prefix, name := range map[string]string{"dwatch": natsName, "bare": publishName} {
+	for prefix, name := range streams {
 		err := withStream(ctx, s, prefix, func(stream jetstream.Stream) error {
 			rate, err := storedRate(ctx, stream, n)
 			b.found.add(name, sentRate, rate)
@@ -59,11 +65,15 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 	return nil
 }
 
-// deliverToStream runs dwatch, whose events all wait in its queue when the server comes.
-func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int) error {
+// askEvery is how often dwatch is asked how much waits.
+const askEvery = 50 * time.Millisecond
+
+// deliverToStream runs dwatch, whose events all wait when the server comes, until all are
+// in the stream of a prefix.
+func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int, prefix string, flags ...string) error {
 	s.Kill()
-	cmd := b.child(ctx, b.options.dwatch, "pods", "-n", heavy, "--count", strconv.Itoa(n),
-		"--to", "nats://"+s.Address+"/dwatch", "--workers", strconv.Itoa(publishing), "--max-backoff", "100ms", "--drain", deliveryPatience.String())
+	cmd := b.child(ctx, b.options.dwatch, append([]string{"pods", "-n", heavy, "--where", fmt.Sprintf("object.metadata.name <= 'pod-%05d'", n),
+		"--to", "nats://" + s.Address + "/" + prefix, "--workers", strconv.Itoa(publishing), "--max-backoff", "100ms"}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -71,17 +81,44 @@ func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	lines, text := bufio.NewScanner(stderr), ""
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	lines, text, all := bufio.NewScanner(stderr), "", fmt.Sprintf(" %d waiting,", n)
 	for lines.Scan() {
-		text += lines.Text() + "\n"
-		if strings.HasPrefix(lines.Text(), "waiting up to ") {
-			err = errors.Join(err, s.Restart())
+		if text == "" { // now it knows what the signal means
+			go func() {
+				tick := time.NewTicker(askEvery)
+				defer tick.Stop()
+				for asking.Err() == nil {
+					cmd.Process.Signal(syscall.SIGUSR1)
+					<-tick.C
+				}
+			}()
+		}
+		if text += lines.Text() + "\n"; asking.Err() == nil && strings.Contains(lines.Text(), all) {
+			stop()
+			err = errors.Join(s.Restart(), awaitStored(ctx, s, prefix, n), cmd.Process.Signal(os.Interrupt))
 		}
 	}
 	if err := errors.Join(err, cmd.Wait()); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, text)
 	}
 	return nil
+}
+
+// awaitStored returns when n messages are in a stream, or more.
+func awaitStored(ctx context.Context, s *bed.NATS, prefix string, n int) error {
+	return withStream(ctx, s, prefix, func(stream jetstream.Stream) error {
+		tick := time.NewTicker(askEvery)
+		defer tick.Stop()
+		for {
+			info, err := stream.Info(ctx)
+			if err != nil || info.State.Msgs >= uint64(n) {
+				return err
+			}
+			<-tick.C
+		}
+	})
 }
 
 // withStream calls do with the stream that takes what begins with prefix, which is made

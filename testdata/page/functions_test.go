@@ -46,6 +46,15 @@ func TestFunctions(t *testing.T) {
 		{"feed", `m.lines({ type: "change", event: "MODIFIED", text: "is being deleted", changes: [{ path: "metadata.deletionTimestamp", kind: "added", new: "x" }] }).map((l) => l.text)`,
 			`["is being deleted"]`},
 		{"feed", `m.lines({ type: "change", event: "DELETED", time: 60000, created: 1000, status: { state: "Terminating" } })[0].text`, `"was Terminating, 59s old"`},
+		{"watch", `["live", "held"].map((state) => m.describe({ store: { watch: { state, since: 1 }, targets: new Map([["pods", { state: "live" }]]) }, link: "open" }, 9).title)`,
+			`["Live","Held back"]`},
+		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
+		{"store", `[((s) => { s.matching = new Set(["x", "y"]); s.forget("x"); return [...s.matching]; })(family())]`, `[["y"]]`},
+		{"filters", `((store, panel) => {
+			for (let i = 0; i < 250; i++) store.put({ key: "k" + i, namespace: "n" + i, resource: "r", name: "x", status: { state: "Current" } });
+			new m.Filters({ store, panel, state: () => ({ kind: [], ns: ["n99"], change: [] }), onChange() {} }).update();
+			return [panel.querySelectorAll("[aria-label=Namespaces] button").length, panel.querySelector("[aria-label=Namespaces] + .note").textContent];
+		})(family(), document.createElement("div"))`, `[201,"and 49 more: the search finds them, too"]`},
 		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, 0).map((i) => [i.key, i.depth])`,
 			`[["d",0],["r",1],["p1",2],["p2",2],["x",0],["y",1]]`},
 	} {

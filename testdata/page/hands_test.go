@@ -88,6 +88,56 @@ func TestKeyboard(t *testing.T) {
 	b.await(`document.activeElement.id === "where"`)
 }
 
+// Whoever has no keyboard gets from each view to each other one.
+func TestViewsByMouse(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "deploy,cm", "-n", ns).url, look{})
+	b.awaitLive()
+	for _, l := range []look{{}, {width: 900, height: 700}, {width: 360, height: 740}} {
+		b.look(l)
+		for _, view := range []string{"feed", "table", "timeline", "feed", "timeline", "table"} {
+			seen := fmt.Sprintf(`[...document.querySelectorAll("button[value=%s]")].find((e) => e.checkVisibility() && e.getBoundingClientRect().height > 20)`, view)
+			b.await(seen)
+			value[bool](b, seen+`.click() ?? true`)
+			b.await(fmt.Sprintf(`document.body.dataset.view === %q`, view))
+			shown := map[string]string{"feed": "lines", "table": "list", "timeline": "list"}[view]
+			b.await(fmt.Sprintf(`document.getElementById(%q).clientHeight > 100`, shown))
+		}
+	}
+}
+
+// In the feed a name is whole, however long what stands beside it is.
+func TestNamesInFeed(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"`+strings.Repeat("long ", 100)+`"}}`)
+	for _, l := range []look{{width: 360, height: 740}, {}, {width: 3840, height: 2160}} {
+		b.look(l)
+		b.press("3")
+		b.await(entry("long long"))
+		// Even a fraction of a pixel too little costs letters.
+		if short := value[float64](b, `((e) => { const text = document.createRange(); text.selectNodeContents(e); return text.getBoundingClientRect().width - e.getBoundingClientRect().width; })(`+entry("long long")+`.querySelector(".subject"))`); short > 0.001 {
+			t.Errorf("at %d a name is %v px short of its room", l.width, short)
+		}
+	}
+}
+
+// Resources stand in the order in which they were asked for.
+func TestOrder(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "deploy,cm", "-n", ns).url, look{})
+	b.awaitLive()
+	b.await(row("alpha"))
+	if got := value[string](b, `[...document.querySelectorAll("[aria-label=Resources] .name")].map((e) => e.textContent).join()`); got != "deployments.apps,configmaps" {
+		t.Errorf("on the left: %s", got)
+	}
+	b.await(`document.querySelector("#heading b").textContent === "deployments"`)
+}
+
 // An expression says which objects are shown, and what is wrong with it.
 func TestWhere(t *testing.T) {
 	c, ns := setUp(t)

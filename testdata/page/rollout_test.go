@@ -58,7 +58,7 @@ func TestRollout(t *testing.T) {
 	b.await(`document.body.dataset.view === "timeline"`)
 	// The Deployment, both ReplicaSets, two pods that are, and two that were.
 	b.await(`document.querySelectorAll("#list .row.object:not([hidden])").length === 7`)
-	if n := value[int](b, `document.querySelectorAll("#list .row.ended").length`); n != 2 {
+	if n := value[int](b, `document.querySelectorAll("#list .row.ended:not([hidden])").length`); n != 2 {
 		t.Errorf("%d pods are shown as ended", n)
 	}
 	for _, color := range []string{"current", "progress"} {

@@ -173,6 +173,15 @@ func (m *tmux) pid() int {
 	return pid
 }
 
+// ends waits for the end of a process.
+func (m *tmux) ends(pid int) {
+	m.t.Helper()
+	m.until(func() bool { return syscall.Kill(pid, 0) != nil }, func() string {
+		syscall.Kill(pid, syscall.SIGKILL)
+		return "it does not end"
+	})
+}
+
 const (
 	liveConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {k: v}\n"
 	// liveDeployment has no controller here that makes it ready.
@@ -348,12 +357,17 @@ func TestLiveEnds(t *testing.T) {
 		m.command("tmux -S " + m.socket + " clear-history")
 		m.live(test.args)
 		m.shows(`^   one +\d`)
+		pid := 0
+		if test.want == "" {
+			pid = m.pid()
+		}
 		test.end()
 		t.Log(name)
 		if test.want == "" { // what the shell says may be on the screen that the guard leaves
+			m.ends(pid) // while it dies it may still read what is typed
 			m.isAsBefore()
 			m.command("echo END; stty -a")
-			m.shows(`^END$`)
+			m.shows(`^(\$ )?END$`) // the prompt may come late
 			m.shows(` icanon `)
 			continue
 		}
@@ -381,6 +395,23 @@ func TestLiveSuspends(t *testing.T) {
 	m.isAsBefore()
 }
 
+// TestLiveSuspendsNot: where no shell could continue it, as under ssh -t, Ctrl-Z does not
+// stop it, and it goes on.
+func TestLiveSuspendsNot(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.run("set-option", "-g", "remain-on-exit", "on")
+	m.command("exec dwatch cm --live")
+	m.shows(`^   one +0 `)
+	m.press("C-z")
+	o.create(t, "two")
+	m.shows(`^ . two +0 `)
+	m.press("q")
+	m.until(func() bool { return m.run("display-message", "-p", "#{pane_dead}") == "1" }, func() string { return "q does not end it:\n" + m.screen() })
+}
+
 // TestLiveClosedTerminal: it ends when its terminal does.
 func TestLiveClosedTerminal(t *testing.T) {
 	t.Parallel()
@@ -391,10 +422,7 @@ func TestLiveClosedTerminal(t *testing.T) {
 	m.shows(`^   one +0 `)
 	pid := m.pid()
 	m.run("kill-server")
-	m.until(func() bool { return syscall.Kill(pid, 0) != nil }, func() string {
-		syscall.Kill(pid, syscall.SIGKILL)
-		return "it does not end"
-	})
+	m.ends(pid)
 }
 
 // TestLiveLoss: a loss is on the screen as long as it lasts, and what came of it after.

@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,12 @@ type Identity struct {
 	// UID differs between an object and a later one of the same name.
 	UID             types.UID
 	ResourceVersion string
+}
+
+// IsEvent reports whether it is an Event of Kubernetes (v1, events.k8s.io/v1), which tells
+// of another object, and how often the same has happened.
+func (i Identity) IsEvent() bool {
+	return i.Kind == "Event" && (i.APIVersion == "v1" || strings.HasPrefix(i.APIVersion, "events.k8s.io/"))
 }
 
 // Object is one state of one Kubernetes object, as the server sent it. How it is

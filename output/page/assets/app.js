@@ -39,10 +39,13 @@ const connection = new Connection({
   onMessage: take, onState: linkState,
 });
 
+/** How long an answer may take. A machine that slept would wait for one for ever. */
+const longestAnswer = 15000;
+
 /** api asks the server; its answer always is an object, perhaps with an error. */
 async function api(path, parameters) {
   try {
-    const answer = await fetch(`api/${path}?${new URLSearchParams(parameters)}`);
+    const answer = await fetch(`api/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(longestAnswer) });
     return { status: answer.status, ...await answer.json() };
   } catch {
     return { error: "no answer from dwatch" };

@@ -28,7 +28,7 @@ export class Columns {
       this.version++;
     }
     row.cells?.forEach((cell, i) => {
-      const length = Math.min(widest, cellText(cell).length);
+      const length = Math.min(widest, cellText(cell).length + 1); // letters are wider than a 0
       if (length > (widths[i] ?? 0)) {
         widths[i] = length;
         this.version++;
@@ -56,10 +56,12 @@ export class Columns {
   }
 }
 
-/** own are the places of the columns that the page has not anyway. */
+/** own are the places of the columns that the page has not anyway. What the server says as
+ * an age would be old at once: it is not sent. */
 export function own(resource) {
-  const known = new Set(["name", "age"]);
-  return (resource.columns ?? []).map((_, i) => i).filter((i) => !known.has(resource.columns[i].name.toLowerCase()));
+  const known = new Set(["name", "age", "last seen", "first seen", "last schedule"]);
+  const isOwn = (c) => c.type !== "date" && !known.has(c.name.toLowerCase());
+  return (resource.columns ?? []).map((_, i) => i).filter((i) => isOwn(resource.columns[i]));
 }
 
 /** cellText is a cell as it is shown. */

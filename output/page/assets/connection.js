@@ -1,10 +1,11 @@
 // The socket: it is opened, watched, and opened again. A connection is alive only as
 // long as something comes; a ping comes every 2 s, whatever happens in the cluster.
 
-/** How long nothing may come before the connection counts as dead. */
-export const silence = 4500;
+/** How long nothing may come before the connection counts as dead: together with the time
+ * until the next look it is less than 5 s. */
+export const silence = 4000;
 /** How often that is looked at, and after how long without a look the machine slept. */
-const look = 1000, slept = 10000;
+const look = 500, slept = 10000;
 const longestWait = 5000;
 
 /** Connection calls onMessage with each message, and onState with "open", "down" or

@@ -3,7 +3,7 @@
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, size, visible } from "./format.js";
 import { change, fillChange, lines, sign, telling } from "./feed.js";
-import { cellText } from "./columns.js";
+import { cellText, own } from "./columns.js";
 import { spans, tone } from "./conditions.js";
 import { statusClass } from "./store.js";
 import { yamlBlocks } from "./yaml.js";
@@ -24,6 +24,7 @@ export class Detail {
       this.key = key;
       this.told = null;
       this.error = "";
+      this.askedAt = -reloadEvery;
       this.whole = {};
       this.askedFor = -1;
       this.panel.scrollTop = 0;
@@ -99,7 +100,7 @@ export class Detail {
 
   async ask(row) {
     const seq = row?.seq ?? 0, now = performance.now();
-    if (this.asking || this.askedFor === seq || now - (this.askedAt ?? -reloadEvery) < reloadEvery && this.told) return;
+    if (this.asking || this.askedFor === seq || now - this.askedAt < reloadEvery && (this.told || this.error)) return;
     const key = this.key;
     this.askedFor = seq;
     this.askedAt = now;
@@ -109,6 +110,7 @@ export class Detail {
     if (key !== this.key) return void this.update();
     this.error = answer.error ?? "";
     if (!answer.error) this.told = answer;
+    else if (answer.status !== 404) this.askedFor = -1; // it is asked again: at once would be too soon
     this.update();
   }
 
@@ -127,9 +129,7 @@ export class Detail {
     const fact = (name, text) => text && list.append(h("dt", {}, name), h("dd", {}, text));
     if (row.created) fact("Created", `${moment(row.created, now)}, ${age((row.ended || now) - row.created)} old`);
     if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since dwatch started`);
-    (resource?.columns ?? []).forEach((column, i) => {
-      if (!["name", "age"].includes(column.name.toLowerCase())) fact(visible(column.name), cellText(row.cells?.[i]));
-    });
+    if (resource) for (const i of own(resource)) fact(visible(resource.columns[i].name), cellText(row.cells?.[i]));
     const labels = Object.entries(row.labels ?? {});
     if (labels.length) {
       const shown = this.whole.labels ? labels : labels.slice(0, 6);

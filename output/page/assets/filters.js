@@ -6,7 +6,8 @@ import { counts } from "./select.js";
 import { toggle, defaults } from "./url.js";
 
 const changes = [["added", "+ added"], ["modified", "~ changed"], ["deleted", "− deleted"], ["watch", "! the watch"]];
-const mostNamespaces = 200;
+/** How many resources, and how many namespaces, are in the list. */
+const mostNames = 200;
 
 export class Filters {
   constructor({ store, panel, state, onChange }) {
@@ -18,7 +19,7 @@ export class Filters {
   build() {
     const group = (title) => {
       const list = h("div", { role: "group", "aria-label": title });
-      this.panel.append(h("h2", {}, title), list);
+      this.panel.append(h("h2", {}, title), list, h("p", { class: "note", hidden: true }));
       return list;
     };
     const narrowed = group("Show");
@@ -58,7 +59,10 @@ export class Filters {
   list(parent, parameter, counts) {
     const chosen = this.state()[parameter];
     for (const name of chosen) if (!counts.has(name)) counts.set(name, { all: 0, failed: 0, busy: 0 });
-    const names = [...counts.keys()].slice(0, mostNamespaces);
+    const names = [...counts.keys()].filter((name, i) => i < mostNames || chosen.includes(name));
+    const rest = counts.size - names.length, note = parent.nextSibling;
+    setText(note, rest ? `and ${rest.toLocaleString("en")} more: the search finds them, too` : "");
+    note.hidden = !rest;
     for (const name of names) {
       const id = `${parameter} ${name}`;
       if (!this.buttons.has(id)) this.button(parent, id, visible(name), () => ({ [parameter]: toggle(this.state()[parameter], name) }));

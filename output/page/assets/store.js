@@ -73,7 +73,9 @@ export class Store {
     }
     this.hello = m;
     this.limits = { ...fallbackLimits, ...m.limits };
-    this.resources = new Map(m.resources.map((r) => [r.id, r]));
+    const asked = m.targets.map((t) => t.resource);
+    const place = (r) => (asked.includes(r.id) ? asked.indexOf(r.id) : asked.length);
+    this.resources = new Map(m.resources.sort((a, b) => place(a) - place(b)).map((r) => [r.id, r]));
     this.targets = new Map(m.targets.map((t) => [targetKey(t), t]));
     this.watch = m.watch;
   }
@@ -171,6 +173,7 @@ export class Store {
       const keys = this.owned.get(owner.uid);
       if (keys?.delete(key) && !keys.size) this.owned.delete(owner.uid);
     }
+    this.matching?.delete(key); // it is not told of what is over
     row.forgotten = true;
     this.dirty = true;
     this.membership++;

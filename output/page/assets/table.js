@@ -246,7 +246,7 @@ function fillSection(element, resource, layout, item) {
     setClass(cell, `cell${isNumber(resource.columns[column]) ? " num" : ""}`);
   });
   const [state, old, last] = [...element.children].slice(-3);
-  setText(state, "Status");
+  setText(state, "State"); // many a server has a column Status
   setText(old, "Age");
   setText(last, "Changed");
 }
