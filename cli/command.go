@@ -25,6 +25,12 @@ const examples = `  # What changes among the deployments of a namespace
   # Short names, several resources in one stream, all namespaces
   %[1]s po,deploy,sts -A
 
+  # What there is, as a table that changes in place
+  %[1]s deploy,rs,po --live
+
+  # What is told of a deployment and of what it owns
+  %[1]s events --for deploy/web
+
   # One object, from a custom resource
   %[1]s crontabs/my-cron
 

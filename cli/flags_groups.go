@@ -15,6 +15,7 @@ type flagGroup struct {
 
 const (
 	receiverGroup = "Where it goes"
+	accessGroup   = "Webhook and NATS"
 	messageGroup  = "Messages and help"
 
 	connectionGroup = "Connection to the cluster"
@@ -33,9 +34,10 @@ func (o *options) newFlagGroups() []flagGroup {
 	add("What to watch", o.addTargetFlags)
 	add("Which events", o.addEventFlags)
 	add("How it looks", o.addOutputFlags)
-	add(receiverGroup, o.addReceiverFlags)
-	add("The page", o.addPageFlags)
 	add("How it ends and carries on", o.addRunFlags)
+	add("The page", o.addPageFlags)
+	add(receiverGroup, o.addReceiverFlags)
+	add(accessGroup, o.addAccessFlags)
 	add(messageGroup, o.addMessageFlags)
 	add(connectionGroup, o.addConnectionFlags)
 	return groups

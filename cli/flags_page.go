@@ -29,7 +29,7 @@ var pageOnly = []string{"open", "tls-cert", "tls-key", "serve-insecure"}
 
 func (o *options) addPageFlags(f *pflag.FlagSet) {
 	p := &o.pageFlags
-	f.StringVar(&p.serve, "serve", "", "Serve a page that shows what is there and what changes; at `ADDRESS`, or else on this machine alone, at a free port. Its URL is printed on stderr; keeps all content in memory; see docs/page.md")
+	f.StringVar(&p.serve, "serve", "", "Serve a page that shows what is there and what changes; at `[ADDRESS]`, or else on this machine alone, at a free port. Its URL is printed on stderr; keeps all content in memory; see docs/page.md")
 	f.Lookup("serve").NoOptDefVal = defaultPage
 	f.BoolVar(&p.open, "open", false, "Open the page in a browser")
 	f.StringVar(&p.tlsCert, "tls-cert", "", "Serve the page by TLS, with the certificate in `FILE`: that is what an ADDRESS takes which other machines can reach")
@@ -52,9 +52,13 @@ func joinAddress(args []string) []string {
 	return args
 }
 
-// isAddress reports whether an argument can be nothing but an address: no resource has
-// a colon and a number in the end.
+// isAddress reports whether an argument is meant as an address: no resource has a colon
+// and a number in the end. A number alone is a port without a host, which is refused; it
+// would be taken for an object's name, and waited for.
 func isAddress(arg string) bool {
+	if _, err := strconv.ParseUint(arg, 10, 64); err == nil {
+		return true
+	}
 	host, port, err := net.SplitHostPort(arg)
 	if err != nil || strings.ContainsAny(host, "/=,") || strings.HasPrefix(host, "-") {
 		return false

@@ -51,6 +51,10 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	f.StringVar(&r.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
 	f.BoolVar(&r.latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
 	notEmpty(f, "to", "dead-letters", "redeliver", "outbox-size")
+}
+
+// addAccessFlags adds what one kind of receiver takes: forms, credentials, streams.
+func (o *options) addAccessFlags(f *pflag.FlagSet) {
 	o.addWebhookFlags(f)
 	o.addTLSFlags(f)
 	o.addNATSFlags(f)

@@ -143,7 +143,7 @@ func checkCommands(t *testing.T, text string) int {
 			t.Errorf("%s: %v", match[0], err)
 			continue
 		}
-		if _, err := o.parse(f.Args(), terminal{}); err != nil {
+		if _, err := o.parse(f.Args(), terminal{isTerminal: o.live}); err != nil {
 			t.Errorf("%s: %v", match[0], err)
 		}
 	}

@@ -26,7 +26,7 @@ func (o *options) checkRedelivery(args []string) error {
 	var wrong string
 	for _, g := range new(options).newFlagGroups() {
 		g.flags.VisitAll(func(f *pflag.Flag) {
-			sends := g.title == receiverGroup || g.title == messageGroup || f.Name == "timeout"
+			sends := g.title == receiverGroup || g.title == accessGroup || g.title == messageGroup || f.Name == "timeout"
 			asks := g.title == connectionGroup && o.given("to") // which cluster it is
 			if (!sends && !asks || f.Name == "listen" || f.Name == "latest") && o.given(f.Name) {
 				wrong = f.Name

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -31,10 +32,23 @@ func printUsage(c *cobra.Command, groups []flagGroup, width int) error {
 		groups = []flagGroup{{"Flags", c.LocalFlags()}}
 	}
 	for _, g := range groups {
-		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(width))
+		fmt.Fprintf(&b, "\n%s:\n%s", g.title, shown(g.flags).FlagUsagesWrapped(width))
 	}
 	_, err := io.WriteString(c.OutOrStderr(), b.String())
 	return err
+}
+
+// shown returns flags as help shows them: without the value of one whose value is left
+// out, such as [="127.0.0.1:0"] behind its name. The description says it.
+func shown(flags *pflag.FlagSet) *pflag.FlagSet {
+	copies := pflag.NewFlagSet("", pflag.ContinueOnError)
+	copies.SortFlags = flags.SortFlags
+	flags.VisitAll(func(f *pflag.Flag) {
+		c := *f
+		c.NoOptDefVal = ""
+		copies.AddFlag(&c)
+	})
+	return copies
 }
 
 // Help is as wide as the terminal within these bounds: longer lines are hard to

@@ -32,6 +32,19 @@ func TestFlagGroups(t *testing.T) {
 	})
 }
 
+// TestUsageOptionalValue: help shows a value that may be left out as one, and not what
+// the parser puts in its place.
+func TestUsageOptionalValue(t *testing.T) {
+	cmd := newCommand("dwatch", Streams{Err: io.Discard})
+	help := helpOf(t, cmd, 80)
+	if !regexp.MustCompile(`(?m)^ +--serve \[ADDRESS\] `).MatchString(help) {
+		t.Error("help does not show --serve [ADDRESS]")
+	}
+	if before := regexp.MustCompile(`--[a-z-]+ [^ ]*\[=`).FindString(help); before != "" {
+		t.Errorf("help shows %s", before)
+	}
+}
+
 // TestUsageWidth: help fits the terminal.
 func TestUsageWidth(t *testing.T) {
 	cmd := newCommand("dwatch", Streams{Err: io.Discard})
