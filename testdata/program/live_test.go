@@ -493,6 +493,7 @@ func TestLiveRollout(t *testing.T) {
 		}
 	}
 	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
+	kubectl("rollout", "status", "deploy/web", "--timeout", "1m") // so that the first change is the one below
 	m.live("deploy,rs,po -n default")
 	m.shows(`^.. web +3/3 +3 +3 `)
 	kubectl("set", "image", "deploy/web", "web=web:2")
