@@ -84,12 +84,9 @@ func TestMerged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			modes(t, func(t *testing.T, o Options, deliver func(*running, ...event.Event)) {
 				var got []string
-				var down atomic.Bool
-				down.Store(true)
+				var answers chan struct{} // closed when it does
 				answer := func(m *Message, _ int) error {
-					if down.Load() {
-						return errNo
-					}
+					<-answers
 					body := strings.TrimSpace(string(m.Body))
 					if got = append(got, body); !strings.HasPrefix(body, string(m.Type)+" "+string(m.UID)+"/"+m.ResourceVersion) || m.ID != fmt.Sprintf("%s/%s/%s", m.UID, m.ResourceVersion, m.Type) {
 						t.Errorf("%s of %s/%s, id %s, says %s", m.Type, m.UID, m.ResourceVersion, m.ID, body)
@@ -97,14 +94,15 @@ func TestMerged(t *testing.T) {
 					return nil
 				}
 				inBubble(t, o, answer, func(t *testing.T, r *running) {
-					r.deliver(t, of("other", 1)) // which is being sent
+					answers = make(chan struct{})
+					r.deliver(t, of("other", 1)) // which is being sent until it answers
 					var events []event.Event
 					for _, text := range test.came {
 						events = append(events, parse(t, text))
 					}
 					deliver(r, events...)
 					synctest.Wait()
-					down.Store(false)
+					close(answers)
 					await(time.Hour)
 					got = slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, "uid-other") })
 					if diff := cmp.Diff(test.waits, got); diff != "" {
