@@ -177,7 +177,10 @@ func TestMarks(t *testing.T) {
 	}{
 		{mark(event.Synced, pods, nil), "live", "live", "<nil>", false},
 		{mark(event.Disconnected, pods, fmt.Errorf("broken pipe")), "lost", "degraded", "connection lost, trying again: broken pipe", true},
+		{mark(event.Gap, pods, nil), "live", "live", "reconnected; relisted: only intermediate states may be missing", true},
 		{mark(event.Gap, pods, nil), "live", "live", "relisted: only intermediate states may be missing", true},
+		{mark(event.Disconnected, pods, fmt.Errorf("broken pipe")), "lost", "degraded", "connection lost, trying again: broken pipe", true},
+		{mark(event.Reconnected, pods, nil), "live", "live", "reconnected, nothing missed", true},
 		{mark(event.Denied, secrets, fmt.Errorf("no")), "denied", "degraded", "the right to watch is missing, trying again: no", true},
 		{mark(event.Gone, secrets, nil), "gone", "live", "the server no longer has the resource; waiting for it", true},
 		{mark(event.Arrived, secrets, nil), "starting", "starting", "the server has the resource; watching it", true},

@@ -70,6 +70,9 @@ func (ts *targets) observe(e *event.Event, loss func(error) string) watchMessage
 		text = "reconnected, nothing missed"
 	case event.Gap:
 		text = "relisted: only intermediate states may be missing"
+		if t.State == lost {
+			text = "reconnected; " + text // no other mark ends the outage
+		}
 	case event.Gone:
 		now, text = gone, "the server no longer has the resource; waiting for it"
 	case event.Arrived:
