@@ -78,7 +78,7 @@ func (q *Queue) Restore() (n int, err error) {
 func (q *Queue) itemOf(m *Message) item {
 	it := item{message: m, size: m.size, queued: q.momentOf(m.queued)}
 	if q.Latest {
-		it.seen = &seen{uid: string(m.UID), kind: m.Type, initial: m.initial}
+		it.seen = &seen{uid: uidOf(m.Resource.GroupResource(), &m.Identity), kind: m.Type, initial: m.initial}
 	}
 	return it
 }
