@@ -61,12 +61,18 @@ func (c commitment) writeTargets(tx *bolt.Tx) error {
 		return err
 	}
 	p := pages{targets, map[*saved]*bolt.Bucket{}}
-	for _, c := range c.reported {
+	for i, c := range c.reported {
+		if i%releaseKeys == 0 {
+			release(tx.DB(), tx)
+		}
 		if err := p.apply(c, c.reported); err != nil {
 			return err
 		}
 	}
-	for _, c := range c.announced {
+	for i, c := range c.announced {
+		if i%releaseKeys == 0 {
+			release(tx.DB(), tx)
+		}
 		if c.kind != event.Added {
 			continue
 		}
