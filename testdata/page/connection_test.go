@@ -20,7 +20,8 @@ import (
 // saidWithin is how soon a page has to say that its connection is dead.
 const saidWithin = 5 * time.Second
 
-// proxy stands between the browser and dwatch, and can cut what goes through it.
+// proxy stands between the browser and dwatch, and can cut what goes through it. It knows
+// nothing of HTTP, and has another port, as "ssh -L" and "kubectl port-forward" do.
 type proxy struct {
 	target   string
 	listener net.Listener
@@ -106,7 +107,7 @@ func (p *proxy) mend() {
 func TestSocketCut(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
-	d := serve(t, c, "cm", "-n", ns, "--serve=127.0.0.1:0", "--serve-insecure")
+	d := serve(t, c, "cm", "-n", ns)
 	p := newProxy(t, d.home)
 	b := open(t, p.through(d.url), look{})
 	b.awaitLive()
@@ -152,7 +153,7 @@ func TestSilence(t *testing.T) {
 func TestDetailAskedAgain(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
-	d := serve(t, c, "cm", "-n", ns, "--serve=127.0.0.1:0", "--serve-insecure")
+	d := serve(t, c, "cm", "-n", ns)
 	p := newProxy(t, d.home)
 	b := open(t, p.through(d.url), look{})
 	b.awaitLive()
