@@ -49,6 +49,9 @@ func TestFunctions(t *testing.T) {
 		{"watch", `["live", "held"].map((state) => m.describe({ store: { watch: { state, since: 1 }, targets: new Map([["pods", { state: "live" }]]) }, link: "open" }, 9).title)`,
 			`["Live","Held back"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
+		{"columns", `m.own({ columns: [{ name: "Last Seen", counts: true }, { name: "Last Seen" }] })`, `[0]`},
+		{"columns", `[m.cellText(1000, { counts: true }, 61000), m.cellText("5s", { counts: true }, 61000), m.cellText(null, { counts: true }, 61000), m.cellText(1000, {}, 61000), m.cellText(9000, { counts: true }, 1000)]`,
+			`["60s","5s","","1000","0s"]`},
 		{"store", `[((s) => { s.matching = new Set(["x", "y"]); s.forget("x"); return [...s.matching]; })(family())]`, `[["y"]]`},
 		{"filters", `((store, panel) => {
 			for (let i = 0; i < 250; i++) store.put({ key: "k" + i, namespace: "n" + i, resource: "r", name: "x", status: { state: "Current" } });

@@ -19,7 +19,7 @@ export function filter(state, store) {
   return {
     row: (row) => ofObject(row.key, row.resource, row.namespace) &&
       (!state.notready || isNotReady(row)) &&
-      words.every((word) => haystack(row).includes(word)),
+      words.every((word) => haystack(row, store).includes(word)),
     change: (m) => (!events.size || events.has(eventGroup(m))) &&
       (m.type === "watch" || ofObject(m.key, m.resource, m.namespace) &&
         (!state.notready || isNotReady(store.objects.get(m.key)))) &&
@@ -35,8 +35,10 @@ export function eventGroup(m) {
   return m.type === "watch" ? "watch" : m.event.toLowerCase();
 }
 
-function haystack(row) {
-  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...(row.cells ?? []),
+function haystack(row, store) {
+  const columns = store.resources.get(row.resource)?.columns ?? [];
+  const cells = (row.cells ?? []).filter((_, i) => !columns[i]?.counts); // a time is nothing to search by
+  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...cells,
     ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase();
 }
 

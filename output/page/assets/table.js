@@ -144,15 +144,15 @@ export class Table {
   }
 
   fillCells(element, row, resource, layout) {
-    const cells = element.children, now = this.store.now();
+    const cells = element.children, now = this.store.now(), until = row.ended || now;
     layout.shown.forEach((column, i) => {
       const cell = cells[i + 1];
-      setText(cell, cellText(row.cells?.[column]));
+      setText(cell, cellText(row.cells?.[column], resource.columns[column], until));
     });
     const [state, old, last] = [...cells].slice(-3);
     setText(state, row.ended ? "Deleted" : row.status.state);
     setAttribute(state, "title", row.status.message ?? null);
-    setText(old, row.created ? age((row.ended || now) - row.created) : "");
+    setText(old, row.created ? age(until - row.created) : "");
     const changed = row.changed && row.changes ? ago(now - row.changed) : "";
     setText(last, changed);
     const where = this.manyNamespaces && row.namespace ? visible(row.namespace) : "";
