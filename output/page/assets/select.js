@@ -28,7 +28,9 @@ export function filter(state, store) {
   };
 }
 
-const isNotReady = (row) => Boolean(row) && !row.ended && row.status.state !== "Current";
+/** isBusy: it is not ready, and has not failed. What says nothing of its state is neither. */
+const isBusy = (row) => !["Current", "Failed", "Unknown"].includes(row.status.state);
+const isNotReady = (row) => Boolean(row) && !row.ended && (row.status.state === "Failed" || isBusy(row));
 
 /** eventGroup is what the filter of changes calls a message of the feed. */
 export function eventGroup(m) {
@@ -111,7 +113,7 @@ export function counts(store) {
   let notReady = 0;
   for (const row of store.objects.values()) {
     if (row.ended) continue;
-    const failed = row.status.state === "Failed", busy = !failed && row.status.state !== "Current";
+    const failed = row.status.state === "Failed", busy = isBusy(row);
     if (failed || busy) notReady++;
     for (const [map, name] of [[resources, row.resource], [namespaces, row.namespace]]) {
       if (name === "") continue;
