@@ -191,6 +191,7 @@ func TestFormats(t *testing.T) {
 	found := results{}
 	found.add(tableName, syncCPU, 1)
 	found.add(kubectlTableName, syncCPU, 4)
+	found.add(jsonPathName, syncCPU, 2)
 	found.add(kubectlName, syncCPU, 100)
 	var got []string
 	for line := range strings.Lines(found.formats(options{})) {
@@ -200,10 +201,19 @@ func TestFormats(t *testing.T) {
 	}
 	want := []string{
 		"| | dwatch -o table | / kubectl | kubectl table | dwatch -o jsonpath | / kubectl | kubectl jsonpath |",
-		"| CPU until all are out | 1.00 s | 0.25 | 4.00 s | | | |",
+		"| CPU until all are out | 1.00 s | 0.25 | 4.00 s | 2.00 s | | |",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	delete(found, jsonPathName)
+	if head, _, _ := strings.Cut(found.formats(options{}), "\n"); strings.Contains(head, "jsonpath") {
+		t.Errorf("no jsonpath was measured: %s", head)
+	}
+	delete(found, tableName)
+	delete(found, kubectlTableName)
+	if table := found.formats(options{}); table != "" {
+		t.Errorf("none of it was measured:\n%s", table)
 	}
 }
 
