@@ -249,3 +249,18 @@ func TestTableLines(t *testing.T) {
 		}
 	}
 }
+
+// The ratio of what takes turns is of each turn: what was slow then was so for both.
+func TestPaired(t *testing.T) {
+	found := results{}
+	for i, slow := range []float64{1, 10, 100} {
+		found.add(commandName, sentRate, (2+float64(i))/slow)
+		found.add(shellName, sentRate, 1/slow)
+	}
+	if got := found.paired(commandName, shellName, sentRate); math.Abs(got-3) > 1e-9 {
+		t.Errorf("%v, want 3", got)
+	}
+	if got := found.paired(commandName, postName, sentRate); !math.IsNaN(got) {
+		t.Errorf("%v of nothing", got)
+	}
+}
