@@ -124,7 +124,7 @@ func TestOperatingFiles(t *testing.T) {
 			t.Errorf("%v in\n%s", err, block)
 		}
 	}
-	if len(rules.Groups) != 1 || len(rules.Groups[0].Rules) != 3 {
+	if len(rules.Groups) != 1 || len(rules.Groups[0].Rules) != 4 {
 		t.Errorf("rules: %+v", rules)
 	}
 	checkDeployment(t, &deployment)
