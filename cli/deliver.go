@@ -39,10 +39,14 @@ func (j *job) openDelivery() (*delivery, error) {
 		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
 			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 		}
-		j.warnReadable("--dead-letters", j.deadLetters)
 	}
 	if j.redeliver != "" {
-		return d, d.openRedelivery(j.redeliver)
+		if err := d.openRedelivery(j.redeliver); err != nil {
+			return nil, err
+		}
+	}
+	if d.letters != nil {
+		j.warnReadable("--dead-letters", j.deadLetters)
 	}
 	return d, nil
 }
