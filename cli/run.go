@@ -208,7 +208,7 @@ func (j *job) orWait(err error) error {
 	if !ok || unknown.Verb || j.list || j.rbac.print { // which don't go with it
 		return err
 	}
-	return fail.Advise(err, "--wait waits until it has")
+	return fail.Advise(err, "--wait waits until there is one")
 }
 
 // unplanned says of what kind the error of a planner is.
