@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -41,8 +42,8 @@ type model struct {
 	// before is the filter that was in force before.
 	before filter
 	said   said
-	// resumed ends when the process, which is being stopped, goes on; nil: it is not.
-	resumed chan struct{}
+	// stopping: the process stops itself, or has done so. Others may look at it, too.
+	stopping atomic.Bool
 
 	frame string // drawn last
 	dirty bool
@@ -112,8 +113,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.wheel(msg.Button)
 	case tea.MouseClickMsg:
 		m.click(msg.Y)
-	case tea.ResumeMsg:
-		m.resume()
 	case eventsMsg:
 		msg.pager.lines = nil
 		msg.pager.text = func(width int) []string { return m.eventLines(msg, width) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -84,15 +85,13 @@ func (s *Screen) Run(ctx context.Context, out *os.File) error {
 	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithFPS(framesPerSecond),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(colorprofile.ANSI))
 	ended, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.pump(ended, p)
-	}()
+	var helpers sync.WaitGroup
+	helpers.Go(func() { s.pump(ended, p) })
+	helpers.Go(func() { m.takeBack(ended, p, out) })
 	_, err := p.Run()
 	stop()
 	p.Kill() // it has ended: nothing is sent to it any more
-	<-done
+	helpers.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return nil

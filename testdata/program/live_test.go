@@ -395,6 +395,63 @@ func TestLiveSuspends(t *testing.T) {
 	m.isAsBefore()
 }
 
+// TestLiveStopped: who is stopped from outside can't give the terminal back. When it goes
+// on, it has the terminal as it needs it, and the screen is whole; Ctrl-Z still works.
+func TestLiveStopped(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	pid := m.pid()
+	isOn := func() bool {
+		return m.run("display-message", "-p", "#{alternate_on} #{mouse_button_flag} #{mouse_sgr_flag} #{cursor_flag}") == "1 1 1 0" && m.settings() != m.before
+	}
+	whole := func(round string) {
+		t.Helper()
+		m.shows(`^ configmaps in .*\n\n   NAME +DATA +AGE\n[\s\S]*one +0 [\s\S]* q quit$`)
+		m.until(isOn, func() string { return "the terminal is not in order " + round + ":\n" + m.screen() })
+	}
+	for _, tidy := range []string{"", "stty sane; printf '\\033[?1049l\\033[?1002l\\033[?1006l\\033[?25h'; "} {
+		syscall.Kill(pid, syscall.SIGSTOP)
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "it does not stop" })
+		m.types(tidy + "clear; echo by the shell; fg")
+		m.press("C-j") // Enter is no end of a line there
+		whole("after SIGSTOP and fg")
+		m.lacks(`by the shell`)
+
+		syscall.Kill(pid, syscall.SIGSTOP)
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "it does not stop" })
+		m.types("bg")
+		m.press("C-j")
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "it goes on without the terminal" })
+		m.types("fg")
+		m.press("C-j")
+		whole("after SIGSTOP, bg and fg")
+
+		m.press("C-z")
+		m.isAsBefore()
+		m.command("clear; echo by the shell")
+		m.shows(`^by the shell$`)
+		m.command("fg")
+		whole("after Ctrl-Z and fg")
+	}
+	m.press("q")
+	m.isAsBefore()
+}
+
+// stopped reports whether a process is stopped, and the shell has noticed: it has the
+// terminal again.
+func (m *tmux) stopped(pid int) bool {
+	m.t.Helper()
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return strings.HasPrefix(string(out), "T") && !strings.Contains(string(out), "+")
+}
+
 // TestLiveSuspendsNot: where no shell could continue it, as under ssh -t, Ctrl-Z does not
 // stop it, and it goes on.
 func TestLiveSuspendsNot(t *testing.T) {
