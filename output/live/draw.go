@@ -354,7 +354,10 @@ func (m *model) bottom() string {
 	if m.frozen != nil {
 		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+counted(m.events-m.frozenEvents, "event")+" since, p goes on ")
 	}
-	if t.filter.typed != "" {
+	switch {
+	case m.search != nil:
+		left += m.paint(alarm, fmt.Sprintf(" looking, %d %%", m.searchedPart)) + m.paint(bold, " /"+m.search.filter.typed) + m.paint(faint, " esc stops ")
+	case t.filter.typed != "":
 		left += m.paint(bold, " /"+t.filter.typed) + m.paint(faint, " esc clears ")
 	}
 	return m.Truncate(left+m.keyLine(keys), m.width, ellipsis)

@@ -370,6 +370,73 @@ func TestFilter(t *testing.T) {
 	s.lacks(`web-b`)
 }
 
+// TestSearch: while an expression is asked about many objects, keys, changes and time go
+// on, with the rows from before; another question takes the place of the first.
+func TestSearch(t *testing.T) {
+	slow := func(want string) func(event.Object) bool {
+		return func(o event.Object) bool {
+			time.Sleep(atOnce / 10) // as a large object takes
+			return strings.Contains(o.Raw(), want)
+		}
+	}
+	s := newScreen(t, 80, 24, func(o *Options) {
+		o.Condition = func(text string) (func(event.Object) bool, error) { return slow(text), nil }
+	})
+	for i := range 100 {
+		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
+	}
+	s.deliver(synced())
+	ask := func(expression string) tea.Cmd {
+		s.press("/")
+		s.send(tea.KeyPressMsg{Code: 'u', Mod: tea.ModCtrl})
+		s.typed(expression)
+		return s.send(keyOf("enter"))
+	}
+	goOn := ask("where web-07")
+	if goOn == nil {
+		t.Fatal("it has asked all at once")
+	}
+	s.shows(`looking, \d+ % /where web-07 esc stops`)
+	s.press("down")
+	s.deliver(modified(pod(t, "web-00", "Failed", 2)))
+	s.shows(`web-00 .*Failed`)
+	s.shows(`web-03`)
+
+	// Another question.
+	instead := ask("XYZ")
+	if instead != nil {
+		t.Error("words wait for something")
+	}
+	s.shows(`none of 100 objects matches`)
+	if s.send(goOn()) != nil {
+		t.Error("the first question goes on")
+	}
+	s.press("esc")
+	s.shows(`web-03`)
+
+	// To its end, with what has changed meanwhile.
+	goOn = ask("where Failed")
+	s.deliver(modified(pod(t, "web-99", "Failed", 3)))
+	for goOn != nil {
+		s.shows(`looking`)
+		goOn = s.send(goOn())
+	}
+	s.lacks(`looking`)
+	s.shows(`2 of 100 objects`)
+	s.shows(`web-00[\s\S]*web-99`)
+	s.press("esc")
+	s.shows(`100 objects`)
+
+	// Escape ends it and leaves the rows.
+	goOn = ask("where Failed")
+	s.press("esc")
+	s.lacks(`looking`)
+	if s.send(goOn()) != nil {
+		t.Error("it goes on after Escape")
+	}
+	s.shows(`^ pods in shop  100 objects`)
+}
+
 // TestPaste: what is pasted into a filter is one line; elsewhere it presses no keys.
 func TestPaste(t *testing.T) {
 	s := newScreen(t, 40, 10, nil)
