@@ -82,8 +82,7 @@ const framesPerSecond = 30
 // ends. Then the terminal is as it was.
 func (s *Screen) Run(ctx context.Context, out *os.File) error {
 	m := newModel(ctx, s.store)
-	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithFPS(framesPerSecond),
-		tea.WithoutSignalHandler(), tea.WithColorProfile(colorprofile.ANSI))
+	p := s.program(m, out)
 	ended, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.pump(ended, p) })
@@ -101,6 +100,13 @@ func (s *Screen) Run(ctx context.Context, out *os.File) error {
 		return fmt.Errorf("show the table: %w", err)
 	}
 	return ErrQuit
+}
+
+// program returns what shows a model, on a terminal or a writer that takes its place.
+func (s *Screen) program(m *model, out io.Writer, more ...tea.ProgramOption) *tea.Program {
+	return tea.NewProgram(m, append([]tea.ProgramOption{
+		tea.WithOutput(out), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(), tea.WithColorProfile(colorprofile.ANSI),
+	}, more...)...)
 }
 
 // pump tells the program of changes, as often as it may draw.
