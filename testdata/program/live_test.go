@@ -376,6 +376,52 @@ func TestLiveEnds(t *testing.T) {
 	}
 }
 
+// mutant is a file of package live that panics when the process gets SIGUSR1, in a
+// goroutine of nobody's. It is no part of the product.
+const mutant = `package live
+
+import ("os"; "os/signal"; "syscall")
+
+func init() {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR1)
+	go func() { <-told; panic("a goroutine of nobody") }()
+}
+`
+
+// TestLivePanics: after a panic in whichever goroutine, where nothing of dwatch runs any
+// more, the terminal is as it was.
+func TestLivePanics(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, overlay, root := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json"), filepath.Dir(readme.Path(t, "go.mod"))
+	replace := fmt.Sprintf(`{"Replace":{%q:%q}}`, filepath.Join(root, "output/live/mutant.go"), file)
+	for path, text := range map[string]string{file: mutant, overlay: replace} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(dir, "dwatch"), ".")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 100, 24, kubeconfig)
+	m.command("PATH=" + dir + ":$PATH")
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	pid := m.pid()
+	syscall.Kill(pid, syscall.SIGUSR1)
+	m.ends(pid)
+	m.isAsBefore()
+	m.shows(`panic: a goroutine of nobody`)
+	m.command("echo; echo EN''D; stty -a")
+	m.shows(`^END$`)
+	m.shows(` icanon `)
+}
+
 // TestLiveSuspends: Ctrl-Z gives the terminal back, and fg goes on.
 func TestLiveSuspends(t *testing.T) {
 	t.Parallel()
