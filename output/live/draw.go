@@ -106,14 +106,14 @@ func counted(n int, what string) string {
 }
 
 // connection says how the connection is and how long ago the last event came, at length
-// and shorter.
+// and shorter. Each is as wide whatever the time is, so that nothing moves with it.
 func (m *model) connection() []string {
 	now := m.now()
 	health, word, since := m.links.health()
-	last, short := "no event yet", "-"
+	last, short, room := "no event yet", "-", 0
 	if !m.last.IsZero() {
 		short = ago(now, m.last)
-		last = "last event " + short + " ago"
+		last, room = "last event "+short+" ago", longestAgo-len(short)
 	}
 	look, sign := fine, "●"
 	switch health {
@@ -121,13 +121,14 @@ func (m *model) connection() []string {
 		look, sign = waiting, "◌"
 	case lost, denied:
 		look, sign = broken, "✗"
-		word += " " + ago(now, since)
+		lasts := ago(now, since)
+		word, room = word+" "+lasts, room+longestAgo-len(lasts)
 	}
-	state := m.paint(look, sign+" "+word)
+	state, rest := m.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)
 	return []string{
-		state + m.paint(faint, " · "+last) + " ",
-		state + m.paint(faint, " · "+short) + " ",
-		m.paint(look, sign) + m.paint(faint, " "+short),
+		state + m.paint(faint, " · "+last) + rest,
+		state + m.paint(faint, " · "+short) + rest,
+		m.paint(look, sign) + m.paint(faint, " "+short) + rest,
 	}
 }
 
@@ -184,7 +185,7 @@ func (m *model) troubleOf(s *section) string {
 	case "lost":
 		return "as of " + since.Local().Format(time.TimeOnly) + ", connection lost"
 	case "gone":
-		return "the server no longer has the resource"
+		return "gone, the server no longer has the resource"
 	}
 	return "denied, trying again"
 }
@@ -207,13 +208,12 @@ func (m *model) header(s *section, places []place) string {
 	if trouble == "" {
 		return text
 	}
-	at, _, _ := strings.Cut(trouble, ",") // what comes first says most
-	for _, said := range []string{"! " + trouble, "! " + at, "!"} {
-		if m.StringWidth(text)+2+m.StringWidth(said) < m.width || said == "!" {
-			return m.sides(text, m.width, m.paint(alarm, said)+" ")
-		}
+	short, _, _ := strings.Cut(trouble, ",") // what comes first says most
+	long := "! " + trouble
+	if m.StringWidth(text)+gap+m.StringWidth(long) >= m.width {
+		long = "! " + short
 	}
-	return text
+	return m.sides(text, m.width, m.paint(alarm, long)+" ", m.paint(alarm, "!")+" ")
 }
 
 // row is a row as it is drawn. Of the selected one the name stands out.
@@ -293,23 +293,51 @@ func (m *model) cell(r *row, p place, now time.Time) (style, string) {
 const noteFor = 15 * time.Second
 
 // message is the line above the keys: an answer to a key, what somebody said, or what is
-// known of the selected row.
+// known of the selected row; and if there is room, which rows are seen.
 func (m *model) message() string {
+	text, isSaid := m.presentWord()
+	position := m.paint(faint, m.position())
+	room := m.width - 2 - m.StringWidth(position) - gap
+	if position == "" || isSaid && m.StringWidth(text) > room {
+		return " " + m.Truncate(text, m.width-2, ellipsis)
+	}
+	return " " + m.fit(text, room+gap) + position
+}
+
+// presentWord is what there is to say, and whether it is more than what is known of a row.
+func (m *model) presentWord() (text string, isSaid bool) {
 	now := m.now()
-	switch note, is := m.presentNote(now); {
+	note, is := m.presentNote(now)
+	switch {
 	case m.said.text != "" && now.Sub(m.said.at) < saidFor:
-		return " " + m.Truncate(m.paint(bold, m.said.text), m.width-2, ellipsis)
+		return m.paint(bold, m.said.text), true
 	case is:
-		text := note.at.Local().Format(time.TimeOnly) + " " + note.text
-		return " " + m.paint(alarm, "!") + " " + m.Truncate(text, m.width-4, ellipsis)
+		return m.paint(alarm, "!") + " " + note.at.Local().Format(time.TimeOnly) + " " + note.text, true
 	case m.pager != nil:
-		return ""
+		return "", false
 	}
 	s, r := m.selected()
 	if r == nil {
+		return "", false
+	}
+	return m.paint(faint, m.about(s, r)), false
+}
+
+// position says which rows are seen; nothing if all are.
+func (m *model) position() string {
+	spans, lines, rows := m.spans()
+	if m.pager != nil || lines <= m.body() || rows == 0 {
 		return ""
 	}
-	return " " + m.Truncate(m.paint(faint, m.about(s, r)), m.width-2, ellipsis)
+	top := m.settle(spans, lines, rows)
+	first, last := rows, 0
+	for _, s := range spans {
+		from, to := max(top, s.line)+1, min(top+m.body()-1, s.line+len(s.order)) // in line top is a header
+		if from <= to {
+			first, last = min(first, s.row+from-s.line), s.row+to-s.line
+		}
+	}
+	return fmt.Sprintf("%d-%d of %d", first, last, rows)
 }
 
 // presentNote is the last note, if it is not old; during an outage it is what began it.

@@ -590,6 +590,9 @@ func TestConnection(t *testing.T) {
 	s.shows(`✗ connection lost 20s · last event 80s ago`)
 	s.shows(`PODS 1 .*! as of \d\d:\d\d:\d\d, connection lost`)
 	s.shows(`^ ! \d\d:\d\d:\d\d connection lost, trying again: refused$`)
+	s.send(tea.WindowSizeMsg{Width: 44, Height: 24})
+	s.shows(`^   PODS 1 .*… +! as of \d\d:\d\d:\d\d$`)
+	s.send(tea.WindowSizeMsg{Width: 100, Height: 24})
 	s.Note(s.clock, "reconnected, nothing missed")
 	s.deliver(event.Event{Type: event.Reconnected})
 	s.shows(`● connected`)
@@ -599,6 +602,58 @@ func TestConnection(t *testing.T) {
 	s.deliver(event.Event{Type: event.Denied, Target: deploys})
 	s.shows(`✗ denied`)
 	s.shows(`^   DEPLOYMENTS.*! denied, trying again`)
+}
+
+// TestPosition: if not all rows are seen, it says which are.
+func TestPosition(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
+	s.deliver(event.Event{Type: event.Added, Initial: true, Object: pod(t, "web-d", "Running", 1), Target: deploys})
+	for i := range 16 {
+		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
+	}
+	s.deliver(synced())
+	s.lacks(` of 17`)
+	s.deliver(initial(pod(t, "web-16", "Running", 1)))
+	s.shows(` 1-17 of 18$`)
+	s.press("down")
+	s.shows(`^ pods/web-00 +1-17 of 18$`)
+	s.press("end")
+	s.shows(` 2-18 of 18$`)
+	s.lacks(`web-d`)
+	s.shows(`^   web-00 `)
+	s.Note(s.clock, strings.Repeat("what is said has more room ", 4))
+	s.send(changedMsg{})
+	s.shows(`^ ! .{72,}…$`)
+	s.press("d")
+	s.lacks(` of 18`)
+}
+
+// TestNothingMoves: the words at the top stay in their place, however long ago something
+// was.
+func TestNothingMoves(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Title = "deployments, replicasets, pods in shop" })
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
+	at := func() string {
+		line, _, _ := strings.Cut(s.text(), "\n")
+		before, _, _ := strings.Cut(line, "last event")
+		return before
+	}
+	for _, lost := range []bool{false, true} {
+		if lost {
+			s.deliver(event.Event{Type: event.Disconnected})
+		}
+		want := at()
+		for range 700 {
+			s.pass(time.Second)
+			got, want := at(), want
+			if _, state, _ := strings.Cut(got, "✗"); lost { // but for the number itself
+				got, want = strings.TrimSuffix(got, "✗"+state), want[:strings.Index(want, "✗")]
+			}
+			if got != want {
+				t.Fatalf("%q is %q by now", want, got)
+			}
+		}
+	}
 }
 
 // TestLeaves: an object of which --where does not hold any more is none of the table.
