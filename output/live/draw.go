@@ -74,11 +74,14 @@ func (m *model) top() string {
 }
 
 // cutTitle makes a title no wider than that: where it is stays, of what there is as much
-// as has room.
+// as has room. Of an object the end of its name stays.
 func (m *model) cutTitle(title string, room int) string {
+	if m.pager != nil {
+		return m.middle(title, room)
+	}
 	i := strings.LastIndex(title, " in ")
 	left := room - m.StringWidth(title[max(i, 0):])
-	if m.pager != nil || i < 0 || left < leastTitle/3 {
+	if i < 0 || left < leastTitle/3 {
 		return m.Truncate(title, room, ellipsis)
 	}
 	return m.Truncate(title[:i], left, ellipsis) + title[i:]

@@ -530,6 +530,21 @@ func TestDetails(t *testing.T) {
 	s.shows(`^ Keys$`)
 }
 
+// TestPagerTitle: of an object with a long name the end of that is seen, and from the help
+// one comes back to where one was.
+func TestPagerTitle(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	s.deliver(initial(pod(t, "web-with-a-name-that-is-far-too-long-for-this-screen-x2k4j", "Running", 1)), synced())
+	s.press("d")
+	s.shows(`^ YAML of pods/.*…\S*-x2k4j  `)
+	s.press("?")
+	s.shows(`^ Keys$`)
+	s.press("?", "esc")
+	s.shows(`^ YAML of pods/`)
+	s.press("esc")
+	s.shows(`^ pods in shop`)
+}
+
 // TestSecret: no value of a Secret is on the screen.
 func TestSecret(t *testing.T) {
 	secrets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true), Namespace: "shop"}
