@@ -391,7 +391,7 @@ func (m *model) bottom() string {
 	case t.filter.typed != "":
 		left += m.paint(bold, " /"+t.filter.typed) + m.paint(faint, " esc clears ")
 	}
-	return m.Truncate(left+m.keyLine(keys), m.width, ellipsis)
+	return m.Truncate(left+m.keyLine(keys, m.width-m.StringWidth(left)), m.width, ellipsis)
 }
 
 // prompt is the filter that is being typed; if it is too long, its end, with room for the
@@ -404,14 +404,27 @@ func (m *model) prompt() string {
 	return m.Truncate(" /"+text, m.width, "")
 }
 
-// keyLine shows keys and what they do.
-func (m *model) keyLine(keys []string) string {
-	var line strings.Builder
-	for _, k := range keys {
-		key, what, _ := strings.Cut(k, " ")
-		line.WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
+// alwaysShown is how many keys at the end of a line of them are shown where others have no
+// room: those for help and for the end.
+const alwaysShown = 2
+
+// keyLine shows keys and what they do, as many as have room.
+func (m *model) keyLine(keys []string, room int) string {
+	var shown [2]strings.Builder // in front, and at the end
+	for i := range keys {
+		part := 0
+		if i >= alwaysShown { // these first
+			i -= alwaysShown
+		} else {
+			i, part = len(keys)-alwaysShown+i, 1
+		}
+		key, what, _ := strings.Cut(keys[i], " ")
+		if room -= m.StringWidth(key) + m.StringWidth(what) + len("   "); room < 0 && part == 0 {
+			break
+		}
+		shown[part].WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
 	}
-	return line.String()
+	return shown[0].String() + shown[1].String()
 }
 
 // caret is where a filter is being typed.

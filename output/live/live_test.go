@@ -239,6 +239,19 @@ func TestTitle(t *testing.T) {
 	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
 }
 
+// TestKeysShown: where not all keys have room, those for help and the end do.
+func TestKeysShown(t *testing.T) {
+	s := newScreen(t, 40, 10, nil)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
+	s.shows(`^ ↵ changes  d yaml  \? help  q quit$`)
+	s.press("d")
+	s.shows(`^ ↑↓←→ scroll  esc back `)
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s.shows(`^ ↵ changes  .*↑↓←→ scroll  esc back$`)
+	s.press("esc", "p")
+	s.shows(`^ PAUSED 0 events since, p goes on  ↵ changes  .*  \? help  q quit$`)
+}
+
 // TestSizes: on a screen of any size, no line is too wide and there are not too many,
 // whatever is shown.
 func TestSizes(t *testing.T) {

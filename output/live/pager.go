@@ -91,7 +91,7 @@ func (m *model) pagerBody() []string {
 func (m *model) pagerKeys() string {
 	p := m.pager
 	p.update(m.width - 2)
-	keys := []string{"esc back", "↑↓←→ scroll"}
+	var keys []string
 	if p.row != nil {
 		keys = append(keys, "↵ changes", "d yaml", "e events", "y copy")
 	}
@@ -99,7 +99,8 @@ func (m *model) pagerKeys() string {
 	if end := min(p.first+m.pagerLines(), len(p.lines)); len(p.lines) > m.pagerLines() {
 		where = fmt.Sprintf("%d-%d of %d ", p.first+1, end, len(p.lines))
 	}
-	return m.sides(m.keyLine(keys), m.width, m.paint(faint, where))
+	keys = append(keys, "↑↓←→ scroll", "esc back")
+	return m.sides(m.keyLine(keys, m.width-len(where)-gap), m.width, m.paint(faint, where))
 }
 
 func (m *model) pressInPager(key string) tea.Cmd {
