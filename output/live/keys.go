@@ -148,7 +148,7 @@ func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 func (m *model) typeFilter(typed string) tea.Cmd {
 	typed = output.Line(typed)
 	m.typed = &typed
-	if _, is := isCondition(typed); is {
+	if _, is := isCondition(typed); is || beginsCondition(typed) {
 		return m.setFilter(m.before)
 	}
 	return m.setFilter(parseText(typed))
@@ -160,7 +160,7 @@ func (m *model) endFilter() tea.Cmd {
 	text, is := isCondition(typed)
 	if !is || m.Condition == nil {
 		m.typed = nil
-		return nil
+		return m.setFilter(parseText(typed))
 	}
 	holds, err := m.Condition(text)
 	if err != nil {

@@ -367,6 +367,13 @@ func TestFilter(t *testing.T) {
 	s.shows(`sorted: name`)
 
 	s.press("/")
+	s.typed("where")
+	s.shows(`api-e`) // so far it may become an expression
+	s.press("enter")
+	s.shows(`none of 5 objects matches`) // it is a word
+	s.press("esc")
+
+	s.press("/")
 	s.typed("where nonsense")
 	s.shows(`api-e`) // what is no words yet hides nothing
 	s.press("enter")
