@@ -301,10 +301,10 @@ func (m *model) message() string {
 	text, isSaid := m.presentWord()
 	position := m.paint(faint, m.position())
 	room := m.width - 2 - m.StringWidth(position) - gap
-	if position == "" || isSaid && m.StringWidth(text) > room {
+	if position == "" || room < leastName || isSaid && m.StringWidth(text) > room {
 		return " " + m.Truncate(text, m.width-2, ellipsis)
 	}
-	return " " + m.fit(text, room+gap) + position
+	return " " + m.fit(m.fit(text, room), room+gap) + position
 }
 
 // presentWord is what there is to say, and whether it is more than what is known of a row.

@@ -659,6 +659,12 @@ func TestPosition(t *testing.T) {
 	s.Note(s.clock, strings.Repeat("what is said has more room ", 4))
 	s.send(changedMsg{})
 	s.shows(`^ ! .{72,}…$`)
+	s.pass(time.Minute)
+	s.send(tea.WindowSizeMsg{Width: 30, Height: 24})
+	s.shows(`^ pods/web-16 +2-18 of 18$`)
+	s.send(tea.WindowSizeMsg{Width: 20, Height: 24})
+	s.shows(`^ pods/web-16$`)
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.press("d")
 	s.lacks(` of 18`)
 }
