@@ -314,6 +314,7 @@ func TestLiveScrolls(t *testing.T) {
 	o.fill(t, 60)
 	m := startTmux(t, 80, 24, kubeconfig)
 	m.live("cm")
+	m.shows(`60 objects`)
 	m.shows(`cm-000`)
 	m.press("End")
 	m.shows(`cm-059`)
@@ -588,19 +589,27 @@ func TestLiveRollout(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
 	m := startTmux(t, 100, 30, c.Kubeconfig)
-	kubectl := func(args ...string) {
+	kubectl := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", "default"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
+		return string(out)
 	}
 	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
 	kubectl("rollout", "status", "deploy/web", "--timeout", "1m") // so that the first change is the one below
 	m.live("deploy,rs,po -n default")
 	m.shows(`^.. web +3/3 +3 +3 `)
-	kubectl("set", "image", "deploy/web", "web=web:2")
-	m.shows(`^◌. web-\w+-\w+ +0/1 +(Pending|ContainerCreating) `)
+	// The new pods wait until they were seen.
+	kubectl("patch", "deploy/web", "-p", `{"spec":{
+		"strategy":{"rollingUpdate":{"maxSurge":3,"maxUnavailable":0}},
+		"template":{"spec":{"schedulingGates":[{"name":"example.com/seen"}],"containers":[{"name":"web","image":"web:2"}]}}}}`)
+	m.shows(`PODS 6 .*(\n◌. web-\w+-\w+ +0/1 +SchedulingGated .*){3}`)
+	for _, pod := range strings.Fields(kubectl("get", "pods", "-o", "name", "--field-selector", "status.phase=Pending")) {
+		kubectl("patch", pod, "--type", "json", "-p", `[{"op":"remove","path":"/spec/schedulingGates"}]`)
+	}
 	m.shows(`^ - web-\w+-\w+ `)
 	m.shows(`^.. web-\w+ +0 +0 +0 `)
 	m.shows(`DEPLOYMENTS 1[\s\S]*web +3/3 +3 +3[\s\S]*REPLICASETS 2[\s\S]*PODS 3 `)
