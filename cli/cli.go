@@ -23,7 +23,6 @@ type Streams struct {
 // Run runs the program until it is done or ctx ends, and returns the exit code.
 // Its name, argv[0], decides how it speaks of itself.
 func Run(ctx context.Context, argv []string, s Streams) int {
-	tuneStart()
 	name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
 	args := argv[1:]
 	if name == complete.PluginName {

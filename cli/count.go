@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"dwatch/cli/fail"
 	"dwatch/output/view"
 	"dwatch/watcher/event"
 )
@@ -47,4 +49,14 @@ func upTo(limit int, printed func() int, next event.Sink) event.Sink {
 		}
 		return nil
 	})
+}
+
+// isLate reports whether ctx, that of a run with --count, ended with --timeout.
+func (j *job) isLate(ctx context.Context) bool {
+	return j.conditions.count > 0 && errors.Is(context.Cause(ctx), errTimeout)
+}
+
+// tooFew is the end of a run that isLate, and far says how far it came.
+func (j *job) tooFew(far string) error {
+	return fail.Code(fail.ExitTimeout, fmt.Errorf("--timeout %s passed, and --count %d is not reached: %s", j.timeout, j.conditions.count, far))
 }

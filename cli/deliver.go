@@ -41,7 +41,12 @@ func (j *job) openDelivery() (*delivery, error) {
 		}
 	}
 	if j.redeliver != "" {
-		return d, d.openRedelivery(j.redeliver)
+		if err := d.openRedelivery(j.redeliver); err != nil {
+			return nil, err
+		}
+	}
+	if d.letters != nil {
+		j.warnReadable("--dead-letters", j.deadLetters)
 	}
 	return d, nil
 }

@@ -26,7 +26,7 @@ func (o *options) addCompareFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.ignore, "ignore", nil, "Of what changes, count what is at or below `PATH` as noise (repeatable)")
 	f.BoolVar(&c.noise, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 	f.StringArrayVar(&c.mask, "mask", nil, "Show the values at or below `PATH` as size and hash, in all formats (repeatable)")
-	f.BoolVar(&c.maskSecrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json and yaml, too, as they are in what changes")
+	f.BoolVar(&c.maskSecrets, "mask-secrets", false, "Show the values of Secrets as size and hash in json, yaml and kyaml, too, as they are in what changes")
 	f.BoolVar(&c.showSecrets, "show-secrets", false, "Show the values of Secrets in what changes, on the page, and to a receiver")
 }
 

@@ -24,7 +24,7 @@ func (o *options) addRunFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "With --list, print nothing for a named object that is not there")
 	f.BoolVar(&o.printRBAC, "print-rbac", false, "Print the smallest roles that allow this, with bindings for the present user or that of --as, and end")
 	o.addConditionFlags(f)
-	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0, or 124 if --until did not hold by then")
+	f.DurationVar(&o.timeout, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0, or 124 if --until did not hold, or --count was not reached, by then")
 	f.StringVar(&o.state, "state", "", "Carry on from `FILE`: keep in it what was printed or delivered, and what waits to be; after a restart only what is different comes")
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 )
@@ -70,5 +71,6 @@ func (g *guard) release() {
 	debug.SetCrashOutput(nil, debug.CrashOptions{})
 	io.WriteString(g.pipe, "done\n")
 	g.pipe.Close()
+	g.shell.Process.Signal(syscall.SIGCONT) // it may have been stopped with dwatch, and not continued
 	g.shell.Wait()
 }

@@ -30,6 +30,7 @@ var house = map[string]room{
 	"cli/access":                {"it knows rights, not how they are reported", []string{"watcher/event", "cli/fail", "cli/cluster"}},
 	"cli/report":                {"it says what the events mean, and asks nobody but through what it is given", []string{"watcher/event", "cli/access", "cli/fail", "output"}},
 	"cli/metrics":               {"it counts, and says over HTTP how a run is", []string{"watcher/event", "output/deliver"}},
+	"cli/gc":                    {"it is ready before what imports anything", nil},
 	"cli/complete":              {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},
 	"cli/plan":                  {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "mapper"}},
 	"cli/fail":                  {"it explains the errors of the rooms below; one of a room beside it explains itself", []string{"mapper", "output"}},

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
+	"io"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,11 +51,25 @@ func allMetrics(t *testing.T) string {
 	target := event.Target{Mapping: event.NewMapping(events, "Event", true)}
 	m.Begin([]event.Target{target})
 	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
-	sink := m.Front(event.SinkFunc(nil))
-	if err := sink.Deliver(t.Context(), nil); err != nil {
+	sink := m.Front(event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
+	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Added, Target: target, Time: time.Unix(1, 0)}}); err != nil {
 		t.Fatal(err)
 	}
-	return string(m.Text())
+	server, err := metrics.Listen("127.0.0.1:0", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	response, err := http.Get(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 {
+		t.Fatalf("%s, %v", response.Status, err)
+	}
+	return string(text)
 }
 
 // TestOperatingMetrics: the table and the alerts of the page name metrics that are there,
@@ -65,7 +83,7 @@ func TestOperatingMetrics(t *testing.T) {
 	for _, match := range regexp.MustCompile("(?m)^\\| `(dwatch_\\w+)(?:\\{([a-z,]+)\\})?` \\|").FindAllStringSubmatch(page, -1) {
 		named = append(named, match[1])
 		for label := range strings.SplitSeq(match[2], ",") {
-			if sample := regexp.MustCompile(`(?m)^` + match[1] + `\{.*\b` + label + `="`); label != "" && match[1] != "dwatch_last_event_timestamp_seconds" && !sample.MatchString(text) {
+			if sample := regexp.MustCompile(`(?m)^` + match[1] + `\{.*\b` + label + `="`); label != "" && !sample.MatchString(text) {
 				t.Errorf("%s has no label %s", match[1], label)
 			}
 		}
@@ -106,7 +124,7 @@ func TestOperatingFiles(t *testing.T) {
 			t.Errorf("%v in\n%s", err, block)
 		}
 	}
-	if len(rules.Groups) != 1 || len(rules.Groups[0].Rules) != 3 {
+	if len(rules.Groups) != 1 || len(rules.Groups[0].Rules) != 4 {
 		t.Errorf("rules: %+v", rules)
 	}
 	checkDeployment(t, &deployment)

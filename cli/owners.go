@@ -116,7 +116,7 @@ func (w *owners) sayDenied(ctx context.Context, o owned.Owner, err error) {
 	}
 	if !w.said[o.GroupKind] {
 		w.said[o.GroupKind] = true
-		report.Line(w.reports, fmt.Sprintf("events about %s, which may belong to %s, are left out: %s", what, w.about, fail.Loss(err)))
+		report.Line(w.stderr, fmt.Sprintf("events about %s, which may belong to %s, are left out: %s", what, w.about, fail.Loss(err)))
 	}
 }
 

@@ -54,7 +54,7 @@ func newPodOwners(t *testing.T, answer func(nth int64, w http.ResponseWriter)) *
 	j := &job{
 		request: &request{about: &mapper.Argument{Resource: "deploy", Name: "web"}},
 		Cluster: &cluster.Cluster{Config: &rest.Config{Host: server.URL}, HTTP: server.Client()},
-		reports: &p.reports,
+		stderr:  &p.reports,
 	}
 	d, err := j.Discovery()
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"dwatch/cli/plan"
@@ -17,7 +18,8 @@ import (
 type pipeline struct {
 	*job
 	reporter *report.Reporter
-	wait     *wait // nil if no condition ends the run
+	wait     *wait      // nil if no condition ends the run
+	printed  func() int // how many events were
 	printer  event.Sink
 }
 
@@ -33,7 +35,8 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 		return nil, err
 	}
 	p := &pipeline{job: j, printer: printer}
-	sink, printed := counted(printer)
+	var sink event.Sink
+	sink, p.printed = counted(printer)
 	sink = j.metrics.Back(sink)
 	if j.print.Format == changesFormat || isTable(j.print.Format) && !j.live {
 		sink = output.FoldSeries(sink)
@@ -44,7 +47,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	sink = state.around(filter.New(sink, j.filter), failed)
 	switch {
 	case j.conditions.count > 0:
-		sink = upTo(j.conditions.count, printed, sink)
+		sink = upTo(j.conditions.count, p.printed, sink)
 	case j.conditions.ends():
 		p.wait = j.newWait(sink, what)
 		sink = p.wait
@@ -76,7 +79,7 @@ func (p *pipeline) screen() *live.Screen {
 // reporting says where reports go. With --quiet the server is asked nothing for
 // them: nobody would read the answer.
 func (j *job) reporting() (report.Options, error) {
-	o := report.Options{Out: j.reports, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
+	o := report.Options{Out: j.reports, Err: j.stderr, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
 	if j.quiet {
 		return o, nil
 	}
@@ -114,6 +117,8 @@ func (p *pipeline) end(ctx context.Context, err error) error {
 		return nil
 	case p.wait != nil:
 		return p.wait.end(ctx, err)
+	case p.isLate(ctx) && !isLoss(err):
+		return p.tooFew(fmt.Sprintf("%d so far", p.printed()))
 	}
 	return err
 }

@@ -90,11 +90,13 @@ func (r *request) bounded(ctx context.Context) (context.Context, context.CancelF
 type job struct {
 	*request
 	*cluster.Cluster
-	started  time.Time
-	out      io.Writer
-	stdout   *os.File // which out writes to
-	stderr   io.Writer
-	reports  io.Writer // stderr, or nowhere with --quiet
+	started time.Time
+	out     io.Writer
+	stdout  *os.File // which out writes to
+	stderr  io.Writer
+	// reports is stderr, or nowhere with --quiet. What is missing from the events, and
+	// what decides the exit code, goes to stderr all the same.
+	reports  io.Writer
 	talk     *talk     // what stderr is with --live
 	delivery *delivery // nil: stdout
 	served   *served   // nil: no page
@@ -133,7 +135,7 @@ func (j *job) run(ctx context.Context) (err error) {
 	planner := plan.New(j.planned(), j.mapper)
 	p, err := planner.First(ctx)
 	if err != nil {
-		return j.unplanned(err)
+		return j.unplanned(j.orWait(err))
 	}
 	for _, note := range p.Notes {
 		report.Line(j.reports, note)
@@ -195,8 +197,18 @@ func (j *job) planned() plan.Request {
 		LabelSelector: j.selector,
 		FieldSelector: j.fieldSelector,
 		Wait:          j.wait,
+		Awaited:       j.conditions.until.Expression != nil,
 		Ask:           j.Ask,
 	}
+}
+
+// orWait adds --wait to an error of a resource that the server may have later.
+func (j *job) orWait(err error) error {
+	unknown, ok := errors.AsType[*mapper.UnknownError](err)
+	if !ok || unknown.Verb || j.list || j.rbac.print { // which don't go with it
+		return err
+	}
+	return fail.Advise(err, "--wait waits until there is one")
 }
 
 // unplanned says of what kind the error of a planner is.

@@ -48,6 +48,9 @@ func (j *job) openState(ctx context.Context, p *plan.Plan) (*state, error) {
 		file.Close()
 		return nil, fail.Usage(err)
 	}
+	if s.outbox != nil { // else it has no contents
+		j.warnReadable("--state", j.state)
+	}
 	return s, nil
 }
 

@@ -4,23 +4,14 @@ import (
 	"context"
 	"os"
 	"runtime"
-	"runtime/debug"
 
+	"dwatch/cli/gc"
 	"dwatch/watcher/event"
 )
 
-const (
-	// startGC lets the heap grow to 16 MB before it is collected, which the way to
-	// the first event does not fill.
-	startGC = 400
-	// runGC is half of Go's default. Of what is kept the collector has little to
-	// look at, so that collecting twice as often hardly costs anything.
-	runGC = 50
-)
-
-// tuneStart is for the way to the first event. Who sets GOGC knows better, here
-// and later.
-func tuneStart() { setGC(startGC) }
+// runGC is half of Go's default. Of what is kept the collector has little to look at, so
+// that collecting twice as often hardly costs anything.
+const runGC = 50
 
 // tuneRun is for targets that are about to be watched or listed. The work of one
 // watch is a chain of goroutines that pass on one event at a time: to spread it
@@ -31,14 +22,8 @@ func tuneRun(targets int) {
 	}
 }
 
-// tuneLong is for the long run.
-func tuneLong() { setGC(runGC) }
-
-func setGC(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
-}
+// tuneLong is for the long run, after the way to the first event that cli/gc is for.
+func tuneLong() { gc.Set(runGC) }
 
 // tuned ends the start with the first batch.
 type tuned struct {

@@ -86,11 +86,12 @@ func (j *job) input() expression.Options {
 	return expression.Options{Compare: compare}
 }
 
-// sayMistake reports the first error of an expression.
+// sayMistake reports the first error of an expression, with --quiet, too: it decides what
+// is left out, or how the run ends.
 func (j *job) sayMistake(x *expression.Expression, e event.Event, err error) {
 	for _, c := range j.conditions.all() {
 		if c.Expression == x {
-			report.Line(j.reports, fmt.Sprintf("%q does not hold for %s, as it can't be judged: %v", c.typed, j.subject(e.Target, e.Object), err))
+			report.Line(j.stderr, fmt.Sprintf("%q does not hold for %s, as it can't be judged: %v", c.typed, j.subject(e.Target, e.Object), err))
 			return
 		}
 	}

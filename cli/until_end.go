@@ -67,10 +67,15 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 	return fail.Code(fail.ExitFailIf, fmt.Errorf("--fail-if %s holds after %s: %s", w.conditions.failIf.typed, w.elapsed(), subject))
 }
 
-// unanswered returns what err means for a run with --until that never got so far as to
-// watch: its end is no success.
+// unanswered returns what err means for a run with --until or --count that never got so
+// far as to watch: its end is no success.
 func (j *job) unanswered(ctx context.Context, err error) error {
-	if j.conditions.until.Expression == nil || j.rbac.print || err == nil || ctx.Err() == nil || isLoss(err) || fail.IsCoded(err) {
+	switch {
+	case j.rbac.print || err == nil || ctx.Err() == nil || isLoss(err) || fail.IsCoded(err):
+		return err
+	case j.isLate(ctx):
+		return j.tooFew("the server had not answered")
+	case j.conditions.until.Expression == nil:
 		return err
 	}
 	code, what := j.undecided(ctx, err)

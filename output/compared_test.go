@@ -57,6 +57,10 @@ func TestLongNames(t *testing.T) {
 	if got := printed(t, Options{Format: "yaml", Changes: true}, e); !strings.HasSuffix(got, want) {
 		t.Errorf("%s, want at its end\n%s", got, want)
 	}
+	want = "  changes: [{\n    path: \"spec\",\n    kind: \"added\",\n    new: {\n      " + name + ": 1,\n    },\n  }],\n}\n"
+	if got := printed(t, Options{Format: "kyaml", Changes: true}, e); !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want at its end\n%s", got, want)
+	}
 }
 
 // TestComparedYAML: the same members, with what could steer a terminal escaped.

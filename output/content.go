@@ -37,18 +37,13 @@ func (c content) append(dst []byte, o event.Object) []byte {
 
 // yaml returns the same as YAML.
 func (c content) yaml(o event.Object) ([]byte, error) {
-	u, err := o.Open()
+	u, err := c.open(o)
 	if err != nil {
 		return nil, err
 	}
-	object := c.masks.Object(u.Object)
-	// Only now: by them the masks tell items of lists apart. u is nobody else's.
-	if metadata, ok := object["metadata"].(map[string]any); ok && c.unmanaged {
-		delete(metadata, "managedFields")
-	}
 	// Straight from the content: by way of JSON, as sigs.k8s.io/yaml goes, it
 	// would not take control characters that JSON leaves unescaped.
-	text, err := yaml.Marshal(object)
+	text, err := yaml.Marshal(u.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace, Line(o.Name), err)
 	}

@@ -54,6 +54,18 @@ connected: false
 lastEvent: "2026-01-31T08:00:00.123Z"
 time: "2026-01-31T08:00:00.123Z"
 `
+	const kyaml = `---
+{
+  type: "DENIED",
+  resource: "deployments.v1.apps",
+  namespace: "default",
+  message: "\
+     read: \e[31m\u009b\u202e\n\
+     <&>\
+    ",
+  time: "2026-01-31T08:00:00.123Z",
+}
+`
 	const terminal = `{
     "type": "DENIED",
     "resource": "deployments.v1.apps",
@@ -69,6 +81,7 @@ time: "2026-01-31T08:00:00.123Z"
 	}{
 		"json":     {Options{}, marks, compact},
 		"yaml":     {Options{Format: "yaml"}, marks, yaml},
+		"kyaml":    {Options{Format: "kyaml"}, marks[2:3], kyaml},
 		"name":     {Options{Format: "name"}, marks, ""},
 		"terminal": {Options{Terminal: true}, marks[2:3], terminal},
 	} {

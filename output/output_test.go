@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml/kyaml"
 
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
@@ -49,6 +50,44 @@ func TestPrint(t *testing.T) {
 	}{
 		"json": {Options{}, `{"type":"ADDED","initial":true,` + compact + `{"type":"DELETED","finalStateUnknown":true,"time":"2026-01-31T08:00:00.120Z",` + compact},
 		"name": {Options{Format: "name"}, "deployment.apps/web\ndeployment.apps/web\n"},
+		"kyaml": {Options{Format: "kyaml"}, `---
+{
+  type: "ADDED",
+  initial: true,
+  object: {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: {
+      name: "web",
+    },
+    spec: {
+      none: null,
+      note: "a<b\u009b",
+      paused: true,
+      replicas: 3,
+    },
+  },
+}
+---
+{
+  type: "DELETED",
+  finalStateUnknown: true,
+  time: "2026-01-31T08:00:00.120Z",
+  object: {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: {
+      name: "web",
+    },
+    spec: {
+      none: null,
+      note: "a<b\u009b",
+      paused: true,
+      replicas: 3,
+    },
+  },
+}
+`},
 		"yaml": {Options{Format: "yaml"}, `type: ADDED
 initial: true
 object:
@@ -133,7 +172,7 @@ func TestColor(t *testing.T) {
 func TestList(t *testing.T) {
 	one := object(t, web)
 	for _, objects := range [][]event.Object{nil, {one}, {one, one}} {
-		for _, o := range []Options{{}, {Terminal: true}, {Format: "yaml"}} {
+		for _, o := range []Options{{}, {Terminal: true}, {Format: "yaml"}, {Format: "kyaml"}} {
 			var out bytes.Buffer
 			p, err := New(&out, o)
 			if err != nil {
@@ -144,6 +183,8 @@ func TestList(t *testing.T) {
 			}
 			if o.Format == "" {
 				checkJSONList(t, out.Bytes(), len(objects))
+			} else if o.Format == "kyaml" {
+				checkKYAMLList(t, out.Bytes(), o, objects)
 			} else if want := yamlList(len(objects)); out.String() != want {
 				t.Error(cmp.Diff(want, out.String()))
 			}
@@ -171,6 +212,27 @@ func checkJSONList(t *testing.T, text []byte, n int) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(indented.String(), string(text)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// checkKYAMLList: a List as the library would print it at once.
+func checkKYAMLList(t *testing.T, text []byte, o Options, objects []event.Object) {
+	t.Helper()
+	list, err := o.content().openList(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain = bytes.ReplaceAll(plain, []byte("\u009b"), []byte(`\u009b`)) // which the library does not take
+	var want bytes.Buffer
+	if err := new(kyaml.Encoder).FromYAML(bytes.NewReader(plain), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(text)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -277,7 +339,7 @@ func TestWriteError(t *testing.T) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, name, table, wide, none`
+	want := `unable to match a printer suitable for the output format "xml", allowed formats are: json, yaml, kyaml, name, table, wide, none`
 	_, err := New(io.Discard, Options{Format: "xml"})
 	for _, err := range []error{err, CheckFormat("xml", Formats)} {
 		if err == nil || err.Error() != want {

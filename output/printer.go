@@ -66,9 +66,10 @@ type batcher interface {
 }
 
 var encoders = map[string]func(Options) encoder{
-	"json": newJSON,
-	"yaml": newYAML,
-	"name": func(Options) encoder { return nameEncoder{} },
+	"json":  newJSON,
+	"yaml":  newYAML,
+	"kyaml": newKYAML,
+	"name":  func(Options) encoder { return nameEncoder{} },
 
 	"table": newTable,
 	"wide":  newTable,
@@ -77,7 +78,7 @@ var encoders = map[string]func(Options) encoder{
 }
 
 // Formats are the values that Options.Format takes, but for TemplateFormats.
-var Formats = []string{"json", "yaml", "name", "table", "wide", "none"}
+var Formats = []string{"json", "yaml", "kyaml", "name", "table", "wide", "none"}
 
 // CheckFormat says that name is none of formats, if it is not.
 func CheckFormat(name string, formats []string) error {

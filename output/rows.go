@@ -22,7 +22,7 @@ type Column struct {
 
 // ticking are the columns of built-in resources that say how long ago something was; by
 // their types they have any text.
-var ticking = []string{"AGE", "LAST SEEN", "FIRST SEEN", "RESTARTS"}
+var ticking = []string{"AGE", "LAST SEEN", "FIRST SEEN", "RESTARTS", "LAST SCHEDULE"}
 
 // Rows makes rows of the objects of one resource, as the format "wide" has them, for
 // what draws a table by itself. The zero value is ready; it is not for several

@@ -179,6 +179,7 @@ func (c content) open(o event.Object) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	u.Object = c.masks.Object(u.Object)
+	// Only now: by them the masks tell items of lists apart. u is nobody else's.
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok && c.unmanaged {
 		delete(metadata, "managedFields")
 	}

@@ -14,7 +14,8 @@ const (
 	ExitFailed = 1 // could not go on
 	ExitUsage  = 2 // wrong usage
 	ExitFailIf = 3 // --fail-if holds
-	// ExitTimeout is that of timeout(1): --timeout passed before --until held.
+	// ExitTimeout is that of timeout(1): --timeout passed before --until held, or --count
+	// was reached.
 	ExitTimeout = 124
 )
 

@@ -34,6 +34,17 @@ func Explain(err error) []string {
 	return once
 }
 
+// advised is an error, and what to do about it.
+type advised struct {
+	error
+	advice string
+}
+
+func (a advised) Unwrap() error { return a.error }
+
+// Advise adds to what Explain says of err what to do.
+func Advise(err error, advice string) error { return advised{err, advice} }
+
 func explain(err error) []string {
 	if end, ok := err.(coded); ok {
 		err = end.error
@@ -87,11 +98,14 @@ func explainOne(err error) string {
 	var unknown *mapper.UnknownError
 	var unwatchable *mapper.UnwatchableError
 	var asked serverError
+	var with advised
 	var own interface {
 		error
 		Explain() string
 	}
 	switch {
+	case errors.As(err, &with):
+		return explainOne(with.error) + " (" + with.advice + ")"
 	case errors.As(err, &unknown):
 		switch {
 		case unknown.Name == "version":

@@ -25,7 +25,6 @@ type Options struct {
 // goroutine. Nil Metrics measure nothing.
 type Metrics struct {
 	Options
-	started time.Time
 
 	mu        sync.Mutex
 	watching  bool // the targets are known
@@ -51,7 +50,7 @@ type target struct {
 
 // New returns Metrics of a run that begins now.
 func New(o Options) *Metrics {
-	return &Metrics{Options: o, started: time.Now(), resources: map[string]*counters{}, targets: map[event.Key]*target{}}
+	return &Metrics{Options: o, resources: map[string]*counters{}, targets: map[event.Key]*target{}}
 }
 
 // Interval is how often the watcher has to report a heartbeat.
@@ -185,12 +184,15 @@ func (t *target) set(connected, answered bool) { t.connected, t.answered = conne
 
 // of returns the counters of a target's resource.
 func (m *Metrics) of(key event.Key) *counters {
-	name := key.Resource.String()
+	name := nameOf(key)
 	if m.resources[name] == nil {
 		m.resources[name] = &counters{events: map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0}}
 	}
 	return m.resources[name]
 }
+
+// nameOf returns a target's resource as the value of a label.
+func nameOf(key event.Key) string { return label(key.Resource.String()) }
 
 // at returns how a target is. Where it is new, it takes the place of those that it covers.
 func (m *Metrics) at(key event.Key) *target {

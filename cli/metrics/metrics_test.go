@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +36,7 @@ var (
 	others = targetOf("", "pods", "b")
 	webs   = targetOf("apps", "deployments", "a")
 	odd    = targetOf("x\"\\\n\xff", "odd", "a")
+	same   = targetOf("x\"\\\n\xfe", "odd", "a") // as a label it can't be told from odd
 )
 
 // ofType returns events of a target.
@@ -66,17 +71,29 @@ func has(t *testing.T, text []byte, lines ...string) {
 	}
 }
 
+// scrape returns the metrics as Prometheus gets them.
+func scrape(t *testing.T, m *Metrics) []byte {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler(m).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	if kind := w.Header().Get("Content-Type"); w.Code != 200 || !strings.HasPrefix(kind, "text/plain; version=0.0.4; charset=utf-8") {
+		t.Fatalf("%d, %s: %s", w.Code, kind, w.Body)
+	}
+	return w.Body.Bytes()
+}
+
 // TestText: the numbers are those of what came, each has a help and a type, and the names
 // are as Prometheus wants them, whatever is watched.
 func TestText(t *testing.T) {
-	m := New(Options{Version: "v1.2.3-\"odd\"\\\n"})
-	m.Begin([]event.Target{pods, others, webs, odd})
+	m := New(Options{Version: "v1.2.3-\"odd\"\\\n\xff"})
+	m.Begin([]event.Target{pods, others, webs, odd, same})
 	front := m.Front(m.Back(&passed{}))
 	for _, batch := range [][]event.Event{
 		ofType(pods, event.Added, event.Added, event.Synced, event.Modified, event.Disconnected, event.Reconnected),
 		ofType(others, event.Synced, event.Disconnected),
 		ofType(webs, event.Synced, event.Disconnected, event.Gap, event.Deleted),
 		ofType(odd, event.Synced, event.Added, event.Gone),
+		ofType(same, event.Synced, event.Added, event.Gone),
 	} {
 		if err := front.Deliver(t.Context(), batch); err != nil {
 			t.Fatal(err)
@@ -85,13 +102,13 @@ func TestText(t *testing.T) {
 	m.Delivers(func() deliver.Stats {
 		return deliver.Stats{Delivered: 5, Failed: 4, Refused: 3, GivenUp: 2, Waiting: 7, Bytes: 700, Oldest: 90 * time.Second, Down: true}
 	})
-	text := m.Text()
+	text := scrape(t, m)
 	has(t, text,
-		`dwatch_build_info{version="v1.2.3-\"odd\"\\\n",goversion="`+goVersion(t, text)+`"} 1`,
+		`dwatch_build_info{goversion="`+goVersion(t, text)+`",version="v1.2.3-\"odd\"\\\n`+"\uFFFD"+`"} 1`,
 		`dwatch_events_total{resource="pods",type="ADDED"} 2`,
 		`dwatch_events_total{resource="pods",type="DELETED"} 0`,
 		`dwatch_events_total{resource="deployments.apps",type="DELETED"} 1`,
-		`dwatch_events_total{resource="odd.x\"\\\n`+"\uFFFD"+`",type="ADDED"} 1`,
+		`dwatch_events_total{resource="odd.x\"\\\n`+"\uFFFD"+`",type="ADDED"} 2`,
 		`dwatch_last_event_timestamp_seconds{resource="pods"} 1.700000000123e+09`,
 		`dwatch_disconnects_total{resource="pods"} 2`,
 		`dwatch_reconnects_total{resource="pods"} 1`,
@@ -110,9 +127,13 @@ func TestText(t *testing.T) {
 	if bytes.Contains(text, []byte(`dwatch_connected{resource="odd`)) {
 		t.Error("what is gone is said to be connected, or not")
 	}
-	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"} {
+	for _, name := range []string{
+		"go_goroutines", "go_sched_gomaxprocs_threads", "go_memstats_heap_alloc_bytes", "go_memstats_sys_bytes",
+		"go_memstats_alloc_bytes_total", "go_gc_cycles_total_gc_cycles_total", "process_start_time_seconds",
+		"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
+	} {
 		if !regexp.MustCompile(`(?m)^` + name + ` [0-9]`).Match(text) {
-			if _, err := os.Stat("/proc/self/statm"); err == nil {
+			if _, err := os.Stat("/proc/self/stat"); err == nil {
 				t.Errorf("no %s", name)
 			}
 		}
@@ -130,6 +151,56 @@ func goVersion(t *testing.T, text []byte) string {
 		t.Fatalf("no go_info in\n%s", text)
 	}
 	return string(found[1])
+}
+
+// TestScrapes: they may come while events do, and from several at once; no counter goes
+// back, and one that fails is said to, and holds nothing up.
+func TestScrapes(t *testing.T) {
+	m := New(Options{})
+	m.Begin([]event.Target{pods})
+	front := m.Front(&passed{})
+	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
+	served := handler(m)
+	get := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		served.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+		return w
+	}
+	count := regexp.MustCompile(`(?m)^dwatch_events_total\{resource="pods",type="ADDED"\} ([0-9]+)$`)
+	const batches = 500
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range batches {
+			front.Deliver(t.Context(), ofType(pods, event.Added, event.Disconnected, event.Synced))
+			m.Begin([]event.Target{targetOf("", fmt.Sprint("more", i), "")})
+		}
+	})
+	for range 2 {
+		all.Go(func() {
+			for last := -1; last < batches; {
+				found := count.FindSubmatch(get().Body.Bytes())
+				if found == nil {
+					t.Error("no count")
+					return
+				}
+				now, _ := strconv.Atoi(string(found[1]))
+				if now < last {
+					t.Errorf("%d after %d", now, last)
+				}
+				last = now
+			}
+		})
+	}
+	all.Wait()
+
+	m.Delivers(func() deliver.Stats { panic("no numbers") })
+	if w := get(); w.Code != 500 || !strings.Contains(w.Body.String(), "no numbers") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
+	if w := get(); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }
 
 // TestHeartbeats: those that only Metrics asked for go no further, and nothing else is lost.

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Server answers over HTTP how a run is.
@@ -15,9 +17,6 @@ type Server struct {
 	listener net.Listener
 	server   *http.Server
 }
-
-// contentType is that of Prometheus' text format.
-const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Listen answers on an address, HOST:PORT, until Close.
 func Listen(address string, m *Metrics) (*Server, error) {
@@ -53,10 +52,7 @@ func (s *Server) Close() {
 
 func handler(m *Metrics) http.Handler {
 	mux := http.NewServeMux() // a pattern with GET takes HEAD, too, and answers 405 to others
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		w.Write(m.Text())
-	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(m), promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, m.Healthy()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, m.Ready()) })
 	return mux

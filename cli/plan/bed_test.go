@@ -64,6 +64,11 @@ func waiting(r Request) Request {
 	return r
 }
 
+func awaited(r Request) Request {
+	r.Awaited = true
+	return r
+}
+
 func without(r Request, exclude ...string) Request {
 	r.Exclude = exclude
 	return r

@@ -90,7 +90,7 @@ func (d *draft) noteAlternatives(name string, answer mapper.Answer) {
 
 // finish is to be called when all arguments are in.
 func (d *draft) finish(r Request) {
-	d.merge()
+	d.merge(r.Awaited)
 	d.Selection = selection(d.asked, r.Exclude)
 	// What is namespaced may also come later.
 	if d.Live || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
@@ -104,9 +104,9 @@ func (d *draft) finish(r Request) {
 	}
 }
 
-// merge drops what another target watches too. What is in a set is watched in the
-// version in which it was named.
-func (d *draft) merge() {
+// merge drops what another target watches too, which is a mistake where the name that is
+// dropped is awaited. What is in a set is watched in the version in which it was named.
+func (d *draft) merge(awaited bool) {
 	var merged []event.Target
 	for i, t := range d.Targets {
 		if named := d.named[t.Resource().GroupResource()]; named != nil {
@@ -119,6 +119,10 @@ func (d *draft) merge() {
 				(other.Name == t.Name || other.Name == "")
 		}
 		wider := func(other event.Target) bool { return covered(other) && other.Name != t.Name }
+		if awaited && slices.ContainsFunc(d.Targets, wider) {
+			r := t.Resource().GroupResource()
+			d.mistake(fmt.Errorf("%s/%s is one of the %s, and --until is judged of all of them: name it alone, or leave it out", r, t.Name, r))
+		}
 		if !slices.ContainsFunc(d.Targets[:i], covered) && !slices.ContainsFunc(d.Targets[i+1:], wider) {
 			merged = append(merged, t)
 		}

@@ -22,6 +22,9 @@ type Request struct {
 	LabelSelector, FieldSelector string
 	// Wait: a resource that the server does not have yet is no error.
 	Wait bool
+	// Awaited: something is waited for of each object that is named, and of all that
+	// exist where none is. It can't be both of one resource.
+	Awaited bool
 	// Ask bounds the questions to the server of one plan; nil: nothing but their
 	// context does.
 	Ask func(context.Context) (context.Context, context.CancelFunc)

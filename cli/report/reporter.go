@@ -20,14 +20,16 @@ const maxListed = 10
 type Options struct {
 	// Out gets the reports, one line each.
 	Out io.Writer
+	// Err gets those of what is missing from the events; nil: Out does.
+	Err io.Writer
 	// About says what the objects are about, where that is not all there are; else empty.
 	About string
 	// Note gets, in place of Out, what becomes of the watch, with the time: for a
 	// format in which that stands between the events. Most calls come from Deliver;
 	// what the server is asked about comes from another goroutine. nil: Out gets all.
 	Note func(at time.Time, text string)
-	// Rights is asked about rights that are missing; with nil Out gets nothing about
-	// those, and Note no details. Nobody else may use it until Wait returns.
+	// Rights is asked about rights that are missing; with nil there are no details of
+	// those. Nobody else may use it until Wait returns.
 	Rights *access.Rights
 	// Namesake returns the resource, if there is one, that the name of an object
 	// means, too; empty if none. It must not block; nil means that there is none.
@@ -50,7 +52,7 @@ type Reporter struct {
 	Options
 	next event.Sink
 
-	mu sync.Mutex // for Out
+	mu sync.Mutex // for Out and Err
 	// queue has what asks the server.
 	queue queue
 	// down, denied and checked are targets: unreachable, reported as denied, asked
@@ -69,6 +71,9 @@ var _ event.Sink = (*Reporter)(nil)
 
 // New returns a Reporter before next.
 func New(next event.Sink, o Options) *Reporter {
+	if o.Err == nil {
+		o.Err = o.Out
+	}
 	return &Reporter{
 		Options: o,
 		next:    next,
@@ -135,16 +140,27 @@ func (r *Reporter) Status() string { return r.status.String() }
 // Wait returns when all has been reported. Nothing may be delivered any more.
 func (r *Reporter) Wait() { r.queue.wait() }
 
-func (r *Reporter) say(format string, args ...any) {
+func (r *Reporter) say(format string, args ...any) { r.line(r.Out, format, args...) }
+
+func (r *Reporter) line(to io.Writer, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	Line(r.Out, fmt.Sprintf(format, args...))
+	Line(to, fmt.Sprintf(format, args...))
 }
 
 // note says what became of the watch.
 func (r *Reporter) note(at time.Time, format string, args ...any) {
+	r.noteTo(r.Out, at, format, args...)
+}
+
+// miss says what is missing from the events, or may be.
+func (r *Reporter) miss(at time.Time, format string, args ...any) {
+	r.noteTo(r.Err, at, format, args...)
+}
+
+func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...any) {
 	if r.Note == nil {
-		r.say(format, args...)
+		r.line(out, format, args...)
 		return
 	}
 	r.Note(at, fmt.Sprintf(format, args...))
@@ -194,9 +210,9 @@ func (r *Reporter) gap(ctx context.Context, e event.Event) {
 	switch {
 	case counted:
 	case r.Note != nil: // for people, to whom resourceVersions mean nothing
-		r.note(e.Time, "%s: %s", describe(e.Target), relisted)
+		r.miss(e.Time, "%s: %s", describe(e.Target), relisted)
 	default:
-		r.say("%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
+		r.line(r.Err, "%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
 			describe(e.Target), e.ResourceVersion, orStart(e.From))
 	}
 }
@@ -232,10 +248,10 @@ func (r *Reporter) endOutage(e event.Event) {
 	switch {
 	case len(r.down) > 0:
 	case r.gaps > 0 && r.Note != nil:
-		r.note(e.Time, "reconnected; %s", relisted)
+		r.miss(e.Time, "reconnected; %s", relisted)
 		r.gaps = 0
 	case r.gaps > 0:
-		r.say("reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
+		r.line(r.Err, "reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
 		r.gaps = 0
 	case r.Note != nil && r.resumed:
 		r.note(e.Time, "reconnected, nothing missed")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func TestOutages(t *testing.T) {
 		event.Reconnected: "",
 	} {
 		var w bytes.Buffer
-		r := New(nowhere, Options{Out: &w})
+		r := New(nowhere, Options{Out: &w, Err: io.Discard})
 		for _, e := range []event.Event{
 			{Type: event.Disconnected, Target: a, Err: down},
 			{Type: event.Disconnected, Target: b, Err: down},
@@ -37,9 +38,37 @@ func TestOutages(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		r.Wait()
 		if got, want := w.String(), lost+said+again+lost; got != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", end, got, want)
 		}
+	}
+}
+
+// TestMissing: what is missing from the events goes to Err, and all else to Out.
+func TestMissing(t *testing.T) {
+	a, b := targetOf("as", false, "", ""), targetOf("bs", false, "", "")
+	var out, missing bytes.Buffer
+	r := New(nowhere, Options{Out: &out, Err: &missing})
+	batch := []event.Event{
+		{Type: event.Denied, Target: a, Err: &event.TargetError{Target: a, Err: errors.New("as is forbidden: no")}},
+		{Type: event.Disconnected, Target: b, Err: errors.New("down")},
+		{Type: event.Gap, Target: b, From: "5", ResourceVersion: "7"},
+	}
+	for _, e := range batch {
+		if err := r.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+		r.Wait()
+	}
+	want := `as: denied, trying again until it is allowed: as is forbidden: no
+bs: relisted at resourceVersion 7: only intermediate states since 5 may be missing
+`
+	if got := missing.String(); got != want {
+		t.Errorf("%s\nwant:\n%s", got, want)
+	}
+	if got, want := out.String(), "connection lost, trying again: down\nreconnected\n"; got != want {
+		t.Errorf("%s\nwant:\n%s", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"dwatch/cli/fail"
@@ -13,16 +14,19 @@ import (
 // deny reports, once, that a target is denied.
 func (r *Reporter) deny(ctx context.Context, e event.Event) {
 	t := e.Target
-	if r.denied[t.Key()] || r.Rights == nil && r.Note == nil {
+	if r.denied[t.Key()] {
 		return
 	}
 	r.denied[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		err := e.Err
+		if of, ok := errors.AsType[*event.TargetError](err); ok {
+			err = of.Err // t is named already
+		}
 		if r.Rights != nil {
 			err = r.Rights.Detail(ctx, &event.TargetError{Target: t, Err: err})
 		}
-		r.note(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
+		r.miss(e.Time, "%s: denied, trying again until it is allowed: %s", describe(t), strings.Join(fail.Explain(err), "; "))
 	})
 }
 

@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 		}
 		want := letter{
 			Reason: "no", Tries: 1, ID: "uid-a/1/MODIFIED", Type: "MODIFIED", Resource: "configmaps.v1.", APIVersion: "v1",
-			Kind: "ConfigMap", Namespace: "default", Name: "a", UID: "uid-a", ResourceVersion: "1", Event: json.RawMessage("{}"),
+			Kind: "ConfigMap", Namespace: "default", Name: "a", UID: "uid-a", ResourceVersion: "1", Subject: "cm/a", Event: json.RawMessage("{}"),
 		}
 		if len(got) != 2 {
 			t.Fatalf("%d letters", len(got))

@@ -37,7 +37,8 @@ type letter struct {
 	Name            string          `json:"name"`
 	UID             string          `json:"uid"`
 	ResourceVersion string          `json:"resourceVersion"`
-	Event           json.RawMessage `json:"event"` // an object, or YAML as a string
+	Subject         string          `json:"subject,omitempty"` // as messages name it
+	Event           json.RawMessage `json:"event"`             // an object, or YAML as a string
 }
 
 // OpenDeadLetters opens a file to append to; it is made if it does not exist. Only its
@@ -138,7 +139,7 @@ func encode(m *Message, at time.Time, tries int, reason error) ([]byte, error) {
 		ID: m.ID, Type: string(m.Type),
 		Resource:   m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
 		APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name,
-		UID: string(m.UID), ResourceVersion: m.ResourceVersion,
+		UID: string(m.UID), ResourceVersion: m.ResourceVersion, Subject: m.Subject,
 		Event: json.RawMessage(bytes.TrimSpace(m.Body)),
 	}
 	if !json.Valid(m.Body) {

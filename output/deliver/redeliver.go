@@ -185,10 +185,6 @@ func decode(line []byte) (*Message, error) {
 	if given, err := time.Parse(time.RFC3339, l.Time); err == nil && seen.Time.IsZero() {
 		seen.Time = given
 	}
-	subject := resource[0] + "/" + l.Name
-	if l.Namespace != "" {
-		subject = l.Namespace + " " + subject
-	}
 	return &Message{
 		ID: l.ID, Type: event.Type(l.Type),
 		Resource: schema.GroupVersionResource{Resource: resource[0], Version: resource[1], Group: resource[2]},
@@ -196,7 +192,17 @@ func decode(line []byte) (*Message, error) {
 			APIVersion: l.APIVersion, Kind: l.Kind, Namespace: l.Namespace, Name: l.Name,
 			UID: types.UID(l.UID), ResourceVersion: l.ResourceVersion,
 		},
-		Subject: output.Line(subject),
+		Subject: output.Line(l.subject(resource[0])),
 		Time:    seen.Time, Body: body, size: int64(len(body)) + overhead,
 	}, nil
+}
+
+// subject is the object as the run that gave it up has named it. A line of an older
+// dwatch does not say how.
+func (l *letter) subject(resource string) string {
+	subject := resource + "/" + l.Name
+	if l.Namespace != "" {
+		subject = l.Namespace + " " + subject
+	}
+	return cmp.Or(l.Subject, subject)
 }

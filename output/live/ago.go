@@ -11,6 +11,9 @@ import (
 // ago is how long ago something was.
 func ago(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
 
+// longestAgo is how wide that is at most.
+const longestAgo = len("9m59s")
+
 // ticked is a cell that says how long ago something was, such as 5m or "3 (5m ago)", as
 // it is now; any other stays as it is.
 func (r *row) ticked(cell string, now time.Time) string {

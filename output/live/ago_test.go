@@ -59,11 +59,11 @@ func definition(name, kind, format string) string {
 func TestTimes(t *testing.T) {
 	s := newScreen(t, 80, 24, nil)
 	columns := strings.Join([]string{
-		definition("Name", "string", "name"), definition("Seen", "date", ""), definition("Restarts", "string", ""), definition("Text", "string", ""), definition("Age", "string", ""),
+		definition("Name", "string", "name"), definition("Seen", "date", ""), definition("Restarts", "string", ""), definition("Last Schedule", "string", ""), definition("Text", "string", ""), definition("Age", "string", ""),
 	}, ",")
-	s.deliver(initial(odd(t, "web-a", columns, `"web-a","10s","3 (9s ago)","9s","by hand"`)), synced())
+	s.deliver(initial(odd(t, "web-a", columns, `"web-a","10s","3 (9s ago)","8s","9s","by hand"`)), synced())
 	s.pass(time.Minute)
-	s.shows(`^   web-a  70s +3 \(69s ago\) +9s +by hand`)
+	s.shows(`^   web-a  70s +3 \(69s ago\) +68s +9s +by hand`)
 	s.deliver(removed(pod(t, "web-a", "Running", 2)))
 	s.pass(2 * time.Second)
 	s.shows(`^ - web-a  70s `)

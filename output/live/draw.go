@@ -74,11 +74,14 @@ func (m *model) top() string {
 }
 
 // cutTitle makes a title no wider than that: where it is stays, of what there is as much
-// as has room.
+// as has room. Of an object the end of its name stays.
 func (m *model) cutTitle(title string, room int) string {
+	if m.pager != nil {
+		return m.middle(title, room)
+	}
 	i := strings.LastIndex(title, " in ")
 	left := room - m.StringWidth(title[max(i, 0):])
-	if m.pager != nil || i < 0 || left < leastTitle/3 {
+	if i < 0 || left < leastTitle/3 {
 		return m.Truncate(title, room, ellipsis)
 	}
 	return m.Truncate(title[:i], left, ellipsis) + title[i:]
@@ -106,14 +109,14 @@ func counted(n int, what string) string {
 }
 
 // connection says how the connection is and how long ago the last event came, at length
-// and shorter.
+// and shorter. Each is as wide whatever the time is, so that nothing moves with it.
 func (m *model) connection() []string {
 	now := m.now()
 	health, word, since := m.links.health()
-	last, short := "no event yet", "-"
+	last, short, room := "no event yet", "-", 0
 	if !m.last.IsZero() {
 		short = ago(now, m.last)
-		last = "last event " + short + " ago"
+		last, room = "last event "+short+" ago", longestAgo-len(short)
 	}
 	look, sign := fine, "●"
 	switch health {
@@ -121,13 +124,14 @@ func (m *model) connection() []string {
 		look, sign = waiting, "◌"
 	case lost, denied:
 		look, sign = broken, "✗"
-		word += " " + ago(now, since)
+		lasts := ago(now, since)
+		word, room = word+" "+lasts, room+longestAgo-len(lasts)
 	}
-	state := m.paint(look, sign+" "+word)
+	state, rest := m.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)
 	return []string{
-		state + m.paint(faint, " · "+last) + " ",
-		state + m.paint(faint, " · "+short) + " ",
-		m.paint(look, sign) + m.paint(faint, " "+short),
+		state + m.paint(faint, " · "+last) + rest,
+		state + m.paint(faint, " · "+short) + rest,
+		m.paint(look, sign) + m.paint(faint, " "+short) + rest,
 	}
 }
 
@@ -184,7 +188,7 @@ func (m *model) troubleOf(s *section) string {
 	case "lost":
 		return "as of " + since.Local().Format(time.TimeOnly) + ", connection lost"
 	case "gone":
-		return "the server no longer has the resource"
+		return "gone, the server no longer has the resource"
 	}
 	return "denied, trying again"
 }
@@ -207,13 +211,12 @@ func (m *model) header(s *section, places []place) string {
 	if trouble == "" {
 		return text
 	}
-	at, _, _ := strings.Cut(trouble, ",") // what comes first says most
-	for _, said := range []string{"! " + trouble, "! " + at, "!"} {
-		if m.StringWidth(text)+2+m.StringWidth(said) < m.width || said == "!" {
-			return m.sides(text, m.width, m.paint(alarm, said)+" ")
-		}
+	short, _, _ := strings.Cut(trouble, ",") // what comes first says most
+	long := "! " + trouble
+	if m.StringWidth(text)+gap+m.StringWidth(long) >= m.width {
+		long = "! " + short
 	}
-	return text
+	return m.sides(text, m.width, m.paint(alarm, long)+" ", m.paint(alarm, "!")+" ")
 }
 
 // row is a row as it is drawn. Of the selected one the name stands out.
@@ -293,23 +296,51 @@ func (m *model) cell(r *row, p place, now time.Time) (style, string) {
 const noteFor = 15 * time.Second
 
 // message is the line above the keys: an answer to a key, what somebody said, or what is
-// known of the selected row.
+// known of the selected row; and if there is room, which rows are seen.
 func (m *model) message() string {
+	text, isSaid := m.presentWord()
+	position := m.paint(faint, m.position())
+	room := m.width - 2 - m.StringWidth(position) - gap
+	if position == "" || room < leastName || isSaid && m.StringWidth(text) > room {
+		return " " + m.Truncate(text, m.width-2, ellipsis)
+	}
+	return " " + m.fit(m.fit(text, room), room+gap) + position
+}
+
+// presentWord is what there is to say, and whether it is more than what is known of a row.
+func (m *model) presentWord() (text string, isSaid bool) {
 	now := m.now()
-	switch note, is := m.presentNote(now); {
+	note, is := m.presentNote(now)
+	switch {
 	case m.said.text != "" && now.Sub(m.said.at) < saidFor:
-		return " " + m.Truncate(m.paint(bold, m.said.text), m.width-2, ellipsis)
+		return m.paint(bold, m.said.text), true
 	case is:
-		text := note.at.Local().Format(time.TimeOnly) + " " + note.text
-		return " " + m.paint(alarm, "!") + " " + m.Truncate(text, m.width-4, ellipsis)
+		return m.paint(alarm, "!") + " " + note.at.Local().Format(time.TimeOnly) + " " + note.text, true
 	case m.pager != nil:
-		return ""
+		return "", false
 	}
 	s, r := m.selected()
 	if r == nil {
+		return "", false
+	}
+	return m.paint(faint, m.about(s, r)), false
+}
+
+// position says which rows are seen; nothing if all are.
+func (m *model) position() string {
+	spans, lines, rows := m.spans()
+	if m.pager != nil || lines <= m.body() || rows == 0 {
 		return ""
 	}
-	return " " + m.Truncate(m.paint(faint, m.about(s, r)), m.width-2, ellipsis)
+	top := m.settle(spans, lines, rows)
+	first, last := rows, 0
+	for _, s := range spans {
+		from, to := max(top, s.line)+1, min(top+m.body()-1, s.line+len(s.order)) // in line top is a header
+		if from <= to {
+			first, last = min(first, s.row+from-s.line), s.row+to-s.line
+		}
+	}
+	return fmt.Sprintf("%d-%d of %d", first, last, rows)
 }
 
 // presentNote is the last note, if it is not old; during an outage it is what began it.
@@ -354,10 +385,13 @@ func (m *model) bottom() string {
 	if m.frozen != nil {
 		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+counted(m.events-m.frozenEvents, "event")+" since, p goes on ")
 	}
-	if t.filter.typed != "" {
+	switch {
+	case m.search != nil:
+		left += m.paint(alarm, fmt.Sprintf(" looking, %d %%", m.searchedPart)) + m.paint(bold, " /"+m.search.filter.typed) + m.paint(faint, " esc stops ")
+	case t.filter.typed != "":
 		left += m.paint(bold, " /"+t.filter.typed) + m.paint(faint, " esc clears ")
 	}
-	return m.Truncate(left+m.keyLine(keys), m.width, ellipsis)
+	return m.Truncate(left+m.keyLine(keys, m.width-m.StringWidth(left)), m.width, ellipsis)
 }
 
 // prompt is the filter that is being typed; if it is too long, its end, with room for the
@@ -370,14 +404,27 @@ func (m *model) prompt() string {
 	return m.Truncate(" /"+text, m.width, "")
 }
 
-// keyLine shows keys and what they do.
-func (m *model) keyLine(keys []string) string {
-	var line strings.Builder
-	for _, k := range keys {
-		key, what, _ := strings.Cut(k, " ")
-		line.WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
+// alwaysShown is how many keys at the end of a line of them are shown where others have no
+// room: those for help and for the end.
+const alwaysShown = 2
+
+// keyLine shows keys and what they do, as many as have room.
+func (m *model) keyLine(keys []string, room int) string {
+	var shown [2]strings.Builder // in front, and at the end
+	for i := range keys {
+		part := 0
+		if i >= alwaysShown { // these first
+			i -= alwaysShown
+		} else {
+			i, part = len(keys)-alwaysShown+i, 1
+		}
+		key, what, _ := strings.Cut(keys[i], " ")
+		if room -= m.StringWidth(key) + m.StringWidth(what) + len("   "); room < 0 && part == 0 {
+			break
+		}
+		shown[part].WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
 	}
-	return line.String()
+	return shown[0].String() + shown[1].String()
 }
 
 // caret is where a filter is being typed.

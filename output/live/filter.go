@@ -37,6 +37,13 @@ func isCondition(typed string) (string, bool) {
 	return strings.CutPrefix(strings.TrimLeft(typed, " "), conditionWord)
 }
 
+// beginsCondition reports whether it looks as if one is being typed, so that not all rows
+// disappear on the way.
+func beginsCondition(typed string) bool {
+	typed = strings.TrimLeft(typed, " ")
+	return len(typed) > 1 && strings.HasPrefix(conditionWord, typed)
+}
+
 // matches reports whether a row is shown.
 func (f *filter) matches(s *section, r *row) bool {
 	if f.holds != nil {

@@ -9,7 +9,7 @@ const helpText = `
                cells that changed are marked, and fade
 
 # Keys
-↑ ↓ pgup pgdn home end, wheel    move; tab: to the next resource
+↑ ↓ pgup pgdn home end, wheel    move; tab: to the next resource; ← → in a text
 enter          what changed of the object since the start, and who did it
 d              its YAML, values of Secrets masked
 e              the Events about it, asked from the server now
@@ -30,9 +30,11 @@ The last 100 states of each object since the start, 64 MB of all together
 object goes with its changes when its row does, after 8 seconds.
 `
 
+const helpTitle = "help"
+
 // help explains the screen.
 func (m *model) help() *pager {
-	return &pager{title: "help", text: func(int) []string {
+	return &pager{title: helpTitle, text: func(int) []string {
 		var lines []string
 		for line := range strings.SplitSeq(strings.Trim(helpText, "\n"), "\n") {
 			if title, ok := strings.CutPrefix(line, "# "); ok {

@@ -13,8 +13,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	pressed := key.String()
 	if letter, is := strings.CutPrefix(pressed, "alt+"); is && len(letter) == 1 {
 		// What a terminal sends for Escape and a letter soon after.
-		m.press(tea.KeyPressMsg{Code: tea.KeyEscape})
-		return m.press(tea.KeyPressMsg{Code: key.Code, Text: letter})
+		return tea.Batch(m.press(tea.KeyPressMsg{Code: tea.KeyEscape}), m.press(tea.KeyPressMsg{Code: key.Code, Text: letter}))
 	}
 	switch {
 	case pressed == "ctrl+c":
@@ -22,8 +21,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	case pressed == "ctrl+z":
 		return m.suspend()
 	case m.typed != nil:
-		m.typeKey(key)
-		return nil
+		return m.typeKey(key)
 	case m.pager != nil:
 		return m.pressInPager(pressed)
 	default:
@@ -41,7 +39,7 @@ func (m *model) pressInTable(key string) tea.Cmd {
 	case "/":
 		m.beginFilter()
 	case "esc":
-		m.setFilter(filter{})
+		return m.leaveFilter()
 	case "s":
 		m.sort()
 	case "p":
@@ -108,68 +106,91 @@ func (m *model) pause() {
 	m.frozen, m.frozenAt, m.frozenEvents = m.table.clone(), m.now(), m.events
 }
 
+// asked is the filter that the user wants.
+func (m *model) asked() filter {
+	if m.search != nil {
+		return m.search.filter
+	}
+	return m.shownTable().filter
+}
+
 func (m *model) beginFilter() {
-	m.before = m.shownTable().filter
+	m.before = m.asked()
 	typed := m.before.typed
 	m.typed = &typed
 }
 
 // typeKey changes the filter that is being typed.
-func (m *model) typeKey(key tea.KeyPressMsg) {
+func (m *model) typeKey(key tea.KeyPressMsg) tea.Cmd {
 	typed := *m.typed
 	switch pressed := key.String(); {
 	case pressed == "enter":
-		m.endFilter()
+		return m.endFilter()
 	case pressed == "esc":
 		m.typed = nil
-		m.setFilter(m.before)
+		return m.setFilter(m.before)
 	case pressed == "ctrl+u":
-		m.typeFilter("")
+		return m.typeFilter("")
 	case pressed == "backspace" && typed == "":
 		m.typed = nil
-		m.setFilter(filter{})
+		return m.setFilter(filter{})
 	case pressed == "backspace":
 		runes := []rune(typed)
-		m.typeFilter(string(runes[:len(runes)-1]))
+		return m.typeFilter(string(runes[:len(runes)-1]))
 	case key.Text != "":
-		m.typeFilter(typed + key.Text)
+		return m.typeFilter(typed + key.Text)
 	}
+	return nil
 }
 
 // typeFilter shows at once what words stand for; an expression waits for its end, and so
 // long the rows are those from before.
-func (m *model) typeFilter(typed string) {
+func (m *model) typeFilter(typed string) tea.Cmd {
 	typed = output.Line(typed)
 	m.typed = &typed
-	if _, is := isCondition(typed); !is {
-		m.setFilter(parseText(typed))
-	} else if m.shownTable().filter.typed != m.before.typed {
-		m.setFilter(m.before)
+	if _, is := isCondition(typed); is || beginsCondition(typed) {
+		return m.setFilter(m.before)
 	}
+	return m.setFilter(parseText(typed))
 }
 
 // endFilter takes what was typed.
-func (m *model) endFilter() {
+func (m *model) endFilter() tea.Cmd {
 	typed := *m.typed
 	text, is := isCondition(typed)
 	if !is || m.Condition == nil {
 		m.typed = nil
-		return
+		return m.setFilter(parseText(typed))
 	}
 	holds, err := m.Condition(text)
 	if err != nil {
 		m.say(output.Line(err.Error()))
-		return
+		return nil
 	}
 	m.typed = nil
-	m.setFilter(filter{typed: typed, holds: holds})
+	return m.setFilter(filter{typed: typed, holds: holds})
 }
 
-func (m *model) setFilter(f filter) {
-	for _, t := range m.tables() {
-		if t.filter.typed == "" && f.typed == "" {
-			continue
-		}
-		t.choose(f)
+// leaveFilter ends a search, and where none is, shows all.
+func (m *model) leaveFilter() tea.Cmd {
+	if m.search != nil {
+		m.search = nil
+		return nil
 	}
+	return m.setFilter(filter{})
+}
+
+// setFilter takes a filter, if it is another one.
+func (m *model) setFilter(f filter) tea.Cmd {
+	if f.typed == m.asked().typed {
+		return nil
+	}
+	m.search = nil
+	if f.holds != nil {
+		return m.beginSearch(f)
+	}
+	for _, t := range m.tables() {
+		t.choose(f, nil)
+	}
+	return nil
 }

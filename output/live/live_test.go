@@ -239,6 +239,19 @@ func TestTitle(t *testing.T) {
 	s.shows(`^ deployments, replicasets, pods in shop  2 objects`)
 }
 
+// TestKeysShown: where not all keys have room, those for help and the end do.
+func TestKeysShown(t *testing.T) {
+	s := newScreen(t, 40, 10, nil)
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
+	s.shows(`^ ↵ changes  d yaml  \? help  q quit$`)
+	s.press("d")
+	s.shows(`^ ↑↓←→ scroll  esc back `)
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s.shows(`^ ↵ changes  .*↑↓←→ scroll  esc back$`)
+	s.press("esc", "p")
+	s.shows(`^ PAUSED 0 events since, p goes on  ↵ changes  .*  \? help  q quit$`)
+}
+
 // TestSizes: on a screen of any size, no line is too wide and there are not too many,
 // whatever is shown.
 func TestSizes(t *testing.T) {
@@ -354,6 +367,13 @@ func TestFilter(t *testing.T) {
 	s.shows(`sorted: name`)
 
 	s.press("/")
+	s.typed("where")
+	s.shows(`api-e`) // so far it may become an expression
+	s.press("enter")
+	s.shows(`none of 5 objects matches`) // it is a word
+	s.press("esc")
+
+	s.press("/")
 	s.typed("where nonsense")
 	s.shows(`api-e`) // what is no words yet hides nothing
 	s.press("enter")
@@ -368,6 +388,73 @@ func TestFilter(t *testing.T) {
 	s.deliver(modified(pod(t, "web-b", "Running", 2)), modified(pod(t, "web-a", "Pending", 2)))
 	s.shows(`web-a`)
 	s.lacks(`web-b`)
+}
+
+// TestSearch: while an expression is asked about many objects, keys, changes and time go
+// on, with the rows from before; another question takes the place of the first.
+func TestSearch(t *testing.T) {
+	slow := func(want string) func(event.Object) bool {
+		return func(o event.Object) bool {
+			time.Sleep(atOnce / 10) // as a large object takes
+			return strings.Contains(o.Raw(), want)
+		}
+	}
+	s := newScreen(t, 80, 24, func(o *Options) {
+		o.Condition = func(text string) (func(event.Object) bool, error) { return slow(text), nil }
+	})
+	for i := range 100 {
+		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
+	}
+	s.deliver(synced())
+	ask := func(expression string) tea.Cmd {
+		s.press("/")
+		s.send(tea.KeyPressMsg{Code: 'u', Mod: tea.ModCtrl})
+		s.typed(expression)
+		return s.send(keyOf("enter"))
+	}
+	goOn := ask("where web-07")
+	if goOn == nil {
+		t.Fatal("it has asked all at once")
+	}
+	s.shows(`looking, \d+ % /where web-07 esc stops`)
+	s.press("down")
+	s.deliver(modified(pod(t, "web-00", "Failed", 2)))
+	s.shows(`web-00 .*Failed`)
+	s.shows(`web-03`)
+
+	// Another question.
+	instead := ask("XYZ")
+	if instead != nil {
+		t.Error("words wait for something")
+	}
+	s.shows(`none of 100 objects matches`)
+	if s.send(goOn()) != nil {
+		t.Error("the first question goes on")
+	}
+	s.press("esc")
+	s.shows(`web-03`)
+
+	// To its end, with what has changed meanwhile.
+	goOn = ask("where Failed")
+	s.deliver(modified(pod(t, "web-99", "Failed", 3)))
+	for goOn != nil {
+		s.shows(`looking`)
+		goOn = s.send(goOn())
+	}
+	s.lacks(`looking`)
+	s.shows(`2 of 100 objects`)
+	s.shows(`web-00[\s\S]*web-99`)
+	s.press("esc")
+	s.shows(`100 objects`)
+
+	// Escape ends it and leaves the rows.
+	goOn = ask("where Failed")
+	s.press("esc")
+	s.lacks(`looking`)
+	if s.send(goOn()) != nil {
+		t.Error("it goes on after Escape")
+	}
+	s.shows(`^ pods in shop  100 objects`)
 }
 
 // TestPaste: what is pasted into a filter is one line; elsewhere it presses no keys.
@@ -463,6 +550,21 @@ func TestDetails(t *testing.T) {
 	s.shows(`^ Keys$`)
 }
 
+// TestPagerTitle: of an object with a long name the end of that is seen, and from the help
+// one comes back to where one was.
+func TestPagerTitle(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	s.deliver(initial(pod(t, "web-with-a-name-that-is-far-too-long-for-this-screen-x2k4j", "Running", 1)), synced())
+	s.press("d")
+	s.shows(`^ YAML of pods/.*…\S*-x2k4j  `)
+	s.press("?")
+	s.shows(`^ Keys$`)
+	s.press("?", "esc")
+	s.shows(`^ YAML of pods/`)
+	s.press("esc")
+	s.shows(`^ pods in shop`)
+}
+
 // TestSecret: no value of a Secret is on the screen.
 func TestSecret(t *testing.T) {
 	secrets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "Secret", true), Namespace: "shop"}
@@ -523,6 +625,9 @@ func TestConnection(t *testing.T) {
 	s.shows(`✗ connection lost 20s · last event 80s ago`)
 	s.shows(`PODS 1 .*! as of \d\d:\d\d:\d\d, connection lost`)
 	s.shows(`^ ! \d\d:\d\d:\d\d connection lost, trying again: refused$`)
+	s.send(tea.WindowSizeMsg{Width: 44, Height: 24})
+	s.shows(`^   PODS 1 .*… +! as of \d\d:\d\d:\d\d$`)
+	s.send(tea.WindowSizeMsg{Width: 100, Height: 24})
 	s.Note(s.clock, "reconnected, nothing missed")
 	s.deliver(event.Event{Type: event.Reconnected})
 	s.shows(`● connected`)
@@ -532,6 +637,64 @@ func TestConnection(t *testing.T) {
 	s.deliver(event.Event{Type: event.Denied, Target: deploys})
 	s.shows(`✗ denied`)
 	s.shows(`^   DEPLOYMENTS.*! denied, trying again`)
+}
+
+// TestPosition: if not all rows are seen, it says which are.
+func TestPosition(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
+	s.deliver(event.Event{Type: event.Added, Initial: true, Object: pod(t, "web-d", "Running", 1), Target: deploys})
+	for i := range 16 {
+		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
+	}
+	s.deliver(synced())
+	s.lacks(` of 17`)
+	s.deliver(initial(pod(t, "web-16", "Running", 1)))
+	s.shows(` 1-17 of 18$`)
+	s.press("down")
+	s.shows(`^ pods/web-00 +1-17 of 18$`)
+	s.press("end")
+	s.shows(` 2-18 of 18$`)
+	s.lacks(`web-d`)
+	s.shows(`^   web-00 `)
+	s.Note(s.clock, strings.Repeat("what is said has more room ", 4))
+	s.send(changedMsg{})
+	s.shows(`^ ! .{72,}…$`)
+	s.pass(time.Minute)
+	s.send(tea.WindowSizeMsg{Width: 30, Height: 24})
+	s.shows(`^ pods/web-16 +2-18 of 18$`)
+	s.send(tea.WindowSizeMsg{Width: 20, Height: 24})
+	s.shows(`^ pods/web-16$`)
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s.press("d")
+	s.lacks(` of 18`)
+}
+
+// TestNothingMoves: the words at the top stay in their place, however long ago something
+// was.
+func TestNothingMoves(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Title = "deployments, replicasets, pods in shop" })
+	s.deliver(initial(pod(t, "web-a", "Running", 1)), synced())
+	at := func() string {
+		line, _, _ := strings.Cut(s.text(), "\n")
+		before, _, _ := strings.Cut(line, "last event")
+		return before
+	}
+	for _, lost := range []bool{false, true} {
+		if lost {
+			s.deliver(event.Event{Type: event.Disconnected})
+		}
+		want := at()
+		for range 700 {
+			s.pass(time.Second)
+			got, want := at(), want
+			if _, state, _ := strings.Cut(got, "✗"); lost { // but for the number itself
+				got, want = strings.TrimSuffix(got, "✗"+state), want[:strings.Index(want, "✗")]
+			}
+			if got != want {
+				t.Fatalf("%q is %q by now", want, got)
+			}
+		}
+	}
 }
 
 // TestLeaves: an object of which --where does not hold any more is none of the table.
@@ -610,8 +773,17 @@ func TestConcurrent(t *testing.T) {
 		}
 		done <- nil
 	}()
-	keys := []string{"down", "s", "p", "enter", "end", "esc", "p", "d", "esc", "end", "l", "esc", "home"}
-	for i := 0; ; i++ {
+	// A round of keys ends in the table, which goes on.
+	round := []string{"down", "s", "p", "enter", "end", "esc", "p", "d", "esc", "end", "l", "esc", "home"}
+	for {
+		for _, key := range round {
+			s.press(key)
+			s.send(changedMsg{})
+			s.pass(100 * time.Millisecond)
+			if s.text() == "" {
+				t.Fatal("nothing is drawn")
+			}
+		}
 		select {
 		case err := <-done:
 			if err != nil {
@@ -621,12 +793,6 @@ func TestConcurrent(t *testing.T) {
 			s.shows(`web-\d+ `)
 			return
 		default:
-			s.press(keys[i%len(keys)])
-			s.send(changedMsg{})
-			s.pass(100 * time.Millisecond)
-			if s.text() == "" {
-				t.Fatal("nothing is drawn")
-			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -40,9 +41,13 @@ type model struct {
 	typed *string
 	// before is the filter that was in force before.
 	before filter
-	said   said
-	// resumed ends when the process, which is being stopped, goes on; nil: it is not.
-	resumed chan struct{}
+	// search is for the rows of the next filter, and searchedPart how much of it is
+	// done, in percent; nil: the filter is in force.
+	search       *search
+	searchedPart int
+	said         said
+	// stopping: the process stops itself, or has done so. Others may look at it, too.
+	stopping atomic.Bool
 
 	frame string // drawn last
 	dirty bool
@@ -106,14 +111,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		if m.typed != nil {
-			m.typeFilter(*m.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
+			return m, m.typeFilter(*m.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
 		}
 	case tea.MouseWheelMsg:
 		m.wheel(msg.Button)
 	case tea.MouseClickMsg:
 		m.click(msg.Y)
-	case tea.ResumeMsg:
-		m.resume()
+	case searchedMsg:
+		return m, m.searched(msg.search)
 	case eventsMsg:
 		msg.pager.lines = nil
 		msg.pager.text = func(width int) []string { return m.eventLines(msg, width) }

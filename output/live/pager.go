@@ -24,6 +24,8 @@ type pager struct {
 	// row says that the keys for a row work, and on which.
 	section *section
 	row     *row
+	// back is what was shown before; nil: the table.
+	back *pager
 }
 
 // pagerLines is how many lines of it are seen.
@@ -89,7 +91,7 @@ func (m *model) pagerBody() []string {
 func (m *model) pagerKeys() string {
 	p := m.pager
 	p.update(m.width - 2)
-	keys := []string{"esc back", "↑↓ scroll"}
+	var keys []string
 	if p.row != nil {
 		keys = append(keys, "↵ changes", "d yaml", "e events", "y copy")
 	}
@@ -97,7 +99,8 @@ func (m *model) pagerKeys() string {
 	if end := min(p.first+m.pagerLines(), len(p.lines)); len(p.lines) > m.pagerLines() {
 		where = fmt.Sprintf("%d-%d of %d ", p.first+1, end, len(p.lines))
 	}
-	return m.sides(m.keyLine(keys), m.width, m.paint(faint, where))
+	keys = append(keys, "↑↓←→ scroll", "esc back")
+	return m.sides(m.keyLine(keys, m.width-len(where)-gap), m.width, m.paint(faint, where))
 }
 
 func (m *model) pressInPager(key string) tea.Cmd {
@@ -105,7 +108,7 @@ func (m *model) pressInPager(key string) tea.Cmd {
 	const sideways = 8
 	switch key {
 	case "esc", "q", "backspace":
-		m.pager = nil
+		m.pager = p.back
 	case "up", "k":
 		p.scroll(-1, height)
 	case "down", "j":
@@ -123,7 +126,10 @@ func (m *model) pressInPager(key string) tea.Cmd {
 	case "right":
 		p.left += sideways
 	case "?":
-		m.pager = m.help()
+		if p.title != helpTitle {
+			m.pager = m.help()
+			m.pager.back = p
+		}
 	case "enter", "d", "e", "y":
 		if p.row != nil {
 			return m.pressAbout(key, p.section, p.present())

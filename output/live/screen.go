@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -41,7 +42,8 @@ type Options struct {
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
 	// Condition reads an expression, and returns what says whether it holds of an
-	// object; nil: there are no expressions.
+	// object, which several goroutines may ask at the same time; nil: there are no
+	// expressions.
 	Condition func(text string) (func(event.Object) bool, error)
 	// Events asks the server for the Events about an object, as lines for people. It
 	// is called from a goroutine of its own; nil: they can't be asked for.
@@ -81,18 +83,15 @@ const framesPerSecond = 30
 // ends. Then the terminal is as it was.
 func (s *Screen) Run(ctx context.Context, out *os.File) error {
 	m := newModel(ctx, s.store)
-	p := tea.NewProgram(m, tea.WithOutput(out), tea.WithFPS(framesPerSecond),
-		tea.WithoutSignalHandler(), tea.WithColorProfile(colorprofile.ANSI))
+	p := s.program(m, out)
 	ended, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.pump(ended, p)
-	}()
+	var helpers sync.WaitGroup
+	helpers.Go(func() { s.pump(ended, p) })
+	helpers.Go(func() { m.takeBack(ended, p, out) })
 	_, err := p.Run()
 	stop()
 	p.Kill() // it has ended: nothing is sent to it any more
-	<-done
+	helpers.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -102,6 +101,13 @@ func (s *Screen) Run(ctx context.Context, out *os.File) error {
 		return fmt.Errorf("show the table: %w", err)
 	}
 	return ErrQuit
+}
+
+// program returns what shows a model, on a terminal or a writer that takes its place.
+func (s *Screen) program(m *model, out io.Writer, more ...tea.ProgramOption) *tea.Program {
+	return tea.NewProgram(m, append([]tea.ProgramOption{
+		tea.WithOutput(out), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(), tea.WithColorProfile(colorprofile.ANSI),
+	}, more...)...)
 }
 
 // pump tells the program of changes, as often as it may draw.

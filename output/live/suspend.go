@@ -1,52 +1,64 @@
 package live
 
 import (
+	"context"
+	"io"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
 
-const (
-	// nudgeEvery and nudges: how often, and how many times, a process that should have
-	// stopped is continued.
-	nudgeEvery = 300 * time.Millisecond
-	nudges     = 10
-)
+// returned is what is done while the terminal is given back. Then it is taken again, as
+// it is by then, and all is drawn anew.
+type returned func()
+
+// Run implements tea.ExecCommand.
+func (r returned) Run() error { r(); return nil }
+
+// SetStdin implements tea.ExecCommand.
+func (returned) SetStdin(io.Reader) {}
+
+// SetStdout implements tea.ExecCommand.
+func (returned) SetStdout(io.Writer) {}
+
+// SetStderr implements tea.ExecCommand.
+func (returned) SetStderr(io.Writer) {}
 
 // suspend gives the terminal back and stops the process until the shell continues it.
-// Where there is no shell that could (a command of ssh -t, the first process of a
-// container), the system does not stop it: then it goes on at once, and would otherwise
-// wait for ever to be continued.
 func (m *model) suspend() tea.Cmd {
-	if m.resumed != nil {
-		return nil
-	}
-	resumed := make(chan struct{})
-	m.resumed = resumed
-	return tea.Batch(tea.Suspend, func() tea.Msg {
-		nudge(resumed)
+	m.stopping.Store(true)
+	return tea.Exec(returned(stopSelf), func(error) tea.Msg {
+		m.stopping.Store(false)
 		return nil
 	})
 }
 
-// nudge continues this process until it is; while it is stopped, nothing happens here.
-func nudge(resumed <-chan struct{}) {
-	pause := time.NewTicker(nudgeEvery)
-	defer pause.Stop()
-	for range nudges {
-		select {
-		case <-resumed:
-			return
-		case <-pause.C:
-			continueSelf()
-		}
-	}
-}
+// rendererEnds is how long the goroutine that draws has for its end.
+const rendererEnds = 100 * time.Millisecond
 
-// resume is the end of suspend.
-func (m *model) resume() {
-	if m.resumed != nil {
-		close(m.resumed)
-		m.resumed = nil
+// letRendererEnd waits between giving the terminal back and taking it again: the goroutine
+// that draws stops its ticker last, without anybody waiting for it. If the next one has
+// begun by then, nothing is drawn any more.
+func letRendererEnd() { time.Sleep(rendererEnds) }
+
+// takeBack brings the terminal in order each time somebody else has stopped the process,
+// so that it could not give it back, and has continued it.
+func (m *model) takeBack(ctx context.Context, p *tea.Program, terminal *os.File) {
+	continued, end := notifyContinued()
+	defer end()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-continued:
+		}
+		switch {
+		case m.stopping.Load(): // after suspend it is in order
+		case ownsTerminal(terminal):
+			p.Send(tea.Exec(returned(letRendererEnd), nil)())
+		default: // continued by bg: it has to wait for fg
+			stopForTerminal()
+		}
 	}
 }

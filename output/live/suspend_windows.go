@@ -1,4 +1,13 @@
 package live
 
-// continueSelf does nothing: nothing is stopped.
-func continueSelf() {}
+import "os"
+
+// There is no signal that stops a process.
+
+func stopSelf() {}
+
+func stopForTerminal() {}
+
+func ownsTerminal(*os.File) bool { return true }
+
+func notifyContinued() (<-chan os.Signal, func()) { return nil, func() {} }

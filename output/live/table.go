@@ -150,12 +150,14 @@ func (t *table) grow(now time.Time) bool {
 	return len(t.young) > 0
 }
 
-// choose takes another filter for all rows. That of an expression decodes each of them.
-func (t *table) choose(f filter) {
+// choose takes another filter for all rows. Of objects that are found it is known whether
+// it matches.
+func (t *table) choose(f filter, found map[*event.Identity]bool) {
 	t.filter = f
 	for _, s := range t.sections {
 		for _, r := range s.rows {
-			r.shown = t.filter.matches(s, r)
+			matches, known := found[r.object.Identity]
+			r.shown = known && matches || !known && t.filter.matches(s, r)
 		}
 	}
 	t.arrange()

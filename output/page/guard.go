@@ -17,7 +17,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !s.isHost(r):
 		fail(w, http.StatusMisdirectedRequest, "this is not served under that host name")
-	case !isOrigin(r):
+	case !s.isOrigin(r):
 		fail(w, http.StatusForbidden, "another page asks for this")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
@@ -39,11 +39,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusUnauthorized, "the token is of another run of dwatch, or has been used: open the address that this one printed")
 		return
 	}
+	// Without a path the cookie is for the directory of the address that was opened, and the
+	// redirect is relative to it: a proxy may serve this below a path that is not known here.
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true,
+		Name: cookie(r), Value: s.token, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: s.isSecure(r),
 	})
-	w.Header().Set("Location", "/")
+	w.Header().Set("Location", "./")
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -52,13 +54,13 @@ func (s *Server) isSecure(r *http.Request) bool {
 	return r.TLS != nil || s.options.Proxied && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// cookie is the name of the cookie: each port has its own, as cookies know no ports.
-func (s *Server) cookie() string {
-	_, port, err := net.SplitHostPort(s.options.Listener.Addr().String())
-	if err != nil {
-		return "dwatch"
+// cookie is the name of the cookie: each port that a browser asks has its own, as cookies
+// know no ports.
+func cookie(r *http.Request) string {
+	if _, port := splitHost(r.Host); port != "" {
+		return "dwatch-" + port
 	}
-	return "dwatch-" + port
+	return "dwatch"
 }
 
 // isKnown reports whether a request has the token.
@@ -68,7 +70,7 @@ func (s *Server) isKnown(r *http.Request) bool {
 		return true
 	}
 	// Others under the same host name may have set one of this name.
-	return slices.ContainsFunc(r.CookiesNamed(s.cookie()), func(c *http.Cookie) bool { return s.isToken(c.Value) })
+	return slices.ContainsFunc(r.CookiesNamed(cookie(r)), func(c *http.Cookie) bool { return s.isToken(c.Value) })
 }
 
 func (s *Server) isToken(text string) bool { return isSame(text, s.token) }
@@ -92,30 +94,34 @@ func isSame(a, b string) bool {
 }
 
 // isHost reports whether a request is for an address that is served, or a name that is
-// known to be of this machine: not for a name that somebody made point here.
+// known to be of this machine: not for a name that somebody made point here (DNS
+// rebinding). A browser says there what its user sees in the address, so that the name is
+// what counts. The port adds nothing to that, and is another one behind "ssh -L" and
+// "kubectl port-forward". What a page of another port wants is not decided here: its Origin
+// is not this Host, it may read no answer, and has no cookie unless it is of the same host,
+// all of whose ports are sent it anyway.
 func (s *Server) isHost(r *http.Request) bool {
 	if s.options.Proxied {
 		return true // the token is what protects it
 	}
-	host, port := splitHost(r.Host)
-	_, served, err := net.SplitHostPort(s.options.Listener.Addr().String())
-	if err != nil || port != served && !(port == "" && served == defaultPort(r)) {
+	local, ok := localAddress(r)
+	if !ok {
 		return false
 	}
+	host, _ := splitHost(r.Host)
 	if address, err := netip.ParseAddr(host); err == nil {
-		return s.isAddress(r, address)
+		return address.Unmap() == local || local.IsLoopback() && isUsualLoopback(address)
 	}
 	if strings.EqualFold(host, "localhost") {
-		local, ok := localAddress(r)
-		return ok && local.IsLoopback()
+		return local.IsLoopback()
 	}
 	return s.isCertified(host)
 }
 
-// isAddress reports whether a request came to this address.
-func (s *Server) isAddress(r *http.Request, address netip.Addr) bool {
-	local, ok := localAddress(r)
-	return ok && local == address.Unmap()
+// isUsualLoopback reports whether an address is one of the two by which a machine asks
+// itself: what forwards a port may listen on either, and ask by the other.
+func isUsualLoopback(address netip.Addr) bool {
+	return address == netip.IPv6Loopback() || address == netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
 // localAddress is where a request came in.
@@ -143,13 +149,6 @@ func (s *Server) isCertified(host string) bool {
 	return leaf.VerifyHostname(host) == nil
 }
 
-func defaultPort(r *http.Request) string {
-	if r.TLS != nil {
-		return "443"
-	}
-	return "80"
-}
-
 // splitHost takes a Host apart; port is empty if there is none.
 func splitHost(text string) (host, port string) {
 	if host, port, err := net.SplitHostPort(text); err == nil {
@@ -160,14 +159,18 @@ func splitHost(text string) (host, port string) {
 
 // isOrigin reports whether a request comes from the page itself, or from no page: a
 // program, or somebody who follows a link.
-func isOrigin(r *http.Request) bool {
+func (s *Server) isOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) > 1 {
 		return false
 	}
 	if len(origins) == 1 {
 		origin, err := url.Parse(origins[0])
-		return err == nil && (origin.Scheme == "http" || origin.Scheme == "https") && strings.EqualFold(origin.Host, r.Host)
+		if err != nil || !strings.EqualFold(origin.Host, r.Host) {
+			return false
+		}
+		// The port is not said where it is the usual one: then the scheme tells them apart.
+		return origin.Scheme == "https" || origin.Scheme == "http" && !s.isSecure(r)
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":

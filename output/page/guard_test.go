@@ -1,7 +1,10 @@
 package page
 
 import (
+	"context"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -16,6 +19,9 @@ func TestGuard(t *testing.T) {
 	}
 	host := func(host string) func(*http.Request) {
 		return func(r *http.Request) { r.Host = host }
+	}
+	forwarded := func(to, origin string) func(*http.Request) {
+		return func(r *http.Request) { r.Host = to; r.Header.Set("Origin", origin) }
 	}
 	none := func(*http.Request) {}
 	anonymous := func(r *http.Request) { r.Header.Del("Authorization") }
@@ -53,8 +59,20 @@ func TestGuard(t *testing.T) {
 		{"a name that points here", "GET", "/", host("evil.example:" + port), 421},
 		{"a name, with the token", "GET", "/?token=" + s.token, host("evil.example:" + port), 421},
 		{"localhost as a part", "GET", "/", host("localhost.evil.example:" + port), 421},
-		{"another port", "GET", "/", host("127.0.0.1:1"), 421},
-		{"no port", "GET", "/", host("127.0.0.1"), 421},
+		{"localhost with a dot", "GET", "/", host("localhost.:" + port), 421},
+		{"no name", "GET", "/", host(":" + port), 421},
+		{"a forwarded port", "GET", "/", host("localhost:1"), 200},
+		{"a forwarded port", "GET", "/", host("127.0.0.1:1"), 200},
+		{"a forwarded port", "GET", "/", host("[::1]:1"), 200},
+		{"the usual port, forwarded", "GET", "/", host("localhost"), 200},
+		{"the usual port, forwarded", "GET", "/", host("[::1]"), 200},
+		{"a forwarded port's page", "GET", "/api/objects", forwarded("localhost:1", "http://localhost:1"), 200},
+		{"another port's page, forwarded", "GET", "/ws", forwarded("localhost:1", "http://localhost:2"), 403},
+		{"this port's page, forwarded", "GET", "/ws", forwarded("localhost:1", "http://localhost:"+port), 403},
+		{"another name's page, forwarded", "GET", "/ws", forwarded("localhost:1", "http://127.0.0.1:1"), 403},
+		{"a name that points to a forwarded port", "GET", "/", host("evil.example:1"), 421},
+		{"a name and its page, forwarded", "GET", "/ws", forwarded("evil.example:1", "http://evil.example:1"), 421},
+		{"the cookie of another port", "GET", "/", func(r *http.Request) { cookie(s.token)(r); r.Host = "localhost:1" }, 401},
 		{"another address", "GET", "/", host("127.0.0.2:" + port), 421},
 		{"any address", "GET", "/", host("0.0.0.0:" + port), 421},
 		{"the page itself", "GET", "/api/objects", set("Origin", "http://"+s.host), 200},
@@ -109,11 +127,11 @@ func TestLogin(t *testing.T) {
 	r := s.request(t, "GET", path)
 	r.Header.Del("Authorization")
 	response, _ := send(t, r)
-	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/" {
+	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "./" {
 		t.Fatalf("%s to %q", response.Status, response.Header.Get("Location"))
 	}
 	cookies := response.Cookies()
-	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Domain != "" {
+	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Domain != "" || cookies[0].Path != "" {
 		t.Fatalf("cookies: %v", cookies)
 	}
 	again := s.request(t, "GET", "/")
@@ -164,19 +182,59 @@ func TestProxied(t *testing.T) {
 	}
 }
 
+// TestHostElsewhere: what came in by an address that other machines reach is not asked for
+// by a name of this machine.
+func TestHostElsewhere(t *testing.T) {
+	t.Parallel()
+	s := NewServer(newHub(), ServerOptions{})
+	for host, want := range map[string]bool{
+		"10.0.0.5:8443": true, "10.0.0.5:9000": true, "10.0.0.5": true,
+		"localhost:8443": false, "127.0.0.1:8443": false, "[::1]:8443": false, "10.0.0.6:8443": false, "watch.example:8443": false,
+	} {
+		local := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 5), Port: 8443}
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, local), "GET", "/", nil)
+		r.Host = host
+		if got := s.isHost(r); got != want {
+			t.Errorf("%s: %v", host, got)
+		}
+	}
+}
+
+// TestOriginScheme: a page that came without TLS is another one than that which came by
+// TLS, though neither address says a port.
+func TestOriginScheme(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	s.options.Proxied = true
+	for _, test := range []struct {
+		proto, origin string
+		code          int
+	}{{"https", "https://watch.example", 200}, {"https", "http://watch.example", 403}, {"http", "http://watch.example", 200}} {
+		r := s.request(t, "GET", "/api/objects")
+		r.Host = "watch.example"
+		r.Header.Set("X-Forwarded-Proto", test.proto)
+		r.Header.Set("Origin", test.origin)
+		if response, _ := send(t, r); response.StatusCode != test.code {
+			t.Errorf("%+v: %s", test, response.Status)
+		}
+	}
+}
+
 // TestManyCookies: what others under the same host name set is in nobody's way, nor is
 // the Authorization that a proxy adds.
 func TestManyCookies(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
+	_, port := splitHost(s.host)
+	name := "dwatch-" + port
 	for _, test := range []struct {
 		what, authorization, cookies string
 		code                         int
 	}{
-		{"another's first", "", s.cookie() + "=theirs; " + s.cookie() + "=" + s.token, 200},
-		{"a proxy's", "Bearer of-the-proxy", s.cookie() + "=" + s.token, 200},
+		{"another's first", "", name + "=theirs; " + name + "=" + s.token, 200},
+		{"a proxy's", "Bearer of-the-proxy", name + "=" + s.token, 200},
 		{"of another port", "", "dwatch-1=" + s.token, 401},
-		{"neither", "Bearer of-the-proxy", s.cookie() + "=theirs", 401},
+		{"neither", "Bearer of-the-proxy", name + "=theirs", 401},
 	} {
 		r := s.request(t, "GET", "/")
 		r.Header.Del("Authorization")

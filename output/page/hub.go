@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output/change"
 	"dwatch/watcher/event"
@@ -267,9 +268,9 @@ func (h *Hub) cells(r *resource, o event.Object) []byte {
 	parsed := gjson.Parse(text)
 	if definitions := parsed.Get("columnDefinitions"); definitions.Raw != r.definitions {
 		replaced := *r // viewers may be encoding the other
-		replaced.definitions, replaced.Columns = definitions.Raw, columnsOf(definitions)
+		replaced.definitions, replaced.Columns = definitions.Raw, columnsOf(definitions, schema.GroupKind{Group: r.Group, Kind: r.Kind})
 		r = &replaced
 		h.tell(r)
 	}
-	return cellsOf(parsed.Get("cells"), r.Columns)
+	return cellsOf(parsed.Get("cells"), r.Columns, o.Raw())
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"dwatch/watcher/event"
 )
 
@@ -239,6 +241,56 @@ func TestAges(t *testing.T) {
 		cells := all[len(all)-1]["row"].(map[string]any)["cells"].([]any)
 		if got := fmt.Sprint(cells[0]); got != test.want {
 			t.Errorf("%s %s: %s", test.column, test.cell, got)
+		}
+	}
+}
+
+// TestCounts: what the server counts from a time in the object is sent as that time, and
+// only there.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	target := func(group, resource, kind string) event.Target {
+		return event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, kind, true)}
+	}
+	jobs, cronJobs := target("batch", "jobs", "Job"), target("batch", "cronjobs", "CronJob")
+	events, newEvents := target("", "events", "Event"), target("events.k8s.io", "events", "Event")
+	others := target("example.com", "jobs", "Job")
+	const early, late = `"1970-01-01T00:00:05Z"`, `"1970-01-01T00:00:09.250000Z"`
+	for i, test := range []struct {
+		target                event.Target
+		column, cell, content string
+		want                  string
+	}{
+		{jobs, "Duration", `"5m"`, `"status":{"startTime":` + early + `}`, "5000"},
+		{jobs, "Duration", `"4s"`, `"status":{"startTime":` + early + `,"completionTime":` + late + `}`, "4s"},
+		{jobs, "Duration", `""`, `"status":{}`, "<nil>"},
+		{others, "Duration", `"5m"`, `"status":{"startTime":` + early + `}`, "5m"},
+		{cronJobs, "Last Schedule", `"5m"`, `"status":{"lastScheduleTime":` + early + `}`, "5000"},
+		{cronJobs, "Last Schedule", `"<none>"`, `"status":{}`, "<nil>"},
+		{others, "Last Schedule", `"5m"`, `"status":{"lastScheduleTime":` + early + `}`, "<nil>"},
+		{events, "Last Seen", `"5m"`, `"lastTimestamp":` + early + `,"firstTimestamp":` + early, "5000"},
+		{events, "Last Seen", `"5m"`, `"lastTimestamp":null,"firstTimestamp":null,"eventTime":` + late, "9250"},
+		{newEvents, "Last Seen", `"5m"`, `"deprecatedLastTimestamp":` + early + `,"series":{"lastObservedTime":` + late + `}`, "9250"},
+		{newEvents, "First Seen", `"5m"`, `"deprecatedFirstTimestamp":` + early, "5000"},
+		{events, "Last Seen", `"<unknown>"`, `"lastTimestamp":"soon"`, "<nil>"},
+	} {
+		h := newHub()
+		row := `{"columnDefinitions":[{"name":"` + test.column + `","type":"string"}],"cells":[` + test.cell + `]}`
+		kind := test.target.Mapping.GroupVersionKind.Kind
+		deliver(t, h, added(test.target, object(kind, "a", "u1", "1", "},"+test.content).WithRow(row), i))
+		var told, cell any
+		for _, m := range taken(t, h, 0) {
+			switch m["type"] {
+			case "resource":
+				if columns := m["resource"].(map[string]any)["columns"].([]any); len(columns) > 0 {
+					told = columns[0].(map[string]any)["counts"]
+				}
+			case "change":
+				cell = m["row"].(map[string]any)["cells"].([]any)[0]
+			}
+		}
+		if fmt.Sprint(cell) != test.want || (told == true) == (test.target == others) {
+			t.Errorf("%s of %s: %v (counts: %v)", test.column, test.content, cell, told)
 		}
 	}
 }

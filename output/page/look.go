@@ -122,61 +122,6 @@ func ownersOf(u *unstructured.Unstructured) (owners []owner) {
 	return owners
 }
 
-// columnsOf returns the columns of a row as the server sent it.
-func columnsOf(definitions gjson.Result) []column {
-	var columns []column
-	for _, d := range definitions.Array() {
-		if len(columns) == maxCells {
-			break
-		}
-		columns = append(columns, column{
-			clip(d.Get("name").String(), maxCell), clip(d.Get("type").String(), maxCell),
-			clip(d.Get("format").String(), maxCell), int32(d.Get("priority").Int()),
-		})
-	}
-	return columns
-}
-
-// isAge reports whether what the server says in a column is how long something is past:
-// that is old at once.
-func (c *column) isAge() bool {
-	switch c.Name {
-	case "Age", "Last Seen", "First Seen", "Last Schedule":
-		return true
-	}
-	return c.Type == "date"
-}
-
-// cellOf is a value of a column. The age that stands beside the number of restarts is left
-// out, too: "3 (5m ago)".
-func cellOf(c *column, value gjson.Result) []byte {
-	switch {
-	case c.isAge():
-		return []byte("null")
-	case c.Name == "Restarts" && value.Type == gjson.String:
-		number, _, _ := strings.Cut(value.String(), " (")
-		return encode(clip(number, maxCell))
-	case value.Type == gjson.String, value.Type == gjson.JSON, len(value.Raw) > maxCell:
-		return encode(clip(value.String(), maxCell))
-	}
-	return []byte(value.Raw)
-}
-
-// cellsOf returns the values of a row for columns, each of them bounded. Ages are left out.
-func cellsOf(values gjson.Result, columns []column) json.RawMessage {
-	cells := []byte{'['}
-	for i, value := range values.Array() {
-		if i == len(columns) {
-			break // a server may send more (kubernetes/kubernetes#66379)
-		}
-		if i > 0 {
-			cells = append(cells, ',')
-		}
-		cells = append(cells, cellOf(&columns[i], value)...)
-	}
-	return append(cells, ']')
-}
-
 // maxChanges is how many changes a message has, and maxValue how many characters a value.
 const (
 	maxChanges = 40

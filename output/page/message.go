@@ -52,6 +52,10 @@ type column struct {
 	Type     string `json:"type"`
 	Format   string `json:"format"`
 	Priority int32  `json:"priority"`
+	// Counts: a number in it is a time, from which the page counts.
+	Counts bool `json:"counts,omitempty"`
+	// begins is where in an object that time is.
+	begins []string
 }
 
 type target struct {

@@ -16,6 +16,10 @@ const (
 	patience = 30 * time.Second
 	// maxFrame is how many bytes a message of a viewer may have.
 	maxFrame = 16 << 10
+	// minCompressed is how many bytes a message has that is compressed: the parts of a
+	// snapshot, a tenth of which goes over the wire, and no changes, as that would be
+	// work for each viewer and each change.
+	minCompressed = 16 << 10
 )
 
 // socket is a viewer behind a WebSocket.
@@ -37,7 +41,9 @@ func (s socket) send(_ context.Context, _ string, _ uint64, message []byte) erro
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // of the Origin, which guard has checked
-		CompressionMode:    websocket.CompressionDisabled,
+		// Each message by itself: otherwise each viewer would hold what it takes to compress.
+		CompressionMode:      websocket.CompressionNoContextTakeover,
+		CompressionThreshold: minCompressed,
 	})
 	if err != nil {
 		return // the answer is given

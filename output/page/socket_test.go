@@ -319,8 +319,8 @@ func (s *served) listen(t *testing.T, path, last string) *listener {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { response.Body.Close() })
-	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		t.Fatalf("%s, %s", response.Status, kind)
+	if h := response.Header; response.StatusCode != http.StatusOK || h.Get("Content-Type") != "text/event-stream" || h.Get("X-Accel-Buffering") != "no" {
+		t.Fatalf("%s, %v", response.Status, h)
 	}
 	return &listener{bufio.NewScanner(response.Body)}
 }

@@ -45,6 +45,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	from.norows = r.URL.Query().Get("snapshot") == "false"
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait for more before it passes it on
 	w.WriteHeader(http.StatusOK)
 	to := &stream{w, http.NewResponseController(w), s.hub.stream, s.patience}
 	_ = s.hub.view(r.Context(), to, from, nil) // it has ended, whatever the reason

@@ -191,6 +191,7 @@ func TestFormats(t *testing.T) {
 	found := results{}
 	found.add(tableName, syncCPU, 1)
 	found.add(kubectlTableName, syncCPU, 4)
+	found.add(jsonPathName, syncCPU, 2)
 	found.add(kubectlName, syncCPU, 100)
 	var got []string
 	for line := range strings.Lines(found.formats(options{})) {
@@ -200,10 +201,19 @@ func TestFormats(t *testing.T) {
 	}
 	want := []string{
 		"| | dwatch -o table | / kubectl | kubectl table | dwatch -o jsonpath | / kubectl | kubectl jsonpath |",
-		"| CPU until all are out | 1.00 s | 0.25 | 4.00 s | | | |",
+		"| CPU until all are out | 1.00 s | 0.25 | 4.00 s | 2.00 s | | |",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	delete(found, jsonPathName)
+	if head, _, _ := strings.Cut(found.formats(options{}), "\n"); strings.Contains(head, "jsonpath") {
+		t.Errorf("no jsonpath was measured: %s", head)
+	}
+	delete(found, tableName)
+	delete(found, kubectlTableName)
+	if table := found.formats(options{}); table != "" {
+		t.Errorf("none of it was measured:\n%s", table)
 	}
 }
 
@@ -237,5 +247,20 @@ func TestTableLines(t *testing.T) {
 		if got := tableLines.isEvent([]byte(line)); got != want {
 			t.Errorf("%v: %s", got, line)
 		}
+	}
+}
+
+// The ratio of what takes turns is of each turn: what was slow then was so for both.
+func TestPaired(t *testing.T) {
+	found := results{}
+	for i, slow := range []float64{1, 10, 100} {
+		found.add(commandName, sentRate, (2+float64(i))/slow)
+		found.add(shellName, sentRate, 1/slow)
+	}
+	if got := found.paired(commandName, shellName, sentRate); math.Abs(got-3) > 1e-9 {
+		t.Errorf("%v, want 3", got)
+	}
+	if got := found.paired(commandName, postName, sentRate); !math.IsNaN(got) {
+		t.Errorf("%v of nothing", got)
 	}
 }

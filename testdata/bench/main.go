@@ -94,7 +94,11 @@ func run(ctx context.Context, args []string) error {
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
 	if about += "\n\n"; !opts.deliver {
-		about += found.table(opts) + "\n" + found.formats(opts) + "\n" + notes() + "\n"
+		about += found.table(opts) + "\n"
+		if formats := found.formats(opts); formats != "" {
+			about += formats + "\n"
+		}
+		about += notes() + "\n"
 	}
 	_, err = os.Stdout.WriteString(about + found.deliveries() + "\n" + deliveryNotes())
 	return err

@@ -39,6 +39,16 @@ func (r results) add(contender string, m metric, value float64) {
 // was.
 func (r results) median(contender string, m metric) float64 { return percentile(r[contender][m], 50) }
 
+// paired returns the median of the ratios of what was measured of two contenders, each
+// time one after the other; NaN if nothing was.
+func (r results) paired(one, other string, m metric) float64 {
+	var ratios []float64
+	for i := range min(len(r[one][m]), len(r[other][m])) {
+		ratios = append(ratios, r[one][m][i]/r[other][m][i])
+	}
+	return percentile(ratios, 50)
+}
+
 // percentile returns the value that p percent of values do not exceed; between
 // two of them it is in proportion. Without values it is NaN.
 func percentile(values []float64, p float64) float64 {

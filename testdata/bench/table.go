@@ -46,9 +46,13 @@ func (r results) table(o options) string {
 }
 
 // formats is the table of what prints something else than events as JSON. Each stands
-// beside the kubectl that prints the same.
+// beside the kubectl that prints the same. Where none took part, there is no table.
 func (r results) formats(o options) string {
 	header, pairs := []string{""}, [][2]string{{tableName, kubectlTableName}, {jsonPathName, kubectlJSONPathName}}
+	pairs = slices.DeleteFunc(pairs, func(pair [2]string) bool { return len(r.measured(pair[:]...)) == 0 })
+	if len(pairs) == 0 {
+		return ""
+	}
 	for _, pair := range pairs {
 		header = append(header, pair[0], "/ kubectl", pair[1])
 	}
@@ -99,7 +103,7 @@ func beside(subject int, references []string) []string {
 
 // measured returns those of the contenders that took part.
 func (r results) measured(names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return r[name] == nil })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return r[name] == nil })
 }
 
 func (r results) cell(row row, name string) string {

@@ -46,9 +46,34 @@ func TestFunctions(t *testing.T) {
 		{"feed", `m.lines({ type: "change", event: "MODIFIED", text: "is being deleted", changes: [{ path: "metadata.deletionTimestamp", kind: "added", new: "x" }] }).map((l) => l.text)`,
 			`["is being deleted"]`},
 		{"feed", `m.lines({ type: "change", event: "DELETED", time: 60000, created: 1000, status: { state: "Terminating" } })[0].text`, `"was Terminating, 59s old"`},
+		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "a", kind: "added", new: "1" }] }, true).map((l) => [l.first, l.path ?? ""])`,
+			`[[true,""],[false,"a"]]`},
+		{"feed", `m.lines({ type: "change", event: "ADDED", resource: "events", text: "pod/a Warning BackOff: x", status: { state: "Current" } })[0].text`, `"pod/a Warning BackOff: x"`},
+		// An outage of all watches is one line, and so is its end; what came in between parts them.
+		{"feed", `((all) => {
+			const mark = (event, resource, namespace) => ({ type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource, namespace } });
+			for (const x of [mark("LOST", "pods", "a"), mark("LOST", "pods", "b"), mark("LOST", "jobs", "a"), mark("BACK", "pods", "a"), mark("GAP", "pods", "b"), mark("BACK", "jobs", "a"),
+				{ type: "change", event: "ADDED" }, mark("BACK", "pods", "b"), { type: "watch", event: "PAGE", text: "back", time: 1 }, mark("BACK", "jobs", "b")]) {
+				if (x.type !== "watch" || !m.fold(all, x)) all.push(...m.lines(x));
+			}
+			return all.map((l) => l.text);
+		})([])`, `["lost (pods, jobs · a, b)","back (pods, jobs · a)","gap (pods · b)","added","back (pods, jobs · b)","back"]`},
+		{"feed", `((all) => { for (const time of [0, 9000]) m.fold(all, { event: "LOST", text: "lost", time, target: { resource: "r" + time } }); return all[0].text.replace(/\d\d:\d\d:/, ""); })(m.lines({ type: "watch", event: "LOST", text: "lost", time: 0, target: { resource: "r" } }))`,
+			`"lost (3 resources, until 09)"`},
+		{"table", `[["Failed", ["CrashLoopBackOff"]], ["InProgress", [""]], ["Current", ["Running"]], ["Unknown", []]].map(([state, cells]) => m.reason({ status: { state, message: "why" }, cells }, [{ name: "Status" }]))`,
+			`["CrashLoopBackOff","why","",""]`},
+		{"select", `((store) => { ["Current", "InProgress", "Terminating", "Failed", "Unknown"].forEach((state) => store.put({ key: state, namespace: "n", resource: "r", name: state, status: { state } }));
+			const counts = m.counts(store), shown = m.table(store, { q: "", kind: [], ns: [], change: [], notready: true }, 0).map((i) => i.key).filter(Boolean);
+			return [counts.notReady, counts.namespaces.get("n"), shown]; })(new Store())`, `[3,{"all":5,"failed":1,"busy":2},["Failed","InProgress","Terminating"]]`},
+		// Of what is gone it is not said that its connection was lost.
+		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
+			`["partly","Connection lost","pods"]`},
 		{"watch", `["live", "held"].map((state) => m.describe({ store: { watch: { state, since: 1 }, targets: new Map([["pods", { state: "live" }]]) }, link: "open" }, 9).title)`,
 			`["Live","Held back"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
+		{"columns", `m.own({ columns: [{ name: "Last Seen", counts: true }, { name: "Last Seen" }] })`, `[0]`},
+		{"columns", `[m.cellText(1000, { counts: true }, 61000), m.cellText("5s", { counts: true }, 61000), m.cellText(null, { counts: true }, 61000), m.cellText(1000, {}, 61000), m.cellText(9000, { counts: true }, 1000)]`,
+			`["60s","5s","","1000","0s"]`},
 		{"store", `[((s) => { s.matching = new Set(["x", "y"]); s.forget("x"); return [...s.matching]; })(family())]`, `[["y"]]`},
 		{"filters", `((store, panel) => {
 			for (let i = 0; i < 250; i++) store.put({ key: "k" + i, namespace: "n" + i, resource: "r", name: "x", status: { state: "Current" } });

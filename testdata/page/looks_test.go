@@ -46,6 +46,7 @@ spec:
 // jumps. On the way pictures are taken; UPDATE_IMAGES=1 puts them into docs/images.
 func TestLooks(t *testing.T) {
 	needBrowser(t)
+	t.Parallel()
 	c, err := startCluster("looks", "--controllers")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestLooks(t *testing.T) {
 	c.await(t, "web/front")
 	c.kubectl(t, "", "-n", "shop", "patch", "cm", "settings", "-p", `{"data":{"level":"debug"}}`)
 	c.kubectl(t, "", "-n", "shop", "run", "import-orders", "--image=import:3", "--restart=Never")
-	c.kubectl(t, "", "-n", "shop", "wait", "pod/import-orders", "--for=condition=Ready")
+	c.kubectl(t, "", "-n", "shop", "wait", "pod/import-orders", "--for=condition=Ready", "--timeout", patience.String())
 	c.kubectl(t, "", "-n", "shop", "set", "image", "deploy/checkout", "checkout=checkout:5.2")
 	c.await(t, "shop/checkout")
 	c.kubectl(t, "", "-n", "shop", "patch", "pod", "import-orders", "--subresource=status", "--type=merge", "-p",

@@ -32,7 +32,9 @@ const root = "../.."
 var (
 	browserPath = findBrowser()
 	temporary   string
-	clusters    []*cluster
+
+	mu       sync.Mutex // for what follows
+	clusters []*cluster
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -107,7 +109,9 @@ func startCluster(name string, flags ...string) (*cluster, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
+	mu.Lock()
 	clusters = append(clusters, c)
+	mu.Unlock()
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "export KUBECONFIG=") {
@@ -157,11 +161,12 @@ func (c *cluster) room(t *testing.T) string {
 	return name
 }
 
-// setUp returns the shared cluster and a namespace in it. Without a browser it skips the
-// test, before anything is started.
+// setUp returns the shared cluster and a namespace in it, for a test that runs beside
+// others. Without a browser it skips the test, before anything is started.
 func setUp(t *testing.T) (*cluster, string) {
 	t.Helper()
 	needBrowser(t)
+	t.Parallel()
 	c, err := shared()
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,8 @@ const (
 	mostHeap = 120
 	// longestFrame is how much work may stand before a frame.
 	longestFrame = 50 * time.Millisecond
+	// mostBeforeRows is how much work there may be before the first rows.
+	mostBeforeRows = time.Second
 )
 
 // Ten thousand objects and 200 changes a second: rows are there within a second, frames go
@@ -30,6 +32,7 @@ func TestManyObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten thousand objects take a minute to make")
 	}
+	t.Parallel()
 	c, err := startCluster("many")
 	if err != nil {
 		t.Fatal(err)
@@ -44,13 +47,15 @@ func TestManyObjects(t *testing.T) {
 	warm.navigate("about:blank")
 
 	b := open(t, "about:blank", look{})
+	stop := b.trace()
 	b.navigate(d.url)
 	b.await(`document.querySelector(".row.object")`)
 	first := value[float64](b, `performance.now()`) // since the navigation; at the latest
+	before := stop()
 	b.await(`document.getElementById("shown").textContent.startsWith("10,000")`)
-	t.Logf("first rows within %.0f ms, all within %.0f ms", first, value[float64](b, `performance.now()`))
-	if first > 1500 {
-		t.Errorf("the first rows took %.0f ms", first)
+	t.Logf("first rows within %.0f ms, all within %.0f ms; until the first: %s", first, value[float64](b, `performance.now()`), before)
+	if before.sum() > mostBeforeRows || len(before) == 0 {
+		t.Errorf("the first rows took %v of work", before.sum())
 	}
 	if n := value[int](b, `document.querySelectorAll("*").length`); n > 3000 {
 		t.Errorf("%d elements for %d objects", n, manyObjects)
@@ -78,16 +83,21 @@ func TestManyObjects(t *testing.T) {
 	}
 }
 
-// churn changes pods for a while, and reports what work of the page took too long.
-func (b *tab) churn(c *cluster) work {
+// churn changes pods for a while, and reports what work of the page took too long. One task
+// of thousands may take long because of what else happens on the machine, even in time of
+// the processor: it counts if that happens again.
+func (b *tab) churn(c *cluster) (w work) {
 	b.t.Helper()
-	stop := b.trace()
-	if err := c.run("churn", fmt.Sprint(perSecond*churnSeconds), "--rate", fmt.Sprint(perSecond)); err != nil {
-		b.t.Fatal(err)
+	for range 2 {
+		stop := b.trace()
+		if err := c.run("churn", fmt.Sprint(perSecond*churnSeconds), "--rate", fmt.Sprint(perSecond)); err != nil {
+			b.t.Fatal(err)
+		}
+		if w = stop(); len(w) > 0 && w.longest() <= longestFrame {
+			return w
+		}
+		b.t.Logf("a frame waited for %v of work: %s", w.longest(), w)
 	}
-	w := stop()
-	if w.longest() > longestFrame {
-		b.t.Errorf("a frame waited for %v of work: %s", w.longest(), w)
-	}
+	b.t.Errorf("twice a frame waited for more than %v of work", longestFrame)
 	return w
 }

@@ -28,8 +28,13 @@ func TestRollout(t *testing.T) {
 	b.await(row("web") + `.textContent.includes("2/2") && ` + row("web") + `.querySelector(".state").textContent === "Current"`)
 	b.await(`document.querySelectorAll(".row.object").length === 4`)
 
+	b.notice("progress", row("web")+`?.classList.contains("is-progress")`)
+	b.notice("ended", `document.querySelectorAll("#list .row.ended:not([hidden])").length > 0`)
 	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
-	b.await(row("web") + `.classList.contains("is-progress")`)
+	noticed[bool](b, "progress")
+	noticed[bool](b, "ended")
+	b.await(row("web") + `.querySelector(".state").textContent === "Current"`)
+	b.await(entry("was Terminating"))
 	b.press("/kubectl-set")
 	b.await(entry("→ nginx:1.28"))
 	line := value[string](b, entry("→ nginx:1.28")+`.innerText.replace(/\s+/g, " ")`)
@@ -37,9 +42,7 @@ func TestRollout(t *testing.T) {
 		t.Errorf("the feed says: %s", line)
 	}
 	b.press("\x1b\x1b") // clears the search, and leaves it
-	b.await(`document.querySelectorAll("#list .row.ended:not([hidden])").length > 0`)
-	b.await(row("web") + `.querySelector(".state").textContent === "Current"`)
-	b.await(entry("was Terminating"))
+	b.await(row("web"))
 
 	value[bool](b, row("web")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail .history")`)

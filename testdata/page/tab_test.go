@@ -40,7 +40,8 @@ func open(t *testing.T, address string, l look) *tab {
 	t.Helper()
 	needBrowser(t)
 	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
-		chromedp.ExecPath(browserPath), chromedp.NoSandbox)) // it runs as root in a container
+		chromedp.ExecPath(browserPath), chromedp.NoSandbox, // it runs as root in a container
+		chromedp.WSURLReadTimeout(patience)))
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx}
 	b.look(l)
@@ -117,19 +118,59 @@ func value[T any](b *tab, expression string) T {
 // await waits until an expression holds.
 func (b *tab) await(expression string) {
 	b.t.Helper()
-	b.awaitWithin(expression, patience)
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](fmt.Sprintf("Boolean(%s)", expression),
+		chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(50*time.Millisecond)))
+	if err != nil {
+		b.t.Fatalf("waited %v for %s: %v\nthe page says:\n%s", patience, expression, err, b.text("body"))
+	}
 }
 
-// awaitWithin returns how long it took.
+// awaitWithin waits until an expression holds, and reports an error if that took longer
+// than limit. How long the machine was busy with other things does not count: a timer of
+// the page that comes late tells. It returns how long it took.
 func (b *tab) awaitWithin(expression string, limit time.Duration) time.Duration {
 	b.t.Helper()
-	start := time.Now()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](fmt.Sprintf("Boolean(%s)", expression),
-		chromedp.WithPollingTimeout(limit), chromedp.WithPollingInterval(50*time.Millisecond)))
-	if err != nil {
-		b.t.Fatalf("waited %v for %s: %v\nthe page says:\n%s", limit, expression, err, b.text("body"))
+	ms := value[[]float64](b, fmt.Sprintf(`new Promise((resolve, reject) => {
+  const every = 50, begun = performance.now();
+  let last = begun, late = 0;
+  const timer = setInterval(() => {
+    const now = performance.now(), holds = Boolean(%s);
+    if (now - last > 2 * every) late += now - last - every;
+    last = now;
+    if (!holds && now - begun < %d) return;
+    clearInterval(timer);
+    if (holds) resolve([now - begun, late]);
+    else reject(new Error("it does not come to that"));
+  }, every);
+})`, expression, patience.Milliseconds()))
+	took, late := time.Duration(ms[0])*time.Millisecond, time.Duration(ms[1])*time.Millisecond
+	if took-late > limit {
+		b.t.Errorf("it took %v (the page was kept waiting for %v of that) instead of %v until %s", took, late, limit, expression)
 	}
-	return time.Since(start)
+	return took
+}
+
+// notice makes the page note what an expression is as soon as that is not false, though it
+// be only for a moment: who looks from outside may come too late on a busy machine.
+func (b *tab) notice(name, expression string) {
+	b.t.Helper()
+	value[bool](b, fmt.Sprintf(`(() => {
+  (window.noticed ??= {})[%[1]q] = null;
+  new MutationObserver((_, observer) => {
+    const value = %[2]s;
+    if (!value) return;
+    window.noticed[%[1]q] = value;
+    observer.disconnect();
+  }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, characterData: true });
+  return true;
+})()`, name, expression))
+}
+
+// noticed waits until that is, and returns what the expression was.
+func noticed[T any](b *tab, name string) T {
+	b.t.Helper()
+	b.await(fmt.Sprintf("window.noticed[%q]", name))
+	return value[T](b, fmt.Sprintf("window.noticed[%q]", name))
 }
 
 // awaitLive waits until the page is connected and has everything.

@@ -23,17 +23,20 @@ func (w work) longest() time.Duration {
 	return slices.Max(w)
 }
 
+func (w work) sum() (sum time.Duration) {
+	for _, d := range w {
+		sum += d
+	}
+	return sum
+}
+
 func (w work) String() string {
 	sorted := slices.Sorted(slices.Values(w))
 	if len(sorted) == 0 {
 		return "no tasks"
 	}
-	var sum time.Duration
-	for _, d := range sorted {
-		sum += d
-	}
 	return fmt.Sprintf("%d tasks of the page's main thread: 99 %% took at most %v, the longest %v, all %v",
-		len(sorted), sorted[len(sorted)*99/100].Round(100*time.Microsecond), w.longest().Round(100*time.Microsecond), sum.Round(time.Millisecond))
+		len(sorted), sorted[len(sorted)*99/100].Round(100*time.Microsecond), w.longest().Round(100*time.Microsecond), w.sum().Round(time.Millisecond))
 }
 
 // traced is what is read of an event of a trace.

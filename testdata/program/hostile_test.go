@@ -82,8 +82,10 @@ func TestHostileContent(t *testing.T) {
 		{[]string{"--list"}, readJSON, false},
 		{[]string{"--list", "--color=always"}, readColored, false},
 		{[]string{"--list", "-o", "yaml"}, readYAML, false},
+		{[]string{"--list", "-o", "kyaml"}, readYAML, false},
 		{[]string{"--types", "added"}, readJSON, true},
 		{[]string{"--types", "added", "-o", "yaml"}, readYAML, true},
+		{[]string{"--types", "added", "-o", "kyaml"}, readYAML, true},
 		{[]string{"--list", "--show-managed-fields"}, readJSON, false},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {

@@ -154,6 +154,8 @@ func TestKubectl(t *testing.T) {
 	b.compare("jsonpath={.items[*]}", everything, "-A")
 	b.compare("custom-columns=NAME:.metadata.name,SPEC:{.spec},M:metadata.managedFields[*].manager", everything, "-A")
 	b.compare("table", everything, "-A")
+	b.compare("kyaml", everything, "-A")
+	b.compare("kyaml", everything, "-A", "--show-managed-fields")
 	for _, test := range kubectlCases {
 		b.compare(test.format, strings.Fields(test.args)...)
 	}
@@ -202,5 +204,7 @@ var kubectlCases = []struct{ format, args string }{
 	{"table", "configmaps/nothing --ignore-not-found"},
 	{"table", "configmaps -l none=none --ignore-not-found"},
 	{"json", "configmaps -l none=none --ignore-not-found"},
+	{"kyaml", "configmaps -l none=none"},
+	{"kyaml", "clusterroles --sort-by metadata.uid"},
 	{"custom-columns=A:,NAME:metadata.name,C:.spec.containers[*].image", "pods -A"},
 }

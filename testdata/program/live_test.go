@@ -314,6 +314,7 @@ func TestLiveScrolls(t *testing.T) {
 	o.fill(t, 60)
 	m := startTmux(t, 80, 24, kubeconfig)
 	m.live("cm")
+	m.shows(`60 objects`)
 	m.shows(`cm-000`)
 	m.press("End")
 	m.shows(`cm-059`)
@@ -376,6 +377,52 @@ func TestLiveEnds(t *testing.T) {
 	}
 }
 
+// mutant is a file of package live that panics when the process gets SIGUSR1, in a
+// goroutine of nobody's. It is no part of the product.
+const mutant = `package live
+
+import ("os"; "os/signal"; "syscall")
+
+func init() {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR1)
+	go func() { <-told; panic("a goroutine of nobody") }()
+}
+`
+
+// TestLivePanics: after a panic in whichever goroutine, where nothing of dwatch runs any
+// more, the terminal is as it was.
+func TestLivePanics(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, overlay, root := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json"), filepath.Dir(readme.Path(t, "go.mod"))
+	replace := fmt.Sprintf(`{"Replace":{%q:%q}}`, filepath.Join(root, "output/live/mutant.go"), file)
+	for path, text := range map[string]string{file: mutant, overlay: replace} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(dir, "dwatch"), ".")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 100, 24, kubeconfig)
+	m.command("PATH=" + dir + ":$PATH")
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	pid := m.pid()
+	syscall.Kill(pid, syscall.SIGUSR1)
+	m.ends(pid)
+	m.isAsBefore()
+	m.shows(`panic: a goroutine of nobody`)
+	m.command("echo; echo EN''D; stty -a")
+	m.shows(`^END$`)
+	m.shows(` icanon `)
+}
+
 // TestLiveSuspends: Ctrl-Z gives the terminal back, and fg goes on.
 func TestLiveSuspends(t *testing.T) {
 	t.Parallel()
@@ -393,6 +440,63 @@ func TestLiveSuspends(t *testing.T) {
 	m.shows(`^ . two +0 `)
 	m.press("q")
 	m.isAsBefore()
+}
+
+// TestLiveStopped: who is stopped from outside can't give the terminal back. When it goes
+// on, it has the terminal as it needs it, and the screen is whole; Ctrl-Z still works.
+func TestLiveStopped(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.create(t, "one")
+	m := startTmux(t, 80, 24, kubeconfig)
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	pid := m.pid()
+	isOn := func() bool {
+		return m.run("display-message", "-p", "#{alternate_on} #{mouse_button_flag} #{mouse_sgr_flag} #{cursor_flag}") == "1 1 1 0" && m.settings() != m.before
+	}
+	whole := func(round string) {
+		t.Helper()
+		m.shows(`^ configmaps in .*\n\n   NAME +DATA +AGE\n[\s\S]*one +0 [\s\S]* q quit$`)
+		m.until(isOn, func() string { return "the terminal is not in order " + round + ":\n" + m.screen() })
+	}
+	for _, tidy := range []string{"", "stty sane; printf '\\033[?1049l\\033[?1002l\\033[?1006l\\033[?25h'; "} {
+		syscall.Kill(pid, syscall.SIGSTOP)
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "it does not stop" })
+		m.types(tidy + "clear; echo by the shell; fg")
+		m.press("C-j") // Enter is no end of a line there
+		whole("after SIGSTOP and fg")
+		m.lacks(`by the shell`)
+
+		syscall.Kill(pid, syscall.SIGSTOP)
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "it does not stop" })
+		m.types("bg")
+		m.press("C-j")
+		m.until(func() bool { return m.stopped(pid) }, func() string { return "it goes on without the terminal" })
+		m.types("fg")
+		m.press("C-j")
+		whole("after SIGSTOP, bg and fg")
+
+		m.press("C-z")
+		m.isAsBefore()
+		m.command("clear; echo by the shell")
+		m.shows(`^by the shell$`)
+		m.command("fg")
+		whole("after Ctrl-Z and fg")
+	}
+	m.press("q")
+	m.isAsBefore()
+}
+
+// stopped reports whether a process is stopped, and the shell has noticed: it has the
+// terminal again.
+func (m *tmux) stopped(pid int) bool {
+	m.t.Helper()
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return strings.HasPrefix(string(out), "T") && !strings.Contains(string(out), "+")
 }
 
 // TestLiveSuspendsNot: where no shell could continue it, as under ssh -t, Ctrl-Z does not
@@ -485,19 +589,27 @@ func TestLiveRollout(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
 	m := startTmux(t, 100, 30, c.Kubeconfig)
-	kubectl := func(args ...string) {
+	kubectl := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", "default"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
+		return string(out)
 	}
 	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
 	kubectl("rollout", "status", "deploy/web", "--timeout", "1m") // so that the first change is the one below
 	m.live("deploy,rs,po -n default")
 	m.shows(`^.. web +3/3 +3 +3 `)
-	kubectl("set", "image", "deploy/web", "web=web:2")
-	m.shows(`^◌. web-\w+-\w+ +0/1 +(Pending|ContainerCreating) `)
+	// The new pods wait until they were seen.
+	kubectl("patch", "deploy/web", "-p", `{"spec":{
+		"strategy":{"rollingUpdate":{"maxSurge":3,"maxUnavailable":0}},
+		"template":{"spec":{"schedulingGates":[{"name":"example.com/seen"}],"containers":[{"name":"web","image":"web:2"}]}}}}`)
+	m.shows(`PODS 6 .*(\n◌. web-\w+-\w+ +0/1 +SchedulingGated .*){3}`)
+	for _, pod := range strings.Fields(kubectl("get", "pods", "-o", "name", "--field-selector", "status.phase=Pending")) {
+		kubectl("patch", pod, "--type", "json", "-p", `[{"op":"remove","path":"/spec/schedulingGates"}]`)
+	}
 	m.shows(`^ - web-\w+-\w+ `)
 	m.shows(`^.. web-\w+ +0 +0 +0 `)
 	m.shows(`DEPLOYMENTS 1[\s\S]*web +3/3 +3 +3[\s\S]*REPLICASETS 2[\s\S]*PODS 3 `)

@@ -189,6 +189,7 @@ func TestPageAlone(t *testing.T) {
 	p := startPiped(t, kubeconfig, "cm", "-o", "none", "-q", "--serve", "localhost:0")
 	b := p.page(t, nil)
 	v := b.view(t)
+	v.until(t, `"watch":\{"state":"live"`) // else it may be of what exists at the start
 	o.create(t, "one")
 	v.until(t, `"event":"ADDED".*"feed":true.*"name":"one"`)
 	p.signal(os.Interrupt)

@@ -25,6 +25,10 @@ const (
 	dialTimeout, handshakeTimeout = 10 * time.Second, 10 * time.Second
 	// idleTimeout is how long a connection is kept that nothing is sent over.
 	idleTimeout = 90 * time.Second
+	// largeBody is from what size on a body is sent only when the receiver wants it, or has
+	// not said anything about it for expectTimeout. One that refuses it, and closes the
+	// connection, would else be taken for one that is gone. It is as curl does it.
+	largeBody, expectTimeout = 1 << 20, time.Second
 	// longestHead is how long the headers of an answer may be.
 	longestHead = 64 << 10
 )
@@ -51,6 +55,7 @@ func newTransport(o Options) (*http.Transport, error) {
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    max(o.Workers, 1),
 		IdleConnTimeout:        idleTimeout,
+		ExpectContinueTimeout:  expectTimeout,
 		MaxResponseHeaderBytes: longestHead,
 		WriteBufferSize:        16 << 10, // a message of the usual size is one write
 		Protocols:              protocols,

@@ -45,6 +45,7 @@ type Webhook struct {
 	token     *credential[string]
 	headers   *credential[http.Header]
 	signing   *credential[[][]byte]
+	unasked   atomic.Bool // it does not take the question whether it wants a large body
 }
 
 var _ deliver.Receiver = (*Webhook)(nil)
@@ -96,6 +97,9 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 		return w.unanswered(ctx, err, connected.Load())
 	}
 	drain(answer)
+	if answer.StatusCode == http.StatusExpectationFailed {
+		w.unasked.Store(true)
+	}
 	return judge(answer, time.Now())
 }
 
@@ -113,6 +117,9 @@ func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Reques
 		binary(event, header)
 	}
 	header["User-Agent"] = []string{w.UserAgent}
+	if len(body) >= largeBody && !w.unasked.Load() {
+		header["Expect"] = []string{"100-continue"}
+	}
 	// The id makes a message known again, so the transport may send one a second time
 	// that went into a connection which the server was just closing.
 	header["Idempotency-Key"] = nil

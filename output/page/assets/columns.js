@@ -1,6 +1,6 @@
 // The columns of a resource: which of the server's are shown, and how wide. Widths are in
 // characters and only grow, so that a table does not jump when its values change.
-import { visible } from "./format.js";
+import { age, visible } from "./format.js";
 
 const widest = 34, gap = 2.2;
 /** The name has room for what most are, and more than that before a column of `-o wide`. */
@@ -28,7 +28,8 @@ export class Columns {
       this.version++;
     }
     row.cells?.forEach((cell, i) => {
-      const length = Math.min(widest, cellText(cell).length + 1); // letters are wider than a 0
+      // Letters are wider than a 0; what counts gets longer.
+      const length = resource.columns[i].counts ? fixed.age : Math.min(widest, cellText(cell).length + 1);
       if (length > (widths[i] ?? 0)) {
         widths[i] = length;
         this.version++;
@@ -56,15 +57,18 @@ export class Columns {
   }
 }
 
-/** own are the places of the columns that the page has not anyway. What the server says as
- * an age would be old at once: it is not sent. */
+/** own are the places of the columns that the page has not anyway. What the server counts,
+ * and nobody knows from when, would be old at once: it is not sent. */
 export function own(resource) {
   const known = new Set(["name", "age", "last seen", "first seen", "last schedule"]);
-  const isOwn = (c) => c.type !== "date" && !known.has(c.name.toLowerCase());
+  const isOwn = (c) => c.counts || c.type !== "date" && !known.has(c.name.toLowerCase());
   return (resource.columns ?? []).map((_, i) => i).filter((i) => isOwn(resource.columns[i]));
 }
 
-/** cellText is a cell as it is shown. */
-export const cellText = (cell) => (cell === null || cell === undefined ? "" : visible(cell));
+/** cellText is a cell as it is shown; of a column that counts, as it is now. */
+export function cellText(cell, column, now) {
+  if (cell === null || cell === undefined) return "";
+  return column?.counts && typeof cell === "number" ? age(now - cell) : visible(cell);
+}
 
 export const isNumber = (column) => column.type === "integer" || column.type === "number";

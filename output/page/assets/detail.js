@@ -129,7 +129,7 @@ export class Detail {
     const fact = (name, text) => text && list.append(h("dt", {}, name), h("dd", {}, text));
     if (row.created) fact("Created", `${moment(row.created, now)}, ${age((row.ended || now) - row.created)} old`);
     if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since dwatch started`);
-    if (resource) for (const i of own(resource)) fact(visible(resource.columns[i].name), cellText(row.cells?.[i]));
+    if (resource) for (const i of own(resource)) fact(visible(resource.columns[i].name), cellText(row.cells?.[i], resource.columns[i], row.ended || now));
     const labels = Object.entries(row.labels ?? {});
     if (labels.length) {
       const shown = this.whole.labels ? labels : labels.slice(0, 6);

@@ -14,9 +14,10 @@ const signs = { ADDED: ["+", "added"], MODIFIED: ["~", "modified"], DELETED: ["-
 /** sign is the sign of a message, and its class. */
 export const sign = (m) => signs[m.event] ?? ["!", "mark"];
 
-/** lines is a message as lines: {message, first, path, old, arrow, new, text, who}. */
-export function lines(m) {
-  if (m.type === "watch") return [{ message: m, first: true, text: markText(m) }];
+/** lines is a message as lines: {message, first, path, old, arrow, new, text, who}. Where
+ * there is little room, what it is about has a line of its own. */
+export function lines(m, narrow = false) {
+  if (m.type === "watch") return [{ message: m, first: true, marks: [m], text: markText([m]) }];
   const changes = telling(m), all = [];
   if (m.event !== "MODIFIED" || m.text || !changes.length) {
     all.push({ text: [statusText(m), m.text].filter(Boolean).join("; ") || (changes.length ? "" : "changed") });
@@ -27,6 +28,7 @@ export function lines(m) {
     const rest = changes.length - shown.length + (m.more ?? 0);
     if (rest) all.push({ text: `… ${count(rest, "more change")}` });
   }
+  if (narrow) all.unshift({});
   all.forEach((line, i) => Object.assign(line, { message: m, first: i === 0 }));
   return all;
 }
@@ -51,6 +53,7 @@ export function change(c) {
 
 function statusText(m) {
   const { event, status, created } = m;
+  if (m.text && /^events(\.events\.k8s\.io)?$/.test(m.resource)) return ""; // an Event has no state
   if (event === "ADDED") {
     return status?.message && status.state !== "Current" ? `${status.state}: ${visible(status.message)}` : status?.state ?? "added";
   }
@@ -60,9 +63,31 @@ function statusText(m) {
   return "";
 }
 
-function markText(m) {
-  const where = m.target ? ` (${[m.target.resource, m.target.namespace, m.target.name].filter(Boolean).map(visible).join(" · ")})` : "";
-  return visible(m.text || m.event.toLowerCase()) + where;
+/** markText is what became of the watch, in one line for all targets of which it was said. */
+function markText(marks) {
+  const [m] = marks, last = marks.at(-1);
+  const named = (field, many, most) => {
+    const all = [...new Set(marks.map((mark) => mark.target?.[field]).filter(Boolean))];
+    return all.length > most ? `${all.length} ${many}` : all.map(visible).join(", ");
+  };
+  const where = [named("resource", "resources", 2), named("namespace", "namespaces", 3), named("name", "objects", 2)].filter(Boolean).join(" · ");
+  const until = clock(m.time) === clock(last.time) ? "" : `until ${clock(last.time)}`;
+  const about = [where, until].filter(Boolean).join(", ");
+  return visible(m.text || m.event.toLowerCase()) + (about && ` (${about})`);
+}
+
+/** fold puts a mark of the watch into the line that says the same of another target, if
+ * nothing but such marks came in between: an outage of all is not a line for each. It
+ * reports whether there was one. */
+export function fold(lines, m) {
+  for (let i = lines.length - 1; i >= 0 && lines[i].marks && m.target; i--) {
+    const line = lines[i];
+    if (line.message.event !== m.event || line.message.text !== m.text || !line.message.target) continue;
+    const marks = [...line.marks, m];
+    lines[i] = { ...line, marks, text: markText(marks) };
+    return true;
+  }
+  return false;
 }
 
 export class Feed {
@@ -86,6 +111,8 @@ export class Feed {
   /** update takes what came since; all anew where the filter became another. */
   update(state, signature) {
     const pass = filter(state, this.store).change;
+    this.narrow = this.viewport.clientWidth <= 560; // as in page.css
+    signature += this.narrow;
     const anew = signature !== this.signature || this.version !== this.store.feedVersion;
     if (anew) this.rebuild(pass);
     else this.extend(pass);
@@ -140,8 +167,9 @@ export class Feed {
   }
 
   push(m) {
+    if (m.type === "watch" && fold(this.lines, m)) return;
     this.changes++;
-    for (const line of lines(m)) this.lines.push(line);
+    for (const line of lines(m, this.narrow)) this.lines.push(line);
   }
 
   /** summary says how much is there, and that it is not everything. */

@@ -19,7 +19,7 @@ export function filter(state, store) {
   return {
     row: (row) => ofObject(row.key, row.resource, row.namespace) &&
       (!state.notready || isNotReady(row)) &&
-      words.every((word) => haystack(row).includes(word)),
+      words.every((word) => haystack(row, store).includes(word)),
     change: (m) => (!events.size || events.has(eventGroup(m))) &&
       (m.type === "watch" || ofObject(m.key, m.resource, m.namespace) &&
         (!state.notready || isNotReady(store.objects.get(m.key)))) &&
@@ -28,15 +28,19 @@ export function filter(state, store) {
   };
 }
 
-const isNotReady = (row) => Boolean(row) && !row.ended && row.status.state !== "Current";
+/** isBusy: it is not ready, and has not failed. What says nothing of its state is neither. */
+const isBusy = (row) => !["Current", "Failed", "Unknown"].includes(row.status.state);
+const isNotReady = (row) => Boolean(row) && !row.ended && (row.status.state === "Failed" || isBusy(row));
 
 /** eventGroup is what the filter of changes calls a message of the feed. */
 export function eventGroup(m) {
   return m.type === "watch" ? "watch" : m.event.toLowerCase();
 }
 
-function haystack(row) {
-  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...(row.cells ?? []),
+function haystack(row, store) {
+  const columns = store.resources.get(row.resource)?.columns ?? [];
+  const cells = (row.cells ?? []).filter((_, i) => !columns[i]?.counts); // a time is nothing to search by
+  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...cells,
     ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase();
 }
 
@@ -109,7 +113,7 @@ export function counts(store) {
   let notReady = 0;
   for (const row of store.objects.values()) {
     if (row.ended) continue;
-    const failed = row.status.state === "Failed", busy = !failed && row.status.state !== "Current";
+    const failed = row.status.state === "Failed", busy = isBusy(row);
     if (failed || busy) notReady++;
     for (const [map, name] of [[resources, row.resource], [namespaces, row.namespace]]) {
       if (name === "") continue;

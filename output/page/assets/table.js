@@ -144,19 +144,22 @@ export class Table {
   }
 
   fillCells(element, row, resource, layout) {
-    const cells = element.children, now = this.store.now();
+    const cells = element.children, now = this.store.now(), until = row.ended || now;
     layout.shown.forEach((column, i) => {
       const cell = cells[i + 1];
-      setText(cell, cellText(row.cells?.[column]));
+      setText(cell, cellText(row.cells?.[column], resource.columns[column], until));
     });
     const [state, old, last] = [...cells].slice(-3);
     setText(state, row.ended ? "Deleted" : row.status.state);
     setAttribute(state, "title", row.status.message ?? null);
-    setText(old, row.created ? age((row.ended || now) - row.created) : "");
+    setText(old, row.created ? age(until - row.created) : "");
     const changed = row.changed && row.changes ? ago(now - row.changed) : "";
     setText(last, changed);
     const where = this.manyNamespaces && row.namespace ? visible(row.namespace) : "";
-    setAttribute(last, "data-where", where ? `${where}${changed && " · "}` : null); // on a phone
+    // On a phone, where there are no cells:
+    setAttribute(last, "data-where", where ? `${where}${changed && " · "}` : null);
+    const why = row.ended ? "" : reason(row, resource.columns);
+    setAttribute(last, "data-why", why ? `${where || changed ? " · " : ""}${why}` : null);
   }
 
   /** freshen highlights what just changed: it begins when it changed, not when the row
@@ -204,6 +207,14 @@ function zeroWidth(style) {
   const g = zeroWidth.context ??= document.createElement("canvas").getContext("2d");
   g.font = `${style.fontSize} ${style.fontFamily}`;
   return g.measureText("0").width || 8;
+}
+
+/** reason is why an object is not as it should be: what the server calls its status, or
+ * the message of its state. */
+export function reason(row, columns) {
+  if (["Current", "Unknown"].includes(row.status.state)) return "";
+  const cell = row.cells?.[columns.findIndex((c) => c.name === "Status")];
+  return visible(typeof cell === "string" && cell ? cell : row.status.message ?? "");
 }
 
 const timelineLayout = { shown: [], grid: "minmax(0, var(--title))" };

@@ -27,7 +27,7 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting }, n
   if (!lost.length) return { state: "live", title: "Live", since: watch.since ? `since ${clock(watch.since)}` : "", last, down: "" };
   const worst = lost.find((t) => t.state === "lost" || t.state === "denied") ?? lost[0];
   return { state: lost.length === all.length && worst.state === "lost" ? "lost" : "partly", title: sentences[worst.state] ?? worst.state,
-    since: [names(lost), worst.since ? `since ${clock(worst.since)}` : ""].filter(Boolean).join(" "), last, down: "" };
+    since: [names(lost.filter((t) => t.state === worst.state)), worst.since ? `since ${clock(worst.since)}` : ""].filter(Boolean).join(" "), last, down: "" };
 }
 
 const sentences = { starting: "Starting", lost: "Connection lost", denied: "No right", gone: "Gone" };

@@ -1,0 +1,135 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"sigs.k8s.io/yaml/kyaml"
+
+	"dwatch/watcher/event"
+)
+
+// kyamlEncoder prints KYAML, as kubectl does: a document an event, each with its ---.
+// The library escapes what could steer a terminal.
+type kyamlEncoder struct {
+	Options
+	content content
+}
+
+func newKYAML(o Options) encoder { return &kyamlEncoder{o, o.content()} }
+
+func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	line := fmt.Appendf(nil, `{"type":%q`, e.Type)
+	if e.Initial {
+		line = append(line, `,"initial":true`...)
+	}
+	if e.FinalStateUnknown {
+		line = append(line, `,"finalStateUnknown":true`...)
+	}
+	if !e.Time.IsZero() {
+		line = append(appendTime(append(line, `,"time":"`...), e.Time), '"')
+	}
+	line, err := k.appendObject(append(line, `,"object":`...), e.Object)
+	if err == nil && k.Old && !e.Old.IsZero() {
+		line, err = k.appendObject(append(line, `,"old":`...), e.Old)
+	}
+	if err != nil {
+		return dst, err
+	}
+	members, err := k.compared(e)
+	if err != nil {
+		return dst, err
+	}
+	for _, m := range members {
+		line = fmt.Appendf(line, `,%q:%s`, m.name, m.value)
+	}
+	return appendKYAML(dst, append(line, '}'))
+}
+
+func (k *kyamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
+	line, err := marshalMark(e)
+	if err != nil {
+		return dst, err
+	}
+	return appendKYAML(dst, line)
+}
+
+// appendObject appends an object as JSON with the members of each map in order.
+func (k *kyamlEncoder) appendObject(dst []byte, o event.Object) ([]byte, error) {
+	u, err := k.content.open(o)
+	if err != nil {
+		return dst, err
+	}
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		return dst, fmt.Errorf("encode %s/%s as KYAML: %w", o.Namespace, Line(o.Name), err)
+	}
+	return append(dst, text...), nil
+}
+
+// list writes a v1 List, as kubectl does, one item after the other.
+func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
+	head, tail := "---\n{\n  apiVersion: \"v1\",\n  items: [", "],\n  kind: \"List\",\n  metadata: {\n    resourceVersion: \"\",\n  },\n}\n"
+	if _, err := io.WriteString(w, head); err != nil {
+		return err
+	}
+	var line, item, text []byte
+	for i, o := range objects {
+		var err error
+		if line, err = k.appendObject(line[:0], o); err != nil {
+			return err
+		}
+		if item, err = appendKYAML(item[:0], line); err != nil {
+			return err
+		}
+		item = bytes.TrimSuffix(bytes.TrimPrefix(item, []byte("---\n")), []byte("\n"))
+		text = text[:0]
+		if i > 0 {
+			text = append(text, ", "...)
+		}
+		text = append(text, bytes.ReplaceAll(item, []byte("\n"), []byte("\n  "))...)
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, tail)
+	return err
+}
+
+// appendKYAML appends a document that is written as JSON.
+func appendKYAML(dst, text []byte) ([]byte, error) {
+	var document bytes.Buffer
+	if err := new(kyaml.Encoder).FromYAML(bytes.NewReader(appendFlow(nil, gjson.ParseBytes(text))), &document); err != nil {
+		return dst, fmt.Errorf("encode as KYAML: %w", err)
+	}
+	return append(dst, document.Bytes()...), nil
+}
+
+// appendFlow appends JSON as YAML that a reader of YAML takes whatever is in it: of JSON it
+// refuses names of more than 1,024 characters and control characters that are not escaped.
+func appendFlow(dst []byte, v gjson.Result) []byte {
+	switch {
+	case v.IsObject():
+		dst = append(dst, '{')
+		v.ForEach(func(name, value gjson.Result) bool {
+			dst = strconv.AppendQuote(append(dst, "? "...), name.Str)
+			dst = append(appendFlow(append(dst, " : "...), value), ',')
+			return true
+		})
+		return append(dst, '}')
+	case v.IsArray():
+		dst = append(dst, '[')
+		v.ForEach(func(_, item gjson.Result) bool {
+			dst = append(appendFlow(dst, item), ',')
+			return true
+		})
+		return append(dst, ']')
+	case v.Type == gjson.String:
+		return strconv.AppendQuote(dst, v.Str)
+	}
+	return append(dst, v.Raw...)
+}

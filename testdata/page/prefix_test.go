@@ -1,0 +1,70 @@
+package page
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// newPrefixProxy serves each of these runs of dwatch below a path of its own, which it
+// takes away, as a proxy does that has one name for many programs.
+func newPrefixProxy(t *testing.T, runs map[string]*dwatch) (address string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	for prefix, d := range runs {
+		target, err := url.Parse(d.home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux.Handle(prefix+"/", http.StripPrefix(prefix, &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+			r.SetXForwarded()
+		}}))
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+// Behind a proxy that serves it below a path, all of the page works, its links too; and
+// two of them under one name do not disturb each other.
+func TestPrefix(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	insecure := []string{"-n", ns, "--serve=127.0.0.1:0", "--serve-insecure"}
+	one, two := serve(t, c, append([]string{"cm"}, insecure...)...), serve(t, c, append([]string{"deploy"}, insecure...)...)
+	address := newPrefixProxy(t, map[string]*dwatch{"/dwatch": one, "/tools/other": two})
+	through := func(prefix string, d *dwatch) string { return strings.Replace(d.url, d.home, address+prefix+"/", 1) }
+
+	b := open(t, through("/dwatch", one), look{})
+	b.awaitLive()
+	if path := value[string](b, "location.pathname + location.search"); path != "/dwatch/" {
+		t.Errorf("the token leads to %s", path)
+	}
+	value[bool](b, row("alpha")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail .yaml")?.textContent.includes("level")`)
+	link := value[string](b, "location.href")
+	if !strings.HasPrefix(link, address+"/dwatch/?object=configmaps/") {
+		t.Errorf("the link is %s", link)
+	}
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"debug"}}`)
+	b.await(entry("info → debug"))
+
+	b.navigate(through("/tools/other", two))
+	b.awaitLive()
+	b.await(row("slow"))
+	b.navigate(link) // the cookie of the first is still there
+	b.awaitLive()
+	b.await(`document.querySelector("#detail .yaml")?.textContent.includes("debug")`)
+	value[bool](b, `document.querySelector("#detail header button").click() ?? true`)
+	if path := value[string](b, "location.pathname + location.search"); path != "/dwatch/" {
+		t.Errorf("without the object the address is %s", path)
+	}
+}
