@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,7 +79,7 @@ func create(path string, h Header) error {
 	}
 	temp.Close()
 	defer os.Remove(temp.Name())
-	db, err := openStore(temp.Name(), func(*bolt.Tx, *os.File) error { return nil })
+	db, err := openStore(temp.Name(), func(*bolt.Tx) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func create(path string, h Header) error {
 
 // openStore opens and locks the database, and checks it. What is wrong with a
 // damaged one may show as a panic, or as a fault of the mapped memory.
-func openStore(path string, check func(*bolt.Tx, *os.File) error) (db *bolt.DB, err error) {
+func openStore(path string, check func(*bolt.Tx) error) (db *bolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var file *os.File
 	defer func() {
@@ -118,7 +119,7 @@ func openStore(path string, check func(*bolt.Tx, *os.File) error) (db *bolt.DB, 
 	if err != nil {
 		return nil, explain(err)
 	}
-	if err := db.View(func(tx *bolt.Tx) error { return check(tx, file) }); err != nil {
+	if err := db.View(check); err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -141,8 +142,8 @@ func explain(err error) error {
 }
 
 // check reads all that is in the file, so that nothing is wrong with it later.
-func (f *File) check(tx *bolt.Tx, file *os.File) error {
-	if info, err := file.Stat(); err != nil {
+func (f *File) check(tx *bolt.Tx) error {
+	if info, err := os.Stat(f.path); err != nil {
 		return err
 	} else if tx.Size() > info.Size() {
 		return damaged(fmt.Sprintf("%d of %d bytes are there", info.Size(), tx.Size()))
@@ -150,19 +151,59 @@ func (f *File) check(tx *bolt.Tx, file *os.File) error {
 	if _, err := readHeader(tx); err != nil {
 		return err
 	}
-	if err := checkPages(tx, file); err != nil {
-		return damaged(err)
-	}
 	defer release(tx.DB(), tx)
+	if err := tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return walk(b) }); err != nil {
+		return err
+	}
+	if damage := f.damage(tx); damage != nil {
+		return damaged(damage)
+	}
 	var err error
 	f.saved, err = readSaved(tx)
 	f.fresh = len(f.saved) == 0
 	return err
 }
 
+// releaseEvery is how often what was read is given back while all of the file is.
+const releaseEvery = time.Millisecond
+
+// damage returns what is wrong with the pages of the file. Check runs in a goroutine of
+// its own, in which a fault could not be caught: it comes after the walk, and has to be
+// received to its end.
+func (f *File) damage(tx *bolt.Tx) (damage error) {
+	tick := time.NewTicker(releaseEvery)
+	defer tick.Stop()
+	errs := tx.Check()
+	for {
+		select {
+		case err, more := <-errs:
+			if !more {
+				return damage
+			}
+			damage = cmp.Or(damage, err)
+		case <-tick.C:
+			release(tx.DB(), tx)
+		}
+	}
+}
+
 // releaseKeys is after how many keys what was read is given back: of each, 64 KB may have
 // come with it.
 const releaseKeys = 64
+
+// walk touches each page of b: one that is not what it should be panics.
+func walk(b *bolt.Bucket) error {
+	n := 0
+	return b.ForEach(func(key, value []byte) error {
+		if n++; n%releaseKeys == 0 {
+			release(b.Tx().DB(), b.Tx())
+		}
+		if value == nil {
+			return walk(b.Bucket(key))
+		}
+		return nil
+	})
+}
 
 // claim makes sure that the file is for h.
 func (f *File) claim(h Header) error {
