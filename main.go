@@ -14,9 +14,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"dwatch/cli"
 )
+
+// sameAct is how long after the first signal another one is taken for the same: timeout(1)
+// signals the program and then its whole process group, and a wrapper passes on the Ctrl-C
+// that the terminal has sent to all. Nobody who lost patience is that fast.
+const sameAct = 250 * time.Millisecond
 
 func main() {
 	// When the reader closes the pipe, dwatch ends in good order: see cli/reader.go.
@@ -24,6 +30,6 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// The first signal ends in good order, a second one by the system's default.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameAct, stop) })
 	os.Exit(cli.Run(ctx, os.Args, cli.Streams{Out: os.Stdout, Err: os.Stderr}))
 }

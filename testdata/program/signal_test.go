@@ -182,6 +182,20 @@ func awaitFull(t *testing.T, write *os.File) {
 	t.Fatal("the pipe does not fill")
 }
 
+// Signals that come in one burst are one: timeout(1) sends two, and the end is still in
+// good order.
+func TestSignalBurst(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	write(t, o, "a=new")
+	p := startPiped(t, kubeconfig, "cm/a", "-n", o.namespace, "--drain", "10ms", "--to", "http://127.0.0.1:1")
+	p.says(t, "^delivering to http://127.0.0.1:1: ")
+	for since := time.Now(); time.Since(since) < 20*time.Millisecond; {
+		p.signal(syscall.SIGTERM)
+	}
+	p.ends(t, fail.ExitFailed, "(?s:.*)\nerror: 1 event was not delivered to http://127.0.0.1:1\n")
+}
+
 // Nothing has come yet, and nothing is said: dwatch was asked to end.
 func TestSignalBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
