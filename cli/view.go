@@ -61,7 +61,11 @@ func (o *options) checkView() error {
 	if o.output == changesFormat {
 		for _, name := range []string{"list", "marks", "heartbeat", "old", "changes", "patch"} {
 			if o.given(name) {
-				return fmt.Errorf("-o changes does not go with --%s: that needs -o json or -o yaml", name)
+				needs := "-o json or -o yaml"
+				if name == "list" {
+					needs = "another format, such as -o wide, json or yaml"
+				}
+				return fmt.Errorf("-o changes does not go with --%s: that needs %s", name, needs)
 			}
 		}
 		return nil

@@ -27,8 +27,8 @@ func (a Argument) String() string {
 
 var (
 	errNoResource = errors.New("no resource given: say what to watch, for example: dwatch pods, dwatch deploy/web or dwatch -r crontabs")
-	errMixedForms = errors.New("there is no need to specify a resource type as a separate argument when passing arguments in resource/name form " +
-		"(e.g. 'dwatch pods/web' instead of 'dwatch pods pods/web')")
+	errMixedForms = errors.New("TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r, " +
+		"as in 'dwatch deploy/web -r pods'; else give each object as TYPE/NAME, as in 'dwatch pods/a pods/b'")
 )
 
 // ParseArguments reads the values of the resource flag and the positional

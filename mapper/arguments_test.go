@@ -80,9 +80,9 @@ func TestParseArgumentsErrors(t *testing.T) {
 		{args: []string{"pods,sts", "a,", "b"}, want: `invalid name "a,": names are separated by spaces, as in "pods,sts a b", or come with their type, as in "pods/a,pods/b,sts/a,sts/b"`},
 		{args: []string{"pods", ","}, want: `invalid name ",": names are separated by spaces`},
 		{args: []string{"pods", "a,\x1b[31m"}, want: `invalid name "a,\x1b[31m": names are separated by spaces, as in "pods a \x1b[31m"`},
-		{args: []string{"pods", "pods/web"}, want: "there is no need to specify a resource type as a separate argument"},
-		{args: []string{"pods/web", "web"}, want: "there is no need to specify a resource type as a separate argument"},
-		{args: []string{"pods,deploy/web"}, want: "there is no need to specify a resource type as a separate argument"},
+		{args: []string{"pods", "pods/web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
+		{args: []string{"pods/web", "web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
+		{args: []string{"pods,deploy/web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
 		{args: []string{"get", "pods/web"}, want: `dwatch has no verbs: leave out "get"`},
 	}
 	for _, test := range tests {

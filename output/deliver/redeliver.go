@@ -44,6 +44,9 @@ type digest [sha256.Size]byte
 // OpenRedelivery opens a file.
 func OpenRedelivery(path string) (*Redelivery, error) {
 	path, err := filepath.EvalSymlinks(path)
+	if at, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("%s: %w", at.Path, at.Err) // without its "lstat"
+	}
 	if err != nil {
 		return nil, err
 	}
