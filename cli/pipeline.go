@@ -76,8 +76,8 @@ func (p *pipeline) screen() *live.Screen {
 	return s
 }
 
-// reporting says where reports go. With --quiet the server is asked nothing for
-// them: nobody would read the answer.
+// reporting says where reports go. With --quiet the server is asked nothing for them: the
+// few that are left have no details.
 func (j *job) reporting() (report.Options, error) {
 	o := report.Options{Out: j.reports, Err: j.stderr, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
 	if j.quiet {

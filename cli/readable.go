@@ -17,5 +17,5 @@ func (j *job) warnReadable(flag, path string) {
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&readByOthers == 0 || runtime.GOOS == "windows" {
 		return
 	}
-	report.Line(j.reports, fmt.Sprintf("warning: other users can read %s %s, which has what the events say: chmod 600 ends that", flag, output.Line(path)))
+	report.Line(j.reports, fmt.Sprintf("warning: other users can read %s %s, which has contents of objects: chmod 600 keeps them out", flag, output.Line(path)))
 }

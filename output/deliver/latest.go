@@ -22,7 +22,7 @@ import (
 func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
 	switch {
-	case waits.uid != string(e.Object.UID) || waits.kind == event.Deleted && e.Type != event.Deleted:
+	case waits.uid != uidOf(e.Target.Resource().GroupResource(), e.Object.Identity) || waits.kind == event.Deleted && e.Type != event.Deleted:
 		return m, false
 	case waits.kind == event.Added && e.Type == event.Modified:
 		m.Type, m.Initial = event.Added, waits.initial

@@ -2,9 +2,9 @@ package deliver
 
 import (
 	"cmp"
+	"hash/maphash"
 	"strings"
 	"time"
-	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,30 +55,35 @@ func newMessage(e *event.Event, body []byte, subject string) *Message {
 	}
 }
 
-// idOf is UID/RESOURCEVERSION/TYPE: one event, and no other one. An object that has no
-// UID is known by its resource and name.
+// idOf is UID/RESOURCEVERSION/TYPE: one event, and no other one.
 func idOf(r schema.GroupResource, o *event.Identity, t event.Type) string {
-	object := cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
-	return object + "/" + o.ResourceVersion + "/" + string(t)
+	return uidOf(r, o) + "/" + o.ResourceVersion + "/" + string(t)
 }
 
-// objectName is an object. Objects that had one name after each other are one.
+// uidOf is an object, and no other one. One that has no UID is known by its resource and
+// name.
+func uidOf(r schema.GroupResource, o *event.Identity) string {
+	return cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
+}
+
+// key is an object, by a hash of its name: there are many, in several places, so it is
+// small. Objects that had one name after each other are one; two that happen to have the
+// same hash are sent one after the other, and that is all. One with probeBit is a try whether
+// the receiver is back.
+type key uint64
+
+const probeBit key = 1 << 63
+
+var seed = maphash.MakeSeed()
+
+// objectName is what an object is known by.
 type objectName struct {
-	resource  unique.Handle[schema.GroupResource]
-	namespace unique.Handle[string]
-	name      string
-}
-
-// key is an object, or a try whether the receiver is back. There are many, in several
-// places: so it is small.
-type key struct {
-	object unique.Handle[objectName]
-	// probe, if it is not 0, says for which time of waiting the try is.
-	probe int
+	resource        schema.GroupResource
+	namespace, name string
 }
 
 func (m *Message) key() key { return keyOf(m.Resource.GroupResource(), &m.Identity) }
 
 func keyOf(r schema.GroupResource, o *event.Identity) key {
-	return key{object: unique.Make(objectName{unique.Make(r), unique.Make(o.Namespace), o.Name})}
+	return key(maphash.Comparable(seed, objectName{r, o.Namespace, o.Name})) &^ probeBit
 }

@@ -13,8 +13,8 @@ type outage struct {
 	// failed are the objects whose tries failed since one was taken.
 	failed map[key]bool
 	down   bool
-	// epoch numbers the times of waiting for the next probe, at next.
-	epoch int
+	// probe is the key of the next probe, at next: each one has another.
+	probe key
 	next  time.Time
 	// due: it is time for the probe, which the next message is. probing: it is on
 	// its way, and of what.
@@ -26,8 +26,8 @@ type outage struct {
 // downAfter is how many objects have to fail in a row.
 const downAfter = 3
 
-// outageKey is what the waits of a receiver are counted by.
-var outageKey = key{probe: -1}
+// outageKey is what the waits of a receiver are counted by. No probe has it.
+const outageKey = probeBit
 
 // mayTake reports whether an object may be tried; else it is parked.
 func (q *Queue) mayTake(k key, o *object) bool {
@@ -53,9 +53,9 @@ func (q *Queue) park(k key, o *object) {
 }
 
 // takeProbe returns what is tried next of what is parked.
-func (q *Queue) takeProbe(epoch int) (key, bool) {
+func (q *Queue) takeProbe(probe key) (key, bool) {
 	out := &q.outage
-	for out.down && epoch == out.epoch && !out.probing {
+	for out.down && probe == out.probe && !out.probing {
 		if len(out.parked) == 0 {
 			out.due = true
 			break
@@ -68,7 +68,7 @@ func (q *Queue) takeProbe(epoch int) (key, bool) {
 		}
 		q.awaitRelease(out.parked[0])
 	}
-	return key{}, false
+	return 0, false
 }
 
 // nextProbe returns the place among what is parked of what is tried next: if there is
@@ -111,9 +111,9 @@ func (q *Queue) countOutage(k key, err error) {
 // probeAfter has the receiver tried after d.
 func (q *Queue) probeAfter(d time.Duration) {
 	out := &q.outage
-	out.epoch++
+	out.probe = (out.probe + 1) | probeBit
 	out.due, out.next = false, time.Now().Add(d)
-	q.work.AddAfter(key{probe: out.epoch}, d)
+	q.work.AddAfter(out.probe, d)
 }
 
 // endOutage: the receiver has answered.
@@ -129,7 +129,7 @@ func (q *Queue) endOutage() {
 		q.notFailing(o) // the receiver was
 		q.work.Add(k)
 	}
-	*out = outage{failed: out.failed, epoch: out.epoch}
+	*out = outage{failed: out.failed, probe: out.probe}
 	q.backoff.Forget(outageKey)
 	q.noteChange()
 }

@@ -60,6 +60,7 @@ type Queue struct {
 	receiver Receiver
 	made     time.Time
 	codec    *codec // of what is in the Store
+	body     []byte // of the last message; only for Deliver
 	work     workqueue.TypedDelayingInterface[key]
 	backoff  workqueue.TypedRateLimiter[key]
 	rate     *rate.Limiter

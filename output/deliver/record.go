@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ var errRecord = errors.New("the record of an event is damaged")
 type codec struct {
 	compressor   *zstd.Encoder
 	decompressor *zstd.Decoder
+	record       []byte // the last one that was written
 }
 
 func newCodec() *codec {
@@ -33,7 +35,7 @@ func newCodec() *codec {
 	if err := errors.Join(encoderErr, decoderErr); err != nil {
 		panic(err) // an option is wrong
 	}
-	return &codec{e, d}
+	return &codec{compressor: e, decompressor: d}
 }
 
 // texts are those of a message that a record has.
@@ -44,10 +46,10 @@ func (m *Message) texts() []*string {
 	}
 }
 
-// encode returns a message as a record.
+// encode returns a message as a record. It is called from one goroutine.
 func (c *codec) encode(m *Message) []byte {
-	record := make([]byte, 1, 256+len(m.Body)/3)
-	if record[0] = recordPlain; m.initial {
+	record := append(c.record[:0], recordPlain)
+	if m.initial {
 		record[0] = recordInitial
 	}
 	record = binary.AppendVarint(record, m.Time.UnixNano())
@@ -56,7 +58,8 @@ func (c *codec) encode(m *Message) []byte {
 		record = binary.AppendUvarint(record, uint64(len(*text)))
 		record = append(record, *text...)
 	}
-	return c.compressor.EncodeAll(m.Body, record)
+	c.record = c.compressor.EncodeAll(m.Body, record)
+	return bytes.Clone(c.record) // and no larger than it is
 }
 
 // decodeHead returns the message of a record, but for its body: that is in rest.

@@ -78,7 +78,7 @@ func (q *Queue) Restore() (n int, err error) {
 func (q *Queue) itemOf(m *Message) item {
 	it := item{message: m, size: m.size, queued: q.momentOf(m.queued)}
 	if q.Latest {
-		it.seen = &seen{uid: string(m.UID), kind: m.Type, initial: m.initial}
+		it.seen = &seen{uid: uidOf(m.Resource.GroupResource(), &m.Identity), kind: m.Type, initial: m.initial}
 	}
 	return it
 }
@@ -99,13 +99,17 @@ func (q *Queue) open(it item) (*Message, error) {
 	return m, nil
 }
 
-// message returns an event as a message.
+// message returns an event as a message. If there is a Store, the body is there until the
+// next call.
 func (q *Queue) message(e *event.Event) (*Message, error) {
-	body, err := q.Encode(nil, *e)
+	body, err := q.Encode(q.body[:0], *e)
 	if err != nil {
 		return nil, err
 	}
-	m := newMessage(e, bytes.Clone(body), output.Line(q.Subject(*e)))
+	if q.body = body; q.Store == nil {
+		body = bytes.Clone(body)
+	}
+	m := newMessage(e, body, output.Line(q.Subject(*e)))
 	m.queued = time.Now()
 	return m, nil
 }

@@ -352,7 +352,7 @@ func (c *counter) Add(records [][]byte, _ []uint64) (uint64, error) {
 // TestStoredMemory: how much of what is in a Store is in memory.
 func TestStoredMemory(t *testing.T) {
 	const events = 50_000
-	for _, test := range []struct{ objects, most int }{{100, 100}, {events, 500}} { // bytes for each event
+	for _, test := range []struct{ objects, most int }{{100, 100}, {events, 250}} { // bytes for each event
 		q := New(nil, Options{
 			Encode:  func(dst []byte, e event.Event) ([]byte, error) { return append(dst, e.Object.Raw()...), nil },
 			Subject: func(e event.Event) string { return "cm/" + e.Object.Name },

@@ -48,9 +48,9 @@ func (q *Queue) take(k key) (key, item, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.awaitRelease(k)
-	if k.probe != 0 {
+	if k&probeBit != 0 {
 		var found bool
-		if k, found = q.takeProbe(k.probe); !found {
+		if k, found = q.takeProbe(k); !found {
 			return k, item{}, false
 		}
 	} else if o := q.objects[k]; o == nil || o.state == busy || o.state == parked || !q.mayTake(k, o) {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -410,21 +411,22 @@ const alwaysShown = 2
 
 // keyLine shows keys and what they do, as many as have room.
 func (m *model) keyLine(keys []string, room int) string {
-	var shown [2]strings.Builder // in front, and at the end
-	for i := range keys {
-		part := 0
-		if i >= alwaysShown { // these first
-			i -= alwaysShown
-		} else {
-			i, part = len(keys)-alwaysShown+i, 1
-		}
-		key, what, _ := strings.Cut(keys[i], " ")
-		if room -= m.StringWidth(key) + m.StringWidth(what) + len("   "); room < 0 && part == 0 {
-			break
-		}
-		shown[part].WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
+	width := func(key string) int { return m.StringWidth(key) + len("  ") }
+	others := len(keys) - alwaysShown
+	for _, key := range keys[others:] {
+		room -= width(key)
 	}
-	return shown[0].String() + shown[1].String()
+	n := 0
+	for n < others && width(keys[n]) <= room {
+		room -= width(keys[n])
+		n++
+	}
+	var line strings.Builder
+	for _, key := range slices.Concat(keys[:n], keys[others:]) {
+		key, what, _ := strings.Cut(key, " ")
+		line.WriteString(" " + m.paint(bold, key) + m.paint(faint, " "+what) + " ")
+	}
+	return line.String()
 }
 
 // caret is where a filter is being typed.

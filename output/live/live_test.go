@@ -457,6 +457,19 @@ func TestSearch(t *testing.T) {
 	s.shows(`^ pods in shop  100 objects`)
 }
 
+// TestSuspendsOnce: a second Ctrl-Z that comes before the first has stopped the process does
+// not stop it again as soon as it goes on.
+func TestSuspendsOnce(t *testing.T) {
+	s := newScreen(t, 40, 10, nil)
+	ctrlZ := tea.KeyPressMsg{Code: 'z', Mod: tea.ModCtrl}
+	if s.send(ctrlZ) == nil {
+		t.Fatal("Ctrl-Z does nothing")
+	}
+	if s.send(ctrlZ) != nil {
+		t.Error("it is to be stopped twice")
+	}
+}
+
 // TestPaste: what is pasted into a filter is one line; elsewhere it presses no keys.
 func TestPaste(t *testing.T) {
 	s := newScreen(t, 40, 10, nil)

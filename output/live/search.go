@@ -29,8 +29,8 @@ type search struct {
 type searchedMsg struct{ *search }
 
 // look goes on with a search for about that long.
-func (s *search) look(for_ time.Duration) {
-	end := time.Now().Add(for_)
+func (s *search) look(d time.Duration) {
+	end := time.Now().Add(d)
 	for len(s.todo) > 0 && time.Now().Before(end) {
 		o := s.todo[0]
 		s.todo = s.todo[1:]

@@ -13,8 +13,17 @@ import (
 // it is by then, and all is drawn anew.
 type returned func()
 
+// rendererEnds is how long the goroutine that draws has for its end: it stops its ticker
+// last, without anybody waiting for it. If the next one has begun by then, nothing is drawn
+// any more.
+const rendererEnds = 100 * time.Millisecond
+
 // Run implements tea.ExecCommand.
-func (r returned) Run() error { r(); return nil }
+func (r returned) Run() error {
+	r()
+	time.Sleep(rendererEnds)
+	return nil
+}
 
 // SetStdin implements tea.ExecCommand.
 func (returned) SetStdin(io.Reader) {}
@@ -27,20 +36,14 @@ func (returned) SetStderr(io.Writer) {}
 
 // suspend gives the terminal back and stops the process until the shell continues it.
 func (m *model) suspend() tea.Cmd {
-	m.stopping.Store(true)
+	if m.stopping.Swap(true) {
+		return nil
+	}
 	return tea.Exec(returned(stopSelf), func(error) tea.Msg {
 		m.stopping.Store(false)
 		return nil
 	})
 }
-
-// rendererEnds is how long the goroutine that draws has for its end.
-const rendererEnds = 100 * time.Millisecond
-
-// letRendererEnd waits between giving the terminal back and taking it again: the goroutine
-// that draws stops its ticker last, without anybody waiting for it. If the next one has
-// begun by then, nothing is drawn any more.
-func letRendererEnd() { time.Sleep(rendererEnds) }
 
 // takeBack brings the terminal in order each time somebody else has stopped the process,
 // so that it could not give it back, and has continued it.
@@ -56,7 +59,7 @@ func (m *model) takeBack(ctx context.Context, p *tea.Program, terminal *os.File)
 		switch {
 		case m.stopping.Load(): // after suspend it is in order
 		case ownsTerminal(terminal):
-			p.Send(tea.Exec(returned(letRendererEnd), nil)())
+			p.Send(tea.Exec(returned(func() {}), nil)())
 		default: // continued by bg: it has to wait for fg
 			stopForTerminal()
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
 )
 
 // columnsOf returns the columns of a row of a kind as the server sent it.
@@ -56,7 +58,8 @@ func begins(kind schema.GroupKind, name string) []string {
 }
 
 // begin is when that was from which a column of an object counts, as a cell.
-func (c *column) begin(content string) []byte {
+func (c *column) begin(o event.Object) []byte {
+	content := o.Raw()
 	for _, path := range c.begins {
 		if at, err := time.Parse(time.RFC3339, gjson.Get(content, path).String()); err == nil {
 			return strconv.AppendInt(nil, at.UnixMilli(), 10)
@@ -66,16 +69,16 @@ func (c *column) begin(content string) []byte {
 }
 
 // stands reports whether what the server said in a column that counts stays as it is.
-func (c *column) stands(content string) bool {
-	return c.Name == "Duration" && gjson.Get(content, "status.completionTime").Exists()
+func (c *column) stands(o event.Object) bool {
+	return c.Name == "Duration" && gjson.Get(o.Raw(), "status.completionTime").Exists()
 }
 
-// cellOf is a value of a column of an object with this content. The age that stands beside
-// the number of restarts is left out: "3 (5m ago)".
-func cellOf(c *column, value gjson.Result, content string) []byte {
+// cellOf is a value of a column of an object. The age that stands beside the number of
+// restarts is left out: "3 (5m ago)".
+func cellOf(c *column, value gjson.Result, o event.Object) []byte {
 	switch {
-	case c.Counts && !c.stands(content):
-		return c.begin(content)
+	case c.Counts && !c.stands(o):
+		return c.begin(o)
 	case c.isAge():
 		return []byte("null")
 	case c.Name == "Restarts" && value.Type == gjson.String:
@@ -87,8 +90,8 @@ func cellOf(c *column, value gjson.Result, content string) []byte {
 	return []byte(value.Raw)
 }
 
-// cellsOf returns the values of a row for columns, each of them bounded.
-func cellsOf(values gjson.Result, columns []column, content string) json.RawMessage {
+// cellsOf returns the values of an object's row for columns, each of them bounded.
+func cellsOf(values gjson.Result, columns []column, o event.Object) json.RawMessage {
 	cells := []byte{'['}
 	for i, value := range values.Array() {
 		if i == len(columns) {
@@ -97,7 +100,7 @@ func cellsOf(values gjson.Result, columns []column, content string) json.RawMess
 		if i > 0 {
 			cells = append(cells, ',')
 		}
-		cells = append(cells, cellOf(&columns[i], value, content)...)
+		cells = append(cells, cellOf(&columns[i], value, o)...)
 	}
 	return append(cells, ']')
 }

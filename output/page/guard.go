@@ -97,9 +97,7 @@ func isSame(a, b string) bool {
 // known to be of this machine: not for a name that somebody made point here (DNS
 // rebinding). A browser says there what its user sees in the address, so that the name is
 // what counts. The port adds nothing to that, and is another one behind "ssh -L" and
-// "kubectl port-forward". What a page of another port wants is not decided here: its Origin
-// is not this Host, it may read no answer, and has no cookie unless it is of the same host,
-// all of whose ports are sent it anyway.
+// "kubectl port-forward". A page at another port of the same host is refused by isOrigin.
 func (s *Server) isHost(r *http.Request) bool {
 	if s.options.Proxied {
 		return true // the token is what protects it

@@ -272,5 +272,5 @@ func (h *Hub) cells(r *resource, o event.Object) []byte {
 		r = &replaced
 		h.tell(r)
 	}
-	return cellsOf(parsed.Get("cells"), r.Columns, o.Raw())
+	return cellsOf(parsed.Get("cells"), r.Columns, o)
 }

@@ -7,12 +7,11 @@ import (
 )
 
 // deliveryGroups are the faults of a run with receivers, each group as likely as the
-// next. Of those on the way from the server only such are in it after which dwatch has
+// next. The server is killed beside them. Of those on the way from the server only such are in it after which dwatch has
 // read all that the proxy has passed on; see witness.
 var deliveryGroups = [][]fault{
 	receiverFaults, receiverFaults, receiverFaults,
 	{faultOf("cut"), faultOf("end"), faultOf("gone-event"), faultOf("unavailable")},
-	{faultOf("server-killed")},
 }
 
 // receiverFaults are what happens to receivers.

@@ -20,6 +20,8 @@ type figures struct {
 	kills    int
 	// receiverKills is how often a receiver was killed.
 	receiverKills int64
+	// serverKills is how often the server was.
+	serverKills int64
 	// seen are the states that dwatch has certainly seen, and so has to deliver.
 	seen     int
 	wrong    []string
@@ -66,6 +68,7 @@ func (f *figures) String() string {
 	row("faults injected", total)
 	row("kills of dwatch", f.kills)
 	row("kills of receivers", f.receiverKills)
+	row("kills of the server", f.serverKills)
 	row("events written", f.written)
 	row("lines printed, or delivered", f.printed)
 	row("states that were seen", f.seen)

@@ -34,6 +34,7 @@ func (a *arena) finish(ctx context.Context) error {
 		}
 		a.figures.written += w.written
 	}
+	a.figures.serverKills = a.server.kills.Load()
 	for _, d := range a.watchers {
 		t := all
 		if d.selects {

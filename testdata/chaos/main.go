@@ -18,8 +18,9 @@
 // printed before or out of order.
 //
 // With -deliver, each dwatch sends to a receiver in place of stdout, which refuses,
-// hangs, fails and forgets to answer, and dwatch is killed. Then every state that
-// dwatch has seen must be there, for the first time in its order.
+// hangs, fails and forgets to answer; and dwatch, the receivers and the server are killed
+// every few seconds. Then every state that dwatch has seen must be there, for the first
+// time in its order.
 //
 // What is random comes from the seed: the changes of each writer, the faults and
 // their order. How they meet does not repeat, so a failure may take several runs
@@ -138,7 +139,7 @@ func parse(args []string) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", rand.Uint64N(1e6), "choose faults and changes by `N`; by default another one each time")
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.BoolVar(&o.state, "state", false, "give dwatch --state, and kill it every few seconds")
-	flags.BoolVar(&o.deliver, "deliver", false, "let dwatch deliver to receivers that fail, with --state, and kill it every few seconds")
+	flags.BoolVar(&o.deliver, "deliver", false, "let dwatch deliver to receivers that fail, with --state, and kill it, them and the server every few seconds")
 	flags.DurationVar(&o.pace, "pace", 100*time.Millisecond, "each of the writers waits `TIME` between two changes, on the average")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
 	flags.BoolVar(&o.open, "half-open", false, "also leave watches open and silent for good, which takes minutes to notice")

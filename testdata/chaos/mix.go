@@ -3,17 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
-	"sync"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
 	// moments is how much of what dwatch printed before a kill may be repeated.
 	moments = 3 * time.Second
-	// lives is how long it lives from one kill to the next, on the average.
+	// lives is how long it lives from one kill to the next, on the average; and the
+	// server, if it starts again in that time.
 	lives = 3 * time.Second
-	// restartAfter is the wait before it is started again, at most.
+	// restartAfter is the wait before they are started again, at most.
 	restartAfter = 300 * time.Millisecond
 )
 
@@ -33,16 +38,18 @@ func (o arenaOptions) groups() [][]fault {
 
 // mix injects faults of the groups, one after the other, until ctx ends. Each
 // lasts for the window at most. It returns the first fault that failed itself.
-func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
-	var killing sync.WaitGroup
-	defer killing.Wait()
+func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) (err error) {
+	var killing errgroup.Group
+	defer func() { err = errors.Join(err, killing.Wait()) }()
 	if a.state {
 		rng := a.fork()
-		killing.Go(func() { a.killWatchers(ctx, rng) })
+		killing.Go(func() error { a.killWatchers(ctx, rng); return nil })
 	}
 	if a.deliver {
 		rng := a.fork()
-		killing.Go(func() { a.killReceivers(ctx, rng) })
+		killing.Go(func() error { a.killReceivers(ctx, rng); return nil })
+		rng = a.fork()
+		killing.Go(func() error { return a.killServer(ctx, rng) })
 	}
 	for ctx.Err() == nil {
 		group := groups[a.rng.IntN(len(groups))]
@@ -92,6 +99,28 @@ func (a *arena) killReceivers(ctx context.Context, rng *rand.Rand) {
 			return
 		}
 	}
+}
+
+// killServer kills the server now and then, until ctx ends. It is back soon, and lives at
+// least until each dwatch has delivered something of what has happened since.
+func (a *arena) killServer(ctx context.Context, rng *rand.Rand) error {
+	next := time.Now()
+	for sleep(ctx, time.Until(next)) {
+		next = time.Now().Add(time.Duration(rng.Int64N(int64(2 * lives))))
+		if err := a.server.crash(ctx, restartAfter); err != nil {
+			return fmt.Errorf("the server does not start again: %w", err)
+		}
+		back := time.Now()
+		for _, d := range a.watchers {
+			delivers := func() bool {
+				return ctx.Err() != nil || slices.ContainsFunc(slices.Collect(maps.Values(d.last)), back.Before)
+			}
+			if !d.await(recoverWithin, delivers) {
+				d.note(lost, "nothing within %v after the server was killed", recoverWithin)
+			}
+		}
+	}
+	return nil
 }
 
 // supervise starts each dwatch again that was killed, or that met a fault before

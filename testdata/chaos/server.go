@@ -27,6 +27,7 @@ type server struct {
 
 	// replaced: the custom resource was, with all objects that the writers knew.
 	replaced atomic.Bool
+	kills    atomic.Int64
 
 	mu      sync.Mutex
 	cluster *bed.Cluster
@@ -78,6 +79,7 @@ func (s *server) prepare() error {
 // crash kills the server as kill -9 does, and starts it again after a while, or
 // when ctx ends, on the same data and port.
 func (s *server) crash(ctx context.Context, after time.Duration) error {
+	s.kills.Add(1)
 	s.cluster.Kill()
 	sleep(ctx, after)
 	return s.start()

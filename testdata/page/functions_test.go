@@ -58,6 +58,14 @@ func TestFunctions(t *testing.T) {
 			}
 			return all.map((l) => l.text);
 		})([])`, `["lost (pods, jobs · a, b)","back (pods, jobs · a)","gap (pods · b)","added","back (pods, jobs · b)","back"]`},
+		// What is lost twice is two outages, and not a long one.
+		{"feed", `((all) => {
+			for (const [event, resource] of [["LOST", "a"], ["LOST", "b"], ["BACK", "a"], ["LOST", "a"], ["BACK", "b"], ["BACK", "a"]]) {
+				const x = { type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource } };
+				if (!m.fold(all, x)) all.push(...m.lines(x));
+			}
+			return all.map((l) => l.text);
+		})([])`, `["lost (a, b)","back (a, b)","lost (a)","back (a)"]`},
 		{"feed", `((all) => { for (const time of [0, 9000]) m.fold(all, { event: "LOST", text: "lost", time, target: { resource: "r" + time } }); return all[0].text.replace(/\d\d:\d\d:/, ""); })(m.lines({ type: "watch", event: "LOST", text: "lost", time: 0, target: { resource: "r" } }))`,
 			`"lost (3 resources, until 09)"`},
 		{"table", `[["Failed", ["CrashLoopBackOff"]], ["InProgress", [""]], ["Current", ["Running"]], ["Unknown", []]].map(([state, cells]) => m.reason({ status: { state, message: "why" }, cells }, [{ name: "Status" }]))`,

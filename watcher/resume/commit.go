@@ -34,7 +34,8 @@ func (c commitment) isEmpty() bool {
 }
 
 // commit writes all of c or nothing, and syncs it to the disk. It returns the number of
-// the first record that has entered.
+// the first record that has entered. It gives back the memory of the pages that it read:
+// as the file grows, each commit reads others.
 func (f *File) commit(c commitment) (first uint64, err error) {
 	err = f.db.Update(func(tx *bolt.Tx) error {
 		if first, err = writeOutbox(tx, c.entered, c.left); err != nil {
@@ -42,7 +43,13 @@ func (f *File) commit(c commitment) (first uint64, err error) {
 		}
 		return c.writeTargets(tx)
 	})
-	return first, err
+	if err != nil {
+		return 0, err
+	}
+	return first, f.db.View(func(tx *bolt.Tx) error {
+		release(f.db, tx)
+		return nil
+	})
 }
 
 func (c commitment) writeTargets(tx *bolt.Tx) error {
@@ -54,12 +61,18 @@ func (c commitment) writeTargets(tx *bolt.Tx) error {
 		return err
 	}
 	p := pages{targets, map[*saved]*bolt.Bucket{}}
-	for _, c := range c.reported {
+	for i, c := range c.reported {
+		if i%releaseKeys == 0 {
+			release(tx.DB(), tx)
+		}
 		if err := p.apply(c, c.reported); err != nil {
 			return err
 		}
 	}
-	for _, c := range c.announced {
+	for i, c := range c.announced {
+		if i%releaseKeys == 0 {
+			release(tx.DB(), tx)
+		}
 		if c.kind != event.Added {
 			continue
 		}

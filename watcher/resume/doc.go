@@ -39,7 +39,7 @@
 // that can't wait is killed, as a second signal does: the contract covers it.
 //
 // Memory: of the outbox, that of what is written at one time. The whole file is read when
-// it is opened, and what was read given back.
+// it is opened, a page at a time; what is read of it later is given back.
 //
 // Durability: what is recorded is synced to the disk, and the file stays sound when
 // the machine loses power. It says nothing about the output.

@@ -189,7 +189,7 @@ func (f *File) damage(tx *bolt.Tx) (damage error) {
 
 // releaseKeys is after how many keys what was read is given back: of each, 64 KB may have
 // come with it.
-const releaseKeys = 256
+const releaseKeys = 64
 
 // walk touches each page of b: one that is not what it should be panics.
 func walk(b *bolt.Bucket) error {

@@ -18,6 +18,10 @@ var (
 	encodingKey = []byte("encoding")
 )
 
+// removeSoon is how many removed records do not wait for commitInterval: their pages are in
+// memory while they are taken out.
+const removeSoon = 1 << 10
+
 // Outbox is what waits for a receiver, in the file: records, of which it knows only their
 // numbers. What comes in is written with the changes of the batch that it comes from, in
 // one transaction. So a record is there if, and only if, what it says counts as reported.
@@ -116,8 +120,11 @@ func (o *Outbox) Remove(number uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.removed = append(o.removed, number)
-	if o.due == nil {
+	switch {
+	case o.due == nil:
 		o.due = time.AfterFunc(commitInterval, o.stage.commitDue)
+	case len(o.removed) == removeSoon:
+		o.due.Reset(0)
 	}
 }
 
@@ -190,13 +197,13 @@ func writeOutbox(tx *bolt.Tx, added [][]byte, removed []uint64) (first uint64, e
 	}
 	b := tx.Bucket(outboxBucket)
 	b.FillPercent = 1 // what comes new is behind all else
-	for _, number := range removed {
+	for i, number := range removed {
+		if i%releaseKeys == 0 {
+			release(tx.DB(), tx)
+		}
 		if err := b.Delete(numberKey(number)); err != nil {
 			return 0, err
 		}
-	}
-	if len(removed) > 0 {
-		defer release(tx.DB(), tx)
 	}
 	for i, record := range added {
 		number, err := b.NextSequence()

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -160,6 +161,36 @@ func TestOutboxSoon(t *testing.T) {
 	}
 }
 
+// Where much leaves the outbox in less than a second, it does not wait for its end.
+func TestOutboxMuchRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, q, r := openOutbox(t, newPath(t))
+		var events []string
+		for i := range removeSoon + 1 {
+			events = append(events, fmt.Sprintf("ADDED a%d/%[1]d/1", i))
+		}
+		if err := r.deliver(pods, events...); err != nil {
+			t.Fatal(err)
+		}
+		for number := range uint64(removeSoon) {
+			q.outbox.Remove(number + 1)
+			want := len(events)
+			if number+1 == removeSoon {
+				want = 1
+			} else if number%100 > 0 {
+				continue
+			}
+			synctest.Wait() // no time passes
+			if got := len(records(t, q.outbox)); got != want {
+				t.Errorf("%d records are there, want %d", got, want)
+			}
+		}
+		if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What the disk refuses ends the run: at a batch, and between two.
 func TestOutboxWriteFails(t *testing.T) {
 	f, _, r := openOutbox(t, newPath(t))
@@ -307,6 +338,33 @@ func TestOutboxMemory(t *testing.T) {
 	}
 	if most > 24<<10 {
 		t.Errorf("%d KB of it were in memory at a time", most)
+	}
+}
+
+// What a commit reads of the file does not stay in memory: as the file grows, each one
+// reads another part.
+func TestCommitMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what was read is given back only on linux")
+	}
+	path := newPath(t)
+	f, q, r := openOutbox(t, path)
+	defer f.Close()
+	f.db.NoSync = true
+	record := make([]byte, 6<<10)
+	q.at = func() {
+		if _, err := q.outbox.Add([][]byte{record}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range 2000 {
+		r.report(pods, fmt.Sprint("MODIFIED hidden/1/", i))
+	}
+	if got := mapped(t, path); got > 1<<10 {
+		t.Errorf("%d KB of it are in memory", got)
+	}
+	if err := r.stage.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -76,12 +76,14 @@ function markText(marks) {
   return visible(m.text || m.event.toLowerCase()) + (about && ` (${about})`);
 }
 
-/** fold puts a mark of the watch into the line that says the same of another target, if
- * nothing but such marks came in between: an outage of all is not a line for each. It
- * reports whether there was one. */
+/** fold puts a mark of the watch into the line that says the same of other targets, if
+ * nothing but marks of others came in between: an outage of all is not a line for each, and
+ * two outages are not one. It reports whether there was such a line. */
 export function fold(lines, m) {
+  const of = (mark) => JSON.stringify([mark.target?.resource, mark.target?.namespace, mark.target?.name]);
   for (let i = lines.length - 1; i >= 0 && lines[i].marks && m.target; i--) {
     const line = lines[i];
+    if (line.marks.some((mark) => of(mark) === of(m))) return false;
     if (line.message.event !== m.event || line.message.text !== m.text || !line.message.target) continue;
     const marks = [...line.marks, m];
     lines[i] = { ...line, marks, text: markText(marks) };

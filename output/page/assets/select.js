@@ -38,10 +38,14 @@ export function eventGroup(m) {
 }
 
 function haystack(row, store) {
-  const columns = store.resources.get(row.resource)?.columns ?? [];
-  const cells = (row.cells ?? []).filter((_, i) => !columns[i]?.counts); // a time is nothing to search by
-  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...cells,
+  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...searched(row, store),
     ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase();
+}
+
+/** searched are the cells but for those that count: a time is nothing to search by. */
+function searched(row, store) {
+  const columns = store.resources.get(row.resource)?.columns;
+  return (row.cells ?? []).filter((_, i) => !columns?.[i]?.counts);
 }
 
 function changeHaystack(m) {
