@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +41,9 @@ func (j *job) openDelivery() (*delivery, error) {
 		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
 			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 		}
+		if isSameFile(j.deadLetters, j.state) {
+			return nil, fail.Usage(errors.New("--dead-letters and --state take a file each, and these are the same one"))
+		}
 	}
 	if j.redeliver != "" {
 		if err := d.openRedelivery(j.redeliver); err != nil {
@@ -49,6 +54,16 @@ func (j *job) openDelivery() (*delivery, error) {
 		j.warnReadable("--dead-letters", j.deadLetters)
 	}
 	return d, nil
+}
+
+// isSameFile reports whether two paths lead to one file that exists.
+func isSameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // close closes the files, and the receiver.
@@ -171,6 +186,7 @@ func (d *delivery) end(j *job) error {
 	summary, undelivered := d.queue.Summary()
 	report.Line(j.reports, summary)
 	switch kept := d.queue.Kept(); {
+	case kept > 0 && d.state.checkThere() != nil: // which the end of the state reports
 	case kept == 1:
 		report.Line(j.reports, "1 event waits in "+d.state.path+": the next run with it delivers it")
 	case kept > 1:

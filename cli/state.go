@@ -3,10 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
 )
@@ -21,6 +25,8 @@ type state struct {
 	file  *resume.File
 	stage *resume.Stage
 	path  string
+	// opened is the file that was at the path when it was opened.
+	opened fs.FileInfo
 	// outbox has what waits for the receiver; nil: there is none.
 	outbox *resume.Outbox
 	// changed is what there is to say of a file that was for stdout, and is for a receiver
@@ -44,7 +50,10 @@ func (j *job) openState(ctx context.Context, p *plan.Plan) (*state, error) {
 		return nil, fail.Usage(err)
 	}
 	s := &state{file: file, path: j.state}
-	if err := s.openOutbox(j); err != nil {
+	if s.opened, err = os.Stat(j.state); err == nil {
+		err = s.openOutbox(j)
+	}
+	if err != nil {
 		file.Close()
 		return nil, fail.Usage(err)
 	}
@@ -119,6 +128,16 @@ func (s *state) note() string {
 	return note
 }
 
+// checkThere returns an error if what is at the path is not the file any more: what was
+// kept in it can't be found by another run.
+func (s *state) checkThere() error {
+	info, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(s.opened, info) {
+		return fmt.Errorf("state file %s was removed or replaced while dwatch ran: the next run does not carry on from this one, and what waited in it is lost", output.Line(s.path))
+	}
+	return nil // or who knows
+}
+
 // end closes the file, after a run that ended with err, and returns what the run
 // with its file ended with.
 func (s *state) end(err error) error {
@@ -129,7 +148,7 @@ func (s *state) end(err error) error {
 	if s.stage != nil {
 		unwritten = s.stage.Close()
 	}
-	if unwritten = cmp.Or(unwritten, s.file.Close()); unwritten != nil {
+	if unwritten = cmp.Or(unwritten, s.file.Close(), s.checkThere()); unwritten != nil {
 		return stateError{unwritten}
 	}
 	return err

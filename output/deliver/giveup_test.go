@@ -189,6 +189,32 @@ func TestLettersCutOff(t *testing.T) {
 	}
 }
 
+// TestLettersCutOffBeside: nor does one that another program cut off, because it was killed or
+// the disk was full, while the file was open here.
+func TestLettersCutOffBeside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "letters")
+	d, err := OpenDeadLetters(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := os.WriteFile(path, []byte(`{"b`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := of("a", 1)
+	if err := d.write(newMessage(&e, []byte("{}"), "cm/a"), time.Now(), 1, errNo); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) != 3 || lines[0] != `{"b` || !json.Valid([]byte(lines[1])) {
+		t.Errorf("%q", lines)
+	}
+}
+
 // TestRefusalIsAnAnswer: a receiver that refuses a message is not down.
 func TestRefusalIsAnAnswer(t *testing.T) {
 	answer := func(_ *Message, n int) error {

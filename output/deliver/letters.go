@@ -48,9 +48,6 @@ func OpenDeadLetters(path string) (*DeadLetters, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := endLine(file); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
-	}
 	return &DeadLetters{path: path, file: file}, nil
 }
 
@@ -58,7 +55,7 @@ func openToAppend(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
-// endLine ends a line that was cut off when its writer was killed.
+// endLine ends a line that was cut off, by the end of its writer or of the disk.
 func endLine(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -97,7 +94,10 @@ func (d *DeadLetters) append(line []byte) error {
 	if err := d.lock(); err != nil {
 		return err
 	}
-	_, err := d.file.Write(line)
+	err := endLine(d.file) // another program may have written it since the last one
+	if err == nil {
+		_, err = d.file.Write(line)
+	}
 	return errors.Join(err, unlockFile(d.file))
 }
 
