@@ -342,7 +342,7 @@ func TestOutboxMemory(t *testing.T) {
 }
 
 // What a commit reads of the file does not stay in memory: as the file grows, each one
-// reads another part.
+// reads another part. Nor does what was reported of the objects, which is all over it.
 func TestCommitMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what was read is given back only on linux")
@@ -358,10 +358,16 @@ func TestCommitMemory(t *testing.T) {
 		}
 	}
 	for i := range 2000 {
-		r.report(pods, fmt.Sprint("MODIFIED hidden/1/", i))
+		r.report(pods, fmt.Sprintf("ADDED a%d/%[1]d/1", i))
 	}
 	if got := mapped(t, path); got > 1<<10 {
 		t.Errorf("%d KB of it are in memory", got)
+	}
+	if objects, _ := reported(t, f, pods); len(objects) != 2000 {
+		t.Errorf("%d objects are there", len(objects))
+	}
+	if got := mapped(t, path); got > 1<<10 {
+		t.Errorf("%d KB of it are in memory when the past was read", got)
 	}
 	if err := r.stage.Close(); err != nil {
 		t.Error(err)

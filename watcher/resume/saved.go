@@ -85,7 +85,12 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	if objects == nil {
 		return nil
 	}
+	defer release(tx.DB(), tx)
+	n := 0
 	return objects.ForEach(func(key, value []byte) error {
+		if n++; n%releaseKeys == 0 {
+			release(tx.DB(), tx)
+		}
 		namespace, name, isKey := decodeKey(key)
 		e, isEntry := decodeEntry(value)
 		if !isKey || !isEntry {
