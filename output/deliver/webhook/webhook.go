@@ -160,12 +160,17 @@ func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
 	return nil
 }
 
-// longestAnswer is how much of an answer is read, so that its connection can be used
-// again. Nothing looks at it.
-const longestAnswer = 256 << 10
+// longestAnswer is how much of an answer is read, and drainTimeout for how long, so that its
+// connection can be used again. Nothing looks at it.
+const (
+	longestAnswer = 256 << 10
+	drainTimeout  = time.Second
+)
 
 func drain(answer *http.Response) {
 	if answer.StatusCode != http.StatusSwitchingProtocols { // which is a connection, without a deadline
+		late := time.AfterFunc(drainTimeout, func() { answer.Body.Close() })
+		defer late.Stop()
 		_, _ = io.CopyN(io.Discard, answer.Body, longestAnswer) // the answer is known already
 	}
 	answer.Body.Close()

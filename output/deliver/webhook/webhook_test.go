@@ -185,6 +185,18 @@ func TestEndlessAnswer(t *testing.T) {
 	<-ended
 }
 
+// TestAnswerWithoutEnd: nor for an answer that goes on without a word.
+func TestAnswerWithoutEnd(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte("taken"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	if err := to(t, address, func(o *Options) { o.Deadline = 0 }).Send(t.Context(), message()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNotHTTP: an answer that is none, or ends HTTP, is one to a try that failed, whether its
 // connection ends or not. Nothing repeats what it says: that may be what was sent.
 func TestNotHTTP(t *testing.T) {
