@@ -17,7 +17,7 @@ func (v *View) showHappening(e *event.Event) error {
 	if err != nil {
 		return err
 	}
-	sign := '+'
+	sign := addedSign(e)
 	text := now.text()
 	switch e.Type {
 	case event.Modified:

@@ -174,7 +174,15 @@ func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
 	if since, again := v.gone.take(e); again {
 		text = append(text, "replaces the one deleted "+since+" ago")
 	}
-	v.line(e.Time, '+', v.subject(e), strings.Join(text, ", "), "")
+	v.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
+}
+
+// addedSign tells what exists at the start from what is added.
+func addedSign(e *event.Event) rune {
+	if e.Initial {
+		return '='
+	}
+	return '+'
 }
 
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
