@@ -118,7 +118,7 @@ func (r *Redelivery) note(m *Message, count *int) {
 // file. It returns how many messages there are.
 func (r *Redelivery) Feed(ctx context.Context, q *Queue, damaged func(line int, err error)) (messages int, err error) {
 	defer r.file.Close()
-	return messages, eachLine(r.file, func(n int, line []byte) error {
+	return messages, eachLine(whole{r.file}, func(n int, line []byte) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -134,6 +134,23 @@ func (r *Redelivery) Feed(ctx context.Context, q *Queue, damaged func(line int, 
 		q.put(ctx, m)
 		return nil
 	})
+}
+
+// whole reads a file to which others may add lines, up to the end of a line: at the end of
+// the file it waits for who is just writing there.
+type whole struct{ file *os.File }
+
+// Read implements io.Reader.
+func (w whole) Read(p []byte) (int, error) {
+	n, err := w.file.Read(p)
+	if n > 0 || !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if err := lockFile(w.file); err != nil {
+		return 0, err
+	}
+	n, err = w.file.Read(p)
+	return n, errors.Join(err, unlockFile(w.file))
 }
 
 // eachLine calls a function with the number of each line that is not empty, from 1, and
