@@ -46,10 +46,9 @@ func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration)
 		killing.Go(func() error { a.killWatchers(ctx, rng); return nil })
 	}
 	if a.deliver {
-		rng := a.fork()
-		killing.Go(func() error { a.killReceivers(ctx, rng); return nil })
-		rng = a.fork()
-		killing.Go(func() error { return a.killServer(ctx, rng) })
+		receivers, server := a.fork(), a.fork()
+		killing.Go(func() error { a.killReceivers(ctx, receivers); return nil })
+		killing.Go(func() error { return a.killServer(ctx, server) })
 	}
 	for ctx.Err() == nil {
 		group := groups[a.rng.IntN(len(groups))]
