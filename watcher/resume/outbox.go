@@ -22,6 +22,10 @@ var (
 // memory while they are taken out.
 const removeSoon = 1 << 10
 
+// releaseReads is after how many records what was read is given back while they are
+// delivered: more often would slow the delivery down.
+const releaseReads = 4 * releaseKeys
+
 // Outbox is what waits for a receiver, in the file: records, of which it knows only their
 // numbers. What comes in is written with the changes of the batch that it comes from, in
 // one transaction. So a record is there if, and only if, what it says counts as reported.
@@ -148,7 +152,7 @@ func (o *Outbox) takeRemoved() []uint64 {
 func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	err = o.file.db.View(func(tx *bolt.Tx) error {
 		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
-		if o.read.Add(1)%releaseKeys == 0 {
+		if o.read.Add(1)%releaseReads == 0 {
 			release(o.file.db, tx)
 		}
 		return nil
