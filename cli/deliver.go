@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,11 +39,11 @@ func (j *job) openDelivery() (*delivery, error) {
 	}
 	d := &delivery{receiver: r}
 	if j.deadLetters != "" {
-		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
-			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
-		}
 		if isSameFile(j.deadLetters, j.state) {
 			return nil, fail.Usage(errors.New("--dead-letters and --state take a file each, and these are the same one"))
+		}
+		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
+			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 		}
 	}
 	if j.redeliver != "" {
@@ -56,14 +57,17 @@ func (j *job) openDelivery() (*delivery, error) {
 	return d, nil
 }
 
-// isSameFile reports whether two paths lead to one file that exists.
+// isSameFile reports whether two paths lead to one file, which need not be there yet.
 func isSameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
+	if b == "" {
 		return false
 	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
+	same := func(a, b string) bool {
+		one, errOne := os.Stat(a)
+		other, errOther := os.Stat(b)
+		return errOne == nil && errOther == nil && os.SameFile(one, other)
+	}
+	return same(a, b) || filepath.Base(a) == filepath.Base(b) && same(filepath.Dir(a), filepath.Dir(b))
 }
 
 // close closes the files, and the receiver.

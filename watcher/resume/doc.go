@@ -38,8 +38,8 @@
 // Ending: Close records all that was delivered, and so waits for the disk. A process
 // that can't wait is killed, as a second signal does: the contract covers it.
 //
-// Memory: of the outbox, that of what is written at one time. The whole file is read when
-// it is opened, a page at a time; what is read of it later is given back.
+// Memory: of the outbox, that of what is written at one time. What is read of the file is
+// given back; that is all of it when it is opened, and for a moment much of it is mapped.
 //
 // Durability: what is recorded is synced to the disk, and the file stays sound when
 // the machine loses power. It says nothing about the output.
