@@ -81,7 +81,7 @@ images: bin/cluster bin/kubectl ## take the pictures of the page in docs/images 
 .PHONY: golden
 golden: bin/cluster ## record real changes anew, and write what -o changes shows of them
 	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
-	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/view
+	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/changes
 
 .PHONY: lint
 lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy

@@ -3,7 +3,7 @@
 //	argv -> cli -> cli/plan, mapper -> targets -> watcher -> events -> a Sink -> stdout
 //	               (names)                        (source, ledger)
 //
-//	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> output, output/view (a format)
+//	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> output, output/changes (a format)
 //	        (stderr)      (--until, ...)   (--state)         (--where, ...)    or output/deliver (a receiver)
 //
 // cli/run.go puts it together; docs/architecture.md draws the house.

@@ -12,7 +12,7 @@ import (
 	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 	"dwatch/watcher/until"
 )
 

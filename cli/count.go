@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"dwatch/cli/fail"
-	"dwatch/output/view"
+	"dwatch/output/changes"
 	"dwatch/watcher/event"
 )
 
@@ -16,7 +16,7 @@ var errEnough = errors.New("as many events as --count asks for")
 // counted returns a Sink before next that counts the events that are printed: all, or
 // those that a view shows.
 func counted(next event.Sink) (_ event.Sink, printed func() int) {
-	if v, ok := next.(*view.View); ok {
+	if v, ok := next.(*changes.View); ok {
 		return v, v.Shown
 	}
 	n := 0

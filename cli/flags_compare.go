@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"dwatch/output/change"
+	"dwatch/watcher/object/change"
 )
 
 // compareFlags say what is shown of how an object was before, and what is masked.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 	"dwatch/watcher/until"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"dwatch/output/live"
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 )
 
 // newScreen returns the live table of what is planned.

@@ -17,9 +17,9 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
-	"dwatch/output/status"
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
+	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
 )
 

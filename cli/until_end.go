@@ -12,8 +12,8 @@ import (
 
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
-	"dwatch/output/status"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
 )
 

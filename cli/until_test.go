@@ -20,7 +20,7 @@ import (
 	"dwatch/mapper"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 	"dwatch/watcher/until"
 )
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
+	"dwatch/output/changes"
 	"dwatch/output/live"
-	"dwatch/output/view"
 	"dwatch/watcher/event"
 )
 
@@ -88,7 +88,7 @@ func (j *job) newPrinter(ctx context.Context, terminal *os.File) (event.Sink, er
 		j.print.Unmanaged = j.print.Template == nil && j.needsManagedFields() && !j.managedFields
 		return output.New(j.out, j.print)
 	}
-	return view.New(j.out, view.Options{
+	return changes.New(j.out, changes.Options{
 		Width:      func() int { return widthOf(terminal) },
 		Color:      j.print.Color,
 		Timestamps: j.view.timestamps,
@@ -117,13 +117,13 @@ func widthOf(f *os.File) int {
 	if err != nil {
 		return 0
 	}
-	return max(cmp.Or(width, 80), view.MinWidth)
+	return max(cmp.Or(width, 80), changes.MinWidth)
 }
 
 // noteIn returns what shows in a sink what becomes of the watch; nil if nothing does.
 func noteIn(sink event.Sink) func(time.Time, string) {
 	switch v := sink.(type) {
-	case *view.View:
+	case *changes.View:
 		return v.Note
 	case *live.Screen:
 		return v.Note
@@ -134,7 +134,7 @@ func noteIn(sink event.Sink) func(time.Time, string) {
 // hiddenIn says how many events a view has not shown, and why; empty if it has shown
 // all.
 func (j *job) hiddenIn(sink event.Sink) string {
-	v, ok := sink.(*view.View)
+	v, ok := sink.(*changes.View)
 	if !ok || v.Hidden() == 0 {
 		return ""
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // member is a member of an event, with its value as JSON.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 const managed = `"managedFields":[{"manager":"kubectl","operation":"Update","fieldsV1":{"f:data":{"f:a":{}}}}]`

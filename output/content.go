@@ -5,8 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // content says what is printed of objects.

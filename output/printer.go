@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // Options says how to print. The zero value is compact JSON.

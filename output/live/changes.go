@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dwatch/output"
-	"dwatch/output/view"
+	"dwatch/output/changes"
 	"dwatch/watcher/event"
 )
 
@@ -89,9 +89,9 @@ func (s *story) lines(r *row, width int) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-func (s *story) view(out *bytes.Buffer) *view.View {
-	return view.New(out, view.Options{
-		Width: func() int { return max(s.width, view.MinWidth) }, Color: s.Color, Initial: true, Timestamps: s.Timestamps, Full: s.Full,
+func (s *story) view(out *bytes.Buffer) *changes.View {
+	return changes.New(out, changes.Options{
+		Width: func() int { return max(s.width, changes.MinWidth) }, Color: s.Color, Initial: true, Timestamps: s.Timestamps, Full: s.Full,
 		Compare: s.Compare, ShortName: s.ShortName,
 	})
 }
@@ -121,7 +121,7 @@ func (s *story) tell(states []state, i int, before map[chapter]told) told {
 	return shown
 }
 
-func (s *story) deliver(v *view.View, out *bytes.Buffer, states []state, i int) {
+func (s *story) deliver(v *changes.View, out *bytes.Buffer, states []state, i int) {
 	one := states[i]
 	e := event.Event{Type: one.kind, Target: one.target, Object: one.object, Time: one.at, Listed: one.listed, FinalStateUnknown: one.unknown}
 	if i > 0 && one.kind == event.Modified {

@@ -13,9 +13,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/output/change"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 var (

@@ -11,8 +11,8 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output"
-	"dwatch/output/status"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/status"
 )
 
 // rank is how much an object is in need of a look; those that need one come first.

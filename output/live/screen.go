@@ -13,8 +13,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // Options say what is shown, and how.

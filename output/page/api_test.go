@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // names are those of the items of an answer.

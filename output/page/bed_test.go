@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // deadline is how long a test waits for what has to come.

@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // Options say what the page is about.

@@ -16,9 +16,9 @@ import (
 
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"dwatch/output/change"
-	"dwatch/output/status"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/status"
 )
 
 // What a row has at most: characters, or bytes, or how many.

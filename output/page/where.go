@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 )
 
 const (

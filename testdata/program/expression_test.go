@@ -19,7 +19,7 @@ import (
 // TestWrongExpressions: what is no expression is one line, before any server is asked.
 func TestWrongExpressions(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../watcher/expression/testdata/wrong.txt")
+	text, err := os.ReadFile("../../watcher/object/expression/testdata/wrong.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

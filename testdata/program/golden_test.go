@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"dwatch/output/change"
-	"dwatch/output/view"
+	"dwatch/output/changes"
 	"dwatch/testdata/bed"
 	"dwatch/testdata/object"
+	"dwatch/watcher/object/change"
 )
 
 // The scripts of testdata/golden are sequences of changes on a real API server with
@@ -26,7 +26,7 @@ import (
 // events as JSON. What the first one prints has to be what the view makes of the
 // events that the second one has; and its shape, which objects change at which paths,
 // is in the script. What it looks like in full is tested with recorded events, in
-// output/view: that is the same each time.
+// output/changes: that is the same each time.
 //
 // Besides the commands of testdata/script, they have these:
 //
@@ -42,7 +42,7 @@ import (
 
 const (
 	goldens    = "../golden"
-	recordings = "../../output/view/testdata/golden"
+	recordings = "../../output/changes/testdata/golden"
 )
 
 func TestGolden(t *testing.T) {
@@ -170,11 +170,11 @@ func shape(t *testing.T, ts *testscript.TestScript, args []string) {
 // viewed is what the view shows of recorded events in a pipe.
 func viewed(t *testing.T, events string) string {
 	var b strings.Builder
-	o := view.Options{
+	o := changes.Options{
 		ShortName: object.ShortName,
 		Compare:   change.Options{Noise: change.DefaultNoise(), Masks: &change.Masks{Secrets: true, Key: []byte("key")}},
 	}
-	if err := view.New(&b, o).Deliver(t.Context(), object.Events(t, events)); err != nil {
+	if err := changes.New(&b, o).Deliver(t.Context(), object.Events(t, events)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 )
 
 // Options say what ends a run.

@@ -13,7 +13,7 @@ import (
 
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 )
 
 var (

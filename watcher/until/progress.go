@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/expression"
+	"dwatch/watcher/object/expression"
 )
 
 // progress is how far a target is.

@@ -1,4 +1,4 @@
-package view
+package changes
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dwatch/output/change"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // TestHappening: an Event of either group is shown as what it tells of another object.

@@ -12,7 +12,7 @@ import (
 // differ in three leaves, with managed fields or without (5.4 KB).
 func readPod(t testing.TB, managedFields bool) (old, new map[string]any, size int) {
 	t.Helper()
-	line, err := os.ReadFile("../../watcher/testdata/pod.json")
+	line, err := os.ReadFile("../../testdata/pod.json")
 	if err != nil {
 		t.Fatal(err)
 	}

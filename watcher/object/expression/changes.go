@@ -8,8 +8,8 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // comparison is what an event changed: the two states, and what has been asked of them.

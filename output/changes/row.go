@@ -1,4 +1,4 @@
-package view
+package changes
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"dwatch/output"
-	"dwatch/output/change"
+	"dwatch/watcher/object/change"
 )
 
 // row is a change, as it is shown.

@@ -1,4 +1,4 @@
-package view
+package changes
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // maxRows is how many changes of an event are shown, unless all are.

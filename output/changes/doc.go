@@ -23,4 +23,4 @@
 // shown. It needs the state before ([event.Event.Old]) and metadata.managedFields;
 // without them it shows less. Nothing that comes from a server can steer the terminal:
 // control characters and marks of direction are escaped.
-package view
+package changes

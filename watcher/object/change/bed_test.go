@@ -29,7 +29,7 @@ var shared = sync.OnceValues(func() (*bed.Cluster, error) {
 	}
 	started = c
 	_, err = c.Run("apply", "testdata/objects.yaml", "testdata/rollout.yaml",
-		"../../watcher/shallow/testdata/crds.yaml", "../../watcher/shallow/testdata/objects.yaml")
+		"../../shallow/testdata/crds.yaml", "../../shallow/testdata/objects.yaml")
 	return c, err
 })
 

@@ -13,7 +13,7 @@ import (
 // readDocs returns docs/expressions.md, and the event of its sample.
 func readDocs(t *testing.T) (string, event.Event) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/expressions.md")
+	text, err := os.ReadFile("../../../docs/expressions.md")
 	if err != nil {
 		t.Fatal(err)
 	}

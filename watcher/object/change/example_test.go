@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"dwatch/output/change"
+	"dwatch/watcher/object/change"
 )
 
 var old = map[string]any{

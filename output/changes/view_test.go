@@ -1,4 +1,4 @@
-package view
+package changes
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/output/change"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 var deployments = event.Target{

@@ -1,4 +1,4 @@
-package view
+package changes
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"dwatch/output/change"
-	"dwatch/output/status"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/status"
 )
 
 // describe says in a few words what an object is; nothing if that is not known. Why

@@ -1,4 +1,4 @@
-package view
+package changes
 
 import (
 	"bufio"
@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // Options say how to show events. The zero value shows all that is not noise, in one

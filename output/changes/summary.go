@@ -1,11 +1,11 @@
-package view
+package changes
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"dwatch/output/change"
+	"dwatch/watcher/object/change"
 )
 
 // unfold makes of a status, of its conditions or of its containers, that came or went

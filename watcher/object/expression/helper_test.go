@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"dwatch/output/change"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // clock is the present in tests.
@@ -44,7 +44,7 @@ func judge(t testing.TB, text string, e event.Event) (bool, error) {
 // readPod returns the pod of the watcher's benchmarks, 9.7 KB.
 func readPod(t testing.TB) string {
 	t.Helper()
-	line, err := os.ReadFile("../testdata/pod.json")
+	line, err := os.ReadFile("../../testdata/pod.json")
 	if err != nil {
 		t.Fatal(err)
 	}

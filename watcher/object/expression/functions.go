@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"dwatch/output/change"
+	"dwatch/watcher/object/change"
 )
 
 // The functions behind macros: they take what the user does not write.

@@ -7,7 +7,7 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"dwatch/output/change"
+	"dwatch/watcher/object/change"
 )
 
 // TestTouches: what changed() finds without decoding is what a comparison finds.

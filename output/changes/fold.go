@@ -1,6 +1,6 @@
-package view
+package changes
 
-import "dwatch/output/change"
+import "dwatch/watcher/object/change"
 
 // fold makes one change of those of a condition whose status has changed: from the old
 // status to the new one and its reason and message.
