@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +19,7 @@ import (
 // delivery is where the events of a run go in place of stdout.
 type delivery struct {
 	receiver *receiver
-	letters  *deliver.DeadLetters
+	dead     *deliver.DeadLetters
 	queue    *deliver.Queue
 	again    *deliver.Redelivery // of --redeliver; nil: what is watched is delivered
 	// state is the file that keeps what waits; nil: it is in memory.
@@ -39,20 +38,20 @@ func (j *job) openDelivery() (*delivery, error) {
 	}
 	d := &delivery{receiver: r}
 	if j.deadLetters != "" {
-		if isSameFile(j.deadLetters, j.state) {
-			return nil, fail.Usage(errors.New("--dead-letters and --state take a file each, and these are the same one"))
+		for flag, path := range map[string]string{"--state": j.state, "--redeliver": j.redeliver} {
+			if isSameFile(j.deadLetters, path) {
+				return nil, fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
+			}
 		}
-		if d.letters, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
+		if d.dead, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
 			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 		}
+		j.warnReadable("--dead-letters", j.deadLetters)
 	}
 	if j.redeliver != "" {
-		if err := d.openRedelivery(j.redeliver); err != nil {
-			return nil, err
+		if d.again, err = deliver.OpenRedelivery(j.redeliver); err != nil {
+			return nil, fail.Usage(fmt.Errorf("--redeliver: %w", err))
 		}
-	}
-	if d.letters != nil {
-		j.warnReadable("--dead-letters", j.deadLetters)
 	}
 	return d, nil
 }
@@ -70,13 +69,9 @@ func isSameFile(a, b string) bool {
 	return same(a, b) || filepath.Base(a) == filepath.Base(b) && same(filepath.Dir(a), filepath.Dir(b))
 }
 
-// close closes the files, and the receiver.
+// close closes the receiver.
 func (d *delivery) close() {
-	if d == nil {
-		return
-	}
-	d.letters.Close() // each line of it is written
-	if d.receiver.close != nil {
+	if d != nil && d.receiver.close != nil {
 		d.receiver.close()
 	}
 }
@@ -120,7 +115,7 @@ func (d *delivery) options(j *job, failed func(error)) deliver.Options {
 		MaxBackoff:  j.maxBackoff,
 		Rate:        j.rate,
 		GiveUpAfter: j.giveUpAfter,
-		DeadLetters: d.letters,
+		DeadLetters: d.dead,
 		Say:         func(line string) { report.Line(j.reports, line) },
 		Warn:        func(line string) { report.Line(j.stderr, line) },
 		Failed:      failed,

@@ -46,7 +46,7 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
 	f.StringVar(&r.deadLetters, "dead-letters", "", "Append to `FILE` what is given up, a line of JSON each with the reason")
-	f.StringVar(&r.redeliver, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching, and take out of it what is delivered")
+	f.StringVar(&r.redeliver, "redeliver", "", "Send again what the `FILE` of --dead-letters holds, in place of watching")
 	f.DurationVar(&r.drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
 	f.StringVar(&r.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
 	f.BoolVar(&r.latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")

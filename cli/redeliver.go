@@ -39,18 +39,6 @@ func (o *options) checkRedelivery(args []string) error {
 	return nil
 }
 
-// openRedelivery opens a file with what was given up.
-func (d *delivery) openRedelivery(path string) (err error) {
-	if d.again, err = deliver.OpenRedelivery(path); err != nil {
-		return fail.Usage(fmt.Errorf("--redeliver: %w", err))
-	}
-	if err := d.again.Keeps(d.letters); err != nil {
-		return fail.Usage(fmt.Errorf("--dead-letters: %w", err))
-	}
-	d.receiver.Receiver = d.again.Receiver(d.receiver.Receiver)
-	return nil
-}
-
 // identify prepares a receiver that has to know which cluster the events are of.
 func (j *job) identify(ctx context.Context, connect func() (*cluster.Cluster, error)) (err error) {
 	if j.delivery.receiver.begin == nil {
@@ -86,14 +74,14 @@ func (j *job) redeliverAll(ctx context.Context, connect func() (*cluster.Cluster
 		defer close(done)
 		d.queue.Run(working)
 	}()
-	damaged := 0
-	messages, err := d.again.Feed(ctx, d.queue, func(line int, err error) {
-		damaged++
-		report.Line(j.stderr, fmt.Sprintf("%s:%d: %v; it stays there", j.redeliver, line, err))
+	var r redelivered
+	var err error
+	r.events, err = d.again.Feed(ctx, d.queue, func(line int, err error) {
+		r.damaged++
+		report.Line(j.stderr, fmt.Sprintf("%s:%d: %v", j.redeliver, line, err))
 	})
-	var rest bool
 	if err != nil && ctx.Err() != nil {
-		rest, err = true, nil // it is how the end was noticed
+		r.unread, err = true, nil // it is how the end was noticed
 	}
 	d.queue.Finish()
 	select {
@@ -105,38 +93,48 @@ func (j *job) redeliverAll(ctx context.Context, connect func() (*cluster.Cluster
 	if d.receiver.finish != nil {
 		d.receiver.finish(working)
 	}
-	return errors.Join(err, d.again.Save(), d.queue.Err(), j.redelivered(messages, damaged, rest))
+	return errors.Join(err, d.queue.Err(), r.end(j))
 }
 
-// redelivered says what became of the messages of a file, and returns an error if not all
-// of it was delivered. rest means that there are more than were counted.
-func (j *job) redelivered(messages, damaged int, rest bool) error {
-	d := j.delivery
+// redelivered is what was found in the file of --redeliver.
+type redelivered struct {
+	events, damaged int  // lines
+	unread          bool // there may be more
+}
+
+// end says what became of the file, and what to do with it. It returns an error if not all
+// of it was delivered.
+func (r redelivered) end(j *job) error {
+	d, file := j.delivery, output.Line(j.redeliver)
 	summary, _ := d.queue.Summary()
 	report.Line(j.reports, summary)
-	delivered, kept := d.again.Results()
+	stats := d.queue.Stats()
 	var left []string
-	if stay := messages - delivered - kept; stay > 0 {
-		left = append(left, fmt.Sprintf("%s in %s", stays(stay, "event"), j.redeliver))
+	failed := r.events - stats.Delivered
+	if failed > 0 {
+		left = append(left, fmt.Sprintf("%d of %d events of %s were not delivered to %s", failed, r.events, file, d.queue.Name))
 	}
-	if damaged > 0 {
-		left = append(left, fmt.Sprintf("%s in %s", stays(damaged, "damaged line"), j.redeliver))
+	if r.damaged > 0 {
+		left = append(left, fmt.Sprintf("damaged lines in %s: %d", file, r.damaged))
 	}
-	if kept > 0 {
-		left = append(left, fmt.Sprintf("%s in %s", stays(kept, "event"), j.deadLetters))
+	if r.unread {
+		left = append(left, "the rest of "+file+" was not read")
 	}
-	if rest {
-		left = append(left, "the rest is in "+j.redeliver)
-	}
-	if len(left) == 0 {
+	dead := output.Line(j.deadLetters)
+	switch isKept := dead != "" && stats.GivenUp > 0; {
+	case len(left) == 0:
+		all := fmt.Sprintf("all %d events of %s are delivered", r.events, file)
+		if r.events == 1 {
+			all = "the event of " + file + " is delivered"
+		}
+		report.Line(j.reports, all+": it can be removed")
 		return nil
+	case !isKept:
+		left = append(left, file+" is as it was")
+	case stats.GivenUp == failed && len(left) == 1:
+		left = append(left, fmt.Sprintf("%s has them: %s can be removed", dead, file))
+	default:
+		left = append(left, fmt.Sprintf("%s has %d of them, and %s is as it was", dead, stats.GivenUp, file))
 	}
-	return fmt.Errorf("not all was delivered to %s: %s", d.queue.Name, strings.Join(left, ", "))
-}
-
-func stays(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return errors.New(strings.Join(left, "; "))
 }
