@@ -30,16 +30,16 @@ type helper struct {
 	content dynamic.Interface
 }
 
-func (j *job) newHelper() (*helper, error) {
+func (s *session) newHelper() (*helper, error) {
 	// People need no warnings about these questions.
-	config := rest.CopyConfig(j.Config)
+	config := rest.CopyConfig(s.Config)
 	config.WarningHandler = rest.NoWarnings{}
 	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
-	objects, err := metadata.NewForConfigAndClient(config, j.HTTP)
+	objects, err := metadata.NewForConfigAndClient(config, s.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	content, err := dynamic.NewForConfigAndClient(config, j.HTTP)
+	content, err := dynamic.NewForConfigAndClient(config, s.HTTP)
 	return &helper{objects, content}, err
 }
 

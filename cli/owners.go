@@ -41,7 +41,7 @@ const (
 // owners finds out who owns objects, and remembers it: also of what is deleted
 // meanwhile. It is used from one goroutine.
 type owners struct {
-	*job
+	*session
 	objects        metadata.Interface
 	recent, before map[owned.Ref][]owned.Owner
 	asked          map[place]*questions
@@ -62,13 +62,13 @@ type questions struct {
 	n     int
 }
 
-func (j *job) newOwners() (*owners, error) {
-	h, err := j.newHelper()
+func (s *session) newOwners() (*owners, error) {
+	h, err := s.newHelper()
 	if err != nil {
 		return nil, err
 	}
 	return &owners{
-		job: j, objects: h.objects,
+		session: s, objects: h.objects,
 		recent: map[owned.Ref][]owned.Owner{},
 		asked:  map[place]*questions{},
 		denied: map[schema.GroupKind]time.Time{},

@@ -1,4 +1,4 @@
-package cli
+package flags
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"dwatch/mapper"
 )
 
 // filled is the value of a flag that takes no empty one: a variable of a shell that
@@ -64,39 +62,14 @@ func (e *twiceError) Error() string {
 // secretFlags have values that must not be repeated: an address may hold a password.
 var secretFlags = []string{"token", "password", "server", "proxy-url", "to"}
 
-// flagError says what is wrong with the flags of a command called display.
-func flagError(f *pflag.FlagSet, display string, err error) error {
+// Explain says in one line what is wrong with a flag of a command.
+func Explain(err error, command string) error {
 	if twice, ok := errors.AsType[*twiceError](err); ok {
 		return twice
 	}
-	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if ok {
-		if instead := notOurs(unknown); instead != nil {
-			return instead
-		}
+	// pflag's errors may go on with usage.
+	if first, _, more := strings.Cut(err.Error(), "\n"); more {
+		err = errors.New(first)
 	}
-	if ok && unknown.GetSpecifiedShortnames() == "" {
-		if near := mapper.Nearest(unknown.GetSpecifiedName(), flagNames(f)); near != "" {
-			return fmt.Errorf("%w; did you mean --%s?", err, near)
-		}
-	}
-	return fmt.Errorf("%w; see '%s --help'", oneLine(err), display)
-}
-
-func flagNames(f *pflag.FlagSet) (names []string) {
-	f.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Hidden {
-			names = append(names, flag.Name)
-		}
-	})
-	return names
-}
-
-// oneLine keeps the first line of an error: pflag's may go on with usage.
-func oneLine(err error) error {
-	first, _, more := strings.Cut(err.Error(), "\n")
-	if !more {
-		return err
-	}
-	return errors.New(first)
+	return fmt.Errorf("%w; see '%s --help'", err, command)
 }

@@ -1,4 +1,4 @@
-package cli
+package flags
 
 import (
 	"fmt"
@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// kubectlFlags are flags of kubectl get and kubectl events that dwatch does not have, and
+// kubectlFlags are flags of kubectl get, events and wait that dwatch does not have, and
 // what to do instead.
 var kubectlFlags = map[string]string{
+	"all":                 "without a name it takes all that there are: leave it out",
 	"chunk-size":          "it asks for pages of a size of its own: leave it out",
 	"filename":            `it takes names, which kubectl finds in files: dwatch $(kubectl get -f FILE -o name)`,
 	"kustomize":           `it takes names, which kubectl finds in files: dwatch $(kubectl get -k DIR -o name)`,
@@ -22,9 +23,9 @@ var kubectlFlags = map[string]string{
 // kubectlShorthands are those of kubectlFlags.
 var kubectlShorthands = map[string]string{"f": "filename", "k": "kustomize", "R": "recursive"}
 
-// notOurs says what to do instead of a flag that kubectl has, and dwatch has not; nil if
+// Kubectls says what to do instead of a flag that kubectl has, and dwatch has not; nil if
 // it is none.
-func notOurs(unknown *pflag.NotExistError) error {
+func Kubectls(unknown *pflag.NotExistError) error {
 	name, typed := unknown.GetSpecifiedName(), "--"+unknown.GetSpecifiedName()
 	if unknown.GetSpecifiedShortnames() != "" {
 		name, typed = kubectlShorthands[name], "-"+name
