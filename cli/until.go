@@ -29,7 +29,7 @@ const progressEvery = time.Second
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
 	*job
-	*until.Judge
+	*until.Stage
 	// progress: it is said on the way what is waited for. said is what was said last,
 	// and when.
 	progress bool
@@ -50,7 +50,7 @@ func (j *job) newWait(next event.Sink, what *plan.Plan) *wait {
 	for _, m := range what.Missing {
 		awaited = append(awaited, until.Awaited(m))
 	}
-	judge := until.New(next, what.Targets, until.Options{
+	stage := until.New(next, what.Targets, until.Options{
 		Until:   c.until.Expression,
 		FailIf:  c.failIf.Expression,
 		Awaited: awaited,
@@ -58,7 +58,7 @@ func (j *job) newWait(next event.Sink, what *plan.Plan) *wait {
 		Input:   j.input(),
 		Mistake: j.sayMistake,
 	})
-	return &wait{job: j, Judge: judge, progress: c.until.Expression != nil && j.showsProgress()}
+	return &wait{job: j, Stage: stage, progress: c.until.Expression != nil && j.showsProgress()}
 }
 
 // showsProgress reports whether there are people who see nothing of what goes on.
@@ -72,7 +72,7 @@ func (j *job) showsProgress() bool {
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.Judge.Deliver(ctx, batch)
+	err := w.Stage.Deliver(ctx, batch)
 	if err == nil && w.progress {
 		w.sayProgress()
 	}
