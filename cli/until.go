@@ -24,7 +24,7 @@ const progressEvery = time.Second
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
 	*watching
-	*until.Judge
+	*until.Stage
 	// progress: it is said on the way what is waited for. said is what was said last,
 	// and when.
 	progress bool
@@ -45,7 +45,7 @@ func (w *watching) newWait(next event.Sink) *wait {
 	for _, m := range w.plan.Missing {
 		awaited = append(awaited, until.Awaited(m))
 	}
-	judge := until.New(next, w.plan.Targets, until.Options{
+	stage := until.New(next, w.plan.Targets, until.Options{
 		Until:   c.Until.Expression,
 		FailIf:  c.FailIf.Expression,
 		Awaited: awaited,
@@ -53,14 +53,14 @@ func (w *watching) newWait(next event.Sink) *wait {
 		Input:   w.input(),
 		Mistake: w.sayMistake,
 	})
-	return &wait{watching: w, Judge: judge, progress: c.Until.Is() && !w.seen}
+	return &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen}
 }
 
 // Deliver implements event.Sink.
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.Judge.Deliver(ctx, batch)
+	err := w.Stage.Deliver(ctx, batch)
 	if err == nil && w.progress {
 		w.sayProgress()
 	}
@@ -140,7 +140,7 @@ func (w *wait) describe(p until.Pending) string {
 	switch {
 	case word == kstatus.CurrentStatus:
 		return subject // what is waited for is not what its status is about
-	case word == kstatus.UnknownStatus && w.judgesStatus():
+	case word == kstatus.UnknownStatus && w.asksStatus():
 		return subject + ": has no status yet"
 	case word == kstatus.UnknownStatus:
 		return subject
@@ -150,8 +150,8 @@ func (w *wait) describe(p until.Pending) string {
 	return subject + " " + word.String()
 }
 
-// judgesStatus reports whether --until asks in what state an object is.
-func (w *wait) judgesStatus() bool {
+// asksStatus reports whether --until asks in what state an object is.
+func (w *wait) asksStatus() bool {
 	text := w.ending.Until.Expression.String()
 	return strings.Contains(text, "ready(") || strings.Contains(text, "status(")
 }

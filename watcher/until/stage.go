@@ -2,6 +2,7 @@ package until
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -57,20 +58,21 @@ func (o *Outcome) Error() string {
 // Unwrap returns Undelivered.
 func (o *Outcome) Unwrap() error { return o.Undelivered }
 
-// Judge is a Sink that judges every event and passes it on. The one that decides is
-// the last.
-type Judge struct {
+// Stage is a Sink around another one that evaluates the expressions for every event and
+// passes it on. The one that decides is the last.
+type Stage struct {
 	Options
-	next    event.Sink
-	targets map[event.Key]*progress
+	next  event.Sink
+	links *event.Links
+	// absent has the targets of which nothing exists, where that is enough.
+	absent  map[event.Key]bool
 	objects map[objectKey]*object
-	// unmet is how many objects do not hold, kept of how many of those the last event
-	// is, and unsettled how many targets are not.
-	unmet, kept, unsettled int
-	wrong                  map[*expression.Expression]bool
+	// unmet is how many objects do not hold, and kept of how many of those the last event is.
+	unmet, kept int
+	wrong       map[*expression.Expression]bool
 }
 
-var _ event.Sink = (*Judge)(nil)
+var _ event.Sink = (*Stage)(nil)
 
 type objectKey struct {
 	schema.GroupResource
@@ -84,54 +86,52 @@ type object struct {
 	last event.Event
 }
 
-// New returns a Judge before next. targets are watched from the start.
-func New(next event.Sink, targets []event.Target, o Options) *Judge {
-	j := &Judge{
+// New returns a Stage before next. targets are watched from the start.
+func New(next event.Sink, targets []event.Target, o Options) *Stage {
+	return &Stage{
 		Options: o,
 		next:    next,
-		targets: map[event.Key]*progress{},
+		links:   event.NewLinks(targets),
+		absent:  map[event.Key]bool{},
 		objects: map[objectKey]*object{},
 		wrong:   map[*expression.Expression]bool{},
 	}
-	for _, t := range targets {
-		j.target(t)
-	}
-	return j
 }
 
 // Deliver implements event.Sink. Its error is an *Outcome once it is decided; what
 // decided has been delivered then, if the next Sink took it, and nothing after that.
-func (j *Judge) Deliver(ctx context.Context, batch []event.Event) error {
+func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	for i := range batch {
-		outcome := j.judge(&batch[i])
+		outcome := s.decide(&batch[i])
 		if outcome == nil {
 			continue
 		}
-		outcome.Undelivered = j.next.Deliver(ctx, batch[:i+1])
+		outcome.Undelivered = s.next.Deliver(ctx, batch[:i+1])
 		return outcome
 	}
-	return j.next.Deliver(ctx, batch)
+	return s.next.Deliver(ctx, batch)
 }
 
-// judge returns the outcome if e decides.
-func (j *Judge) judge(e *event.Event) *Outcome {
+// decide returns the outcome if e decides.
+func (s *Stage) decide(e *event.Event) *Outcome {
+	s.links.Observe(e)
 	if e.Type.IsMark() {
-		j.mark(e)
-		return j.decide(e)
+		s.mark(e)
+		return s.decideAll(e)
 	}
-	in := expression.NewInput(*e, j.Input)
-	if j.holds(j.FailIf, in, e) {
+	in := expression.NewInput(*e, s.Input)
+	if s.holds(s.FailIf, in, e) {
 		return &Outcome{Failed: true, Event: *e, Objects: 1, Object: named(e)}
 	}
-	if j.Until == nil {
+	if s.Until == nil {
 		return nil
 	}
-	holds := j.holds(j.Until, in, e)
-	j.note(e, holds)
-	if holds && j.For == Any {
+	holds := s.holds(s.Until, in, e)
+	s.record(e, holds)
+	if holds && s.For == Any {
 		return &Outcome{Event: *e, Objects: 1, Object: named(e)}
 	}
-	return j.decide(e)
+	return s.decideAll(e)
 }
 
 // named returns the target that names the object of an event.
@@ -140,87 +140,83 @@ func named(e *event.Event) event.Target {
 }
 
 // holds reports whether an expression holds; a nil one does not.
-func (j *Judge) holds(x *expression.Expression, in *expression.Input, e *event.Event) bool {
+func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.Event) bool {
 	if x == nil {
 		return false
 	}
 	holds, err := x.Holds(in)
-	if err != nil && !j.wrong[x] {
-		j.wrong[x] = true
-		if j.Mistake != nil {
-			j.Mistake(x, *e, err)
+	if err != nil && !s.wrong[x] {
+		s.wrong[x] = true
+		if s.Mistake != nil {
+			s.Mistake(x, *e, err)
 		}
 	}
 	return holds && err == nil
 }
 
-// note remembers of an object whether Until holds.
-func (j *Judge) note(e *event.Event, holds bool) {
-	if t := j.targets[e.Target.Key()]; t != nil {
-		t.absent = false
-		if e.Listed { // of one object that is all there is to know
-			j.settle(t, t.synced && t.single())
-		}
-	}
+// record remembers of an object whether Until holds.
+func (s *Stage) record(e *event.Event, holds bool) {
+	delete(s.absent, e.Target.Key())
 	key := objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
-	before := j.objects[key]
-	if j.For == Each && before != nil && before.holds && e.Type != event.Added {
+	before := s.objects[key]
+	if s.For == Each && before != nil && before.holds && e.Type != event.Added {
 		return // it has held once
 	}
-	j.drop(key)
+	s.drop(key)
 	if holds || e.Type != event.Deleted {
-		j.keep(key, e, holds)
+		s.keep(key, e, holds)
 	}
 }
 
-func (j *Judge) drop(key objectKey) {
-	o := j.objects[key]
-	delete(j.objects, key)
+func (s *Stage) drop(key objectKey) {
+	o := s.objects[key]
+	delete(s.objects, key)
 	if o == nil || o.holds {
 		return
 	}
-	j.unmet--
+	s.unmet--
 	if !o.last.Object.IsZero() {
-		j.kept--
+		s.kept--
 	}
 }
 
-func (j *Judge) keep(key objectKey, e *event.Event, holds bool) {
+func (s *Stage) keep(key objectKey, e *event.Event, holds bool) {
 	o := &object{holds: holds}
-	j.objects[key] = o
+	s.objects[key] = o
 	if holds {
 		return
 	}
-	j.unmet++
-	if j.kept < maxPending {
+	s.unmet++
+	if s.kept < maxPending {
 		o.last = *e
-		j.kept++
+		s.kept++
 	}
 }
 
-// decide returns the outcome if Until holds of all that it has to.
-func (j *Judge) decide(e *event.Event) *Outcome {
+// decideAll returns the outcome if Until holds of all that it has to.
+func (s *Stage) decideAll(e *event.Event) *Outcome {
+	isUnsettled := func(l *event.Link) bool { return !isSettled(l) }
 	switch {
-	case j.Until == nil:
+	case s.Until == nil:
 		return nil
-	case j.For == Any:
-		return j.decideAbsent(e)
-	case j.unmet > 0, j.unsettled > 0, len(j.Awaited) > 0:
+	case s.For == Any:
+		return s.decideAbsent(e)
+	case s.unmet > 0, len(s.Awaited) > 0, slices.ContainsFunc(s.links.All(), isUnsettled):
 		return nil
 	}
-	o := &Outcome{Event: *e, Objects: len(j.objects)}
-	for _, t := range j.targets {
+	o := &Outcome{Event: *e, Objects: len(s.objects)}
+	for _, l := range s.links.All() {
 		switch {
-		case t.absent:
+		case s.isAbsent(l):
 			o.Objects++
-			o.Object = t.Target
-		case t.Name != "" && !j.knows(t):
+			o.Object = l.Target
+		case l.Target.Name != "" && !s.knows(l.Target):
 			return nil
 		}
 	}
-	for key := range j.objects {
+	for key := range s.objects {
 		if o.Objects == 1 {
-			o.Object = j.targetOf(key)
+			o.Object = s.targetOf(key)
 		}
 		break
 	}
@@ -231,20 +227,20 @@ func (j *Judge) decide(e *event.Event) *Outcome {
 }
 
 // decideAbsent returns the outcome if it is enough that nothing exists of one target.
-func (j *Judge) decideAbsent(e *event.Event) *Outcome {
-	for _, t := range j.targets {
-		if t.absent {
-			return &Outcome{Event: *e, Objects: 1, Object: t.Target}
+func (s *Stage) decideAbsent(e *event.Event) *Outcome {
+	for _, l := range s.links.All() {
+		if s.isAbsent(l) {
+			return &Outcome{Event: *e, Objects: 1, Object: l.Target}
 		}
 	}
 	return nil
 }
 
 // targetOf returns the target that names an object.
-func (j *Judge) targetOf(key objectKey) event.Target {
-	for _, t := range j.targets {
-		if t.Resource().GroupResource() == key.GroupResource {
-			return event.Target{Mapping: t.Mapping, Namespace: key.namespace, Name: key.name}
+func (s *Stage) targetOf(key objectKey) event.Target {
+	for _, l := range s.links.All() {
+		if l.Target.Resource().GroupResource() == key.GroupResource {
+			return event.Target{Mapping: l.Target.Mapping, Namespace: key.namespace, Name: key.name}
 		}
 	}
 	return event.Target{}

@@ -86,8 +86,8 @@ func compile(t *testing.T, text string) *expression.Expression {
 	return x
 }
 
-// TestJudge: after how many events it is decided, and how; 0 for never.
-func TestJudge(t *testing.T) {
+// TestStage: after how many events it is decided, and how; 0 for never.
+func TestStage(t *testing.T) {
 	const done = "object.phase == 'done'"
 	one := map[string]event.Target{"all": all}
 	two := map[string]event.Target{"a": a, "b": b}
