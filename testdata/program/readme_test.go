@@ -59,17 +59,9 @@ var (
 // pagesWithExamples are the pages that have console blocks.
 func pagesWithExamples(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(readme.Path(t, "docs/*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages := []string{"README.md"}
-	for _, file := range files {
-		if page := "docs/" + filepath.Base(file); strings.Contains(readme.Read(t, page), "```console") {
-			pages = append(pages, page)
-		}
-	}
-	return pages
+	return slices.DeleteFunc(readme.Pages(t), func(page string) bool {
+		return !strings.Contains(readme.Read(t, page), "```console")
+	})
 }
 
 // meanwhiles are the sections of testdata/readme/examples.txtar.
