@@ -40,6 +40,7 @@ var house = map[string]room{
 	"watcher/object/status":     {"it judges objects, and does not know events", nil},
 	"output/changes":            {"it is a format of its own", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/status"}},
 	"output/live":               {"it is a format of its own, which shows another", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/status", "output/changes"}},
+	"output/inventory":          {"it holds what the events say is there, for whoever shows it", []string{"watcher/event", "output", "watcher/object/expression", "watcher/object/change", "watcher/object/status"}},
 	"output/page":               {"it shows what the events say is there, and asks no server", []string{"watcher/event", "watcher/object/expression", "watcher/object/change", "watcher/object/status"}},
 	"output/deliver":            {"it queues what is sent, and does not know where from", []string{"watcher/event", "output"}},
 	"output/deliver/cloudevent": {"it describes a message, and does not send it", []string{"output/deliver"}},
