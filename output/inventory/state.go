@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/owner"
 	"dwatch/watcher/object/status"
 )
 
@@ -32,7 +32,7 @@ type State struct {
 	Why    string
 	// Deletion: the object is being deleted, and what keeps it; nil: it is not.
 	Deletion *Deletion
-	Owners   []metav1.OwnerReference
+	Owners   []owner.Owner
 
 	content *packed
 	columns *columns
@@ -90,7 +90,7 @@ func (s *State) look(content string) {
 	}
 	s.Created = u.GetCreationTimestamp().Time
 	s.Status, s.Why = status.Of(u)
-	s.Owners = u.GetOwnerReferences()
+	s.Owners = owner.Of(u)
 	if u.GetDeletionTimestamp() != nil {
 		s.Deletion = &Deletion{Finalizers: u.GetFinalizers()}
 		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil {
