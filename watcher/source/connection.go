@@ -52,7 +52,7 @@ type connection struct {
 // newConnection spreads the lives of watches, so that those which began together
 // are not renewed together.
 func newConnection(s *stream) *connection {
-	least := s.tap.options.WatchLife
+	least := s.client.options.WatchLife
 	return &connection{
 		stream:   s,
 		opened:   time.Now(),
@@ -60,7 +60,7 @@ func newConnection(s *stream) *connection {
 		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
-		silence:  silence{limit: s.tap.options.SyncSilence, since: time.Now()},
+		silence:  silence{limit: s.client.options.SyncSilence, since: time.Now()},
 	}
 }
 
@@ -85,7 +85,7 @@ func (c *connection) serve(ctx context.Context) error {
 // open makes the request. The server has RequestTimeout to answer, in a sync no
 // longer than for an event.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
-	patience, late := c.tap.options.RequestTimeout, errNoAnswer
+	patience, late := c.client.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
 		patience, late = c.silence.limit, errSilentSync
 	}
@@ -95,7 +95,7 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	if err != nil {
 		return nil, err
 	}
-	c.tap.hear()
+	c.client.hear()
 	if c.syncing || !c.lost {
 		return conn, nil
 	}
@@ -167,7 +167,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			return errRenewed
 		case e, open := <-conn.ResultChan():
 			if !open {
-				c.tap.hear() // it was there until now
+				c.client.hear() // it was there until now
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {
@@ -202,7 +202,7 @@ func (c *connection) rechecked() <-chan struct{} {
 	if c.syncing {
 		return nil
 	}
-	return c.tap.recheck
+	return c.client.recheck
 }
 
 // take passes on one event.
@@ -210,7 +210,7 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	syncing := c.syncing
 	if u, ok := e.Object.(*unstructured.Unstructured); ok {
 		c.columns.Complete(u)
-		c.tap.setType(u)
+		c.client.setType(u)
 	}
 	if syncing {
 		c.silence.heard(e)
@@ -246,7 +246,7 @@ func (c *connection) renew() error {
 func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:
-		return c.tap.cutSync()
+		return c.client.cutSync()
 	case c.events > 0 || lived >= shortWatch:
 		c.short = 0
 		return nil

@@ -24,7 +24,7 @@ var (
 // stream is one watch as the informer sees it: it lives on over any number of
 // connections.
 type stream struct {
-	resourceTap
+	resourceClient
 	options metav1.ListOptions
 	out     chan watch.Event
 	// ctx ends with the session, or when the informer stops the stream.
@@ -48,22 +48,22 @@ type stream struct {
 	backoff *Backoff
 }
 
-func newStream(r resourceTap, options metav1.ListOptions) *stream {
-	ctx, cancel := context.WithCancel(r.tap.ctx)
+func newStream(r resourceClient, options metav1.ListOptions) *stream {
+	ctx, cancel := context.WithCancel(r.client.ctx)
 	syncing := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if syncing {
 		options.ResourceVersion = "" // the present state, as for lists
 	}
 	return &stream{
-		resourceTap: r,
-		options:     options,
-		ctx:         ctx,
-		cancel:      cancel,
-		out:         make(chan watch.Event),
-		stopped:     make(chan struct{}),
-		syncing:     syncing,
-		resumeFrom:  options.ResourceVersion,
-		backoff:     NewBackoff(),
+		resourceClient: r,
+		options:        options,
+		ctx:            ctx,
+		cancel:         cancel,
+		out:            make(chan watch.Event),
+		stopped:        make(chan struct{}),
+		syncing:        syncing,
+		resumeFrom:     options.ResourceVersion,
+		backoff:        NewBackoff(),
 	}
 }
 
@@ -86,7 +86,7 @@ func (s *stream) run() {
 	defer s.cancel()
 	for s.serve() {
 	}
-	if s.tap.ctx.Err() != nil {
+	if s.client.ctx.Err() != nil {
 		<-s.stopped
 	}
 }
@@ -95,7 +95,7 @@ func (s *stream) run() {
 // there is to be a next.
 func (s *stream) serve() bool {
 	if s.syncing {
-		s.tap.session.beginSync(s.ctx)
+		s.client.session.beginSync(s.ctx)
 	}
 	opened := time.Now()
 	err := newConnection(s).serve(s.ctx)
@@ -109,19 +109,19 @@ func (s *stream) serve() bool {
 	case err == nil:
 		return true
 	}
-	switch classify(err, s.request(), s.tap.HasAnswer(), s.resumeFrom != "") {
+	switch classify(err, s.request(), s.client.HasAnswer(), s.resumeFrom != "") {
 	case abort:
-		s.tap.fail(err)
+		s.client.fail(err)
 		return false
 	case relist:
 		if errors.Is(err, errSilentSync) {
-			s.tap.lost(err)
+			s.client.lost(err)
 		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:
-		s.tap.session.drain(s.ctx) // what came before the loss is observed before it
-		s.tap.lost(err)
+		s.client.session.drain(s.ctx) // what came before the loss is observed before it
+		s.client.lost(err)
 		s.lost = true
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
@@ -135,7 +135,7 @@ func (s *stream) request() request {
 }
 
 func (s *stream) noteEvent() {
-	s.tap.hear()
+	s.client.hear()
 	s.received = true
 	s.short = 0
 	s.backoff.Reset()
@@ -146,13 +146,13 @@ func (s *stream) noteEvent() {
 // nothing yet: that a resourceVersion is too old comes as the first event.
 func (s *stream) noteAnswer() {
 	if s.syncing {
-		s.tap.noteAnswer("")
+		s.client.noteAnswer("")
 	} else {
-		s.tap.noteAnswer(s.resumeFrom)
+		s.client.noteAnswer(s.resumeFrom)
 	}
 }
 
-// send hands e to the informer, unless the stream ends first.
+// send gives e to the informer, unless the stream ends first.
 func (s *stream) send(ctx context.Context, e watch.Event) error {
 	select {
 	case s.out <- e:
