@@ -121,7 +121,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 			}
 			return list, c.take(list)
 		}
-		switch classify(err, forList, c.HasAnswer(), options.Continue != "") {
+		switch classify(err, false, c.HasAnswer(), options.Continue != "") {
 		case abort:
 			c.fail(err)
 			return nil, err

@@ -109,7 +109,7 @@ func (s *stream) serve() bool {
 	case err == nil:
 		return true
 	}
-	switch classify(err, s.request(), s.client.HasAnswer(), s.resumeFrom != "") {
+	switch classify(err, s.syncing, s.client.HasAnswer(), s.resumeFrom != "") {
 	case abort:
 		s.client.fail(err)
 		return false
@@ -125,13 +125,6 @@ func (s *stream) serve() bool {
 		s.lost = true
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
-}
-
-func (s *stream) request() request {
-	if s.syncing {
-		return forSync
-	}
-	return forWatch
 }
 
 func (s *stream) noteEvent() {
