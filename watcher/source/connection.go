@@ -40,7 +40,6 @@ type connection struct {
 	// heard is when the last event had been passed on, so that the wait for a slow
 	// reader does not count as silence.
 	heard   time.Time
-	events  int
 	silence silence
 	columns shallow.Columns
 
@@ -52,15 +51,15 @@ type connection struct {
 // newConnection spreads the lives of watches, so that those which began together
 // are not renewed together.
 func newConnection(s *stream) *connection {
-	least := s.client.options.WatchLife
+	least, now := s.client.options.WatchLife, time.Now()
 	return &connection{
 		stream:   s,
-		opened:   time.Now(),
-		heard:    time.Now(),
+		opened:   now,
+		heard:    now,
 		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
-		silence:  silence{limit: s.client.options.SyncSilence, since: time.Now()},
+		silence:  silence{limit: s.client.options.SyncSilence, since: now},
 	}
 }
 
@@ -218,7 +217,6 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	if err := c.pass(ctx, e); err != nil {
 		return err
 	}
-	c.events++
 	c.heard = time.Now()
 	switch {
 	case c.syncing:
@@ -247,7 +245,7 @@ func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:
 		return c.client.cutSync()
-	case c.events > 0 || lived >= shortWatch:
+	case c.heard.After(c.opened) || lived >= shortWatch:
 		c.short = 0
 		return nil
 	}
