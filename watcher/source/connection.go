@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"dwatch/watcher/shallow"
@@ -38,7 +37,7 @@ type connection struct {
 	life, patience time.Duration
 	bounded        bool
 	// heard is when the last event had been passed on, so that the wait for a slow
-	// reader does not count as silence.
+	// reader does not count as silence; zero before the first.
 	heard   time.Time
 	silence silence
 	columns shallow.Columns
@@ -55,7 +54,6 @@ func newConnection(s *stream) *connection {
 	return &connection{
 		stream:   s,
 		opened:   now,
-		heard:    now,
 		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
@@ -105,32 +103,6 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	c.lost, c.unchecked = false, 0
 	return conn, nil
 }
-
-// checkPresent returns an error if the server is at an older resourceVersion than the
-// one from which the watch goes on. It has lost its past then, as when etcd was
-// restored from a backup, and it would keep silent up to that resourceVersion. Who may
-// not list, or gets no answer again and again, has to do without that.
-func (c *connection) checkPresent(ctx context.Context) error {
-	list, err := c.ResourceInterface.List(ctx, metav1.ListOptions{
-		LabelSelector: c.options.LabelSelector,
-		FieldSelector: c.options.FieldSelector,
-		Limit:         1,
-	})
-	if err != nil {
-		c.unchecked++
-		if isRefused(err) || c.unchecked >= maxUnchecked {
-			return nil
-		}
-		return err
-	}
-	if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), c.resumeFrom); err == nil && order < 0 {
-		return apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
-	}
-	return nil
-}
-
-// maxUnchecked is how often in a row the server may fail to say where it is.
-const maxUnchecked = 3
 
 // listOptions are what the informer asked for, from where the stream has come to. A
 // sync may take any time: the server is not asked to end it.
@@ -245,7 +217,7 @@ func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:
 		return c.client.cutSync()
-	case c.heard.After(c.opened) || lived >= shortWatch:
+	case !c.heard.IsZero() || lived >= shortWatch:
 		c.short = 0
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -144,6 +145,32 @@ func (s *stream) noteAnswer() {
 		s.client.noteAnswer(s.resumeFrom)
 	}
 }
+
+// checkPresent returns an error if the server is at an older resourceVersion than the
+// one from which the watch goes on. It has lost its past then, as when etcd was
+// restored from a backup, and it would keep silent up to that resourceVersion. Who may
+// not list, or gets no answer again and again, has to do without that.
+func (s *stream) checkPresent(ctx context.Context) error {
+	list, err := s.ResourceInterface.List(ctx, metav1.ListOptions{
+		LabelSelector: s.options.LabelSelector,
+		FieldSelector: s.options.FieldSelector,
+		Limit:         1,
+	})
+	if err != nil {
+		s.unchecked++
+		if isRefused(err) || s.unchecked >= maxUnchecked {
+			return nil
+		}
+		return err
+	}
+	if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), s.resumeFrom); err == nil && order < 0 {
+		return apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
+	}
+	return nil
+}
+
+// maxUnchecked is how often in a row the server may fail to say where it is.
+const maxUnchecked = 3
 
 // send gives e to the informer, unless the stream ends first.
 func (s *stream) send(ctx context.Context, e watch.Event) error {
