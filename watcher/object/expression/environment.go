@@ -15,7 +15,7 @@ const (
 	maxText  = 16 << 10 // characters
 	maxDepth = 100      // of brackets and operators
 	maxNodes = 10_000   // after macros
-	// maxRecovery is how often the parser goes on after an error: the first is told.
+	// maxRecovery is how often the parser goes on after an error: the first is reported.
 	maxRecovery = 2
 )
 

@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 	return where + e.What
 }
 
-// errMissing is the error of what is not there. CEL's own of that kind are told by
+// errMissing is the error of what is not there. CEL's own of that kind are known by
 // their text, as they have no type that is exported: see isMissing.
 var errMissing = errors.New("no such key")
 
@@ -82,7 +82,7 @@ type mistake struct {
 
 func (m *mistake) Error() string { return m.what }
 
-// explained is a call whose errors are told apart where they arise: what went wrong is
+// explained is a call whose errors are classified where they arise: what went wrong is
 // known there.
 type explained struct{ interpreter.InterpretableCall }
 

@@ -37,7 +37,7 @@ func outcome(ok bool, err error) string {
 }
 
 // TestMissing: what is not there does not hold, by the rules of docs/expressions.md, and
-// what is a mistake is told.
+// what is a mistake is said.
 func TestMissing(t *testing.T) {
 	added := event.Event{Type: event.Added, Object: object(sample), Time: clock}
 	for _, test := range []struct{ text, want string }{
@@ -162,7 +162,7 @@ func TestMissing(t *testing.T) {
 		{"object.spec.nope > 3 || object.spec.text > 3", not}, // the first decides
 		{"object.spec.text > 3 || object.spec.nope > 3", mistype},
 	} {
-		if ok, err := judge(t, test.text, added); outcome(ok, err) != test.want {
+		if ok, err := evaluate(t, test.text, added); outcome(ok, err) != test.want {
 			t.Errorf("%s: %s (%v), want %s", test.text, outcome(ok, err), err, test.want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestMissing(t *testing.T) {
 // TestUnknownOld: where the state before is not known, nobody knows what changed.
 func TestUnknownOld(t *testing.T) {
 	for _, text := range []string{"changes.size() == 0", "changes.size() > 0", "changed('spec')", "!changed('spec')", "changed", "old.spec.replicas == 3"} {
-		if ok, err := judge(t, text, modified("", sample)); ok || err != nil {
+		if ok, err := evaluate(t, text, modified("", sample)); ok || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 	}
