@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -123,16 +122,7 @@ func importsOfOurs() (map[string][]string, error) {
 		return nil, err
 	}
 	imported := map[string][]string{}
-	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		name := entry.Name()
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && file != root && (name == "testdata" || strings.HasPrefix(name, ".")):
-			return filepath.SkipDir
-		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
+	err = eachSource(root, func(file string) error {
 		folder, err := filepath.Rel(root, filepath.Dir(file))
 		if err != nil {
 			return err

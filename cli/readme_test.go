@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,10 +22,10 @@ var flagTable = regexp.MustCompile(`(?m)^\| Flag \| Meaning \|\n(?:\|.*\n)*`)
 // TestReadmeFlags: the table has each flag, and each connection flag that the
 // text after it names exists.
 func TestReadmeFlags(t *testing.T) {
-	text := readme.Read(t, "README.md")
+	text := readme.Read(t, "docs/flags.md")
 	old := flagTable.FindString(text)
 	if old == "" {
-		t.Fatal("README.md has no table of flags")
+		t.Fatal("docs/flags.md has no table of flags")
 	}
 	fresh := "| Flag | Meaning |\n|---|---|\n"
 	connection := connectionFlags()
@@ -39,7 +40,7 @@ func TestReadmeFlags(t *testing.T) {
 			fresh += "| **" + g.title + "** | |\n" + rows
 		}
 	}
-	readme.Update(t, "README.md", old, fresh)
+	readme.Update(t, "docs/flags.md", old, fresh)
 
 	_, rest, _ := strings.Cut(text, old)
 	paragraph, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
@@ -69,6 +70,56 @@ func flagRow(f *pflag.Flag) string {
 		usage += fmt.Sprintf(" (default `%s`)", f.DefValue)
 	}
 	return fmt.Sprintf("| `%s` | %s |\n", flag, strings.ReplaceAll(usage, "|", `\|`))
+}
+
+var (
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	pageLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	codeText = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// anchors are the names by which links lead to the headings of a page.
+func anchors(text string) (names []string) {
+	for _, h := range heading.FindAllStringSubmatch(codeText.ReplaceAllString(text, ""), -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(h[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
+// TestReadmeLinks: what the README and the pages in docs link to is there.
+func TestReadmeLinks(t *testing.T) {
+	for _, page := range readme.Pages(t) {
+		for _, link := range pageLink.FindAllStringSubmatch(readme.Read(t, page), -1) {
+			to, anchor, _ := strings.Cut(link[1], "#")
+			if strings.Contains(to, "://") {
+				continue
+			}
+			if to = path.Join(path.Dir(page), to); strings.HasPrefix(link[1], "#") {
+				to = page
+			}
+			if _, err := os.Stat(readme.Path(t, to)); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if anchor != "" && !slices.Contains(anchors(readme.Read(t, to)), anchor) {
+				t.Errorf("%s: %s has no heading %s", page, to, anchor)
+			}
+		}
+	}
+}
+
+// TestAnchors: headings are named as those who show the pages do.
+func TestAnchors(t *testing.T) {
+	got := anchors("# dwatch RESOURCE...\n```\n# no heading\n```\n## The file of --state\n### `*` & co., 1.2\n")
+	if want := []string{"dwatch-resource", "the-file-of---state", "--co-12"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestReadmeLength: the README is for a first look; what is longer is in docs.
+func TestReadmeLength(t *testing.T) {
+	if lines := strings.Count(readme.Read(t, "README.md"), "\n"); lines > 350 {
+		t.Errorf("README.md has %d lines, of at most 350", lines)
+	}
 }
 
 // TestReadmeCommands: what the README tells to type, other than in examples
