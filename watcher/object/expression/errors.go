@@ -34,8 +34,8 @@ type Error struct {
 	Line, Column int
 	// What is wrong, in a few words.
 	What string
-	// Text is the expression.
-	Text string
+
+	node int64 // of the expression, where Line and Column are not known yet
 }
 
 // Error says it in one line.
@@ -73,15 +73,6 @@ func isMissing(text string) bool {
 	return strings.HasPrefix(text, "index '") && strings.Contains(text, "out of range")
 }
 
-// mistake is an error of one call, in words that name types, not values.
-type mistake struct {
-	id     int64
-	reason Reason
-	what   string
-}
-
-func (m *mistake) Error() string { return m.what }
-
 // explained is a call whose errors are classified where they arise: what went wrong is
 // known there.
 type explained struct{ interpreter.InterpretableCall }
@@ -100,10 +91,10 @@ func (c *explained) Eval(a interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(a, c.Exec)
 }
 
-// explain returns the error as one of what is missing, or as a mistake. A null counts as
-// missing where it does not fit.
+// explain returns the error as one of what is missing, or as an [Error], in words that name
+// types, not values. A null counts as missing where it does not fit.
 func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) ref.Val {
-	var known *mistake
+	var known *Error
 	if errors.As(err, &known) || isMissing(err.String()) {
 		return err
 	}
@@ -122,19 +113,19 @@ func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) r
 		names = names[:1]
 	}
 	name, given := functionName(c.Function()), strings.Join(names, " and ")
-	m := &mistake{id: c.ID(), reason: BadValue}
+	e := &Error{Reason: BadValue, node: c.ID()}
 	switch {
 	case strings.Contains(err.String(), errWrongType.Error()):
-		m.reason = WrongType
-		m.what = fmt.Sprintf("%s does not take %s", name, given)
+		e.Reason = WrongType
+		e.What = printable(fmt.Sprintf("%s does not take %s", name, given))
 	case strings.Contains(err.String(), "by zero"):
-		m.what = "a division by zero"
+		e.What = "a division by zero"
 	case strings.Contains(err.String(), "overflow"):
-		m.what = fmt.Sprintf("the result of %s does not fit into its type", name)
+		e.What = fmt.Sprintf("the result of %s does not fit into its type", name)
 	default:
-		m.what = fmt.Sprintf("%s cannot use this value, of type %s", name, given)
+		e.What = printable(fmt.Sprintf("%s cannot use this value, of type %s", name, given))
 	}
-	return types.WrapErr(m)
+	return types.WrapErr(e)
 }
 
 // functionName is a function as it is written.

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"dwatch/watcher/event"
@@ -164,6 +165,31 @@ func TestMissing(t *testing.T) {
 	} {
 		if ok, err := evaluate(t, test.text, added); outcome(ok, err) != test.want {
 			t.Errorf("%s: %s (%v), want %s", test.text, outcome(ok, err), err, test.want)
+		}
+	}
+}
+
+// TestMissingTexts: what CEL says of what is not there is known by its text, which another
+// version of CEL might write otherwise.
+func TestMissingTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"{'a': 1}['b'] == 1":                  "no such key: b",
+		"{'a': 1}.b == 1":                     "no such key: b",
+		"[1][5] == 1":                         "index out of bounds: 5",
+		"[1].slice(0, 5) == []":               "",
+		"optional.none().value() == 1":        "optional.none() dereference",
+		"'abc'.charAt(10) == 'a'":             "index out of range: 10",
+		"'abc'.substring(10) == 'a'":          "index out of range: 10",
+		"object.spec.nope == 1":               "no such key",
+		"object.spec.containers[7].name == 1": "index out of bounds: 7",
+	} {
+		x, err := Compile(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		_, _, err = x.program.Eval(NewInput(event.Event{Type: event.Added, Object: object(sample)}, testOptions()))
+		if err == nil || isMissing(err.Error()) != (want != "") || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
