@@ -169,9 +169,10 @@ func (r *request) compares() bool {
 	return r.print.Format == changesFormat || r.print.Changes || r.live || r.page.serves()
 }
 
-// keepsOld reports whether the state before is needed. The live table keeps it by itself.
+// keepsOld reports whether the state before is needed. The live table and the page have it
+// of the inventory.
 func (r *request) keepsOld() bool {
-	shown := r.print.Format == changesFormat || r.print.Changes || r.page.serves()
+	shown := r.print.Format == changesFormat || r.print.Changes
 	return r.print.Old || r.print.Patch || shown || r.conditions.needs().Old
 }
 
