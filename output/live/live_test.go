@@ -160,7 +160,7 @@ func synced() event.Event { return event.Event{Type: event.Synced, Count: 1} }
 // rows are the lines of the table.
 func (s *screen) rows() string {
 	lines := strings.Split(s.text(), "\n")
-	return strings.Join(lines[s.above():len(lines)-s.below()], "\n")
+	return strings.Join(lines[s.above():len(lines)-below], "\n")
 }
 
 // order is the names of the rows on the screen.

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// gap is between two columns, margin in front of the first one: two signs, a space.
-	gap    = 2
+	// margin is in front of the first column: two signs, a space.
 	margin = 3
 	// A column is cut down to leastCell if the terminal is narrow, that of the name to
 	// leastName.
@@ -136,55 +135,6 @@ func (p place) least() int {
 		return leastName
 	}
 	return leastCell
-}
-
-// span is where a section stands among all lines.
-type span struct {
-	*section
-	// line is that of its header, and row how many rows are in front of it.
-	line, row int
-}
-
-// spans places the sections: a header each, its rows, and an empty line between two.
-// Those without rows are left out, unless show says otherwise.
-func (t *table) spans(show func(*section) bool) (spans []span, lines, rows int) {
-	for _, s := range t.sections {
-		if len(s.order) == 0 && !show(s) {
-			continue
-		}
-		if lines > 0 {
-			lines++
-		}
-		spans = append(spans, span{s, lines, rows})
-		lines += 1 + len(s.order)
-		rows += len(s.order)
-	}
-	return spans, lines, rows
-}
-
-// lineOf returns the line of a row by its number among all.
-func lineOf(spans []span, row int) int {
-	for _, s := range slices.Backward(spans) {
-		if row >= s.row {
-			return s.line + 1 + row - s.row
-		}
-	}
-	return 0
-}
-
-// at returns what stands in a line: the section, and which of its rows, -1 for its header;
-// nil for an empty line.
-func at(spans []span, line int) (*section, int) {
-	for _, s := range slices.Backward(spans) {
-		if line < s.line {
-			continue
-		}
-		if i := line - s.line - 1; i < len(s.order) {
-			return s.section, i
-		}
-		return nil, 0
-	}
-	return nil, 0
 }
 
 // title is what stands above the names of a section.
