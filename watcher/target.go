@@ -52,7 +52,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 		}
 		dst = t.happens(dst, how, event.Event{ResourceVersion: o.ResourceVersion})
 	case source.Lost:
-		dst = t.happens(dst, fails, event.Event{Err: o.Err})
+		dst = t.happens(dst, fails, event.Event{Err: o.Err, Heard: o.Heard})
 	case source.SyncBegan:
 		t.ledger.Begin()
 	case source.SyncEnded:

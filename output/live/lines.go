@@ -41,10 +41,10 @@ func (v *view) lines() []string {
 // nothing says why there are no rows.
 func (v *view) nothing() string {
 	objects, _, _ := v.shown().total()
-	switch health, _, _ := v.links.health(); {
+	switch phase, _, _ := connection(v.links); {
 	case objects > 0:
 		return "none of " + counted(objects, "object") + " matches; esc shows all"
-	case health == connected:
+	case phase == event.PhaseLive:
 		return "nothing there yet"
 	default:
 		return "waiting for the server"
@@ -53,16 +53,16 @@ func (v *view) nothing() string {
 
 // troubleOf says what is wrong with the watch of a section.
 func (v *view) troubleOf(s *section) string {
-	word, since := v.links.trouble(func(k event.Key) bool { return k.Resource == s.resource })
-	switch word {
-	case "":
-		return ""
-	case "lost":
-		return "as of " + since.Local().Format(time.TimeOnly) + ", connection lost"
-	case "gone":
+	trouble := troubleWith(v.links, func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
+	switch trouble.phase {
+	case event.PhaseLost:
+		return "as of " + trouble.asOf.Local().Format(time.TimeOnly) + ", connection lost"
+	case event.PhaseDenied:
+		return "denied, trying again"
+	case event.PhaseGone:
 		return "gone, the server no longer has the resource"
 	}
-	return "denied, trying again"
+	return ""
 }
 
 // header has the names of the columns, and what is wrong with what is below.

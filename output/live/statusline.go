@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dwatch/watcher/event"
 )
 
 // statusLine is the line at the top, with the title and the connection, and the message above
@@ -81,17 +83,17 @@ func counted(n int, what string) string {
 // and shorter. Each is as wide whatever the time is, so that nothing moves with it.
 func (s *statusLine) connection() []string {
 	now := s.now()
-	health, word, since := s.links.health()
+	phase, word, since := connection(s.links)
 	last, short, room := "no event yet", "-", 0
-	if !s.last.IsZero() {
-		short = ago(now, s.last)
+	if !s.links.LastEvent.IsZero() {
+		short = ago(now, s.links.LastEvent)
 		last, room = "last event "+short+" ago", longestAgo-len(short)
 	}
 	look, sign := fine, "●"
-	switch health {
-	case connecting:
+	switch phase {
+	case event.PhaseConnecting:
 		look, sign = waiting, "◌"
-	case lost, denied:
+	case event.PhaseLost, event.PhaseDenied:
 		look, sign = broken, "✗"
 		lasts := ago(now, since)
 		word, room = word+" "+lasts, room+longestAgo-len(lasts)
@@ -130,8 +132,8 @@ func (s *statusLine) news() (string, bool) {
 		return "", false
 	}
 	note := s.notes[len(s.notes)-1]
-	health, _, since := s.links.health()
-	isOutage := (health == lost || health == denied) && !note.at.Before(since.Add(-time.Second))
+	phase, _, since := connection(s.links)
+	isOutage := (phase == event.PhaseLost || phase == event.PhaseDenied) && !note.at.Before(since.Add(-time.Second))
 	if now.Sub(note.at) >= noteFor && !isOutage {
 		return "", false
 	}
