@@ -13,6 +13,7 @@ import (
 	"dwatch/cli/report"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
 	"dwatch/watcher/owned"
 	"dwatch/watcher/until"
 )
@@ -54,7 +55,7 @@ func (j *job) findAbout(ctx context.Context, targets []event.Target) error {
 		return nil
 	}
 	for _, t := range targets {
-		if !owned.IsEvent(t.Mapping.GroupVersionKind.GroupKind()) {
+		if !event.IsEvent(t.Mapping.GroupVersionKind.GroupKind()) {
 			return fail.Usage(fmt.Errorf("--for %s is about events, and %s are none: say dwatch events --for %[1]s", j.about, t.Resource().GroupResource()))
 		}
 	}
@@ -68,16 +69,15 @@ func (j *job) findAbout(ctx context.Context, targets []event.Target) error {
 		return fail.Usage(fmt.Errorf("invalid --for %q: %s is several resources", j.about, j.about.Resource))
 	}
 	mapping := answer.Mappings[0]
-	root := owned.Root{GroupKind: mapping.GroupVersionKind.GroupKind(), Name: j.about.Name}
+	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: j.about.Name}
 	object := event.Target{Mapping: mapping}
 	if !object.Namespaced() && !j.allNamespaces && !slices.Contains(j.watchedNamespaces(), "default") {
 		report.Line(j.reports, fmt.Sprintf("%s is cluster-scoped: its events are in namespace default, for -n default or -A", j.about))
 	}
-	lookup, err := j.newOwners()
-	if err != nil {
-		return err
-	}
-	j.owned = func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.of) }
+	lookup := j.questions.Owners(func(resource string, err error) {
+		report.Line(j.stderr, fmt.Sprintf("events about %s, which may belong to %s, are left out: %s", resource, j.about, fail.Loss(err)))
+	})
+	j.owned = func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,13 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/output/live"
 	"dwatch/watcher/event"
@@ -41,7 +33,7 @@ func (j *job) newScreen(ctx context.Context, targets []event.Target) *live.Scree
 		ShortName:     j.shortNames(ctx),
 		Where:         j.passes(),
 		Condition:     j.conditionOf,
-		Events:        j.eventsAbout,
+		Events:        j.questions.Events,
 	})
 }
 
@@ -93,54 +85,6 @@ func (j *job) conditionOf(text string) (func(event.Object) bool, error) {
 		holds, err := x.Holds(expression.NewInput(event.Event{Type: event.Added, Object: o}, options))
 		return holds && err == nil
 	}, nil
-}
-
-// maxHappenings is how many Events about an object are asked for.
-const maxHappenings = 500
-
-// eventsAbout asks the server for the Events about an object, the newest first.
-func (j *job) eventsAbout(ctx context.Context, o event.Object) ([]live.Happening, error) {
-	h, err := j.newHelper()
-	if err != nil {
-		return nil, err
-	}
-	namespace := cmp.Or(o.Namespace, metav1.NamespaceDefault)
-	about := fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}
-	list, err := h.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String(), Limit: maxHappenings})
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
-	case err != nil:
-		return nil, fmt.Errorf("ask for events in namespace %s: %w", namespace, err)
-	}
-	var found []live.Happening
-	for _, item := range list.Items {
-		var e corev1.Event
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &e) != nil || !isAbout(&e, o) {
-			continue
-		}
-		found = append(found, happeningOf(&e))
-	}
-	slices.SortStableFunc(found, func(a, b live.Happening) int { return b.Last.Compare(a.Last) })
-	return found, nil
-}
-
-// isAbout leaves out what is about an earlier object of the same name. Of a node Events
-// have the name in the place of the UID.
-func isAbout(e *corev1.Event, o event.Object) bool {
-	uid := e.InvolvedObject.UID
-	return uid == "" || uid == o.UID || uid == types.UID(o.Name)
-}
-
-func happeningOf(e *corev1.Event) live.Happening {
-	count := int(e.Count)
-	if e.Series != nil {
-		count = max(count, int(e.Series.Count))
-	}
-	return live.Happening{
-		Last: lastSeen(e), Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: e.Message,
-		By: cmp.Or(e.ReportingController, e.Source.Component), Count: count,
-	}
 }
 
 // onScreen runs watch while a screen is shown, and ends it when the user ends that. It

@@ -30,10 +30,7 @@ func (j *job) newPipeline(ctx context.Context, what *plan.Plan, state *state, fa
 	if err != nil {
 		return nil, err
 	}
-	about, err := j.reporting()
-	if err != nil {
-		return nil, err
-	}
+	about := j.reporting()
 	p := &pipeline{job: j, printer: printer}
 	var sink event.Sink
 	sink, p.printed = counted(printer)
@@ -78,17 +75,12 @@ func (p *pipeline) screen() *live.Screen {
 
 // reporting says where reports go. With --quiet the server is asked nothing for them: the
 // few that are left have no details.
-func (j *job) reporting() (report.Options, error) {
+func (j *job) reporting() report.Options {
 	o := report.Options{Out: j.reports, Err: j.stderr, Namesake: j.namesake, About: strings.TrimPrefix(j.aboutNote(), ",")}
-	if j.quiet {
-		return o, nil
+	if !j.quiet {
+		o.Rights, o.Near, o.IsMissing = j.rights, j.questions.Near, j.questions.IsMissing
 	}
-	h, err := j.newHelper()
-	if err != nil {
-		return o, err
-	}
-	o.Rights, o.Near, o.IsMissing = j.rights, h.near, h.isMissing
-	return o, nil
+	return o
 }
 
 // status says how the run is.

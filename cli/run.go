@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"dwatch/cli/access"
+	"dwatch/cli/ask"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/cli/metrics"
@@ -103,9 +104,11 @@ type job struct {
 	asked    *asked
 	metrics  *metrics.Metrics // nil without --listen
 	mapper   *mapper.Mapper
-	rights   *access.Rights
-	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
-	as       string                             // of --as, where nothing is done as that user
+	// questions are what helps people, and nothing depends on.
+	questions *ask.Client
+	rights    *access.Rights
+	owned     func(next event.Sink) *owned.Stage // of --for; nil: all events
+	as        string                             // of --as, where nothing is done as that user
 }
 
 // connection says where to go with what comes on the way to the server. A question
@@ -132,6 +135,9 @@ func (j *job) run(ctx context.Context) (err error) {
 		return err
 	}
 	j.mapper = mapper.New(d)
+	if j.questions, err = ask.New(j.Cluster, j.mapper); err != nil {
+		return err
+	}
 	planner := plan.New(j.planned(), j.mapper)
 	p, err := planner.First(ctx)
 	if err != nil {

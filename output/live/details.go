@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
+	"dwatch/watcher/object/kubeevent"
 )
 
 // details makes what is shown of one object, and of the watch.
@@ -59,7 +60,7 @@ func (d *details) yamlLine(line string) string {
 // eventsMsg has the Events about an object.
 type eventsMsg struct {
 	pager *pager
-	found []Happening
+	found []kubeevent.Event
 	err   error
 	at    time.Time
 }
@@ -102,7 +103,7 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 	var lines []string
 	for _, h := range msg.found {
 		look, head := normal, h.Reason
-		if h.Warning {
+		if h.IsWarning() {
 			look, head = waiting, "Warning "+head
 		}
 		if h.Count > 1 {
