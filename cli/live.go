@@ -32,7 +32,7 @@ func (j *job) newScreen(ctx context.Context, targets []event.Target) *live.Scree
 		Compare:       j.print.Compare,
 		ShortName:     j.shortNames(ctx),
 		Where:         j.passes(),
-		Condition:     j.conditionOf,
+		Condition:     conditionOf,
 		Events:        j.questions.Events,
 	})
 }
@@ -75,14 +75,13 @@ func titleOf(targets []event.Target) string {
 }
 
 // conditionOf reads an expression for objects as they are.
-func (j *job) conditionOf(text string) (func(event.Object) bool, error) {
-	x, err := expression.Compile(text)
+func conditionOf(text string) (func(event.Object) bool, error) {
+	x, err := expression.CompileForObjects(text)
 	if err != nil {
 		return nil, err
 	}
-	options := j.input()
 	return func(o event.Object) bool {
-		holds, err := x.Holds(expression.NewInput(event.Event{Type: event.Added, Object: o}, options))
+		holds, err := x.HoldsOf(o, time.Now())
 		return holds && err == nil
 	}, nil
 }
