@@ -8,26 +8,23 @@ import (
 
 	"dwatch/output"
 	"dwatch/output/changes"
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
-// trail is what became of an object, as the format "changes" shows it. What it has made of
-// a state it keeps: to compare large objects takes time.
+// trail is how an object came to be what it is, as the format "changes" shows it. What it
+// has made of a state it keeps: to compare large objects takes time.
 type trail struct {
 	*details
 	width int
-	made  map[stateID]shownState
+	made  map[step]shownStep
 }
 
-// stateID is a state and the one before it.
-type stateID struct {
-	before, version string
-	at              time.Time
-	kind            event.Type
-}
+// step is a state and the one before it, which may be nil.
+type step struct{ from, to *inventory.State }
 
-// shownState is what is shown of a state.
-type shownState struct {
+// shownStep is what is shown of a step.
+type shownStep struct {
 	text   string
 	hidden int // changes of nothing but noise
 }
@@ -38,45 +35,55 @@ func (d *details) changes(s *section, r *row) *pager {
 	p.follows = true
 	p.text = func(width int) []string { return of.lines(r, width) }
 	p.version = func() any {
-		if r.states == nil { // it is forgotten: what is shown stays
+		version := [3]int{len(d.notes)}
+		for _, h := range d.histories(r) {
+			version[1] += len(h.States)
+			version[2] += h.Missing
+		}
+		if version[1] == 0 { // it is forgotten: what is shown stays
 			return p.made
 		}
-		return [3]int{len(r.states), r.missing, len(d.notes)}
+		return version
 	}
 	return p
 }
 
 // lines are the changes of an object, with the notes that came in between.
 func (t *trail) lines(r *row, width int) []string {
-	if len(r.states) == 0 {
+	all := t.histories(r)
+	if len(all) == 0 {
 		return []string{t.paint(faint, "it is gone, and what it was is not kept")}
 	}
 	before := t.made
 	if width != t.width {
 		before = nil
 	}
-	t.width, t.made = width, map[stateID]shownState{}
+	t.width, t.made = width, map[step]shownStep{}
 	var out bytes.Buffer
 	say := func(text string) { fmt.Fprintln(&out, t.paint(faint, text)) }
 	between, notes, hidden := t.view(&out), t.notes, 0
-	first := r.states[0]
-	for len(notes) > 0 && notes[0].at.Before(first.at) {
+	first := all[0].States[0]
+	for len(notes) > 0 && notes[0].at.Before(first.Time) {
 		notes = notes[1:]
 	}
-	if first.initial {
-		say(first.at.Local().Format(time.TimeOnly) + " it was there")
+	if first.Initial {
+		say(first.Time.Local().Format(time.TimeOnly) + " it was there")
 	}
-	for i := range r.states {
-		for len(notes) > 0 && !notes[0].at.After(r.states[i].at) {
-			between.Note(notes[0].at, notes[0].text)
-			notes = notes[1:]
+	var last *inventory.State
+	for _, h := range all {
+		for i, state := range h.States {
+			for len(notes) > 0 && !notes[0].at.After(state.Time) {
+				between.Note(notes[0].at, notes[0].text)
+				notes = notes[1:]
+			}
+			if i == 1 && h.Missing > 0 {
+				say(fmt.Sprintf("%s %d states in between are not kept any more", ellipsis, h.Missing))
+			}
+			one := t.show(step{last, state}, before)
+			out.WriteString(one.text)
+			hidden += one.hidden
+			last = state
 		}
-		if i == 1 && r.missing > 0 {
-			say(fmt.Sprintf("%s %d states in between are not kept any more", ellipsis, r.missing))
-		}
-		one := t.show(r.states, i, before)
-		out.WriteString(one.text)
-		hidden += one.hidden
 	}
 	for _, n := range notes {
 		between.Note(n.at, n.text)
@@ -84,7 +91,7 @@ func (t *trail) lines(r *row, width int) []string {
 	if hidden > 0 {
 		say(counted(hidden, "change") + " of nothing but noise not shown")
 	}
-	if len(r.states) == 1 {
+	if last == first {
 		say("nothing has changed since")
 	}
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -97,37 +104,27 @@ func (t *trail) view(out *bytes.Buffer) *changes.View {
 	})
 }
 
-// show shows a state, as it did before if it did.
-func (t *trail) show(states []state, i int, before map[stateID]shownState) shownState {
-	one := states[i]
-	if i == 0 && one.initial {
-		return shownState{}
+// show shows a step, as it did before if it did.
+func (t *trail) show(s step, before map[step]shownStep) shownStep {
+	if s.from == nil && s.to.Initial {
+		return shownStep{}
 	}
-	id := stateID{version: one.object.ResourceVersion, at: one.at, kind: one.kind}
-	if i > 0 {
-		id.before = states[i-1].object.ResourceVersion
-	}
-	shown, is := before[id]
+	shown, is := before[s]
 	if !is {
 		var out bytes.Buffer
 		v := t.view(&out)
-		if i > 0 && states[i-1].kind == event.Deleted { // for what came back
-			t.deliver(v, &out, states, i-1)
+		if s.from != nil && s.from.Type == event.Deleted { // for what came back
+			t.deliver(v, &out, s.from.Event(nil))
 			out.Reset()
 		}
-		t.deliver(v, &out, states, i)
-		shown = shownState{out.String(), v.Hidden()}
+		t.deliver(v, &out, s.to.Event(s.from))
+		shown = shownStep{out.String(), v.Hidden()}
 	}
-	t.made[id] = shown
+	t.made[s] = shown
 	return shown
 }
 
-func (t *trail) deliver(v *changes.View, out *bytes.Buffer, states []state, i int) {
-	one := states[i]
-	e := event.Event{Type: one.kind, Target: one.target, Object: one.object, Time: one.at, Listed: one.listed, FinalStateUnknown: one.unknown}
-	if i > 0 && one.kind == event.Modified {
-		e.Old = states[i-1].object
-	}
+func (t *trail) deliver(v *changes.View, out *bytes.Buffer, e event.Event) {
 	if err := v.Deliver(t.ctx, []event.Event{e}); err != nil {
 		fmt.Fprintln(out, output.Line(err.Error()))
 	}

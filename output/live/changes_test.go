@@ -13,11 +13,15 @@ import (
 func TestTrail(t *testing.T) {
 	s := newScreen(t, 100, 40, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
+	another := func(o event.Object) event.Object { // of the same name
+		o.Identity.UID = "another"
+		return o
+	}
 	_, r := s.view.selected()
 	of := &trail{details: s.details}
 	for i, e := range []event.Event{
 		modified(pod(t, "web-a", "Running", 2)), removed(pod(t, "web-a", "Running", 3)),
-		{Type: event.Added, Object: pod(t, "web-a", "Pending", 4)}, modified(pod(t, "web-a", "Running", 5)),
+		{Type: event.Added, Object: another(pod(t, "web-a", "Pending", 4))}, modified(another(pod(t, "web-a", "Running", 5))),
 	} {
 		s.clock = s.clock.Add(time.Second)
 		s.deliver(e)
@@ -27,7 +31,7 @@ func TestTrail(t *testing.T) {
 		}
 	}
 	for key, one := range of.made {
-		if key.version == "2" {
+		if key.to.Object.ResourceVersion == "2" {
 			one.text = "as it was told\n"
 			of.made[key] = one
 		}

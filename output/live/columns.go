@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dwatch/output/inventory"
 )
 
 const (
@@ -38,13 +40,13 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 	}
 	named := false
 	for i, c := range s.columns {
-		p := place{cell: i, title: c.Name, width: s.widths[i], age: c.IsAge, ticks: c.Ticks, wide: c.Wide && !wide}
-		if c.IsName && !named {
+		p := place{cell: i, title: c.Header(), width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands, wide: c.Priority != 0 && !wide}
+		if c.IsName() && !named {
 			p.name, named = true, true
 			p.title = cmp.Or(title, p.title)
 			p.width = max(p.width, width(p.title))
 		}
-		if c.IsAge {
+		if p.age {
 			p.width = max(p.width, len("2y364d"))
 		}
 		all = append(all, p)

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
+	"dwatch/output/inventory"
 	"dwatch/watcher/object/kubeevent"
 )
 
@@ -21,9 +22,9 @@ type details struct {
 
 // about returns a pager about an object.
 func (d *details) about(what string, s *section, r *row) *pager {
-	name := s.resource.Resource + "/" + output.Line(r.name)
-	if d.Namespaces && r.namespace != "" {
-		name = output.Line(r.namespace) + " " + name
+	name := s.resource.Resource + "/" + output.Line(r.Of.Name)
+	if d.Namespaces && r.Of.Namespace != "" {
+		name = output.Line(r.Of.Namespace) + " " + name
 	}
 	return &pager{canvas: d.canvas, title: what + " " + name, section: s, row: r}
 }
@@ -31,10 +32,10 @@ func (d *details) about(what string, s *section, r *row) *pager {
 // yaml shows an object.
 func (d *details) yaml(s *section, r *row) *pager {
 	p := d.about("YAML of", s, r)
-	p.version = func() any { return r.object.ResourceVersion }
+	p.version = func() any { return r.Object.ResourceVersion }
 	p.text = func(int) []string {
 		o := output.Options{Masks: d.Compare.Masks, Unmanaged: !d.ManagedFields}
-		text, err := o.YAML(r.object)
+		text, err := o.YAML(r.Object)
 		if err != nil {
 			return []string{output.Line(err.Error())}
 		}
@@ -76,7 +77,7 @@ func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 		return p, nil
 	}
 	p.text = func(int) []string { return []string{d.paint(faint, "asking the server")} }
-	ask, object := d.Events, r.object
+	ask, object := d.Events, r.Object
 	return p, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(d.ctx, eventsTimeout)
 		defer cancel()
@@ -109,7 +110,7 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 		if h.Count > 1 {
 			head = fmt.Sprintf("×%d %s", h.Count, head)
 		}
-		when := d.paint(faint, d.fit(ago(msg.at, h.Last)+" ago", len("364d ago")))
+		when := d.paint(faint, d.fit(inventory.HowLong(msg.at, h.Last)+" ago", len("364d ago")))
 		lines = append(lines, d.sides(when+"  "+d.paint(look, output.Line(head)), width, d.paint(faint, output.Line(h.By)), ""))
 		text := output.Line(strings.Join(strings.Fields(h.Message), " "))
 		for _, line := range d.wrapped(text, width-indent) {

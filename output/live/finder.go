@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
-	"dwatch/watcher/event"
+	"dwatch/output/inventory"
 )
 
 // finder is the filter that the user asks for: how it is typed, and the search for what
@@ -103,7 +103,7 @@ func (f *finder) set(next filter) tea.Cmd {
 	}
 	f.search = nil
 	if next.holds != nil {
-		f.search = &search{filter: next, found: map[*event.Identity]bool{}}
+		f.search = &search{filter: next, found: map[*inventory.State]bool{}}
 		return f.goOn(f.search)
 	}
 	f.choose(next, nil)
@@ -130,25 +130,24 @@ func (f *finder) goOn(s *search) tea.Cmd {
 }
 
 // choose takes another filter for all rows.
-func (f *finder) choose(next filter, found map[*event.Identity]bool) {
+func (f *finder) choose(next filter, found map[*inventory.State]bool) {
 	for _, t := range f.view.tables() {
 		t.choose(next, found)
 	}
 }
 
-// unknown are the objects that a search has not looked at.
-func (f *finder) unknown(s *search) []event.Object {
-	var objects []event.Object
+// unknown are the states that a search has not looked at.
+func (f *finder) unknown(s *search) (unknown []*inventory.State) {
 	for _, t := range f.view.tables() {
 		for _, section := range t.sections {
 			for _, r := range section.rows {
-				if _, is := s.found[r.object.Identity]; !is {
-					objects = append(objects, r.object)
+				if _, is := s.found[r.State]; !is {
+					unknown = append(unknown, r.State)
 				}
 			}
 		}
 	}
-	return objects
+	return unknown
 }
 
 // prompt is the filter that is being typed; if it is too long, its end, with room for the

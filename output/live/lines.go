@@ -132,13 +132,13 @@ func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 func (v *view) cell(r *row, p place, now time.Time) string {
 	switch {
 	case p.cell == namespace:
-		return v.fit(r.namespace, p.width)
+		return v.fit(r.Of.Namespace, p.width)
 	case p.cell >= len(r.cells):
 		return v.fit("", p.width)
 	case p.ticks && r.gone: // it grows no older
-		return v.fit(r.ticked(r.cells[p.cell], r.at), p.width)
+		return v.fit(r.At(r.cells[p.cell], r.at), p.width)
 	case p.ticks:
-		return v.fit(r.ticked(r.cells[p.cell], now), p.width)
+		return v.fit(r.At(r.cells[p.cell], now), p.width)
 	case p.name:
 		return v.fit(v.middle(r.cells[p.cell], p.width), p.width)
 	}

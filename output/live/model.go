@@ -172,8 +172,8 @@ func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	case "e":
 		m.pager, cmd = m.details.events(s, r)
 	case "y":
-		m.status.say("copied " + output.Line(r.name) + ", if the terminal allows that (OSC 52)")
-		cmd = tea.SetClipboard(r.name)
+		m.status.say("copied " + output.Line(r.Of.Name) + ", if the terminal allows that (OSC 52)")
+		cmd = tea.SetClipboard(r.Of.Name)
 	}
 	return cmd
 }

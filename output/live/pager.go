@@ -3,6 +3,8 @@ package live
 import (
 	"fmt"
 	"time"
+
+	"dwatch/output/inventory"
 )
 
 // pager shows a text that may be longer than the screen.
@@ -35,13 +37,13 @@ func (p *pager) heading(now time.Time) string {
 	case p.present() != p.row:
 		return "before it came back: " + p.title
 	}
-	return "deleted " + ago(now, p.row.at) + " ago: " + p.title
+	return "deleted " + inventory.HowLong(now, p.row.at) + " ago: " + p.title
 }
 
 // present is the row of the object as it is now: another one if it came back after its
 // row was forgotten.
 func (p *pager) present() *row {
-	if r := p.section.rows[object{p.row.namespace, p.row.name}]; r != nil {
+	if r := p.section.rows[p.row.name()]; r != nil {
 		return r
 	}
 	return p.row
@@ -60,6 +62,7 @@ func (p *pager) update() {
 
 // scroll goes on by some lines. It follows the end once it is there.
 func (p *pager) scroll(by int) {
+	p.update()
 	last := max(len(p.lines)-p.body(), 0)
 	p.first = min(max(p.first+by, 0), last)
 	p.follows = p.first == last && p.version != nil
@@ -99,7 +102,7 @@ func (p *pager) keys() string {
 // press scrolls if a key does that.
 func (p *pager) press(key string) {
 	const sideways = 8
-	by, moves := step(key, p.body()-1)
+	by, moves := moveBy(key, p.body()-1)
 	switch {
 	case moves:
 		p.scroll(by)

@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"dwatch/watcher/event"
+	"dwatch/output/inventory"
 )
 
 const (
@@ -19,10 +19,10 @@ const (
 // which takes a second for 10,000. The rows are those from before until it is done.
 type search struct {
 	filter filter
-	// found says of the objects that were looked at whether it holds; todo are those
+	// found says of the states that were looked at whether it holds; todo are those
 	// that are left of those at the start.
-	found map[*event.Identity]bool
-	todo  []event.Object
+	found map[*inventory.State]bool
+	todo  []*inventory.State
 }
 
 // searchedMsg says that a search has come further.
@@ -32,9 +32,9 @@ type searchedMsg struct{ *search }
 func (s *search) look(d time.Duration) {
 	end := time.Now().Add(d)
 	for len(s.todo) > 0 && time.Now().Before(end) {
-		o := s.todo[0]
+		state := s.todo[0]
 		s.todo = s.todo[1:]
-		s.found[o.Identity] = s.filter.holds(o)
+		s.found[state] = s.filter.holds(state.Object)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
@@ -29,6 +30,8 @@ const (
 	noteFor   = 15 * time.Second
 	// leastTitle is how much of a title is seen at least, if there is room at all.
 	leastTitle = 24
+	// longestAgo is how wide it is at most how long ago something was.
+	longestAgo = len("9m59s")
 )
 
 // say shows an answer to a key.
@@ -86,7 +89,7 @@ func (s *statusLine) connection() []string {
 	phase, word, since := connection(s.links)
 	last, short, room := "no event yet", "-", 0
 	if !s.links.LastEvent.IsZero() {
-		short = ago(now, s.links.LastEvent)
+		short = inventory.HowLong(now, s.links.LastEvent)
 		last, room = "last event "+short+" ago", longestAgo-len(short)
 	}
 	look, sign := fine, "●"
@@ -95,7 +98,7 @@ func (s *statusLine) connection() []string {
 		look, sign = waiting, "◌"
 	case event.PhaseLost, event.PhaseDenied:
 		look, sign = broken, "✗"
-		lasts := ago(now, since)
+		lasts := inventory.HowLong(now, since)
 		word, room = word+" "+lasts, room+longestAgo-len(lasts)
 	}
 	state, rest := s.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
+	"dwatch/output/inventory"
 )
 
 // view is the part of the table that is seen, and the selected row in it.
@@ -27,7 +28,7 @@ type pause struct {
 // cursor is which row is selected.
 type cursor struct {
 	resource schema.GroupResource
-	object   object
+	object   name
 	// holds: it was chosen. Else it is the first row, whichever that is.
 	holds bool
 	// row is its number among all, and line where it stands on the screen.
@@ -64,7 +65,7 @@ func (v *view) pause() {
 		v.paused = nil
 		return
 	}
-	v.paused = &pause{v.table.clone(), v.now(), v.events}
+	v.paused = &pause{v.table.clone(v.histories), v.now(), v.events}
 }
 
 // sort takes the next order, and returns its name.
@@ -112,7 +113,7 @@ func (v *view) find(o *outline) int {
 // remember notes which row is selected.
 func (v *view) remember(o *outline) {
 	if s, r := o.row(v.row); r != nil {
-		v.resource, v.object = s.resource, object{r.namespace, r.name}
+		v.resource, v.object = s.resource, r.name()
 	}
 }
 
@@ -125,8 +126,8 @@ func (v *view) selected() (*section, *row) {
 // far is further than there are lines.
 const far = 1 << 30
 
-// step is by how many lines a key moves, and whether it does.
-func step(key string, page int) (int, bool) {
+// moveBy is by how many lines a key moves, and whether it does.
+func moveBy(key string, page int) (int, bool) {
 	switch key {
 	case "up", "k":
 		return -1, true
@@ -147,7 +148,7 @@ func step(key string, page int) (int, bool) {
 // press moves the selection if a key does that.
 func (v *view) press(key string) bool {
 	o, _ := v.settle()
-	switch by, moves := step(key, max(v.body()-2, 1)); {
+	switch by, moves := moveBy(key, max(v.body()-2, 1)); {
 	case by == -far:
 		v.cursor = cursor{line: 1}
 	case moves:
@@ -246,15 +247,19 @@ func (v *view) about() string {
 	if r == nil {
 		return ""
 	}
-	text := s.resource.Resource + "/" + output.Line(r.name)
+	text := s.resource.Resource + "/" + output.Line(r.Of.Name)
 	if r.gone {
-		return text + "  deleted " + ago(v.clock(), r.at) + " ago"
+		return text + "  deleted " + inventory.HowLong(v.clock(), r.at) + " ago"
 	}
-	if r.why != "" {
-		text += "  " + r.why
+	if why := r.why(); why != "" {
+		text += "  " + why
 	}
-	if n := len(r.states) + r.missing - 1; n > 0 {
-		text += fmt.Sprintf("  %s, the last %s ago", counted(n, "change"), ago(v.clock(), r.at))
+	states := -1
+	for _, h := range v.histories(r) {
+		states += len(h.States) + h.Missing
+	}
+	if states > 0 {
+		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), inventory.HowLong(v.clock(), r.at))
 	}
 	return text
 }
