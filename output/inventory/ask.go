@@ -16,9 +16,9 @@ var Now time.Time
 // ErrPast means that what was is asked for, which is not recorded.
 var ErrPast = errors.New("only what is there now is known, and not what was there at another time")
 
-// At returns the objects that were there at a time, as they were: sorted by resource,
-// namespace and name.
-func (i *Inventory) At(t time.Time) ([]*State, error) {
+// At returns the objects that were there at a time, as they were, and of which keep
+// returns true; nil: all. They are sorted by resource, namespace and name.
+func (i *Inventory) At(t time.Time, keep func(*State) bool) ([]*State, error) {
 	if !t.Equal(Now) {
 		return nil, ErrPast
 	}
@@ -30,7 +30,10 @@ func (i *Inventory) At(t time.Time) ([]*State, error) {
 		}
 	}
 	i.mu.RUnlock()
-	slices.SortFunc(all, order)
+	if keep != nil {
+		all = slices.DeleteFunc(all, func(s *State) bool { return !keep(s) })
+	}
+	slices.SortFunc(all, Order)
 	return all, nil
 }
 

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -56,11 +57,18 @@ type columns struct {
 // fewColumns are kubectl's for an object of which the server makes no table.
 const fewColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
 
+// columnsKey: of some objects of a resource there may be no table.
+type columnsKey struct {
+	resource schema.GroupResource
+	table    bool
+}
+
 // columnsOf returns the columns of a target with these definitions: the same for as long
 // as these are.
-func (i *Inventory) columnsOf(t event.Target, definitions string) *columns {
+func (i *Inventory) columnsOf(t event.Target, definitions string, table bool) *columns {
 	resource := t.Resource().GroupResource()
-	known := i.columns[resource]
+	key := columnsKey{resource, table}
+	known := i.columns[key]
 	if known != nil && known.definitions == definitions {
 		return known
 	}
@@ -82,13 +90,37 @@ func (i *Inventory) columnsOf(t event.Target, definitions string) *columns {
 		c.all = append(c.all, Column{Label: true})
 	}
 	c.labels = len(c.all) - served
-	i.columns[resource] = c
+	i.columns[key] = c
 	return c
 }
 
 // Columns returns the columns of the cells. They are others only where the slice is
 // another one; it is not to be changed.
 func (s *State) Columns() []Column { return s.columns.all }
+
+// maxCell is how many bytes of a cell are kept: more than anybody shows.
+const maxCell = 1000
+
+// cellsOf returns the cells of a row, none of them too long.
+func cellsOf(row string) string {
+	cells := gjson.Get(row, "cells")
+	if len(cells.Raw) <= maxCell {
+		return strings.Clone(cells.Raw)
+	}
+	var short []json.RawMessage
+	for _, cell := range cells.Array() {
+		one := json.RawMessage(cell.Raw)
+		if text := cell.String(); len(text) > maxCell {
+			one, _ = json.Marshal(strings.ToValidUTF8(text[:maxCell], "") + "…") // it has a JSON form
+		}
+		short = append(short, one)
+	}
+	text, err := json.Marshal(short)
+	if err != nil { // the server's JSON, which was read
+		panic(err)
+	}
+	return string(text)
+}
 
 // Values returns the cells as the server sent them; it may have sent more than there are
 // columns. None: the server makes no table of the object.

@@ -42,7 +42,7 @@ type Inventory struct {
 	view    func([]Change)
 	// What follows is for Deliver alone.
 	packer  packer
-	columns map[schema.GroupResource]*columns
+	columns map[columnsKey]*columns
 
 	mu   sync.RWMutex // for all below, and for what Objects do not export
 	byID map[string]*Object
@@ -58,7 +58,7 @@ var _ event.Sink = (*Inventory)(nil)
 // order, by the goroutine that delivers them; it does not keep what it is given.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
-		options: o, view: view, columns: map[schema.GroupResource]*columns{},
+		options: o, view: view, columns: map[columnsKey]*columns{},
 		byID: map[string]*Object{}, named: map[name]*Object{}, archive: archive{limit: maxHistory},
 	}
 }
@@ -74,6 +74,9 @@ type Object struct {
 	// First is when it was seen first, and Initial that it existed before that.
 	First   time.Time
 	Initial bool
+	// Replaced is when the object of this name before it was deleted; zero: there was
+	// none, or it is no longer held.
+	Replaced time.Time
 	// Drawn is what a view has made of the object, under a lock of the view's own; the
 	// Inventory does not look at it.
 	Drawn any
@@ -105,9 +108,6 @@ type Change struct {
 	State *State
 	// Before is the state before; nil if none is known.
 	Before *State
-	// Replaced is when an object of the same name was deleted, of which this is the
-	// first state of the one that took its place; zero: there was none, or too long ago.
-	Replaced time.Time
 	// Diff is what Modified changed, with Options.Compare; nil: that is not known.
 	Diff *change.Result
 }
@@ -177,17 +177,16 @@ func (i *Inventory) begin(c *Change) {
 	s, called := c.State, nameOf(c.Event)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	o := i.named[called]
-	switch {
+	s.Of = &Object{
+		ID: idOf(called, s.Object.UID), Resource: called.resource, Namespace: called.namespace, Name: called.name,
+		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
+	}
+	switch o := i.named[called]; {
 	case o == nil:
 	case o.UID == s.Object.UID: // there again, with the same UID: the watch was wrong
 		i.forget(o)
 	default:
-		c.Replaced = o.ended
-	}
-	s.Of = &Object{
-		ID: idOf(called, s.Object.UID), Resource: called.resource, Namespace: called.namespace, Name: called.name,
-		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
+		s.Of.Replaced = o.ended
 	}
 	i.byID[s.Of.ID], i.named[called] = s.Of, s.Of
 	if s.Type == event.Deleted {
@@ -245,8 +244,8 @@ func (i *Inventory) forget(o *Object) {
 	}
 }
 
-// order is how states of different objects are listed.
-func order(a, b *State) int {
+// Order is how objects are listed.
+func Order(a, b *State) int {
 	return cmp.Or(
 		cmp.Compare(a.Of.Resource.Resource, b.Of.Resource.Resource), cmp.Compare(a.Of.Resource.Group, b.Of.Resource.Group),
 		cmp.Compare(a.Of.Namespace, b.Of.Namespace), cmp.Compare(a.Of.Name, b.Of.Name), strings.Compare(a.Of.ID, b.Of.ID))

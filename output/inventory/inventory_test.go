@@ -69,7 +69,7 @@ func (s *seen) deliver(events ...event.Event) []Change {
 // there is what is there now, by name and version.
 func (s *seen) there() string {
 	s.t.Helper()
-	all, err := s.At(Now)
+	all, err := s.At(Now, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestLife(t *testing.T) {
 		t.Error(got)
 	}
 	c = s.deliver(of(event.Added, pod("a", "u9", "5", "Running"), 5))[0]
-	if !c.Replaced.Equal(start.Add(3*time.Second)) || c.Before != nil {
+	if !c.State.Of.Replaced.Equal(start.Add(3*time.Second)) || c.Before != nil {
 		t.Errorf("what takes its place: %+v", c)
 	}
 	if got := s.history("pods/u1") + ", " + s.history("pods/u9"); got != "A1 M2 D4, A5" {
@@ -271,7 +271,7 @@ func TestEnded(t *testing.T) {
 // TestPast: what is not known is not answered.
 func TestPast(t *testing.T) {
 	s := newSeen(t, Options{})
-	if _, err := s.At(start); !errors.Is(err, ErrPast) {
+	if _, err := s.At(start, nil); !errors.Is(err, ErrPast) {
 		t.Errorf("%v", err)
 	}
 }
@@ -289,7 +289,7 @@ func TestMasked(t *testing.T) {
 	if diff := c[1].Diff; len(diff.Changes) != 2 || !diff.Changes[0].Masked {
 		t.Errorf("%+v", diff)
 	}
-	all, _ := s.At(Now)
+	all, _ := s.At(Now, nil)
 	for _, text := range []string{all[0].Object.Raw(), fmt.Sprintf("%+v", *c[1].Diff)} {
 		if strings.Contains(text, "aHVudGVy") || strings.Contains(text, "managedFields") {
 			t.Error(text)
@@ -357,7 +357,7 @@ func TestTogether(t *testing.T) {
 					return
 				default:
 				}
-				all, err := s.At(Now)
+				all, err := s.At(Now, nil)
 				if err != nil {
 					t.Error(err)
 				}

@@ -68,9 +68,9 @@ func (i *Inventory) read(e *event.Event) *State {
 	definitions := fewColumns
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
-		s.cells = strings.Clone(gjson.Get(row, "cells").Raw)
+		s.cells = cellsOf(row)
 	}
-	s.columns = i.columnsOf(e.Target, definitions)
+	s.columns = i.columnsOf(e.Target, definitions, s.cells != "")
 	s.findTimes(content)
 	return s
 }

@@ -140,17 +140,3 @@ func (r *row) mark(before []string) {
 
 // leave makes the row that of an object which is deleted.
 func (r *row) leave(e *event.Event) { r.gone, r.sign, r.at, r.changed = true, '-', e.Time, nil }
-
-// maxCell is how many bytes of a cell are kept: more than a screen can show.
-const maxCell = 1000
-
-// cellsOf are those of a state, none longer than for any screen.
-func cellsOf(s *inventory.State) ([]string, error) {
-	cells, err := s.Cells()
-	for i, cell := range cells {
-		if len(cell) > maxCell {
-			cells[i] = strings.ToValidUTF8(cell[:maxCell], "") + ellipsis
-		}
-	}
-	return cells, err
-}

@@ -63,7 +63,7 @@ func (s *store) take(changes []inventory.Change) {
 		if c.State == nil || c.State.Type == event.Deleted {
 			continue
 		}
-		if cells[i], s.err = cellsOf(c.State); s.err != nil {
+		if cells[i], s.err = c.State.Cells(); s.err != nil {
 			return
 		}
 	}
