@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"dwatch/output/inventory"
 )
 
@@ -44,7 +46,7 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 		if c.IsName() && !named {
 			p.name, named = true, true
 			p.title = cmp.Or(title, p.title)
-			p.width = max(p.width, width(p.title))
+			p.width = max(p.width, ansi.StringWidthWc(p.title))
 		}
 		if p.age {
 			p.width = max(p.width, len("2y364d"))
@@ -66,7 +68,7 @@ func led(places []place, title string) []place {
 			if title != "" {
 				p.title = title + ": " + p.title
 			}
-			p.width = max(p.width, width(p.title))
+			p.width = max(p.width, ansi.StringWidthWc(p.title))
 			break
 		}
 	}
@@ -84,19 +86,17 @@ func total(places []place) int {
 
 // widen leaves out of the columns for wide terminals those for which there is no room.
 func widen(all []place, room int) []place {
-	places := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide })
-	used := total(places)
-	allowed := map[int]bool{}
+	var places []place
+	used := total(slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide }))
 	for _, p := range all {
-		if p.wide && used+gap+p.width > room {
-			break
-		}
 		if p.wide {
 			used += gap + p.width
-			allowed[p.cell] = true
+		}
+		if !p.wide || used <= room {
+			places = append(places, p)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide && !allowed[p.cell] })
+	return places
 }
 
 // narrow makes columns fit: the widest ones are cut first, and what does not fit even so

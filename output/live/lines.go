@@ -92,6 +92,9 @@ func (v *view) header(s *section, places []place) string {
 func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) string {
 	var line strings.Builder
 	v.signs(&line, r, now)
+	if r.gone { // it grows no older
+		now = r.at
+	}
 	for i, p := range places {
 		if i > 0 {
 			line.WriteString(strings.Repeat(" ", gap))
@@ -130,19 +133,17 @@ func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 
 // cell is what a row has in a column, exactly as wide.
 func (v *view) cell(r *row, p place, now time.Time) string {
-	switch {
-	case p.cell == namespace:
-		return v.fit(r.Of.Namespace, p.width)
-	case p.cell >= len(r.cells):
-		return v.fit("", p.width)
-	case p.ticks && r.gone: // it grows no older
-		return v.fit(r.At(r.cells[p.cell], r.at), p.width)
-	case p.ticks:
-		return v.fit(r.At(r.cells[p.cell], now), p.width)
-	case p.name:
-		return v.fit(v.middle(r.cells[p.cell], p.width), p.width)
+	text := r.Of.Namespace
+	if p.cell != namespace {
+		text = r.cells[p.cell]
 	}
-	return v.fit(r.cells[p.cell], p.width)
+	if p.ticks {
+		text = r.At(text, now)
+	}
+	if p.name {
+		text = v.middle(text, p.width)
+	}
+	return v.fit(text, p.width)
 }
 
 // look is how a row's cell in a column looks.

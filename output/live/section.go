@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,12 +38,8 @@ type section struct {
 	namespaceWidth int
 	// order are the rows that are shown, sorted.
 	order []*row
-	// unready and failed are how many rows are, and gone how many are deleted.
-	unready, failed, gone int
-}
-
-func newSection(r schema.GroupResource) *section {
-	return &section{resource: r, rows: map[name]*row{}}
+	// notReady and gone are how many rows are that, or deleted.
+	notReady, gone int
 }
 
 // count is how many objects there are.
@@ -55,10 +50,8 @@ func (s *section) tally(r *row, by int) {
 	switch {
 	case r.gone:
 		s.gone += by
-	case r.rank == failed:
-		s.failed += by
-	case r.rank == unready:
-		s.unready += by
+	case r.rank != ready:
+		s.notReady += by
 	}
 }
 
@@ -112,7 +105,7 @@ func (s *section) setColumns(columns []inventory.Column) {
 	before := s.columns
 	s.columns, s.widths = columns, make([]int, len(columns))
 	for i, c := range columns {
-		s.widths[i] = width(c.Header())
+		s.widths[i] = ansi.StringWidthWc(c.Header())
 	}
 	for _, r := range s.rows {
 		r.cells, r.changed = moved(r.cells, before, columns), nil
@@ -135,10 +128,10 @@ func moved(cells []string, from, to []inventory.Column) []string {
 func (s *section) widen(r *row) {
 	for i, cell := range r.cells {
 		if i < len(s.widths) {
-			s.widths[i] = max(s.widths[i], width(cell)+s.growth(i, cell))
+			s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
 		}
 	}
-	s.namespaceWidth = max(s.namespaceWidth, width(r.Of.Namespace))
+	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Of.Namespace))
 }
 
 // growth is by how much a cell can become wider with time.
@@ -153,14 +146,4 @@ func (s *section) growth(column int, cell string) int {
 		return 0
 	}
 	return max(longestAgo-len(cell), 0)
-}
-
-// width is how many columns of a terminal a text takes.
-func width(text string) int {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return ansi.StringWidthWc(text)
-		}
-	}
-	return len(text)
 }

@@ -43,7 +43,7 @@ func (s *statusLine) top(title string, cut func(string, int) string, counts stri
 	rights := s.connection()
 	for _, right := range rights {
 		room := s.width - s.StringWidth(right) - s.StringWidth(counts) - 3
-		if room >= min(width(title), leastTitle) {
+		if room >= min(s.StringWidth(title), leastTitle) {
 			return s.fit(s.paint(bold, " "+cut(title, room))+counts, s.width-s.StringWidth(right)) + right
 		}
 	}

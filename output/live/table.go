@@ -32,7 +32,7 @@ func (t *table) section(r schema.GroupResource) *section {
 			return s
 		}
 	}
-	s := newSection(r)
+	s := &section{resource: r, rows: map[name]*row{}}
 	t.sections = append(t.sections, s)
 	return s
 }
@@ -175,7 +175,7 @@ func (t *table) clone(past func(*row) []inventory.History) *table {
 func (t *table) total() (objects, notReady, shown int) {
 	for _, s := range t.sections {
 		objects += s.count()
-		notReady += s.unready + s.failed
+		notReady += s.notReady
 		shown += len(s.order)
 	}
 	return objects, notReady, shown

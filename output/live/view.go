@@ -153,10 +153,8 @@ func (v *view) press(key string) bool {
 		v.cursor = cursor{line: 1}
 	case moves:
 		v.choose(&o, v.row+by)
-	case key == "tab":
-		v.choose(&o, v.nextSection(&o))
-	case key == "shift+tab":
-		v.choose(&o, v.previousSection(&o))
+	case key == "tab", key == "shift+tab":
+		v.choose(&o, v.section(&o, key != "tab"))
 	default:
 		return false
 	}
@@ -176,21 +174,20 @@ func (v *view) choose(o *outline, row int) {
 	v.remember(o)
 }
 
-// nextSection returns the first row of the next section that has some.
-func (v *view) nextSection(o *outline) int {
-	for _, s := range o.spans {
-		if s.first > v.row && len(s.order) > 0 {
-			return s.first
-		}
+// section returns the first row of the next section that has some, or, back, of the one
+// before.
+func (v *view) section(o *outline, back bool) int {
+	to := v.row
+	if back {
+		to = 0
 	}
-	return v.row
-}
-
-func (v *view) previousSection(o *outline) int {
-	to := 0
 	for _, s := range o.spans {
-		if s.first < v.row && len(s.order) > 0 {
+		switch {
+		case len(s.order) == 0:
+		case back && s.first < v.row:
 			to = s.first
+		case !back && s.first > v.row:
+			return s.first
 		}
 	}
 	return to
