@@ -40,8 +40,8 @@ func (o *options) addReceiverFlags(f *pflag.FlagSet) {
 	r := &o.receiverFlags
 	f.StringVar(&r.to, "to", "", "Send each event to `URL` in place of stdout: "+schemeNames())
 	f.BoolVar(&r.batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
-	f.IntVar(&r.workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, and %d to nats://; those of one object always come one after the other", natsWorkers))
-	f.DurationVar(&r.deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed; a command is killed then, and what it has started; 0: never")
+	f.IntVar(&r.workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, %d to a webhook and %d to nats://; those of one object always come one after the other", webhookWorkers, natsWorkers))
+	f.DurationVar(&r.deadline, "deadline", time.Minute, fmt.Sprintf("A try that takes longer than `DURATION` has failed, by default %s to a webhook; a command is killed then, and what it has started; 0: never", webhookDeadline))
 	f.DurationVar(&r.maxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&r.rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&r.giveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")

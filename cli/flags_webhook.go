@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -60,6 +61,24 @@ func (o *options) checkWebhook() error {
 func isWebhook(address string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(address), ":")
 	return scheme == "http" || scheme == "https"
+}
+
+// What --workers and --deadline are for a webhook by default: a request that hangs is one of
+// several, and not for long.
+const (
+	webhookWorkers  = 8
+	webhookDeadline = 30 * time.Second
+)
+
+// parseWebhook sets what is particular to a webhook.
+func (o *options) parseWebhook(r *request) error {
+	if !o.given("workers") {
+		r.workers = webhookWorkers
+	}
+	if !o.given("deadline") {
+		r.deadline = webhookDeadline
+	}
+	return o.checkAddress(r.address)
 }
 
 // checkAddress finds what is wrong with the URL of a webhook.

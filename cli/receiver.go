@@ -90,7 +90,7 @@ func (o *options) parseAddress(r *request) error {
 	r.address = address
 	switch {
 	case isWebhook(address.Scheme):
-		return o.checkAddress(address)
+		return o.parseWebhook(r)
 	case isNATS(address.Scheme):
 		return o.parseNATS(r)
 	}
