@@ -40,12 +40,7 @@ func (b *bench) jetStream(ctx context.Context, n int, file string) error {
 	defer func() { s.Kill() }()
 	streams := map[string]string{"dwatch": natsName, "kept": natsName + kept, "bare": publishName}
 	for prefix := range streams {
-		if err := withStream(ctx, s, prefix, func(s jetstream.Stream) error {
-			if n := s.CachedInfo().State.Msgs; n > 0 {
-				return fmt.Errorf("PROOF %s has %d", prefix, n)
-			}
-			return nil
-		}); err != nil {
+		if err := withStream(ctx, s, prefix, func(jetstream.Stream) error { return nil }); err != nil {
 			return err
 		}
 	}
