@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -185,7 +186,7 @@ func (d *delivery) end(j *job) error {
 	summary, undelivered := d.queue.Summary()
 	report.Line(j.reports, summary)
 	switch kept := d.queue.Kept(); {
-	case kept > 0 && d.state.checkThere() != nil: // which the end of the state reports
+	case kept > 0 && cmp.Or(d.state.checkThere(), d.state.file.Intact()) != nil: // which the end of the state reports
 	case kept == 1:
 		report.Line(j.reports, "1 event waits in "+d.state.path+": the next run with it delivers it")
 	case kept > 1:
