@@ -152,7 +152,6 @@ func (j *job) onScreen(ctx context.Context, cancel context.CancelCauseFunc, s *l
 	defer notifyHangup(cancel)()
 	shown, hide := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	guard := newGuard(j.stdout)
 	j.talk.divert(func(line string) { s.Note(time.Now(), line) })
 	go func() {
 		err := s.Run(shown, j.stdout)
@@ -165,7 +164,6 @@ func (j *job) onScreen(ctx context.Context, cancel context.CancelCauseFunc, s *l
 			closed = true
 			hide()
 			err = <-ended
-			guard.release()
 			j.talk.release()
 		}
 		return err

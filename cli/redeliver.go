@@ -59,7 +59,6 @@ func (j *job) identify(ctx context.Context, connect func() (*cluster.Cluster, er
 	if j.Cluster, err = connect(); err != nil {
 		return err
 	}
-	defer j.Close()
 	if err := j.Login(ctx); err != nil {
 		return fail.Server(j.Host, err)
 	}

@@ -31,6 +31,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	talk := &talk{w: s.Err}
 	if o.live {
 		s.Err = talk
+		defer catchStderr(output.Escape(talk))()
 	}
 	quietClient(s.Err, o.verbosity)
 	terminal := terminal{isTerminal: term.IsTerminal(int(s.Out.Fd())), noColor: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb", isDumb: isDumb()}
@@ -48,7 +49,7 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	}
 	defer j.delivery.close()
 	if request.redeliver != "" {
-		return j.redeliverAll(ctx, func() (*cluster.Cluster, error) { return o.connection.Connect(j.connection(s.Err)) })
+		return j.redeliverAll(ctx, func() (*cluster.Cluster, error) { return o.connection.Connect(j.connection()) })
 	}
 	server, err := j.startListening()
 	if err != nil {
@@ -59,10 +60,9 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 		return err
 	}
 	defer j.served.close()
-	if j.Cluster, err = o.connection.Connect(j.connection(s.Err)); err != nil {
+	if j.Cluster, err = o.connection.Connect(j.connection()); err != nil {
 		return err
 	}
-	defer j.Close()
 	asked := ctx
 	if !j.delivers() { // else stdout is not written to
 		var stop func()
@@ -108,13 +108,11 @@ type job struct {
 	as       string                             // of --as, where nothing is done as that user
 }
 
-// connection says where to go with what comes on the way to the server. A question
-// of a credential plugin is for people, too, but nothing goes on without an answer.
-func (j *job) connection(stderr io.Writer) cluster.Options {
+// connection says where to go with what comes on the way to the server.
+func (j *job) connection() cluster.Options {
 	return cluster.Options{
-		Warnings:   rest.NewWarningWriter(j.reports, rest.WarningWriterOptions{Deduplicate: true}),
-		Note:       func(line string) { report.Line(j.reports, line) },
-		PluginText: output.Escape(stderr),
+		Warnings: rest.NewWarningWriter(j.reports, rest.WarningWriterOptions{Deduplicate: true}),
+		Note:     func(line string) { report.Line(j.reports, line) },
 	}
 }
 
