@@ -40,10 +40,8 @@ func (o *options) parseAbout() (*mapper.Argument, error) {
 	case err != nil:
 		return nil, fmt.Errorf("invalid --for %q: %w", o.about, err)
 	}
-	for _, name := range []string{"state", "print-rbac"} {
-		if o.given(name) {
-			return nil, fmt.Errorf("--for asks the server what owns what events are about, as they come: it does not go with --%s", name)
-		}
+	if o.given("state") {
+		return nil, errors.New("--for asks the server what owns what events are about, as they come: it does not go with --state")
 	}
 	return &parsed[0], nil
 }
@@ -73,6 +71,7 @@ func (j *job) findAbout(ctx context.Context, targets []event.Target) error {
 	if !object.Namespaced() && !j.allNamespaces && !slices.Contains(j.watchedNamespaces(), "default") {
 		report.Line(j.reports, fmt.Sprintf("%s is cluster-scoped: its events are in namespace default, for -n default or -A", j.about))
 	}
+	j.aboutTarget = &object
 	lookup, err := j.newOwners()
 	if err != nil {
 		return err

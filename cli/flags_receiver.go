@@ -156,7 +156,7 @@ const (
 // checkReceiver finds flags that make no sense for a receiver.
 func (o *options) checkReceiver() error {
 	switch {
-	case o.given("list"), o.given("print-rbac"):
+	case o.given("list"), o.given("print-rbac") && !o.given("to"):
 		return errors.New("--list and --print-rbac print to stdout: they do not go with a receiver")
 	case o.marks, o.heartbeat != 0:
 		return errors.New("--marks and --heartbeat are for stdout: a receiver gets events of objects, and marks are reported on stderr")

@@ -44,8 +44,10 @@ func run(ctx context.Context, o *options, args []string, s Streams) error {
 	if request.quiet {
 		j.reports = io.Discard
 	}
-	if j.delivery, err = j.openDelivery(); err != nil {
-		return err
+	if !request.rbac.print {
+		if j.delivery, err = j.openDelivery(); err != nil {
+			return err
+		}
 	}
 	defer j.delivery.close()
 	if request.redeliver != "" {
@@ -105,7 +107,9 @@ type job struct {
 	mapper   *mapper.Mapper
 	rights   *access.Rights
 	owned    func(next event.Sink) *owned.Stage // of --for; nil: all events
-	as       string                             // of --as, where nothing is done as that user
+	// aboutTarget is the resource that --for names; nil without it.
+	aboutTarget *event.Target
+	as          string // of --as, where nothing is done as that user
 }
 
 // connection says where to go with what comes on the way to the server.
@@ -150,9 +154,25 @@ func (j *job) run(ctx context.Context) (err error) {
 		return err
 	}
 	if j.rbac.print {
-		return j.rights.Print(ctx, j.out, p.Targets, j.as, j.rbac.format)
+		return j.rights.Print(ctx, j.out, j.needs(p.Targets), j.as, j.rbac.format)
 	}
 	return j.rights.Detail(ctx, j.follow(ctx, p, planner))
+}
+
+// needs are the rights that a run for targets takes.
+func (j *job) needs(targets []event.Target) []access.Need {
+	selection := access.Selection{LabelSelector: j.selector, FieldSelector: j.fieldSelector}
+	var needs []access.Need
+	for _, t := range targets {
+		needs = append(needs, selection.Watch(t))
+		if j.aboutTarget != nil {
+			needs = append(needs, access.Owners(*j.aboutTarget, t.Namespace)...)
+		}
+	}
+	if j.state != "" || j.address != nil {
+		needs = append(needs, access.Identity())
+	}
+	return needs
 }
 
 // compares reports whether what changed is shown: who changed it is known from the
