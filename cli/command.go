@@ -110,14 +110,13 @@ func newCommand(name string, s Streams) *cobra.Command {
 	})
 	groups := o.addFlags(cmd.Flags())
 	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
+	complete.AddCommands(cmd)
 	complete.Add(cmd, complete.Options{
-		Connection:     &o.connection,
-		Formats:        completedFormats(),
-		WebhookFormats: webhookFormats,
-		Conditions:     expression.Beginnings(),
-		Presets:        expression.Presets(),
-		Quantifiers:    until.Quantifiers,
-		Targets:        o.targets,
+		Connection: &o.connection,
+		Values:     map[string][]string{"output": completedFormats(), "to-format": webhookFormats, "until-for": until.Quantifiers},
+		Conditions: expression.Beginnings(),
+		Presets:    expression.Presets(),
+		Targets:    o.targets,
 	})
 	return cmd
 }

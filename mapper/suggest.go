@@ -59,7 +59,7 @@ func tolerance(typed string) int {
 	switch n := utf8.RuneCountInString(typed); {
 	case n < 3:
 		return 0
-	case n < 6:
+	case n < 8:
 		return 1
 	case n < 10:
 		return 2

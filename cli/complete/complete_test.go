@@ -1,41 +1,11 @@
 package complete
 
 import (
-	"context"
-	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 )
-
-func TestWithin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		found := within(t.Context(), time.Minute, func(ctx context.Context) []cobra.Completion {
-			deadline, ok := ctx.Deadline()
-			if !ok || time.Until(deadline) != time.Minute {
-				t.Errorf("deadline %v, want in a minute", deadline)
-			}
-			return []cobra.Completion{"a"}
-		})
-		if !slices.Equal(found, []string{"a"}) {
-			t.Errorf("%q, want what was found", found)
-		}
-
-		start := time.Now()
-		never := make(chan struct{})
-		found = within(t.Context(), time.Minute, func(context.Context) []cobra.Completion {
-			<-never
-			return []cobra.Completion{"a"}
-		})
-		if took := time.Since(start); found != nil || took != time.Minute {
-			t.Errorf("%q after %v, want nothing after a minute", found, took)
-		}
-		close(never)
-	})
-}
 
 func TestChooseItem(t *testing.T) {
 	choices := []cobra.Completion{choice("one", "1"), choice("once", "a\nb"), choice("two", ""), choice("one", "again"), choice("o ne", "")}
