@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -149,7 +152,9 @@ func (j *job) onScreen(ctx context.Context, cancel context.CancelCauseFunc, s *l
 	if s == nil {
 		return watch()
 	}
-	defer notifyHangup(cancel)()
+	hangup, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal is closed
+	defer stop()
+	defer context.AfterFunc(hangup, func() { cancel(context.Cause(hangup)) })()
 	shown, hide := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	j.talk.divert(func(line string) { s.Note(time.Now(), line) })
@@ -246,5 +251,5 @@ func (t *talk) release() {
 // isDumb reports whether a terminal can't be drawn on.
 func isDumb() bool {
 	name := os.Getenv("TERM")
-	return name == "dumb" || name == "" && !isWindows
+	return name == "dumb" || name == "" && goruntime.GOOS != "windows"
 }

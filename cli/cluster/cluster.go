@@ -49,7 +49,7 @@ type Options struct {
 	Note func(line string)
 }
 
-// Connect reads the configuration. It does not talk to the server. What a credential
+// Connect reads the configuration. It makes no request. What a credential
 // plugin says goes to the process's stderr: client-go lets nobody choose.
 func (f *Flags) Connect(o Options) (*Cluster, error) {
 	if timeout, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil || timeout < 0 {

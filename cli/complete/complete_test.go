@@ -1,11 +1,47 @@
 package complete
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"dwatch/cli/cluster"
 )
+
+// TestAdd: each command completes the values of the flags that it has.
+func TestAdd(t *testing.T) {
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+	root, sub := &cobra.Command{Use: "root"}, &cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}}
+	root.AddCommand(sub)
+	for _, cmd := range []*cobra.Command{root, sub} {
+		cmd.Flags().String("output", "", "As `FORMAT`")
+		Add(cmd, Options{Connection: &cluster.Flags{}, Values: map[string][]string{"output": {cmd.Name()}, "other": {"x"}}})
+	}
+	var file string
+	sub.Flags().StringVar(&file, "state", "", "Keep it in `FILE`")
+	Add(sub, Options{Connection: &cluster.Flags{}}) // what is completed already stays
+	AddCommands(root)
+	Unquote(root)
+	for _, test := range []struct{ line, want string }{
+		{"--output |", "root\n:4\n"},
+		{"sub --output |", "sub\n:4\n"},
+		{"sub --state |", ":0\n"},
+		{"sub --st|", "--state\tKeep it in FILE\n:4\n"},
+		{"su|", "sub\n:4\n"},
+		{"help |", "completion\nsub\n:4\n"},
+	} {
+		var out strings.Builder
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		root.SetArgs(append([]string{cobra.ShellCompRequestCmd}, strings.Split(strings.TrimSuffix(test.line, "|"), " ")...))
+		if err := root.Execute(); err != nil || out.String() != test.want {
+			t.Errorf("%s: %q, %v, want %q", test.line, out.String(), err, test.want)
+		}
+	}
+}
 
 func TestChooseItem(t *testing.T) {
 	choices := []cobra.Completion{choice("one", "1"), choice("once", "a\nb"), choice("two", ""), choice("one", "again"), choice("o ne", "")}
