@@ -36,8 +36,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestHalfOpen: a connection that died without a sign is found out, and what
-// happened meanwhile is told.
+// TestHalfOpen: a connection that died without a sign is found out, and what happened
+// meanwhile is reported. What is known of the objects is of when something was last heard.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
@@ -56,8 +56,14 @@ func TestHalfOpen(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, e := range w.events {
-		if e.Type == event.Disconnected && !errors.Is(e.Err, source.ErrStalled) {
+		if e.Type != event.Disconnected {
+			continue
+		}
+		if !errors.Is(e.Err, source.ErrStalled) {
 			t.Errorf("disconnected by %v", e.Err)
+		}
+		if silent := e.Time.Sub(e.Heard); silent < time.Second/2 || silent > time.Minute {
+			t.Errorf("something was heard %s before the loss was noticed", silent)
 		}
 	}
 }

@@ -16,7 +16,8 @@ type loop struct {
 	gate     *source.Gate
 	cancel   context.CancelCauseFunc
 	starting starting
-	health   *health
+	// links are those of what was delivered.
+	links *event.Links
 
 	batch  []event.Event
 	held   int64 // what the batch holds of the gate
@@ -35,7 +36,7 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 		select {
 		case <-l.queue.ready:
 		case <-beats:
-			l.batch = append(l.batch, l.health.beat())
+			l.batch = append(l.batch, heartbeat(l.links))
 		}
 		notes, open = l.queue.take(notes)
 		for i := range notes {
@@ -55,20 +56,17 @@ func (l *loop) take(n *note) {
 	t := n.of
 	switch n.what {
 	case observed:
-		served := t.stage.isServed()
+		served := t.progress.isServed()
 		l.batch = t.observe(l.batch, n.Observation)
-		if !served && t.stage.isServed() {
+		if !served && t.progress.isServed() {
 			l.batch = l.starting.serve(l.batch, t)
 		}
 	case refused:
-		t.stage, _ = t.stage.next(rejects, lossOf(n.Err))
+		t.progress.reject(lossOf(n.Err))
 		l.batch = l.starting.refuse(l.batch, t, n.Err)
 	case switched:
 		t.switchTo(n.found)
 	case joined:
-		for _, narrower := range n.narrower {
-			l.health.forget(narrower.Key())
-		}
 		l.batch = t.join(l.batch, n.narrower)
 	case left:
 		l.batch = l.starting.leave(l.batch, t)
@@ -87,7 +85,7 @@ func (l *loop) deliver(ctx context.Context) {
 			if e.Time.IsZero() {
 				e.Time = now
 			}
-			l.health.observe(e)
+			l.links.Observe(e)
 		}
 		if err := l.sink.Deliver(ctx, l.batch); err != nil {
 			l.failed = err

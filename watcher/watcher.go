@@ -133,7 +133,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	l := &loop{
 		sink: sink, queue: q, gate: r.source.Gate, cancel: cancel,
 		starting: starting{fail: cancel, targets: len(w.options.Targets)},
-		health:   newHealth(w.options.Targets),
+		links:    event.NewLinks(w.options.Targets),
 	}
 	beats, stop := ticks(w.options.Heartbeat)
 	defer stop()

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"dwatch/output/deliver"
+	"dwatch/watcher/event"
 )
 
 // registry returns what /metrics has: what Metrics know, and what client_golang says of the
@@ -135,10 +136,13 @@ func (c *collector) watch(s *samples) func() deliver.Stats {
 // connections adds for each resource that is watched now whether it is connected.
 func (c *collector) connections(s *samples) {
 	connected := map[string]bool{}
-	for key, t := range c.m.targets {
-		name := nameOf(key)
+	for _, l := range c.m.links.All() {
+		if l.Phase() == event.PhaseGone {
+			continue
+		}
+		name := nameOf(l.Target)
 		before, known := connected[name]
-		connected[name] = t.connected && (before || !known)
+		connected[name] = l.Phase() == event.PhaseLive && (before || !known)
 	}
 	for name, all := range connected {
 		s.add(c.connected, truth(all), name)

@@ -92,8 +92,12 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	deadline := time.AfterFunc(patience, func() { cancel(late) })
 	defer deadline.Stop()
 	conn, err := c.ResourceInterface.Watch(ctx, c.listOptions())
-	if err != nil || c.syncing || !c.lost {
-		return conn, err
+	if err != nil {
+		return nil, err
+	}
+	c.tap.hear()
+	if c.syncing || !c.lost {
+		return conn, nil
 	}
 	if err := c.checkPresent(ctx); err != nil {
 		conn.Stop()
@@ -163,6 +167,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			return errRenewed
 		case e, open := <-conn.ResultChan():
 			if !open {
+				c.tap.hear() // it was there until now
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {

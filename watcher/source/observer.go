@@ -1,6 +1,8 @@
 package source
 
 import (
+	"time"
+
 	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
@@ -30,8 +32,8 @@ const (
 	// Answered: the server answers, for the first time or again. ResourceVersion is
 	// where the watch goes on; empty where a sync comes first.
 	Answered
-	// Lost: the connection is down, or a right is missing; Err says how. Each failed
-	// try is observed.
+	// Lost: the connection is down, or a right is missing; Err says how, and Heard when
+	// something was last heard of the server. Each failed try is observed.
 	Lost
 )
 
@@ -52,4 +54,5 @@ type Observation struct {
 
 	ResourceVersion, From string
 	Err                   error
+	Heard                 time.Time
 }

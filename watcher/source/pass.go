@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"dwatch/watcher/shallow"
@@ -15,7 +16,11 @@ import (
 // pass gives one event to the informer, and in a sync to the observer.
 func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
-		return apierrors.FromObject(e.Object)
+		err := apierrors.FromObject(e.Object)
+		if !utilnet.IsHTTP2ConnectionLost(err) { // by which it is noticed that nothing comes
+			s.tap.hear()
+		}
+		return err
 	}
 	u, ok := e.Object.(*unstructured.Unstructured)
 	if !ok || u.GetName() == "" && e.Type != watch.Bookmark {

@@ -61,6 +61,8 @@ type Source struct {
 	answered bool
 	// connected: since the last loss the server has answered.
 	connected bool
+	// heard is when something last came from the server, or it ended a connection.
+	heard time.Time
 	// synced: in the present session, or the last one, a sync has ended.
 	synced bool
 	// cursor is the resourceVersion that the informer has been taken to; empty
@@ -117,8 +119,16 @@ func (s *Source) HasSynced() bool {
 func (s *Source) Lost(err error) {
 	s.mu.Lock()
 	s.connected = false
+	heard := s.heard
 	s.mu.Unlock()
-	s.observer.Observe(Observation{Kind: Lost, Err: err})
+	s.observer.Observe(Observation{Kind: Lost, Err: err, Heard: heard})
+}
+
+// hear notes that the server is there now.
+func (s *Source) hear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = time.Now()
 }
 
 // noteAnswer observes that the server is there (again).

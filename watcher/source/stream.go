@@ -135,6 +135,7 @@ func (s *stream) request() request {
 }
 
 func (s *stream) noteEvent() {
+	s.tap.hear()
 	s.received = true
 	s.short = 0
 	s.backoff.Reset()

@@ -111,6 +111,7 @@ func (r resourceTap) List(_ context.Context, options metav1.ListOptions) (*unstr
 	for {
 		list, err := r.list(options)
 		if err == nil {
+			t.hear()
 			t.noteAnswer("")
 			for i := range list.Items {
 				t.setType(&list.Items[i])
