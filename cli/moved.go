@@ -45,10 +45,11 @@ func resourcesIn(f *pflag.FlagSet, args []string, unknown string) string {
 		return arg == "--"+unknown || strings.HasPrefix(arg, "--"+unknown+"=")
 	})
 	f.ParseErrorsAllowlist.UnknownFlags = true
-	if f.Parse(rest) != nil {
+	given, isList := f.Lookup("resource").Value.(pflag.SliceValue)
+	if !isList || given.Replace(nil) != nil || f.Parse(rest) != nil { // a second time
 		return "RESOURCE"
 	}
-	named, _ := f.GetStringArray("resource")
+	named := given.GetSlice()
 	words := slices.DeleteFunc(append(named, f.Args()...), func(word string) bool { return strings.Contains(word, ":") })
 	if len(words) == 0 {
 		return "RESOURCE"

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -33,18 +32,13 @@ func blocks(page, language string) (found []string) {
 }
 
 // checkArguments parses a command line as dwatch does.
-func checkArguments(t *testing.T, args []string) *options {
+func checkArguments(t *testing.T, args []string) *watching {
 	t.Helper()
-	o := &options{}
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.addFlags(f)
-	if err := f.Parse(args); err != nil {
+	_, r, err := parsed(args)
+	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
-	if _, err := o.parse(f.Args(), terminal{}); err != nil {
-		t.Errorf("%q: %v", args, err)
-	}
-	return o
+	return r.(*watching)
 }
 
 // allMetrics is what /metrics has when something has happened of each kind.
@@ -161,8 +155,9 @@ func checkDeployment(t *testing.T, d *appsv1.Deployment) {
 			t.Errorf("%s: %+v", path, c)
 		}
 	}
-	if grace := *pod.TerminationGracePeriodSeconds; float64(grace) <= o.drain.Seconds() {
-		t.Errorf("%d s of grace, and --drain %s", grace, o.drain)
+	drain := o.to.(*delivery).Drain
+	if grace := *pod.TerminationGracePeriodSeconds; float64(grace) <= drain.Seconds() {
+		t.Errorf("%d s of grace, and --drain %s", grace, drain)
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"regexp"
@@ -14,41 +13,47 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/complete"
+	"dwatch/cli/flags"
 	"dwatch/testdata/readme"
 )
 
-var flagTable = regexp.MustCompile(`(?m)^\| Flag \| Meaning \|\n(?:\|.*\n)*`)
+var flagTables = regexp.MustCompile(`(?ms)^## dwatch RESOURCE\.\.\.\n.*?^(## Connection)`)
 
-// TestReadmeFlags: the table has each flag, and each connection flag that the
-// text after it names exists.
+// TestReadmeFlags: there is a table for each command with each flag of its own, and each
+// connection flag that the text after them names exists.
 func TestReadmeFlags(t *testing.T) {
 	text := readme.Read(t, "docs/flags.md")
-	old := flagTable.FindString(text)
+	old := flagTables.FindString(text)
 	if old == "" {
-		t.Fatal("docs/flags.md has no table of flags")
+		t.Fatal("docs/flags.md has no tables of flags")
 	}
-	fresh := "| Flag | Meaning |\n|---|---|\n"
-	connection := connectionFlags()
-	for _, g := range new(options).newFlagGroups() {
-		rows := ""
-		g.flags.VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && connection.Lookup(f.Name) == nil {
-				rows += flagRow(f)
-			}
-		})
-		if rows != "" {
-			fresh += "| **" + g.title + "** | |\n" + rows
+	fresh := flagTable("dwatch RESOURCE...", streamDescription)
+	for _, d := range commands {
+		if d.name != "rbac" { // which has those of the others
+			fresh += flagTable("dwatch "+d.name, d)
 		}
 	}
-	readme.Update(t, "docs/flags.md", old, fresh)
+	readme.Update(t, "docs/flags.md", old, fresh+"## Connection")
 
 	_, rest, _ := strings.Cut(text, old)
-	paragraph, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
-	for _, name := range regexp.MustCompile("`--([a-z-]+)`").FindAllStringSubmatch(paragraph, -1) {
+	connection := connectionFlags()
+	for _, name := range regexp.MustCompile("`--([a-z-]+)`").FindAllStringSubmatch(rest, -1) {
 		if connection.Lookup(name[1]) == nil {
 			t.Errorf("there is no connection flag --%s", name[1])
 		}
 	}
+}
+
+// flagTable is what docs/flags.md has of a command.
+func flagTable(title string, d description) string {
+	table := "## " + title + "\n\n| Flag | Meaning |\n|---|---|\n"
+	c := d.command()
+	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c)
+	for _, g := range append(d.command().groups(), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
+		table += "| **" + g.Title + "** | |\n"
+		g.Flags.VisitAll(func(f *pflag.Flag) { table += flagRow(f) })
+	}
+	return table + "\n"
 }
 
 func connectionFlags() *pflag.FlagSet {
@@ -144,9 +149,11 @@ func TestReadmeCommands(t *testing.T) {
 
 // TestHelpExamples: what --help shows can be typed.
 func TestHelpExamples(t *testing.T) {
-	cmd := newCommand("dwatch", Streams{Err: io.Discard})
-	if n := checkCommands(t, cmd.Example); n == 0 {
-		t.Error("the help shows no example")
+	cmd := testRoot()
+	for _, c := range append(cmd.Commands(), cmd) {
+		if n := checkCommands(t, c.Example); n == 0 && c.IsAvailableCommand() && c.Name() != "help" {
+			t.Errorf("the help of %s shows no example", c.Name())
+		}
 	}
 	words := regexp.MustCompile(`Name resources as with kubectl: ((?s).*?), or a category`).FindStringSubmatch(cmd.Long)
 	if words == nil {
@@ -187,14 +194,7 @@ func checkCommands(t *testing.T, text string) int {
 			}
 			continue
 		}
-		o := &options{}
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		o.addFlags(f)
-		if err := f.Parse(args); err != nil {
-			t.Errorf("%s: %v", match[0], err)
-			continue
-		}
-		if _, err := o.parse(f.Args(), terminal{isTerminal: o.live}); err != nil {
+		if _, _, err := parsed(args); err != nil {
 			t.Errorf("%s: %v", match[0], err)
 		}
 	}
