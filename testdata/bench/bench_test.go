@@ -58,6 +58,7 @@ func TestFormat(t *testing.T) {
 		{seconds(0), "0.00 µs"},
 		{megabytes(2_600_400_000), "2600 MB"},
 		{megabytes(11_200_000), "11.2 MB"},
+		{megabytes(40), "40 B"},
 		{significant(0.0213, 2), "0.021"},
 		{significant(0.253, 2), "0.25"},
 		{significant(1.05, 3), "1.05"},

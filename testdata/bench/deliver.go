@@ -168,7 +168,7 @@ func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cm
 // deliveries is the table of what was measured. The ratio is the median of those of the
 // turns: what the machine was busy with then met both.
 func (r results) deliveries() string {
-	lines := [][]string{{"events a second", "dwatch", "the other", "ratio"}}
+	lines := [][]string{{"", "events a second", "beside", "events a second", "ratio"}}
 	for _, pair := range [][2]string{
 		{webhookName, postName}, {webhookName + kept, webhookName},
 		{natsName, publishName}, {natsName + kept, natsName},
@@ -181,7 +181,7 @@ func (r results) deliveries() string {
 			continue
 		}
 		one, other := r.median(pair[0], sentRate), r.median(pair[1], sentRate)
-		lines = append(lines, []string{pair[0] + ", " + pair[1], count(one), count(other), significant(r.paired(pair[0], pair[1], sentRate), 2)})
+		lines = append(lines, []string{pair[0], count(one), pair[1], count(other), significant(r.paired(pair[0], pair[1], sentRate), 2)})
 	}
 	return markdown(lines)
 }

@@ -48,7 +48,7 @@ func dialectOf(path string) (dialect, error) {
 	if err != nil {
 		return dialect{}, fmt.Errorf("%s --help: %w", path, err)
 	}
-	return dialect{path, bytes.Contains(help, []byte("\nCommands:\n"))}, nil
+	return dialect{path, bytes.Contains(help, []byte("\n  serve "))}, nil
 }
 
 // stream prints events.

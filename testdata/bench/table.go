@@ -184,8 +184,13 @@ func seconds(s float64) string {
 	}
 }
 
-// megabytes formats bytes in millions.
-func megabytes(bytes float64) string { return significant(bytes/1e6, 3) + " MB" }
+// megabytes formats bytes in millions, or as they are if they are few.
+func megabytes(bytes float64) string {
+	if bytes < 1e4 {
+		return count(bytes) + " B"
+	}
+	return significant(bytes/1e6, 3) + " MB"
+}
 
 // count formats a number of things.
 func count(n float64) string { return thousands(int(math.Round(n))) }
