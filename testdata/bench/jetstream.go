@@ -27,8 +27,8 @@ const (
 
 // jetStream measures dwatch, and a bare client that publishes the same events.
 func (b *bench) jetStream(ctx context.Context, n int, file string) error {
-	// Streams of the round before would drop what comes again, or have it twice if their
-	// window has passed.
+	// A stream keeps what it has, and drops repeats for two minutes: in that of a round
+	// before, the same events would be stored twice, or not at all.
 	dir, err := os.MkdirTemp(b.dir, "nats-")
 	if err != nil {
 		return err
