@@ -8,6 +8,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
 	"dwatch/watcher/owned"
 )
 
@@ -25,7 +26,7 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 		return nil, nil
 	}
 	for _, t := range s.plan.Targets {
-		if !owned.IsEvent(t.Mapping.GroupVersionKind.GroupKind()) {
+		if !event.IsEvent(t.Mapping.GroupVersionKind.GroupKind()) {
 			return nil, fail.Usage(fmt.Errorf("--for %s is about Events, and %s are none: say dwatch events --for %[1]s", object, t.Resource().GroupResource()))
 		}
 	}
@@ -39,15 +40,14 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 		return nil, fail.Usage(fmt.Errorf("invalid --for %q: %s is several resources", object, object.Resource))
 	}
 	mapping := answer.Mappings[0]
-	root := owned.Root{GroupKind: mapping.GroupVersionKind.GroupKind(), Name: object.Name}
+	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
 	if t := (event.Target{Mapping: mapping}); !t.Namespaced() && !s.request.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
 		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
 	}
-	lookup, err := s.newOwners()
-	if err != nil {
-		return nil, err
-	}
-	return &about{object.String(), func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.of) }}, nil
+	lookup := s.questions.Owners(func(resource string, err error) {
+		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.Loss(err)))
+	})
+	return &about{object.String(), func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }}, nil
 }
 
 // note says of what is watched that not all of it is.

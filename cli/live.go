@@ -6,18 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/cli/flags"
 	"dwatch/output"
@@ -139,8 +132,8 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 		Compare:       w.print.Compare,
 		ShortName:     w.shortNames(ctx),
 		Where:         w.passing(),
-		Condition:     w.conditionOf,
-		Events:        w.eventsAbout,
+		Condition:     conditionOf,
+		Events:        w.questions.Events,
 	})
 	return s.live, nil
 }
@@ -177,64 +170,15 @@ func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *
 }
 
 // conditionOf reads an expression for objects as they are.
-func (w *watching) conditionOf(text string) (func(event.Object) bool, error) {
-	x, err := expression.Compile(text)
+func conditionOf(text string) (func(event.Object) bool, error) {
+	x, err := expression.CompileForObjects(text)
 	if err != nil {
 		return nil, err
 	}
-	options := w.input()
 	return func(o event.Object) bool {
-		holds, err := x.Holds(expression.NewInput(event.Event{Type: event.Added, Object: o}, options))
+		holds, err := x.HoldsOf(o, time.Now())
 		return holds && err == nil
 	}, nil
-}
-
-// maxHappenings is how many Events about an object are asked for.
-const maxHappenings = 500
-
-// eventsAbout asks the server for the Events about an object, the newest first.
-func (s *session) eventsAbout(ctx context.Context, o event.Object) ([]live.Happening, error) {
-	h, err := s.newHelper()
-	if err != nil {
-		return nil, err
-	}
-	namespace := cmp.Or(o.Namespace, metav1.NamespaceDefault)
-	about := fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}
-	list, err := h.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String(), Limit: maxHappenings})
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
-	case err != nil:
-		return nil, fmt.Errorf("ask for events in namespace %s: %w", namespace, err)
-	}
-	var found []live.Happening
-	for _, item := range list.Items {
-		var e corev1.Event
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &e) != nil || !isAbout(&e, o) {
-			continue
-		}
-		found = append(found, happeningOf(&e))
-	}
-	slices.SortStableFunc(found, func(a, b live.Happening) int { return b.Last.Compare(a.Last) })
-	return found, nil
-}
-
-// isAbout leaves out what is about an earlier object of the same name. Of a node Events
-// have the name in the place of the UID.
-func isAbout(e *corev1.Event, o event.Object) bool {
-	uid := e.InvolvedObject.UID
-	return uid == "" || uid == o.UID || uid == types.UID(o.Name)
-}
-
-func happeningOf(e *corev1.Event) live.Happening {
-	count := int(e.Count)
-	if e.Series != nil {
-		count = max(count, int(e.Series.Count))
-	}
-	return live.Happening{
-		Last: lastSeen(e), Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: e.Message,
-		By: cmp.Or(e.ReportingController, e.Source.Component), Count: count,
-	}
 }
 
 // diverted is a stderr whose lines are shown elsewhere while something else has the terminal.

@@ -15,6 +15,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"dwatch/cli/metrics"
 	"dwatch/output/deliver"
 	"dwatch/testdata/readme"
@@ -48,7 +50,7 @@ func checkArguments(t *testing.T, args []string) *options {
 func allMetrics(t *testing.T) string {
 	t.Helper()
 	m := metrics.New(metrics.Options{})
-	target := event.Target{Mapping: event.NewMapping(events, "Event", true)}
+	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true)}
 	m.Begin([]event.Target{target})
 	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
 	sink := m.Front(event.SinkFunc(func(context.Context, []event.Event) error { return nil }))

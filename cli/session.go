@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/access"
+	"dwatch/cli/ask"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
@@ -26,8 +27,10 @@ type session struct {
 	mapper  *mapper.Mapper
 	planner *plan.Planner
 	plan    *plan.Plan
-	rights  *access.Rights
-	about   *about // nil: Events about anything
+	// questions are what helps people, and nothing depends on.
+	questions *ask.Client
+	rights    *access.Rights
+	about     *about // nil: Events about anything
 }
 
 // open asks the server for what is requested, and for what --for names; nil: for nothing.
@@ -42,6 +45,9 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, 
 		return nil, err
 	}
 	s.mapper = mapper.New(d)
+	if s.questions, err = ask.New(k, s.mapper); err != nil {
+		return nil, err
+	}
 	s.planner = plan.New(r, s.mapper)
 	if s.plan, err = s.planner.First(ctx); err != nil {
 		return nil, s.unplanned(err)

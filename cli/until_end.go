@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/status"
@@ -44,7 +45,7 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 	if e.Type == event.Deleted {
 		subject += " deleted"
 	} else {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helpTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 		defer cancel()
 		subject = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
 	}
@@ -79,7 +80,7 @@ func (w *wait) elapsed() string {
 // each object if there are several.
 func (w *wait) unmet(ctx context.Context, what string) error {
 	some, more := w.Pending()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helpTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 	defer cancel()
 	if len(some)+more == 1 && len(some) == 1 {
 		return fmt.Errorf("%s: %s", what, w.explain(ctx, some[0]))
@@ -115,11 +116,7 @@ func (w *wait) warning(ctx context.Context, p until.Pending) string {
 	if u, err := p.Object.Open(); err != nil || isReady(u) {
 		return ""
 	}
-	h, err := w.newHelper()
-	if err != nil {
-		return ""
-	}
-	return h.warning(ctx, p.Object)
+	return w.questions.Warning(ctx, p.Object)
 }
 
 func isReady(u *unstructured.Unstructured) bool {

@@ -234,14 +234,9 @@ func (w *watching) reporting(last event.Sink) report.Options {
 	if n, ok := last.(noter); ok {
 		o.Note = n.Note
 	}
-	if w.isQuiet() {
-		return o
+	if !w.isQuiet() {
+		o.Rights, o.Near, o.IsMissing = w.rights, w.questions.Near, w.questions.IsMissing
 	}
-	h, err := w.newHelper()
-	if err != nil {
-		return o // the client was made of the same configuration
-	}
-	o.Rights, o.Near, o.IsMissing = w.rights, h.near, h.isMissing
 	return o
 }
 

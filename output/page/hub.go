@@ -144,7 +144,7 @@ func (h *Hub) object(e *event.Event) {
 	m := changed{
 		Type: "change", Event: string(e.Type), Time: millis(e.Time), Key: keyOf(resource.ID, e.Object),
 		Resource: resource.ID, Namespace: e.Object.Namespace, Name: clip(e.Object.Name, maxName),
-		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.told,
+		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.event,
 	}
 	r, isNew := h.record(&m, e)
 	wasDeleting := r.deleting

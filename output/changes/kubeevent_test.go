@@ -12,8 +12,8 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// TestHappening: an Event of either group is shown as what it tells of another object.
-func TestHappening(t *testing.T) {
+// TestKubeEvent: an Event of either group is shown as what it says of another object.
+func TestKubeEvent(t *testing.T) {
 	core := func(count int, message string) event.Object {
 		return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1","namespace":"shop","uid":"1"},"involvedObject":{"kind":"Deployment","name":"web"},`+
 			`"type":"Warning","reason":"FailedCreate","message":%q,"count":%d,"source":{"component":"deployment-controller"}}`, message, count))
@@ -54,8 +54,8 @@ func TestHappening(t *testing.T) {
 	}
 }
 
-// TestMaskedHappening: what --mask names is masked in what an Event tells, too.
-func TestMaskedHappening(t *testing.T) {
+// TestMaskedKubeEvent: what --mask names is masked in what an Event says, too.
+func TestMaskedKubeEvent(t *testing.T) {
 	pattern, err := change.ParsePattern("message")
 	if err != nil {
 		t.Fatal(err)

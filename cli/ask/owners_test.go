@@ -1,4 +1,4 @@
-package cli
+package ask
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/mapper"
-	"dwatch/watcher/owned"
+	"dwatch/watcher/object/owner"
 )
 
 // podOwners is a server that has pods, and answers for one as answer says.
 type podOwners struct {
-	*owners
+	*Owners
 	asked   atomic.Int64 // for a pod
 	reports bytes.Buffer
 }
@@ -51,25 +51,22 @@ func newPodOwners(t *testing.T, answer func(nth int64, w http.ResponseWriter)) *
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	j := &job{
-		request: &request{about: &mapper.Argument{Resource: "deploy", Name: "web"}},
-		Cluster: &cluster.Cluster{Config: &rest.Config{Host: server.URL}, HTTP: server.Client()},
-		stderr:  &p.reports,
-	}
-	d, err := j.Discovery()
+	there := &cluster.Cluster{Config: &rest.Config{Host: server.URL}, HTTP: server.Client()}
+	d, err := there.Discovery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.mapper = mapper.New(d)
-	if p.owners, err = j.newOwners(); err != nil {
+	client, err := New(there, mapper.New(d))
+	if err != nil {
 		t.Fatal(err)
 	}
+	p.Owners = client.Owners(func(resource string, err error) { fmt.Fprintf(&p.reports, "%s: %v\n", resource, err) })
 	p.retry = time.Millisecond
 	return p
 }
 
-func kindOf(kind, name string) owned.Owner {
-	return owned.Owner{Ref: owned.Ref{GroupKind: schema.GroupKind{Kind: kind}, Namespace: "shop", Name: name}, Version: "v1"}
+func kindOf(kind, name string) owner.Ref {
+	return owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: "shop", Name: name}
 }
 
 func refuse(w http.ResponseWriter, code int, reason string) {
@@ -97,10 +94,10 @@ func TestOwnersRetry(t *testing.T) {
 			refuse(w, http.StatusNotFound, "NotFound")
 		}
 	})
-	rs := owned.Owner{Ref: owned.Ref{GroupKind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, Namespace: "shop", Name: "rs"}, Version: "v1"}
+	rs := owner.Owner{Ref: owner.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, Namespace: "shop", Name: "rs", UID: "1"}}
 	for range 2 {
-		got, err := p.of(t.Context(), kindOf("Pod", "web"))
-		if diff := cmp.Diff([]owned.Owner{rs}, got); err != nil || diff != "" {
+		got, err := p.Of(t.Context(), kindOf("Pod", "web"))
+		if diff := cmp.Diff([]owner.Owner{rs}, got); err != nil || diff != "" {
 			t.Errorf("%v, %s", err, diff)
 		}
 	}
@@ -113,15 +110,15 @@ func TestOwnersRetry(t *testing.T) {
 func TestOwnersDenied(t *testing.T) {
 	p := newPodOwners(t, func(_ int64, w http.ResponseWriter) { refuse(w, http.StatusForbidden, "Forbidden") })
 	for range 3 {
-		if got, err := p.of(t.Context(), kindOf("Pod", "web")); err != nil || got != nil {
+		if got, err := p.Of(t.Context(), kindOf("Pod", "web")); err != nil || got != nil {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
 	p.denied = map[schema.GroupKind]time.Time{} // a minute later
-	if _, err := p.of(t.Context(), kindOf("Pod", "web")); err != nil {
+	if _, err := p.Of(t.Context(), kindOf("Pod", "web")); err != nil {
 		t.Error(err)
 	}
-	want := "events about pods, which may belong to deploy/web, are left out: no: Forbidden\n"
+	want := "pods: no: Forbidden\n"
 	if n := p.asked.Load(); n != 2 || p.reports.String() != want {
 		t.Errorf("asked %d times, and said %q", n, &p.reports)
 	}
@@ -136,7 +133,7 @@ func TestOwnersEnd(t *testing.T) {
 		}
 		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 	})
-	if got, err := p.of(ctx, kindOf("Pod", "web")); err != nil || got != nil {
+	if got, err := p.Of(ctx, kindOf("Pod", "web")); err != nil || got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -144,8 +141,10 @@ func TestOwnersEnd(t *testing.T) {
 // TestOwnersOfNothing: of what there can't be, the server is not asked.
 func TestOwnersOfNothing(t *testing.T) {
 	p := newPodOwners(t, func(_ int64, w http.ResponseWriter) { fmt.Fprint(w, webPod) })
-	for _, o := range []owned.Owner{kindOf("Pod", ""), kindOf("Pod", "../pods/web"), kindOf("", "web"), kindOf("Nobody", "web"), kindOf("pods", "web"), {Ref: owned.Ref{GroupKind: schema.GroupKind{Kind: "Pod"}, Namespace: "a/b", Name: "web"}, Version: "v1"}} {
-		if got, err := p.of(t.Context(), o); err != nil || got != nil {
+	elsewhere := kindOf("Pod", "web")
+	elsewhere.Namespace = "a/b"
+	for _, o := range []owner.Ref{kindOf("Pod", ""), kindOf("Pod", "../pods/web"), kindOf("", "web"), kindOf("Nobody", "web"), kindOf("pods", "web"), elsewhere} {
+		if got, err := p.Of(t.Context(), o); err != nil || got != nil {
 			t.Errorf("%+v: %v, %v", o, got, err)
 		}
 	}
@@ -157,7 +156,7 @@ func TestOwnersOfNothing(t *testing.T) {
 // TestOwnersForget: what is remembered has a bound, and what was looked at of late stays.
 func TestOwnersForget(t *testing.T) {
 	p := newPodOwners(t, nil)
-	name := func(i int) owned.Ref { return kindOf("Pod", strings.Repeat("x", i%7)+fmt.Sprint(i)).Ref }
+	name := func(i int) owner.Ref { return kindOf("Pod", strings.Repeat("x", i%7)+fmt.Sprint(i)) }
 	for i := range 3 * maxRecent {
 		p.remember(name(i), nil)
 		if _, ok := p.recall(name(0)); !ok {
