@@ -47,7 +47,10 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 		to:    &served{Page: s.page},
 	}
 	w.filter.Marks, w.ending.Timeout = true, s.timeout.Duration
-	var err error
+	err := s.page.CheckArguments(args)
+	if err != nil {
+		return nil, err
+	}
 	if w.request, err = s.targets.Parse(args); err != nil {
 		return nil, err
 	}
