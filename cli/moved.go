@@ -99,5 +99,5 @@ func checkDash(cmd *cobra.Command, args []string) error {
 	named, _ := cmd.Flags().GetStringArray("resource")
 	resources := cmp.Or(strings.Join(typed(named, args[:at]), " "), "RESOURCE")
 	command := cmp.Or(strings.Join(args[at:], " "), "COMMAND")
-	return fmt.Errorf("%s send %s -- %s sends to a command", cmd.Root().DisplayName(), output.Line(resources), output.Line(command))
+	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), output.Line(resources), output.Line(command))
 }

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag")
+	"github.com/spf13/pflag"
+)
 
 // Page says where the page is served, and how.
 type Page struct {
