@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestRBACIsSmallest: what --print-rbac prints is enough to list and to watch
+// TestRBACIsSmallest: what dwatch rbac prints is enough to list and to watch
 // with the same arguments, and is not if a rule, a resource or a name is left out.
 func TestRBACIsSmallest(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func dwatchCmd(args ...string) *exec.Cmd {
 
 func printedRBAC(t *testing.T, args []string) []unstructured.Unstructured {
 	t.Helper()
-	out, err := dwatchCmd(append(args, "--print-rbac", "-o", "json")...).Output()
+	out, err := dwatchCmd(append([]string{"rbac", "-o", "json"}, args...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func grant(t *testing.T, o *objects, roles []unstructured.Unstructured) {
 // isDenied: a named object that is not there is no denial.
 func isDenied(t *testing.T, args []string) bool {
 	t.Helper()
-	cmd := dwatchCmd(append(args, "--list")...)
+	cmd := dwatchCmd(append([]string{"list"}, args...)...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	err := cmd.Run()
