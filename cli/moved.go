@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dwatch/cli/flags"
 	"dwatch/output"
@@ -50,9 +51,9 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 		return f != nil && f.NoOptDefVal == ""
 	})
 	f := cmd.Flags()
-	named, _ := f.GetStringArray("resource") // before it is unknown
 	f.ParseErrorsAllowlist.UnknownFlags = true
-	if f.Parse(withoutFlag(args, unknown, takesValue)) != nil {
+	given, isList := f.Lookup("resource").Value.(pflag.SliceValue)
+	if !isList || given.Replace(nil) != nil || f.Parse(withoutFlag(args, unknown, takesValue)) != nil { // a second time
 		return "RESOURCE"
 	}
 	words := f.Args()
@@ -62,18 +63,19 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 	for c := cmd; c.HasParent() && len(words) > 0; c = c.Parent() {
 		words = words[1:] // the command's name
 	}
-	if all, _ := f.GetStringArray("resource"); len(all) > len(named) {
-		named = all[len(named):] // all of them, behind those that were parsed before
-	}
-	return cmp.Or(strings.Join(typed(named, slices.DeleteFunc(words, flags.IsAddress)), " "), "RESOURCE")
+	return typed(given.GetSlice(), slices.DeleteFunc(words, flags.IsAddress))
 }
 
-// typed returns resources, of -r and besides, as they are typed.
-func typed(named, words []string) (typed []string) {
-	for _, name := range named {
-		typed = append(typed, "-r", name)
+// typed returns resources, of -r and besides, as they may be typed.
+func typed(named, words []string) string {
+	if len(words) == 0 {
+		return cmp.Or(strings.Join(named, ","), "RESOURCE")
 	}
-	return append(typed, words...)
+	all := slices.Clone(words)
+	for _, name := range named {
+		all = append(all, "-r", name)
+	}
+	return output.Line(strings.Join(all, " "))
 }
 
 // withoutFlag returns args without a flag, and without its value if it takes one.
@@ -97,7 +99,6 @@ func checkDash(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	named, _ := cmd.Flags().GetStringArray("resource")
-	resources := cmp.Or(strings.Join(typed(named, args[:at]), " "), "RESOURCE")
 	command := cmp.Or(strings.Join(args[at:], " "), "COMMAND")
-	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), output.Line(resources), output.Line(command))
+	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), typed(named, args[:at]), output.Line(command))
 }

@@ -40,7 +40,7 @@ const examples = `  # bash, with its package bash-completion: for this shell, fo
   # PowerShell: for all shells to come, put this line into $PROFILE
   %[1]s completion powershell | Out-String | Invoke-Expression
 
-  # "kubectl dwatch" completes with kubectl's own script, if it finds the program under this name
+  # "kubectl dwatch": kubectl's own script asks a program of this name
   ln -s "$(command -v %[2]s)" ~/.local/bin/` + PluginName
 
 // scripts writes the completion script of each shell.

@@ -33,6 +33,8 @@ func hasScheme(address string, schemes []string) bool {
 // IsNATS reports whether events go to a NATS server.
 func (d *Delivery) IsNATS() bool { return d.URL != nil && isNATS(d.URL.Scheme) }
 
+func (d *Delivery) isWebhook() bool { return d.URL != nil && isWebhook(d.URL.Scheme) }
+
 // InClear reports whether others on the way could read the events.
 func (d *Delivery) InClear() bool {
 	return d.URL != nil && d.URL.Scheme == "http" && !isLoopback(d.URL)

@@ -51,8 +51,8 @@ func (s *Deliveries) AddTo(f *pflag.FlagSet) {
 	d := &s.d
 	f.StringVar(&s.to, "to", "", "Send each event to `URL`: "+Addresses)
 	f.BoolVar(&d.Batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
-	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, and %d to nats://; those of one object always come one after the other", natsWorkers))
-	f.DurationVar(&d.Deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed; a command is killed then, and what it has started; 0: never")
+	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, %d to a webhook and %d to nats://; those of one object always come one after the other", webhookWorkers, natsWorkers))
+	f.DurationVar(&d.Deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed, by default "+webhookDeadline.String()+" to a webhook; a command is killed then, and what it has started; 0: never")
 	f.DurationVar(&d.MaxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&d.Rate, "rate", 0, "Deliver at most `N` times a second")
 	f.DurationVar(&d.GiveUpAfter, "give-up-after", 0, "Give up an event that could not be delivered for `DURATION`, e.g. 1h; by default never")
@@ -98,13 +98,19 @@ func (s *Deliveries) Parse(command []string, hasState bool) (Delivery, error) {
 	if !s.flags.Changed("workers") {
 		d.Workers = d.defaultWorkers()
 	}
+	if !s.flags.Changed("deadline") && d.isWebhook() {
+		d.Deadline = webhookDeadline
+	}
 	return d, cmp.Or(s.check(), s.parseRoom(&d, hasState))
 }
 
 // defaultWorkers is how many objects' events are delivered at once if nobody says.
 func (d *Delivery) defaultWorkers() int {
-	if d.URL != nil && isNATS(d.URL.Scheme) {
+	switch {
+	case d.IsNATS():
 		return natsWorkers
+	case d.isWebhook():
+		return webhookWorkers
 	}
 	return 1
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -23,6 +24,13 @@ type Webhook struct {
 	format string
 	flags  *pflag.FlagSet
 }
+
+// One request that hangs must not hold up everything: so many are under way, and none for
+// longer than this.
+const (
+	webhookWorkers  = 8
+	webhookDeadline = 30 * time.Second
+)
 
 // WebhookFormats are the content modes of CloudEvents.
 var WebhookFormats = []string{"binary", "structured"}
