@@ -158,3 +158,6 @@ func (s *State) age() string {
 	}
 	return HowLong(s.Time, s.Created)
 }
+
+// HasTable reports whether the server makes a table of the object.
+func (s *State) HasTable() bool { return s.cells != "" }
