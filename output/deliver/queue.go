@@ -66,12 +66,9 @@ type Queue struct {
 	schedule *schedule
 	reason   error // of the last failure
 	about    string
-	done     counts
+	done     Stats // what became of the messages, and nothing else
 	err      error
 }
-
-// counts is what became of the messages.
-type counts struct{ delivered, repeated, givenUp, failed, refused, merged int }
 
 var _ event.Sink = (*Queue)(nil)
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/singleflight"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
@@ -46,10 +47,11 @@ type Receiver struct {
 	source  string
 	options []nats.Option
 
-	mu      sync.Mutex
-	conn    *conn
-	opening *attempt // to get a connection with a stream; nil: none is under way
-	noted   map[string]bool
+	opening singleflight.Group // to get a connection with a stream
+
+	mu    sync.Mutex
+	conn  *conn
+	noted map[string]bool
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -74,10 +76,7 @@ func (r *Receiver) Check(ctx context.Context) error {
 
 // Close ends the connection. Send is not called any more.
 func (r *Receiver) Close() {
-	r.mu.Lock()
-	c := r.conn
-	r.mu.Unlock()
-	if c != nil {
+	if c := r.current(); c != nil {
 		c.nc.Close()
 	}
 }
@@ -108,56 +107,39 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// attempt is one to get a connection, which all wait for that need one.
-type attempt struct {
-	done chan struct{} // closed at its end
-	conn *conn
-	err  error
-}
-
-// connect returns a connection to a server that has a stream.
+// connect returns a connection to a server that has a stream. All who need one wait for the
+// same attempt.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
-	r.mu.Lock()
-	if c := r.conn; c.isReady() {
-		r.mu.Unlock()
+	if c := r.current(); c.isReady() {
 		return c, nil
 	}
-	if a := r.opening; a != nil {
-		r.mu.Unlock()
-		select {
-		case <-a.done:
-			return a.conn, a.err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	a, c := &attempt{done: make(chan struct{})}, r.conn
-	r.opening = a
-	r.mu.Unlock()
-	r.open(ctx, c, a)
-	return a.conn, a.err
+	c, err, _ := r.opening.Do("", func() (any, error) { return r.open(ctx) })
+	return c.(*conn), err
+}
+
+func (r *Receiver) current() *conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conn
 }
 
 // open makes the attempt: from the connection that there is, if it lives.
-func (r *Receiver) open(ctx context.Context, c *conn, a *attempt) {
-	defer close(a.done)
+func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	if c = r.current(); c.isReady() { // another attempt has just made it
+		return c, nil
+	}
 	if !c.isAlive() {
-		c, a.err = r.dial(ctx)
+		if c, err = r.dial(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if a.err == nil {
-		a.err = r.findStream(ctx, c)
-	}
-	if a.err == nil {
-		a.conn = c
-	}
+	err = r.findStream(ctx, c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.opening = nil
-	if c != nil {
-		r.conn = c
-	}
+	r.conn = c
+	return c, err
 }
 
 // note passes on what is worth knowing, once.
