@@ -42,7 +42,7 @@ type Options struct {
 
 	// Say gets how the delivery is, a line at a time: at changes, and once a minute
 	// while something waits. Warn gets what is given up. Both are called from
-	// several goroutines; nil: nobody is told.
+	// several goroutines; nil: nobody gets them.
 	Say, Warn func(line string)
 	// Failed is called when DeadLetters can't be written, or the Store not be read. What
 	// it is about waits; Err has the error.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/sync/singleflight"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
@@ -47,11 +46,10 @@ type Receiver struct {
 	source  string
 	options []nats.Option
 
-	opening singleflight.Group // to get a connection with a stream
-
-	mu    sync.Mutex
-	conn  *conn
-	noted map[string]bool
+	mu      sync.Mutex
+	conn    *conn
+	opening *attempt // to get a connection with a stream; nil: none is under way
+	noted   map[string]bool
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -76,7 +74,10 @@ func (r *Receiver) Check(ctx context.Context) error {
 
 // Close ends the connection. Send is not called any more.
 func (r *Receiver) Close() {
-	if c := r.current(); c != nil {
+	r.mu.Lock()
+	c := r.conn
+	r.mu.Unlock()
+	if c != nil {
 		c.nc.Close()
 	}
 }
@@ -107,39 +108,56 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// connect returns a connection to a server that has a stream. All who need one wait for the
-// same attempt.
-func (r *Receiver) connect(ctx context.Context) (*conn, error) {
-	if c := r.current(); c.isReady() {
-		return c, nil
-	}
-	c, err, _ := r.opening.Do("", func() (any, error) { return r.open(ctx) })
-	return c.(*conn), err
+// attempt is one to get a connection, which all wait for that need one.
+type attempt struct {
+	done chan struct{} // closed at its end
+	conn *conn
+	err  error
 }
 
-func (r *Receiver) current() *conn {
+// connect returns a connection to a server that has a stream.
+func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.conn
+	if c := r.conn; c.isReady() {
+		r.mu.Unlock()
+		return c, nil
+	}
+	if a := r.opening; a != nil {
+		r.mu.Unlock()
+		select {
+		case <-a.done:
+			return a.conn, a.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	a, c := &attempt{done: make(chan struct{})}, r.conn
+	r.opening = a
+	r.mu.Unlock()
+	r.open(ctx, c, a)
+	return a.conn, a.err
 }
 
 // open makes the attempt: from the connection that there is, if it lives.
-func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
+func (r *Receiver) open(ctx context.Context, c *conn, a *attempt) {
+	defer close(a.done)
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	if c = r.current(); c.isReady() { // another attempt has just made it
-		return c, nil
-	}
 	if !c.isAlive() {
-		if c, err = r.dial(ctx); err != nil {
-			return nil, err
-		}
+		c, a.err = r.dial(ctx)
 	}
-	err = r.findStream(ctx, c)
+	if a.err == nil {
+		a.err = r.findStream(ctx, c)
+	}
+	if a.err == nil {
+		a.conn = c
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.conn = c
-	return c, err
+	r.opening = nil
+	if c != nil {
+		r.conn = c
+	}
 }
 
 // note passes on what is worth knowing, once.
