@@ -165,13 +165,11 @@ func groupsOf(c command) []flags.Group {
 // completeFlags lets a shell complete what a command takes.
 func completeFlags(cmd *cobra.Command, c command) {
 	complete.Add(cmd, complete.Options{
-		Connection:     &c.shared().connection,
-		Formats:        c.shared().formats,
-		WebhookFormats: flags.WebhookFormats,
-		Conditions:     expression.Beginnings(),
-		Presets:        expression.Presets(),
-		Quantifiers:    until.Quantifiers,
-		Targets:        c.shared().targetsOf,
+		Connection: &c.shared().connection,
+		Values:     map[string][]string{"output": c.shared().formats, "to-format": flags.WebhookFormats, "until-for": until.Quantifiers},
+		Conditions: expression.Beginnings(),
+		Presets:    expression.Presets(),
+		Targets:    c.shared().targetsOf,
 	})
 }
 
