@@ -202,9 +202,9 @@ func TestUntilUnanswered(t *testing.T) {
 	})
 	t.Run("watch", func(t *testing.T) {
 		server, reached := unanswered(t)
-		p := startPiped(t, "", "cm/a", "--until", "ready", "--server", server, "-n", "some", "--timeout", "1s")
+		p := startPiped(t, "", "cm/a", "--until", "ready", "--server", server, "-n", "some", "--timeout", "3s")
 		receive(t, reached)
-		p.ends(t, fail.ExitTimeout, "watching .*\nerror: --timeout 1s passed, and --until ready does not hold: cm/a: what exists is not known yet\n")
+		p.ends(t, fail.ExitTimeout, "watching .*\nerror: --timeout 3s passed, and --until ready does not hold: cm/a: what exists is not known yet\n")
 	})
 }
 
@@ -253,7 +253,7 @@ func TestUntilInterruptedTwice(t *testing.T) {
 		receive(t, asked)
 		return p
 	}
-	start().ends(t, fail.ExitFailed, "watching .*\nerror: interrupted before --until false held: po/a InProgress: Pod is in the Pending phase\n")
+	start().ends(t, fail.ExitFailed, "watching .*\n(waiting for po/a .*\n)?error: interrupted before --until false held: po/a InProgress: Pod is in the Pending phase\n")
 	// On a busy machine it may have given up to explain before the second one counts.
 	for deadline := time.Now().Add(patience); ; {
 		p := start()
