@@ -133,6 +133,7 @@ func (e *environment) growths() map[string]growth {
 		"sets.contains":   growPairs,
 		"sets.equivalent": growPairs,
 		"sets.intersects": growPairs,
+		jsonPathFunction:  e.growJSONPath,
 		overloads.Matches: e.growRegex,
 		"regex.extract":   e.growRegex,
 		"regex.extractAll": func(args []ref.Val) (uint64, error) { // each character may be a match, with its indexes
