@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"dwatch/watcher/event"
 )
 
@@ -68,7 +71,7 @@ func (r *Rows) Columns() []Column {
 		})
 	}
 	for _, label := range r.Labels {
-		r.columns = append(r.columns, Column{Name: Line(labelHeader(label))})
+		r.columns = append(r.columns, Column{Name: Line(LabelHeader(label))})
 	}
 	if r.ShowLabels {
 		r.columns = append(r.columns, Column{Name: "LABELS"})
@@ -82,4 +85,15 @@ func (r *Rows) labels() int {
 		return len(r.Labels) + 1
 	}
 	return len(r.Labels)
+}
+
+// Cells returns n of the cells of a row, a JSON array of a Table of the API, as kubectl
+// prints them: safe for a terminal, and empty where there are less.
+func Cells(row string, n int) ([]string, error) {
+	c := columnSet{definitions: make([]metav1.TableColumnDefinition, n)}
+	cells, err := c.rowCells(gjson.Parse(row))
+	for i, cell := range cells {
+		cells[i] = strings.Clone(Line(cell)) // not a part of the whole row
+	}
+	return cells, err
 }

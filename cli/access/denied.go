@@ -43,7 +43,7 @@ func (e deniedError) Explain() string {
 	if e.both {
 		message = strings.Replace(message, " cannot "+verb+" ", " cannot "+strings.Join(watchVerbs, " or ")+" ", 1)
 	}
-	message += "; dwatch needs the verbs list and watch, --print-rbac prints a role with them"
+	message += "; dwatch needs the verbs list and watch, dwatch rbac prints a role with them"
 	if e.hint != "" {
 		message += "; " + e.hint
 	}

@@ -28,7 +28,10 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 		return c.resource
 	case "namespace":
 		return c.namespace
-	case "for":
+	case "for": // of dwatch wait it is a condition
+		if value, _ := pflag.UnquoteUsage(f); value != "TYPE/NAME" {
+			return c.expression(slices.Concat(c.Presets, []string{"condition=", "create", "delete", "jsonpath="}))
+		}
 		return c.object
 	case "where":
 		return c.expression(nil)

@@ -41,7 +41,7 @@ const scriptExamples = `  # bash: for this shell, for all shells to come
   # PowerShell: for all shells to come, put this line into $PROFILE
   %[1]s completion powershell | Out-String | Invoke-Expression
 
-  # "kubectl dwatch" completes with kubectl's own script, if it finds the program under this name
+  # "kubectl dwatch": kubectl's own script asks a program of this name
   ln -s "$(command -v %[2]s)" ~/.local/bin/` + PluginName
 
 // scripts writes the completion script of each shell.
@@ -126,25 +126,18 @@ func Add(cmd *cobra.Command, o Options) {
 	})
 }
 
-// AddCommands adds to root the command that prints the scripts, and the one that prints
-// help.
-func AddCommands(root *cobra.Command) {
-	root.AddCommand(scriptCommand(root.DisplayName()))
-	root.SetHelpCommand(helpCommand())
-	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-}
-
 // Unquote prepares root and its commands for a shell's question: it shows descriptions
 // of flags as they are, where help takes the name of the value from its backticks.
 func Unquote(root *cobra.Command) {
-	for _, cmd := range append(root.Commands(), root) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	root.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	for _, cmd := range root.Commands() {
+		Unquote(cmd)
 	}
 }
 
-// scriptCommand prints the scripts. Its name hides no resource: that is what
+// ScriptCommand prints the scripts. Its name hides no resource: that is what
 // -r is for.
-func scriptCommand(display string) *cobra.Command {
+func ScriptCommand(display string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion " + strings.Join(Shells, "|"),
 		Short:                 "Print a completion script: " + strings.Join(Shells, ", "),
@@ -157,35 +150,6 @@ func scriptCommand(display string) *cobra.Command {
 				return fail.Usage(fmt.Errorf("say for which shell: %s; a resource of that name is watched with -r completion", strings.Join(Shells, ", ")))
 			}
 			return scripts[args[0]](cmd.Root(), cmd.OutOrStdout())
-		},
-	}
-}
-
-// helpCommand stands for --help. Its name, too, hides no resource.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:                   "help [COMMAND]",
-		Short:                 "Print help, as --help does",
-		Hidden:                true,
-		DisableFlagsInUseLine: true,
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			var names []string
-			for _, c := range cmd.Root().Commands() {
-				if c.IsAvailableCommand() {
-					names = append(names, c.Name())
-				}
-			}
-			return fixed(names...)(cmd, nil, typed)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			topic, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; a resource of that name is watched with -r help",
-					strings.Join(args, " "), cmd.Root().DisplayName()))
-			}
-			topic.InitDefaultHelpFlag()
-			topic.InitDefaultVersionFlag()
-			return topic.Help()
 		},
 	}
 }

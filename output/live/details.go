@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
+	"dwatch/watcher/object/kubeevent"
 )
 
 // called is what an object is called in a title.
@@ -53,7 +54,7 @@ func (m *model) yamlLine(line string) string {
 // eventsMsg has the Events about an object.
 type eventsMsg struct {
 	pager *pager
-	found []Happening
+	found []kubeevent.Event
 	err   error
 	at    time.Time
 }
@@ -90,7 +91,7 @@ func (m *model) eventLines(msg eventsMsg, width int) []string {
 	var lines []string
 	for _, h := range msg.found {
 		look, head := normal, h.Reason
-		if h.Warning {
+		if h.IsWarning() {
 			look, head = waiting, "Warning "+head
 		}
 		if h.Count > 1 {

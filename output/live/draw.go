@@ -113,7 +113,7 @@ func counted(n int, what string) string {
 // and shorter. Each is as wide whatever the time is, so that nothing moves with it.
 func (m *model) connection() []string {
 	now := m.now()
-	health, word, since := m.links.health()
+	health, word, since := healthOf(m.links)
 	last, short, room := "no event yet", "-", 0
 	if !m.last.IsZero() {
 		short = ago(now, m.last)
@@ -170,7 +170,7 @@ func (m *model) tableBody() []string {
 // nothing says why there are no rows.
 func (m *model) nothing() string {
 	objects, _, _ := m.shownTable().total()
-	switch health, _, _ := m.links.health(); {
+	switch health, _, _ := healthOf(m.links); {
 	case objects > 0:
 		return "none of " + counted(objects, "object") + " matches; esc shows all"
 	case health == connected:
@@ -182,16 +182,17 @@ func (m *model) nothing() string {
 
 // troubleOf says what is wrong with the watch of a section.
 func (m *model) troubleOf(s *section) string {
-	word, since := m.links.trouble(func(k event.Key) bool { return k.Resource == s.resource })
-	switch word {
-	case "":
-		return ""
-	case "lost":
-		return "as of " + since.Local().Format(time.TimeOnly) + ", connection lost"
-	case "gone":
+	trouble := troubleWith(m.links, func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
+	switch trouble.phase {
+	case event.PhaseLost:
+		return "as of " + trouble.asOf.Local().Format(time.TimeOnly) + ", connection lost"
+	case event.PhaseDenied:
+		return "denied, trying again"
+	case event.PhaseGone:
 		return "gone, the server no longer has the resource"
+	default:
+		return ""
 	}
-	return "denied, trying again"
 }
 
 // header has the names of the columns, and what is wrong with what is below.
@@ -350,7 +351,7 @@ func (m *model) presentNote(now time.Time) (note, bool) {
 		return note{}, false
 	}
 	last := m.notes[len(m.notes)-1]
-	health, _, since := m.links.health()
+	health, _, since := healthOf(m.links)
 	if now.Sub(last.at) < noteFor {
 		return last, true
 	}

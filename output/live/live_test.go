@@ -16,6 +16,7 @@ import (
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
 )
 
 var (
@@ -596,7 +597,7 @@ func TestSecret(t *testing.T) {
 
 // TestEvents: the Events about an object, and why there are none.
 func TestEvents(t *testing.T) {
-	var found []Happening
+	var found []kubeevent.Event
 	var failure error
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
@@ -609,7 +610,7 @@ func TestEvents(t *testing.T) {
 		s.shows(`asking the server`)
 		s.send(cmd())
 	}
-	s.Events = func(_ context.Context, o event.Object) ([]Happening, error) { return found, failure }
+	s.Events = func(_ context.Context, o event.Object) ([]kubeevent.Event, error) { return found, failure }
 	ask()
 	s.shows(`there are no events about it`)
 	s.press("esc")
@@ -617,7 +618,7 @@ func TestEvents(t *testing.T) {
 	ask()
 	s.shows(`no \\u001b\[31mright`)
 	s.press("esc")
-	failure, found = nil, []Happening{{Last: time.Now(), Warning: true, Reason: "FailedScheduling", Message: "no\nnode", By: "scheduler", Count: 3}}
+	failure, found = nil, []kubeevent.Event{{Last: time.Now(), Type: "Warning", Reason: "FailedScheduling", Message: "no\nnode", By: "scheduler", Count: 3}}
 	ask()
 	s.shows(`0s ago +×3 Warning FailedScheduling +scheduler$`)
 	s.shows(`^ +no node$`)
@@ -633,10 +634,11 @@ func TestConnection(t *testing.T) {
 	s.shows(`● connected`)
 	s.pass(time.Minute)
 	s.Note(s.clock, "connection lost, trying again: refused")
-	s.deliver(event.Event{Type: event.Disconnected})
+	heard := s.clock.Add(-40 * time.Second)
+	s.deliver(event.Event{Type: event.Disconnected, Heard: heard})
 	s.pass(20 * time.Second)
 	s.shows(`✗ connection lost 20s · last event 80s ago`)
-	s.shows(`PODS 1 .*! as of \d\d:\d\d:\d\d, connection lost`)
+	s.shows(`PODS 1 .*! as of ` + heard.Local().Format(time.TimeOnly) + `, connection lost`)
 	s.shows(`^ ! \d\d:\d\d:\d\d connection lost, trying again: refused$`)
 	s.send(tea.WindowSizeMsg{Width: 44, Height: 24})
 	s.shows(`^   PODS 1 .*… +! as of \d\d:\d\d:\d\d$`)

@@ -19,7 +19,7 @@ type store struct {
 	mu      sync.Mutex
 	table   *table
 	archive archive
-	links   links
+	links   *event.Links
 	notes   []note
 	// events counts those of objects, and last is when the last came.
 	events int
@@ -44,12 +44,11 @@ const maxNotes = 1000
 
 func newStore(o Options) *store {
 	s := &store{
-		Options: o, table: newTable(), archive: archive{limit: maxHistory}, links: links{},
+		Options: o, table: newTable(), archive: archive{limit: maxHistory}, links: event.NewLinks(o.Targets),
 		changed: make(chan struct{}, 1), rows: map[*section]*output.Rows{},
 	}
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())
-		s.links[t.Key()] = link{}
 	}
 	return s
 }
@@ -128,11 +127,10 @@ func (s *store) put(part []event.Event, updates []*update) {
 	defer s.mu.Unlock()
 	for i, u := range updates {
 		e := &part[i]
+		s.links.Observe(e)
 		if u == nil {
-			s.links.mark(e)
 			continue
 		}
-		s.links.count(e)
 		s.events++
 		if e.Time.After(s.last) {
 			s.last = e.Time

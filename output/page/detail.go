@@ -105,7 +105,7 @@ func (h *Hub) owned(uid string) (all []*record) {
 		return nil
 	}
 	for _, r := range h.store.records {
-		if r.row.Ended == 0 && slices.ContainsFunc(r.row.Owners, func(o owner) bool { return o.UID == uid }) {
+		if r.row.Ended == 0 && slices.ContainsFunc(r.row.Owners, func(o ownerRef) bool { return o.UID == uid }) {
 			all = append(all, r)
 		}
 	}

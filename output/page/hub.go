@@ -62,7 +62,7 @@ func New(o Options) *Hub {
 		news: make(chan struct{}), closed: make(chan struct{}),
 	}
 	h.searches, h.judges = make(chan struct{}, maxSearches), make(chan struct{}, maxSearches)
-	h.targets.begin(o.Targets, h.started)
+	h.targets = newTargets(o, h.started)
 	for _, t := range o.Targets {
 		h.resource(t)
 	}
@@ -119,7 +119,7 @@ func (h *Hub) mark(e *event.Event) {
 		return
 	}
 	h.resource(e.Target)
-	m := h.targets.observe(e, h.Loss)
+	m := h.targets.observe(e)
 	m.Seq = h.log.next()
 	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: encode(m), feed: m.Feed})
 }
@@ -140,11 +140,11 @@ func (h *Hub) object(e *event.Event) {
 	defer h.mu.Unlock()
 	resource := h.resource(e.Target)
 	seen.cells = h.cells(resource, e.Object)
-	h.targets.lastEvent = millis(e.Time)
+	h.targets.links.Observe(e)
 	m := changed{
 		Type: "change", Event: string(e.Type), Time: millis(e.Time), Key: keyOf(resource.ID, e.Object),
 		Resource: resource.ID, Namespace: e.Object.Namespace, Name: clip(e.Object.Name, maxName),
-		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.told,
+		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.event,
 	}
 	r, isNew := h.record(&m, e)
 	wasDeleting := r.deleting

@@ -197,6 +197,20 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s: %v", test.event.Type, m)
 		}
 	}
+	// What a wider target covers is a target no more.
+	narrow := pods
+	narrow.Namespace, narrow.Name = "a", "one"
+	wide := narrow
+	wide.Name = ""
+	deliver(t, h, mark(event.Disconnected, narrow, nil), mark(event.Arrived, wide, nil), mark(event.Synced, wide, nil), mark(event.Synced, secrets, nil))
+	for _, one := range h.targets.list() {
+		if one.State != "live" || one.Name != "" {
+			t.Errorf("it is covered: %+v", one)
+		}
+	}
+	if state := h.targets.watch().State; state != "live" {
+		t.Errorf("what is left is live, and all is %s", state)
+	}
 	if r := h.resources["secrets"]; r == nil || r.Kind != "Secret" {
 		t.Errorf("the resource of a mark: %+v", r)
 	}

@@ -11,13 +11,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/s2"
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
 	"dwatch/watcher/object/status"
 )
 
@@ -39,11 +40,11 @@ type look struct {
 	cells   json.RawMessage
 	labels  map[string]string
 	more    int // labels
-	owners  []owner
+	owners  []ownerRef
 	// deleting is what the deletion waits for, once it has begun.
 	deleting string
-	// told is what an Event of Kubernetes tells.
-	told string
+	// event is an Event of Kubernetes in one line.
+	event string
 	// packed is the content without managed fields, and with what is masked masked.
 	packed []byte
 }
@@ -58,7 +59,7 @@ func (h *Hub) look(o event.Object) look {
 	text = before + after
 	l := look{packed: h.pack(text)}
 	if o.IsEvent() {
-		l.told = told(text)
+		l.event = eventText(text)
 	}
 	u, err := event.NewObject(o.Identity, text).Open()
 	if err != nil { // a number that nothing can hold
@@ -112,12 +113,10 @@ func labelsOf(u *unstructured.Unstructured) (some map[string]string, more int) {
 	return some, len(all) - len(some)
 }
 
-func ownersOf(u *unstructured.Unstructured) (owners []owner) {
-	for _, o := range u.GetOwnerReferences() {
-		if len(owners) == maxOwners {
-			break
-		}
-		owners = append(owners, owner{clip(string(o.UID), maxName), clip(o.Kind, maxName), clip(o.Name, maxName), o.Controller != nil && *o.Controller})
+func ownersOf(u *unstructured.Unstructured) (owners []ownerRef) {
+	all := owner.Of(u)
+	for _, o := range all[:min(len(all), maxOwners)] {
+		owners = append(owners, ownerRef{clip(string(o.UID), maxName), clip(o.Kind, maxName), clip(o.Name, maxName), o.Controller})
 	}
 	return owners
 }
@@ -198,22 +197,14 @@ func clip(text string, characters int) string {
 	return short
 }
 
-// told is what an Event of Kubernetes tells.
-func told(content string) string {
-	first := func(paths ...string) string {
-		for _, path := range paths {
-			if text := gjson.Get(content, path).String(); text != "" {
-				return text
-			}
-		}
-		return ""
-	}
-	text := first("reason")
-	if first("type") == "Warning" {
+// eventText is an Event of Kubernetes in one line.
+func eventText(content string) string {
+	e := kubeevent.Parse(content)
+	text := e.Reason
+	if e.IsWarning() {
 		text = "Warning " + text
 	}
-	about := strings.ToLower(first("involvedObject.kind", "regarding.kind")) + "/" + first("involvedObject.name", "regarding.name")
-	return clip(about+" "+text+": "+first("message", "note"), maxValue)
+	return clip(e.Subject()+" "+text+": "+e.Message, maxValue)
 }
 
 // ago is how long a time is past, for people.

@@ -88,7 +88,7 @@ type row struct {
 	Cells      json.RawMessage   `json:"cells,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 	LabelsMore int               `json:"labelsMore,omitempty"`
-	Owners     []owner           `json:"owners,omitempty"`
+	Owners     []ownerRef        `json:"owners,omitempty"`
 	First      int64             `json:"first"`
 	Changed    int64             `json:"changed,omitempty"`
 	Changes    int               `json:"changes,omitempty"`
@@ -101,7 +101,7 @@ type state struct {
 	Message string `json:"message,omitempty"`
 }
 
-type owner struct {
+type ownerRef struct {
 	UID        string `json:"uid"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`

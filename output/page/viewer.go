@@ -242,7 +242,7 @@ func (v *viewer) again(ctx context.Context) error {
 
 func (v *viewer) ping(ctx context.Context) error {
 	v.mu.Lock()
-	m := ping{"ping", millis(time.Now()), v.log.last, v.targets.lastEvent}
+	m := ping{"ping", millis(time.Now()), v.log.last, v.targets.watch().LastEvent}
 	v.mu.Unlock()
 	return v.to.send(ctx, m.Type, 0, encode(m))
 }

@@ -61,14 +61,7 @@ func compile(text string) (*expression.Expression, error) {
 	if len(text) > maxExpression {
 		return nil, fmt.Errorf("the expression is longer than %d bytes", maxExpression)
 	}
-	x, err := expression.Compile(text)
-	if err != nil {
-		return nil, err
-	}
-	if needs := x.Needs(); needs.Old || needs.Changes {
-		return nil, errors.New("old and changes are of events: this looks at the objects as they are")
-	}
-	return x, nil
+	return expression.CompileForObjects(text)
 }
 
 // content is an object at one time, to be looked at without a lock.
@@ -121,8 +114,7 @@ func judge(ctx context.Context, x *expression.Expression, all []content, take fu
 				return mistakes, err
 			}
 		}
-		e := event.Event{Type: event.Modified, Object: event.NewObject(&c.identity, unpack(c.packed)), Time: time.Now()}
-		holds, err := x.Holds(expression.NewInput(e, expression.Options{}))
+		holds, err := x.HoldsOf(event.NewObject(&c.identity, unpack(c.packed)), time.Now())
 		if err != nil {
 			if mistakes.Count++; mistakes.Count == 1 {
 				mistakes.First = clip(err.Error(), maxValue)
