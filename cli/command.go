@@ -126,6 +126,9 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkDash(cmd, args); err != nil {
+				return fail.Usage(err)
+			}
 			r, err := c.parse(args, terminalOf(s.Out))
 			if err != nil {
 				return fail.Usage(err)

@@ -45,6 +45,9 @@ func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
 	if !ok {
 		return nil, errors.New("this asks no server for objects: it takes no rights")
 	}
+	if p.wanted().request.Wait {
+		return nil, errors.New("dwatch rbac has to know the resources: it does not go with --wait")
+	}
 	return &roles{p.wanted(), r.format.Name}, nil
 }
 

@@ -103,11 +103,11 @@ func (b *beside) run(program string, args ...string) string {
 	return stdout.String()
 }
 
-// compare compares what "kubectl get" and "dwatch --list" print. Where that is not the
+// compare compares what "kubectl get" and "dwatch list" print. Where that is not the
 // same, kubectl is asked again: if it does not print what it did, time has passed in AGE.
 func (b *beside) compare(format string, args ...string) {
 	b.t.Helper()
-	asKubectl, asDwatch := []string{"get"}, []string{"--list", "-q"}
+	asKubectl, asDwatch := []string{"get"}, []string{"list", "-q"}
 	if format != "table" {
 		asKubectl = append(asKubectl, "-o", format)
 	}
@@ -128,7 +128,7 @@ func (b *beside) compare(format string, args ...string) {
 	b.t.Errorf("%s -o %s: kubectl never printed the same twice", strings.Join(args, " "), format)
 }
 
-// TestKubectl: what --list prints in kubectl's formats is byte for byte what kubectl
+// TestKubectl: what dwatch list prints in kubectl's formats is byte for byte what kubectl
 // prints, for objects of every type that the server has by itself, and for custom
 // resources with all kinds of columns.
 func TestKubectl(t *testing.T) {

@@ -155,7 +155,7 @@ func (m *tmux) isAsBefore() {
 // live starts dwatch with these arguments; after its end the exit code is on the screen.
 func (m *tmux) live(args string) {
 	m.t.Helper()
-	m.command("clear; dwatch --live " + args + "; echo END=$?")
+	m.command("clear; dwatch live " + args + "; echo END=$?")
 }
 
 // pid is the process that has the terminal.
@@ -501,7 +501,7 @@ func TestLiveSuspendsNot(t *testing.T) {
 	o.create(t, "one")
 	m := startTmux(t, 80, 24, kubeconfig)
 	m.run("set-option", "-g", "remain-on-exit", "on")
-	m.command("exec dwatch cm --live")
+	m.command("exec dwatch live cm")
 	m.shows(`^   one +0 `)
 	m.press("C-z")
 	o.create(t, "two")

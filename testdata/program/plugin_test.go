@@ -89,14 +89,14 @@ func TestPluginThatHangs(t *testing.T) {
 		code int
 		want string
 	}{
-		"watch": {nil, fail.ExitOK, ""},
-		"list":  {[]string{"--list"}, fail.ExitFailed, "error: interrupted before the output was complete: nothing was printed\n"},
+		"watch": {[]string{"cm"}, fail.ExitOK, ""},
+		"list":  {[]string{"list", "cm"}, fail.ExitFailed, "error: interrupted before the output was complete: nothing was printed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCredentials(t)
 			c.hang(t, "")
-			p := startPiped(t, c.kubeconfig(t, "https://127.0.0.1:1", ""), append([]string{"cm", "--request-timeout", "1s"}, test.args...)...)
+			p := startPiped(t, c.kubeconfig(t, "https://127.0.0.1:1", ""), append(test.args, "--request-timeout", "1s")...)
 			p.says(t, "^"+waitingForPlugin+"$")
 			p.signal(os.Interrupt)
 			p.endsWithin(t, promptlyBesides, test.code, waitingForPlugin+"\n"+test.want)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestRBACIsSmallest: what --print-rbac prints is enough to list and to watch
+// TestRBACIsSmallest: what dwatch rbac prints is enough to list and to watch
 // with the same arguments, and is not if a rule, a resource or a name is left out.
 func TestRBACIsSmallest(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestRBACIsSmallest(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			isSmallest(t, o, "smallest-"+string(rune('a'+i)), args, func(t *testing.T, args []string) bool {
-				return isDenied(t, append(args, "--list"))
+				return isDenied(t, append([]string{"list"}, args...))
 			})
 		})
 	}
@@ -61,7 +61,7 @@ message: seen
 	}
 	o.applyText(t, strings.TrimSuffix(events.String(), "---\n"))
 	isSmallest(t, o, "owners", "events --for svc/web -n NS", func(t *testing.T, args []string) bool {
-		return isDenied(t, append(args, "--list"))
+		return isDenied(t, append([]string{"list"}, args...))
 	})
 }
 
@@ -73,7 +73,7 @@ func TestRBACOfIdentity(t *testing.T) {
 	sources := make(chan string, 100)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sources <- r.Header.Get("Ce-Source") }))
 	t.Cleanup(hook.Close)
-	isSmallest(t, o, "identity", "cm -n NS --to "+hook.URL, func(t *testing.T, args []string) bool {
+	isSmallest(t, o, "identity", "send cm -n NS --to "+hook.URL, func(t *testing.T, args []string) bool {
 		return isDenied(t, append(args, "--count", "1")) || !strings.HasPrefix(<-sources, "urn:uuid:")
 	})
 }
@@ -116,7 +116,7 @@ func dwatchCmd(args ...string) *exec.Cmd {
 
 func printedRBAC(t *testing.T, args []string) []unstructured.Unstructured {
 	t.Helper()
-	out, err := dwatchCmd(append(args, "--print-rbac", "-o", "json")...).Output()
+	out, err := dwatchCmd(append([]string{"rbac", "-o", "json"}, args...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
