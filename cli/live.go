@@ -101,7 +101,7 @@ type onScreen struct {
 func (s *onScreen) run(ctx context.Context, c *console) error {
 	s.screen.stderr = &diverted{w: c.stderr}
 	c.stderr = s.screen.stderr
-	defer catchStderr(output.Escape(c.stderr))()
+	defer catchStderr(output.Escape(s.screen.stderr))()
 	if !c.isQuiet() {
 		c.reports = s.screen.stderr
 	}

@@ -64,8 +64,8 @@ type wanted struct {
 }
 
 func (w *watching) wanted() wanted {
-	d, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.request, w.object, delivers && d.URL != nil || w.stateFile != ""}
+	_, delivers := w.to.(*delivery)
+	return wanted{w.connection, w.request, w.object, delivers || w.stateFile != ""}
 }
 
 func (l *listed) wanted() wanted { return wanted{l.connection, l.request, l.object, false} }
@@ -89,13 +89,14 @@ func (r *roles) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		return s.rights.Print(ctx, s.out, r.of.needs(s), as, r.format)
+		return s.rights.Print(ctx, s.out, s.needs(r.of.identity), as, r.format)
 	})
 }
 
-// needs are the rights that it takes where its names stand for what s found.
-func (w wanted) needs(s *session) []access.Need {
-	selection := access.Selection{LabelSelector: w.request.LabelSelector, FieldSelector: w.request.FieldSelector}
+// needs are the rights that a run of the session takes, which also asks for the identity of
+// the cluster perhaps.
+func (s *session) needs(identity bool) []access.Need {
+	selection := access.Selection{LabelSelector: s.request.LabelSelector, FieldSelector: s.request.FieldSelector}
 	var needs []access.Need
 	for _, t := range s.plan.Targets {
 		needs = append(needs, selection.Watch(t))
@@ -103,7 +104,7 @@ func (w wanted) needs(s *session) []access.Need {
 			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
 		}
 	}
-	if w.identity {
+	if identity {
 		needs = append(needs, access.Identity())
 	}
 	return needs

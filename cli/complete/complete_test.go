@@ -23,6 +23,7 @@ func TestAdd(t *testing.T) {
 	var file string
 	sub.Flags().StringVar(&file, "state", "", "Keep it in `FILE`")
 	Add(sub, Options{Connection: &cluster.Flags{}}) // what is completed already stays
+	root.AddCommand(ScriptCommand("root"))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	Unquote(root)
 	for _, test := range []struct{ line, want string }{
