@@ -22,17 +22,17 @@ func (o Options) content() content { return content{o.Masks, o.Unmanaged} }
 func (o Options) YAML(object event.Object) ([]byte, error) { return o.content().yaml(object) }
 
 // append appends an object as JSON: the bytes of the server, but for what is not to
-// be seen.
-func (c content) append(dst []byte, o event.Object) []byte {
+// be seen. It never fails.
+func (c content) append(dst []byte, o event.Object) ([]byte, error) {
 	text := o.Raw()
 	if c.masks.Concern(o.APIVersion, o.Kind) {
 		text = c.masks.ObjectJSON(text)
 	}
 	if !c.unmanaged {
-		return append(dst, text...)
+		return append(dst, text...), nil
 	}
 	before, after := event.CutManagedFields(text)
-	return append(append(dst, before...), after...)
+	return append(append(dst, before...), after...), nil
 }
 
 // yaml returns the same as YAML.

@@ -29,40 +29,13 @@ func newJSON(o Options) encoder {
 func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	var err error
 	if !j.Terminal && !j.Color {
-		dst, err = j.appendEvent(dst, e)
+		dst, err = j.appendEvent(dst, e, j.content.append)
 		return append(dst, '\n'), err
 	}
-	if j.line, err = j.appendEvent(j.line[:0], e); err != nil {
+	if j.line, err = j.appendEvent(j.line[:0], e, j.content.append); err != nil {
 		return dst, err
 	}
 	return j.format(dst, j.line, "")
-}
-
-func (j *jsonEncoder) appendEvent(dst []byte, e event.Event) ([]byte, error) {
-	dst = append(dst, `{"type":"`...)
-	dst = append(dst, e.Type...)
-	dst = append(dst, '"')
-	if e.Initial {
-		dst = append(dst, `,"initial":true`...)
-	}
-	if e.FinalStateUnknown {
-		dst = append(dst, `,"finalStateUnknown":true`...)
-	}
-	if !e.Time.IsZero() {
-		dst = append(dst, `,"time":"`...)
-		dst = append(appendTime(dst, e.Time), '"')
-	}
-	dst = append(dst, `,"object":`...)
-	dst = j.content.append(dst, e.Object)
-	if j.Old && !e.Old.IsZero() {
-		dst = j.content.append(append(dst, `,"old":`...), e.Old)
-	}
-	members, err := j.compared(e)
-	for _, m := range members {
-		dst = append(append(append(dst, `,"`...), m.name...), `":`...)
-		dst = append(dst, m.value...)
-	}
-	return append(dst, '}'), err
 }
 
 func (j *jsonEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
@@ -113,7 +86,7 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 func (j *jsonEncoder) item(w io.Writer, separator string, o event.Object) error {
 	j.scratch.Reset()
 	j.scratch.WriteString(separator)
-	j.line = j.content.append(j.line[:0], o)
+	j.line, _ = j.content.append(j.line[:0], o)
 	if err := json.Indent(&j.scratch, j.line, indent+indent, indent); err != nil {
 		return err
 	}

@@ -23,31 +23,11 @@ type kyamlEncoder struct {
 func newKYAML(o Options) encoder { return &kyamlEncoder{o, o.content()} }
 
 func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	line := fmt.Appendf(nil, `{"type":%q`, e.Type)
-	if e.Initial {
-		line = append(line, `,"initial":true`...)
-	}
-	if e.FinalStateUnknown {
-		line = append(line, `,"finalStateUnknown":true`...)
-	}
-	if !e.Time.IsZero() {
-		line = append(appendTime(append(line, `,"time":"`...), e.Time), '"')
-	}
-	line, err := k.appendObject(append(line, `,"object":`...), e.Object)
-	if err == nil && k.Old && !e.Old.IsZero() {
-		line, err = k.appendObject(append(line, `,"old":`...), e.Old)
-	}
+	line, err := k.appendEvent(nil, e, k.appendObject)
 	if err != nil {
 		return dst, err
 	}
-	members, err := k.compared(e)
-	if err != nil {
-		return dst, err
-	}
-	for _, m := range members {
-		line = fmt.Appendf(line, `,%q:%s`, m.name, m.value)
-	}
-	return appendKYAML(dst, append(line, '}'))
+	return appendKYAML(dst, line)
 }
 
 func (k *kyamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {

@@ -1,6 +1,8 @@
 package output
 
 import (
+	"slices"
+
 	"github.com/tidwall/gjson"
 	"k8s.io/client-go/util/jsonpath"
 
@@ -96,11 +98,8 @@ func (m members) reduce(o event.Object) event.Object {
 // appendNamed appends the members of an object that have one of names.
 func appendNamed(dst []byte, of gjson.Result, names []string) []byte {
 	of.ForEach(func(key, value gjson.Result) bool {
-		for _, name := range names {
-			if key.String() == name {
-				dst = appendMember(dst, key.Raw, value.Raw)
-				break
-			}
+		if slices.Contains(names, key.String()) {
+			dst = appendMember(dst, key.Raw, value.Raw)
 		}
 		return true
 	})
@@ -118,13 +117,5 @@ func appendMember(dst []byte, key, value string) []byte {
 // LooksAt reports whether the template may look at a member of a member of an object.
 func (t *Template) LooksAt(first, second string) bool {
 	names, known := t.looksAt[first]
-	if t.looksAt == nil || known && names == nil {
-		return true
-	}
-	for _, name := range names {
-		if name == second {
-			return true
-		}
-	}
-	return false
+	return t.looksAt == nil || known && names == nil || slices.Contains(names, second)
 }

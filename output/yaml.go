@@ -25,26 +25,14 @@ func newYAML(o Options) encoder {
 }
 
 func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	dst = fmt.Appendf(y.begin(dst), "type: %s\n", e.Type)
-	if e.Initial {
-		dst = append(dst, "initial: true\n"...)
-	}
-	if e.FinalStateUnknown {
-		dst = append(dst, "finalStateUnknown: true\n"...)
-	}
-	if !e.Time.IsZero() {
-		dst = append(appendTime(append(dst, `time: "`...), e.Time), "\"\n"...)
-	}
-	dst, err := y.appendObject(dst, "object", e.Object)
-	if err == nil && y.Old && !e.Old.IsZero() {
-		dst, err = y.appendObject(dst, "old", e.Old)
-	}
-	if err != nil {
-		return dst, err
-	}
-	members, err := y.compared(e)
-	for _, m := range members {
-		if err == nil {
+	dst = y.begin(dst)
+	all, err := y.members(nil, e)
+	for _, m := range all {
+		switch {
+		case err != nil:
+		case m.value == "":
+			dst, err = y.appendObject(dst, m.name, m.object)
+		default:
 			dst, err = appendYAML(dst, fmt.Appendf(nil, `{%q:%s}`, m.name, m.value))
 		}
 	}

@@ -56,13 +56,13 @@ func (l *loop) take(n *note) {
 	t := n.of
 	switch n.what {
 	case observed:
-		served := t.stage.isServed()
+		served := t.progress.isServed()
 		l.batch = t.observe(l.batch, n.Observation)
-		if !served && t.stage.isServed() {
+		if !served && t.progress.isServed() {
 			l.batch = l.starting.serve(l.batch, t)
 		}
 	case refused:
-		t.stage, _ = t.stage.next(rejects, lossOf(n.Err))
+		t.progress.reject(lossOf(n.Err))
 		l.batch = l.starting.refuse(l.batch, t, n.Err)
 	case switched:
 		t.switchTo(n.found)

@@ -40,7 +40,7 @@ const examples = `  # bash, with its package bash-completion: for this shell, fo
   # PowerShell: for all shells to come, put this line into $PROFILE
   %[1]s completion powershell | Out-String | Invoke-Expression
 
-  # "kubectl dwatch" completes with kubectl's own script, if it finds the program under this name
+  # "kubectl dwatch": kubectl's own script asks a program of this name
   ln -s "$(command -v %[2]s)" ~/.local/bin/` + PluginName
 
 // scripts writes the completion script of each shell.
@@ -79,24 +79,23 @@ type Options struct {
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
 }
 
-// Add makes cmd complete itself: by a command that prints the scripts, and by
-// answers to them.
+// Add makes cmd answer to the scripts.
 func Add(cmd *cobra.Command, o Options) {
 	c := &completer{o}
-	cmd.AddCommand(scriptCommand(cmd.DisplayName()))
-	cmd.SetHelpCommand(helpCommand())
-	cmd.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	cmd.ValidArgsFunction = c.arguments
 	for flag, complete := range c.flags() {
+		if cmd.Flags().Lookup(flag) == nil {
+			continue
+		}
 		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 			panic(err) // a flag of that name does not exist
 		}
 	}
 }
 
-// scriptCommand prints the scripts. Its name hides no resource: that is what
+// ScriptCommand prints the scripts. Its name hides no resource: that is what
 // -r is for.
-func scriptCommand(display string) *cobra.Command {
+func ScriptCommand(display string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion " + strings.Join(Shells, "|"),
 		Short:                 "Print a completion script: " + strings.Join(Shells, ", "),
@@ -109,27 +108,6 @@ func scriptCommand(display string) *cobra.Command {
 				return fail.Usage(fmt.Errorf("say for which shell: %s; a resource of that name is watched with -r completion", strings.Join(Shells, ", ")))
 			}
 			return scripts[args[0]](cmd.Root(), cmd.OutOrStdout())
-		},
-	}
-}
-
-// helpCommand stands for --help. Its name, too, hides no resource.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:                   "help [COMMAND]",
-		Short:                 "Print help, as --help does",
-		Hidden:                true,
-		DisableFlagsInUseLine: true,
-		ValidArgs:             []string{"completion"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			topic, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; a resource of that name is watched with -r help",
-					strings.Join(args, " "), cmd.Root().DisplayName()))
-			}
-			topic.InitDefaultHelpFlag()
-			topic.InitDefaultVersionFlag()
-			return topic.Help()
 		},
 	}
 }

@@ -11,13 +11,9 @@ import (
 
 // Reports on rights take questions to the server: they are queued.
 
-// deny reports, once, that a target is denied.
+// deny reports that a target is denied.
 func (r *Reporter) deny(ctx context.Context, e event.Event) {
 	t := e.Target
-	if r.denied[t.Key()] {
-		return
-	}
-	r.denied[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		err := e.Err
 		if of, ok := errors.AsType[*event.TargetError](err); ok {
@@ -30,22 +26,12 @@ func (r *Reporter) deny(ctx context.Context, e event.Event) {
 	})
 }
 
-// allow reports that a target is denied no more.
-func (r *Reporter) allow(ctx context.Context, e event.Event) {
-	if t := e.Target; r.denied[t.Key()] {
-		delete(r.denied, t.Key())
-		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
-	}
-}
-
-// checkList reports, once, that a target which can be watched can't be listed. It
-// is asked when all that exists has been delivered, so no event waits for the
-// answer.
+// checkList reports that a target which can be watched can't be listed. It is asked when all
+// that exists has been delivered, so no event waits for the answer.
 func (r *Reporter) checkList(ctx context.Context, t event.Target) {
-	if r.checked[t.Key()] || r.Rights == nil {
+	if r.Rights == nil {
 		return
 	}
-	r.checked[t.Key()] = true
 	r.queue.add(ctx, func(ctx context.Context) {
 		if refusal, lacks := r.Rights.LacksList(ctx, t); lacks {
 			r.say("%s: %s; it works without, as this server streams what exists, but not with every server", describe(t), refusal)

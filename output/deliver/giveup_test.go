@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,22 +15,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openLetters returns dead letters, and what is in them so far.
-func openLetters(t *testing.T) (*DeadLetters, func() []letter) {
+// openDead returns dead letters, and what is in them so far.
+func openDead(t *testing.T) (*DeadLetters, func() []deadLetter) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "letters")
+	path := filepath.Join(t.TempDir(), "dead")
 	d, err := OpenDeadLetters(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { d.Close() })
-	return d, func() (letters []letter) {
+	return d, func() (letters []deadLetter) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			var l letter
+			var l deadLetter
 			if err := json.Unmarshal([]byte(line), &l); err != nil {
 				t.Errorf("%v: %s", err, line)
 			}
@@ -42,14 +42,14 @@ func openLetters(t *testing.T) (*DeadLetters, func() []letter) {
 // TestRefused: what is refused for ever is not tried again. It does not hold up what
 // comes after it.
 func TestRefused(t *testing.T) {
-	letters, read := openLetters(t)
+	dead, read := openDead(t)
 	answer := func(m *Message, _ int) error {
 		if m.ResourceVersion == "1" {
 			return &RefusedError{errNo}
 		}
 		return nil
 	}
-	inBubble(t, Options{DeadLetters: letters}, answer, func(t *testing.T, r *running) {
+	inBubble(t, Options{DeadLetters: dead}, answer, func(t *testing.T, r *running) {
 		r.deliver(t, of("a", 1), of("a", 2), of("b", 1))
 		synctest.Wait()
 		if got := r.taken(); !slices.Equal(got, []string{"a=2"}) {
@@ -59,7 +59,7 @@ func TestRefused(t *testing.T) {
 		for i := range got {
 			got[i].Time = ""
 		}
-		want := letter{
+		want := deadLetter{
 			Reason: "no", Tries: 1, ID: "uid-a/1/MODIFIED", Type: "MODIFIED", Resource: "configmaps.v1.", APIVersion: "v1",
 			Kind: "ConfigMap", Namespace: "default", Name: "a", UID: "uid-a", ResourceVersion: "1", Subject: "cm/a", Event: json.RawMessage("{}"),
 		}
@@ -106,8 +106,8 @@ func TestGiveUp(t *testing.T) {
 // TestGiveUpDown: while the receiver is down, what has waited for too long is given up
 // without a try of its own.
 func TestGiveUpDown(t *testing.T) {
-	letters, read := openLetters(t)
-	inBubble(t, Options{GiveUpAfter: 10 * time.Minute, DeadLetters: letters}, never, func(t *testing.T, r *running) {
+	dead, read := openDead(t)
+	inBubble(t, Options{GiveUpAfter: 10 * time.Minute, DeadLetters: dead}, never, func(t *testing.T, r *running) {
 		for i := range 50 {
 			r.deliver(t, of(fmt.Sprint("o", i), 1), of(fmt.Sprint("o", i), 2))
 		}
@@ -131,12 +131,14 @@ func TestGiveUpDown(t *testing.T) {
 	})
 }
 
-// TestLettersFail: what can't be written is not given up, and the run has to end.
-func TestLettersFail(t *testing.T) {
-	letters, _ := openLetters(t)
-	letters.Close()
+// TestDeadLettersFail: what can't be written is not given up, and the run has to end.
+func TestDeadLettersFail(t *testing.T) {
+	dead, _ := openDead(t)
+	if err := errors.Join(os.Remove(dead.path), os.Mkdir(dead.path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	failed := 0
-	o := Options{DeadLetters: letters, Failed: func(error) { failed++ }}
+	o := Options{DeadLetters: dead, Failed: func(error) { failed++ }}
 	inBubble(t, o, func(*Message, int) error { return &RefusedError{errNo} }, func(t *testing.T, r *running) {
 		r.deliver(t, of("a", 1))
 		await(time.Minute)
@@ -157,9 +159,9 @@ func TestLettersFail(t *testing.T) {
 	})
 }
 
-// TestLettersCutOff: a line that was cut off does not spoil the next one.
-func TestLettersCutOff(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "letters")
+// TestDeadLettersCutOff: a line that was cut off does not spoil the next one.
+func TestDeadLettersCutOff(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dead")
 	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -170,9 +172,6 @@ func TestLettersCutOff(t *testing.T) {
 		}
 		e := of("a", 1)
 		if err := d.write(newMessage(&e, []byte("type: X\n"), "cm/a"), time.Now(), 1, errNo); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,15 +188,14 @@ func TestLettersCutOff(t *testing.T) {
 	}
 }
 
-// TestLettersCutOffBeside: nor does one that another program cut off, because it was killed or
+// TestDeadLettersCutOffBeside: nor does one that another program cut off, because it was killed or
 // the disk was full, while the file was open here.
-func TestLettersCutOffBeside(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "letters")
+func TestDeadLettersCutOffBeside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dead")
 	d, err := OpenDeadLetters(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
 	if err := os.WriteFile(path, []byte(`{"b`), 0o600); err != nil {
 		t.Fatal(err)
 	}

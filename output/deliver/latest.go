@@ -18,6 +18,14 @@ import (
 // arrive. What takes the place of a state is not compared with it: the receiver has not
 // seen it.
 
+// seen is what a receiver sees of a message, as far as that decides which other ones may
+// take its place.
+type seen struct {
+	uid     string
+	kind    event.Type
+	initial bool
+}
+
 // merged returns what takes the place of what waits when e comes; false: nothing does.
 func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
@@ -31,114 +39,37 @@ func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	return m, true
 }
 
-// lastWaiting returns the last that waits of an object, if it may be replaced.
-func (q *Queue) lastWaiting(k key) (item, bool) {
-	o := q.objects[k]
-	if o == nil || len(o.items) == 1 && o.state == busy {
+// hold returns the last that waits of an object, if it may be replaced. What waits of the
+// object is not sent then until letGo.
+func (s *schedule) hold(k key) (item, bool) {
+	o := s.objects[k]
+	if o == nil || len(o.items) == 1 && o.state == busy || s.wanted[k] { // it is as good as being sent
 		return item{}, false
 	}
+	s.held[k] = true
 	return o.items[len(o.items)-1], true
-}
-
-// replaceLast puts an item in the place of the last of its object.
-func (q *Queue) replaceLast(k key, it item) {
-	o := q.objects[k]
-	last := &o.items[len(o.items)-1]
-	q.used += it.size
-	q.leave(*last)
-	*last = it
-	q.done.merged++
-}
-
-// mergedMessage returns what takes the place of what waits when an event comes; nil if the
-// event waits beside it.
-func (q *Queue) mergedMessage(waits item, e *event.Event) (*Message, error) {
-	merged, isMerged := waits.seen.merged(e)
-	if !isMerged {
-		return nil, nil
-	}
-	return q.message(&merged)
-}
-
-// deliverMerged has an event take the place of what waits in memory. It reports whether
-// there was something.
-func (q *Queue) deliverMerged(e *event.Event) (bool, error) {
-	k := keyOf(e.Target.Resource().GroupResource(), e.Object.Identity)
-	q.mu.Lock()
-	waits, found := q.lastWaiting(k)
-	q.mu.Unlock()
-	if !found {
-		return false, nil
-	}
-	m, err := q.mergedMessage(waits, e)
-	if m == nil {
-		return false, err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now, found := q.lastWaiting(k); !found || now.message != waits.message {
-		return false, nil // it is being sent
-	}
-	q.replaceLast(k, q.itemOf(m))
-	return true, nil
-}
-
-// collectMerged is collect for an event that takes the place of another one: of the same
-// batch, or of what waits in the Store. That is not sent until letGo.
-func (q *Queue) collectMerged(b *bundle, e *event.Event) (bool, error) {
-	k := keyOf(e.Target.Resource().GroupResource(), e.Object.Identity)
-	place, inBundle := b.last[k]
-	var waits item
-	if inBundle {
-		waits = b.items[place]
-	} else {
-		var found bool
-		if waits, found = q.hold(k); !found {
-			return false, nil
-		}
-	}
-	m, err := q.mergedMessage(waits, e)
-	if m == nil {
-		return false, err
-	}
-	if inBundle {
-		b.merged++
-	} else {
-		place = b.place(k)
-		b.replaced[place] = waits.number
-	}
-	q.setIn(b, place, m)
-	return true, nil
-}
-
-// hold is lastWaiting; what waits of the object is not sent until letGo.
-func (q *Queue) hold(k key) (item, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.wanted[k] {
-		return item{}, false // it is as good as being sent
-	}
-	waits, found := q.lastWaiting(k)
-	if found {
-		q.held[k] = true
-	}
-	return waits, found
 }
 
 // awaitRelease waits until an object is not held. An object of which something comes all
 // the time would be held all the time, if it were not wanted.
-func (q *Queue) awaitRelease(k key) {
-	for q.held[k] {
-		q.wanted[k] = true
-		q.released.Wait()
+func (s *schedule) awaitRelease(k key) {
+	for s.held[k] {
+		s.wanted[k] = true
+		s.released.Wait()
 	}
-	delete(q.wanted, k)
+	delete(s.wanted, k)
 }
 
 // letGo ends hold.
-func (q *Queue) letGo() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	clear(q.held)
-	q.released.Broadcast()
+func (s *schedule) letGo() {
+	clear(s.held)
+	s.released.Broadcast()
+}
+
+// replaceLast puts an item in the place of the last of its object, which it returns.
+func (s *schedule) replaceLast(k key, it item) (old item) {
+	items := s.objects[k].items
+	last := &items[len(items)-1]
+	old, *last = *last, it
+	return old
 }

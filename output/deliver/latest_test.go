@@ -244,8 +244,8 @@ func TestLatest(t *testing.T) {
 				r.restart(t, r.Options)
 				await(time.Hour)
 			}
-			if r.waiting != 0 || r.used != 0 {
-				t.Errorf("%d of %d wait, of %d bytes", r.waiting, events, r.used)
+			if r.schedule.waiting != 0 || r.room.used != 0 {
+				t.Errorf("%d of %d wait, of %d bytes", r.schedule.waiting, events, r.room.used)
 			}
 			if diff := cmp.Diff(came, taken); diff != "" {
 				t.Error(diff)

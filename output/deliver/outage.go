@@ -30,8 +30,8 @@ const downAfter = 3
 const outageKey = probeBit
 
 // mayTake reports whether an object may be tried; else it is parked.
-func (q *Queue) mayTake(k key, o *object) bool {
-	out := &q.outage
+func (s *schedule) mayTake(k key, o *object) bool {
+	out := &s.outage
 	switch {
 	case !out.down:
 		return true
@@ -39,52 +39,52 @@ func (q *Queue) mayTake(k key, o *object) bool {
 		out.due, out.probing, out.probed = false, true, k
 		return true
 	default:
-		q.park(k, o)
+		s.park(k, o)
 		return false
 	}
 }
 
-func (q *Queue) park(k key, o *object) {
+func (s *schedule) park(k key, o *object) {
 	o.state = parked
-	q.outage.parked = append(q.outage.parked, k)
-	if q.outage.due { // nothing else would begin it
-		q.probeAfter(0)
+	s.outage.parked = append(s.outage.parked, k)
+	if s.outage.due { // nothing else would begin it
+		s.probeAfter(0)
 	}
 }
 
 // takeProbe returns what is tried next of what is parked.
-func (q *Queue) takeProbe(probe key) (key, bool) {
-	out := &q.outage
+func (s *schedule) takeProbe(probe key) (key, bool) {
+	out := &s.outage
 	for out.down && probe == out.probe && !out.probing {
 		if len(out.parked) == 0 {
 			out.due = true
 			break
 		}
-		if i := q.nextProbe(); i >= 0 {
+		if i := s.nextProbe(); i >= 0 {
 			k := out.parked[i]
 			out.parked = slices.Delete(out.parked, i, i+1)
 			out.probing, out.probed = true, k
 			return k, true
 		}
-		q.awaitRelease(out.parked[0])
+		s.awaitRelease(out.parked[0])
 	}
 	return 0, false
 }
 
 // nextProbe returns the place among what is parked of what is tried next: if there is
 // one, an object that has not failed. It is negative if all are held.
-func (q *Queue) nextProbe() int {
-	parked := q.outage.parked
-	i := slices.IndexFunc(parked, func(k key) bool { return q.objects[k].tries == 0 && !q.held[k] })
+func (s *schedule) nextProbe() int {
+	parked := s.outage.parked
+	i := slices.IndexFunc(parked, func(k key) bool { return s.objects[k].tries == 0 && !s.held[k] })
 	if i < 0 {
-		i = slices.IndexFunc(parked, func(k key) bool { return !q.held[k] })
+		i = slices.IndexFunc(parked, func(k key) bool { return !s.held[k] })
 	}
 	return i
 }
 
 // countOutage counts a failure.
-func (q *Queue) countOutage(k key, err error) {
-	out := &q.outage
+func (s *schedule) countOutage(k key, err error) {
+	out := &s.outage
 	if out.failed == nil {
 		out.failed = map[key]bool{}
 	}
@@ -97,39 +97,55 @@ func (q *Queue) countOutage(k key, err error) {
 		return
 	}
 	out.down, out.probing = true, false
-	d := q.backoff.When(outageKey)
+	d := s.backoff.When(outageKey)
 	if isDown {
 		d = max(d, said.RetryAfter)
 	}
-	q.probeAfter(d)
-	q.noteChange()
-	if q.ending && q.Store != nil {
-		q.work.ShutDown() // what waits is for a later run
+	s.probeAfter(d)
+	s.noteChange()
+	if s.ending && s.keeps {
+		s.work.ShutDown() // what waits is for a later run
 	}
 }
 
 // probeAfter has the receiver tried after d.
-func (q *Queue) probeAfter(d time.Duration) {
-	out := &q.outage
+func (s *schedule) probeAfter(d time.Duration) {
+	out := &s.outage
 	out.probe = (out.probe + 1) | probeBit
 	out.due, out.next = false, time.Now().Add(d)
-	q.work.AddAfter(out.probe, d)
+	s.work.AddAfter(out.probe, d)
 }
 
 // endOutage: the receiver has answered.
-func (q *Queue) endOutage() {
-	out := &q.outage
+func (s *schedule) endOutage() {
+	out := &s.outage
 	clear(out.failed)
 	if !out.down {
 		return
 	}
 	for _, k := range out.parked {
-		o := q.objects[k]
+		o := s.objects[k]
 		o.state = ready
-		q.notFailing(o) // the receiver was
-		q.work.Add(k)
+		s.notFailing(o) // the receiver was
+		s.work.Add(k)
 	}
 	*out = outage{failed: out.failed, probe: out.probe}
-	q.backoff.Forget(outageKey)
-	q.noteChange()
+	s.backoff.Forget(outageKey)
+	s.noteChange()
+}
+
+// takeExpired takes those objects out of what is parked whose first message came too
+// long ago.
+func (s *schedule) takeExpired() (taken []key) {
+	left := s.outage.parked[:0]
+	for _, k := range s.outage.parked {
+		if o := s.objects[k]; s.isExpired(o) && !s.held[k] {
+			o.state = busy
+			taken = append(taken, k)
+		} else {
+			left = append(left, k)
+		}
+	}
+	s.outage.parked = left
+	return taken
 }

@@ -291,7 +291,7 @@ func TestFinish(t *testing.T) {
 			if got := len(r.taken()); got != objects || !time.Now().Equal(before) {
 				t.Errorf("%d of %d are taken", got, objects)
 			}
-			if _, open := r.work.Get(); !open {
+			if _, open := r.schedule.work.Get(); !open {
 				t.Errorf("with %d objects it goes on", objects)
 			}
 		})

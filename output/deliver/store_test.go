@@ -212,7 +212,7 @@ func TestRestored(t *testing.T) {
 		await(time.Hour)
 		r.Finish()
 		synctest.Wait()
-		if _, open := r.work.Get(); !open {
+		if _, open := r.schedule.work.Get(); !open {
 			t.Error("it goes on with a receiver that is down")
 		}
 		text, undelivered := r.Summary()
@@ -373,7 +373,7 @@ func TestStoredMemory(t *testing.T) {
 			t.Errorf("of %d objects each event takes %d bytes, want at most %d", test.objects, got, test.most)
 		}
 		q.Finish()
-		q.work.ShutDown()
+		q.schedule.work.ShutDown()
 	}
 }
 

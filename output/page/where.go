@@ -53,14 +53,7 @@ func compile(text string) (*expression.Expression, error) {
 	if len(text) > maxExpression {
 		return nil, fmt.Errorf("the expression is longer than %d bytes", maxExpression)
 	}
-	x, err := expression.Compile(text)
-	if err != nil {
-		return nil, err
-	}
-	if needs := x.Needs(); needs.Old || needs.Changes {
-		return nil, errors.New("old and changes are of events: this looks at the objects as they are")
-	}
-	return x, nil
+	return expression.CompileForObjects(text)
 }
 
 // errTooLong: an expression took too long for all objects.

@@ -37,7 +37,7 @@ type Link struct {
 	Heard time.Time
 	// Count is how many objects there were at the last Synced.
 	Count int
-	// Synced: all that existed has been reported once since the target was there.
+	// Synced: all that existed has been reported once since the target arrived.
 	Synced bool
 	// Denied: the last answer was that a right is missing. It stays so while the
 	// connection is lost.
@@ -47,9 +47,9 @@ type Link struct {
 	Relisting bool
 }
 
-// Phase returns what the last mark means.
-func (l *Link) Phase() Phase {
-	switch l.Mark {
+// Phase returns in which phase a target is after a mark of this type.
+func (t Type) Phase() Phase {
+	switch t {
 	case Synced, Reconnected, Gap:
 		return PhaseLive
 	case Disconnected:
@@ -62,6 +62,9 @@ func (l *Link) Phase() Phase {
 		return PhaseConnecting
 	}
 }
+
+// Phase returns the phase that the last mark led to.
+func (l *Link) Phase() Phase { return l.Mark.Phase() }
 
 // Links is the state of the connection: how the watch of each target stands, as the events
 // of a run say. What they say counts when they are observed, so that who asks never knows
@@ -138,7 +141,7 @@ func (l *Link) mark(e *Event) {
 		l.Heard = e.Heard
 	case Denied:
 		l.Denied = true
-	case Gone, Arrived:
+	case Arrived:
 		l.Synced, l.Denied = false, false
 	}
 	l.Denied = l.Denied && phase != PhaseLive

@@ -52,7 +52,7 @@ func TestLinks(t *testing.T) {
 	for from, marks := range reach {
 		before := Link{Target: pods}
 		if len(marks) > 0 {
-			before.Since, before.Synced, before.Count = at(began), from != PhaseGone, 3
+			before.Since, before.Synced, before.Count = at(began), true, 3
 		}
 		for kind, want := range map[Type]Link{
 			Synced:       {Synced: true, Count: 3},
@@ -60,7 +60,7 @@ func TestLinks(t *testing.T) {
 			Reconnected:  {Synced: before.Synced},
 			Disconnected: {Synced: before.Synced, Denied: from == PhaseDenied, Err: errDown, Heard: at(later - 40)},
 			Denied:       {Synced: before.Synced, Denied: true, Err: errNo},
-			Gone:         {},
+			Gone:         {Synced: before.Synced, Denied: from == PhaseDenied},
 			Arrived:      {},
 		} {
 			phase := map[Type]Phase{Disconnected: PhaseLost, Denied: PhaseDenied, Gone: PhaseGone, Arrived: PhaseConnecting}
@@ -104,7 +104,7 @@ func TestDeniedAndLost(t *testing.T) {
 	for i, step := range []struct {
 		mark   Type
 		denied bool
-	}{{Denied, true}, {Disconnected, true}, {Denied, true}, {Disconnected, true}, {Synced, false}, {Disconnected, false}, {Denied, true}, {Gone, false}} {
+	}{{Denied, true}, {Disconnected, true}, {Denied, true}, {Disconnected, true}, {Synced, false}, {Disconnected, false}, {Denied, true}, {Gone, true}, {Arrived, false}} {
 		links.Observe(mark(step.mark, pods, i))
 		if got := links.Of(pods); got.Denied != step.denied {
 			t.Errorf("%d, after %s: denied is %t", i, step.mark, got.Denied)

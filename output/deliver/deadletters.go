@@ -1,0 +1,122 @@
+package deliver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// DeadLetters is a file with a line for each message that was given up. Several processes
+// may add lines to it at the same time. If it is moved away, it is made again.
+type DeadLetters struct{ path string }
+
+// deadLetter is a line: all that is needed to send the message again.
+type deadLetter struct {
+	Time            string          `json:"time"`
+	Reason          string          `json:"reason"`
+	Tries           int             `json:"tries"`
+	ID              string          `json:"id"`
+	Type            string          `json:"type"`
+	Resource        string          `json:"resource"`
+	APIVersion      string          `json:"apiVersion"`
+	Kind            string          `json:"kind"`
+	Namespace       string          `json:"namespace,omitempty"`
+	Name            string          `json:"name"`
+	UID             string          `json:"uid"`
+	ResourceVersion string          `json:"resourceVersion"`
+	Subject         string          `json:"subject,omitempty"` // as messages name it
+	Event           json.RawMessage `json:"event"`             // an object, or YAML as a string
+}
+
+// OpenDeadLetters makes the file if it does not exist, and makes sure that it can be
+// appended to. Only its owner may read what is made.
+func OpenDeadLetters(path string) (*DeadLetters, error) {
+	d := &DeadLetters{path}
+	file, _, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	return d, file.Close()
+}
+
+// open opens the file to append to it. A pipe that nobody reads would block the
+// delivery, so it takes a regular file; to open one for reading, too, never blocks.
+func (d *DeadLetters) open() (file *os.File, size int64, err error) {
+	file, err = os.OpenFile(d.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New(d.path + " is not a regular file")
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+// write adds a message that was given up at a time after so many tries. Nil dead letters
+// write nothing.
+func (d *DeadLetters) write(m *Message, at time.Time, tries int, reason error) error {
+	if d == nil {
+		return nil
+	}
+	line, err := encode(m, at, tries, reason)
+	if err != nil {
+		return err
+	}
+	if err := d.append(line); err != nil {
+		return fmt.Errorf("write what could not be delivered: %w", err)
+	}
+	return nil
+}
+
+// append adds a line by a single write, so that no line of another process comes between.
+// A line that was cut off, by the end of its writer or of the disk, is ended first; should
+// two processes do that at once, there is an empty line, which means nothing.
+func (d *DeadLetters) append(line []byte) (err error) {
+	file, size, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	last := []byte{'\n'}
+	if _, err := file.ReadAt(last, max(size-1, 0)); err != nil && err != io.EOF {
+		return err
+	}
+	if last[0] != '\n' {
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = file.Write(line)
+	return err
+}
+
+func encode(m *Message, at time.Time, tries int, reason error) ([]byte, error) {
+	l := deadLetter{
+		Time: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Reason: reason.Error(), Tries: tries,
+		ID: m.ID, Type: string(m.Type),
+		Resource:   m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
+		APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name,
+		UID: string(m.UID), ResourceVersion: m.ResourceVersion, Subject: m.Subject,
+		Event: json.RawMessage(bytes.TrimSpace(m.Body)),
+	}
+	if !json.Valid(m.Body) {
+		text, err := json.Marshal(string(m.Body))
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", m.ID, err)
+		}
+		l.Event = text
+	}
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line) // ends the line
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(l); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", m.ID, err)
+	}
+	return line.Bytes(), nil
+}

@@ -1,0 +1,80 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// member is a member of an event: an object, or a value as JSON.
+type member struct {
+	name   string
+	value  string
+	object event.Object // where value is empty
+}
+
+// maxMembers is how many members an event has at most.
+const maxMembers = 8
+
+// members appends those of an event in the order in which all formats have them. Beyond
+// type and object they are there only where they say something.
+func (o Options) members(all []member, e event.Event) ([]member, error) {
+	all = append(all, member{name: "type", value: `"` + string(e.Type) + `"`})
+	if e.Initial {
+		all = append(all, member{name: "initial", value: "true"})
+	}
+	if e.FinalStateUnknown {
+		all = append(all, member{name: "finalStateUnknown", value: "true"})
+	}
+	if !e.Time.IsZero() {
+		all = append(all, member{name: "time", value: `"` + timestamp(e.Time) + `"`})
+	}
+	all = append(all, member{name: "object", object: e.Object})
+	if o.Old && !e.Old.IsZero() {
+		all = append(all, member{name: "old", object: e.Old})
+	}
+	return o.addCompared(all, e)
+}
+
+// addCompared adds what says how an event is different from the state before, as far as
+// that is asked for and known.
+func (o Options) addCompared(all []member, e event.Event) ([]member, error) {
+	if e.Old.IsZero() || !o.Changes && !o.Patch {
+		return all, nil
+	}
+	old, new := e.Old.Raw(), e.Object.Raw()
+	var err error
+	add := func(name string, value any) {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if failed := encoder.Encode(value); failed != nil {
+			err = fmt.Errorf("encode the %s of %s/%s: %w", name, e.Object.Namespace, Line(e.Object.Name), failed)
+		}
+		all = append(all, member{name: name, value: string(bytes.TrimSpace(line.Bytes()))})
+	}
+	if o.Changes {
+		changes := change.BetweenJSON(old, new, o.Compare).Changes
+		add("changes", append([]change.Change{}, changes...)) // [] if there are none
+	}
+	if o.Patch {
+		add("patch", change.PatchJSON(old, new, o.Compare.Masks, !o.Unmanaged))
+	}
+	return all, err
+}
+
+// appendEvent appends an event as JSON, with its objects as a function appends them.
+func (o Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
+	var space [maxMembers]member // which needs no memory of the heap
+	all, err := o.members(space[:0], e)
+	for i, m := range all {
+		dst = append(append(append(dst, "{,"[min(i, 1)], '"'), m.name...), `":`...)
+		if dst = append(dst, m.value...); m.value == "" && err == nil {
+			dst, err = object(dst, m.object)
+		}
+	}
+	return append(dst, '}'), err
+}
