@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"dwatch/output/inventory"
 )
 
 const (
-	// gap is between two columns, margin in front of the first one: two signs, a space.
-	gap    = 2
+	// margin is in front of the first column: two signs, a space.
 	margin = 3
 	// A column is cut down to leastCell if the terminal is narrow, that of the name to
 	// leastName.
@@ -39,13 +42,13 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 	}
 	named := false
 	for i, c := range s.columns {
-		p := place{cell: i, title: c.Name, width: s.widths[i], age: c.IsAge, ticks: c.Ticks, wide: c.Wide && !wide}
-		if c.IsName && !named {
+		p := place{cell: i, title: c.Header(), width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands, wide: c.Priority != 0 && !wide}
+		if c.IsName() && !named {
 			p.name, named = true, true
 			p.title = cmp.Or(title, p.title)
-			p.width = max(p.width, width(p.title))
+			p.width = max(p.width, ansi.StringWidthWc(p.title))
 		}
-		if c.IsAge {
+		if p.age {
 			p.width = max(p.width, len("2y364d"))
 		}
 		all = append(all, p)
@@ -65,7 +68,7 @@ func led(places []place, title string) []place {
 			if title != "" {
 				p.title = title + ": " + p.title
 			}
-			p.width = max(p.width, width(p.title))
+			p.width = max(p.width, ansi.StringWidthWc(p.title))
 			break
 		}
 	}
@@ -83,19 +86,17 @@ func total(places []place) int {
 
 // widen leaves out of the columns for wide terminals those for which there is no room.
 func widen(all []place, room int) []place {
-	places := slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide })
-	used := total(places)
-	allowed := map[int]bool{}
+	var places []place
+	used := total(slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide }))
 	for _, p := range all {
-		if p.wide && used+gap+p.width > room {
-			break
-		}
 		if p.wide {
 			used += gap + p.width
-			allowed[p.cell] = true
+		}
+		if !p.wide || used <= room {
+			places = append(places, p)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide && !allowed[p.cell] })
+	return places
 }
 
 // narrow makes columns fit: the widest ones are cut first, and what does not fit even so
@@ -136,55 +137,6 @@ func (p place) least() int {
 		return leastName
 	}
 	return leastCell
-}
-
-// span is where a section stands among all lines.
-type span struct {
-	*section
-	// line is that of its header, and row how many rows are in front of it.
-	line, row int
-}
-
-// spans places the sections: a header each, its rows, and an empty line between two.
-// Those without rows are left out, unless show says otherwise.
-func (t *table) spans(show func(*section) bool) (spans []span, lines, rows int) {
-	for _, s := range t.sections {
-		if len(s.order) == 0 && !show(s) {
-			continue
-		}
-		if lines > 0 {
-			lines++
-		}
-		spans = append(spans, span{s, lines, rows})
-		lines += 1 + len(s.order)
-		rows += len(s.order)
-	}
-	return spans, lines, rows
-}
-
-// lineOf returns the line of a row by its number among all.
-func lineOf(spans []span, row int) int {
-	for _, s := range slices.Backward(spans) {
-		if row >= s.row {
-			return s.line + 1 + row - s.row
-		}
-	}
-	return 0
-}
-
-// at returns what stands in a line: the section, and which of its rows, -1 for its header;
-// nil for an empty line.
-func at(spans []span, line int) (*section, int) {
-	for _, s := range slices.Backward(spans) {
-		if line < s.line {
-			continue
-		}
-		if i := line - s.line - 1; i < len(s.order) {
-			return s.section, i
-		}
-		return nil, 0
-	}
-	return nil, 0
 }
 
 // title is what stands above the names of a section.
