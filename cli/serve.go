@@ -47,7 +47,10 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 		to:    &served{Page: s.page},
 	}
 	w.filter.Marks, w.ending.Timeout = true, s.timeout.Duration
-	var err error
+	err := s.page.CheckArguments(args)
+	if err != nil {
+		return nil, err
+	}
 	if w.request, err = s.targets.Parse(args); err != nil {
 		return nil, err
 	}
@@ -103,17 +106,19 @@ func (s *served) close() {
 	}
 }
 
+// open also says where the page is: the listener is there, so that nobody comes too early.
 func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	s.hub = page.New(page.Options{
 		Targets: w.plan.Targets, Title: w.typed(), Server: w.Host, Version: orDevel(release),
 		Compare: w.print.Compare, Loss: fail.Loss,
 	})
+	s.server = page.NewServer(s.hub, s.options)
+	s.announce(w)
 	return s.hub, nil
 }
 
 // around serves the page while watch runs, and then says goodbye to its viewers.
 func (s *served) around(_ context.Context, _ context.CancelCauseFunc, w *watching, watch func() error) error {
-	s.server = page.NewServer(s.hub, s.options)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -121,7 +126,6 @@ func (s *served) around(_ context.Context, _ context.CancelCauseFunc, w *watchin
 			w.warn(fmt.Sprintf("the page is no longer served: %v", err))
 		}
 	}()
-	s.announce(w)
 	err := watch()
 	reason := "the run has ended"
 	if err != nil {

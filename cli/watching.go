@@ -205,11 +205,12 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	}
 	reporter := report.New(sink, about)
 	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
-	return w.end(ctx, end, printed, w.watch(ctx, cancel, watch, reporter))
+	return w.watch(ctx, cancel, watch, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
 }
 
-// watch runs until the watch ends and all that it has reported has gone on.
-func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, watch *watcher.Watcher, reporter *report.Reporter) error {
+// watch runs until the watch ends and all that it has reported has gone on. end says what
+// the end of the watch means, to which that of the destination is added.
+func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, watch *watcher.Watcher, reporter *report.Reporter, end func(error) error) error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	targets := w.plan.Targets
@@ -223,7 +224,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, wa
 		w.metrics.End()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()
-		return err
+		return end(err)
 	})
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -62,6 +64,25 @@ func (p *Page) checkAddress() error {
 		return fmt.Errorf("invalid --addr %q: it takes an IP address of this machine, or localhost, and a port, such as 127.0.0.1:8080", p.Address)
 	case !address.Unmap().IsLoopback() && !guarded:
 		return fmt.Errorf("--addr %s can be reached from other machines: %s", p.Address, guards)
+	}
+	return nil
+}
+
+// IsAddress reports whether an argument is meant as an address, which would be taken for
+// the name of an object, and waited for: HOST:PORT, or a port alone.
+func IsAddress(arg string) bool {
+	host, port, err := net.SplitHostPort(arg)
+	if err != nil {
+		host, port = "", arg
+	}
+	_, err = strconv.ParseUint(port, 10, 64)
+	return err == nil && !strings.ContainsAny(host, "/=,")
+}
+
+// CheckArguments finds an address among the names of what is to be shown.
+func (p *Page) CheckArguments(args []string) error {
+	if i := slices.IndexFunc(args, IsAddress); i >= 0 {
+		return fmt.Errorf("invalid argument %q: where the page is served is said by --addr HOST:PORT", args[i])
 	}
 	return nil
 }

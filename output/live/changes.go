@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,20 +62,16 @@ func (t *trail) lines(r *row, width int) []string {
 	t.width, t.made = width, map[step]shownStep{}
 	var out bytes.Buffer
 	say := func(text string) { fmt.Fprintln(&out, t.paint(faint, text)) }
-	between, notes, hidden := t.view(&out), t.notes, 0
-	first := all[0].States[0]
-	for len(notes) > 0 && notes[0].at.Before(first.Time) {
-		notes = notes[1:]
-	}
+	first, last, hidden := all[0].States[0], (*inventory.State)(nil), 0
+	between := t.view(&out)
+	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(first.Time) })
 	if first.Initial {
 		say(first.Time.Local().Format(time.TimeOnly) + " it was there")
 	}
-	var last *inventory.State
 	for _, h := range all {
 		for i, state := range h.States {
-			for len(notes) > 0 && !notes[0].at.After(state.Time) {
+			for ; len(notes) > 0 && !notes[0].at.After(state.Time); notes = notes[1:] {
 				between.Note(notes[0].at, notes[0].text)
-				notes = notes[1:]
 			}
 			if i == 1 && h.Missing > 0 {
 				say(fmt.Sprintf("%s %d states in between are not kept any more", ellipsis, h.Missing))

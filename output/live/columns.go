@@ -34,45 +34,31 @@ type place struct {
 const namespace = -1
 
 // places says which columns of a section are drawn, and how wide, if there is so much
-// room for all. title is what stands above the names.
+// room for all. title is what stands above the names. If no column has the name, as with
+// Events, the first one stands for the row: it shows which is selected, and whose rows
+// these are.
 func (s *section) places(room int, namespaces, wide bool, title string) []place {
 	var all []place
 	if namespaces && s.namespaceWidth > 0 {
 		all = append(all, place{cell: namespace, title: "NAMESPACE", width: max(s.namespaceWidth, len("NAMESPACE"))})
 	}
-	named := false
+	named := slices.IndexFunc(s.columns, func(c inventory.Column) bool { return c.IsName() })
 	for i, c := range s.columns {
-		p := place{cell: i, title: c.Header(), width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands, wide: c.Priority != 0 && !wide}
-		if c.IsName() && !named {
-			p.name, named = true, true
+		p := place{cell: i, title: c.Header(), width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands}
+		p.name = i == max(named, 0)
+		p.wide = c.Priority != 0 && !wide && !p.name
+		switch {
+		case p.name && named < 0 && title != "":
+			p.title = title + ": " + p.title
+		case p.name:
 			p.title = cmp.Or(title, p.title)
-			p.width = max(p.width, ansi.StringWidthWc(p.title))
-		}
-		if p.age {
+		case p.age:
 			p.width = max(p.width, len("2y364d"))
 		}
+		p.width = max(p.width, ansi.StringWidthWc(p.title))
 		all = append(all, p)
 	}
-	return narrow(led(widen(all, room), title), room)
-}
-
-// led makes the first column the one that stands for the row if none has the name, as
-// with Events: it shows which row is selected, and whose rows these are.
-func led(places []place, title string) []place {
-	if slices.ContainsFunc(places, func(p place) bool { return p.name }) {
-		return places
-	}
-	for i := range places {
-		if p := &places[i]; p.cell != namespace {
-			p.name = true
-			if title != "" {
-				p.title = title + ": " + p.title
-			}
-			p.width = max(p.width, ansi.StringWidthWc(p.title))
-			break
-		}
-	}
-	return places
+	return narrow(widen(all, room), room)
 }
 
 // total is how much room columns take.
@@ -103,27 +89,23 @@ func widen(all []place, room int) []place {
 // is left out from the right; the name and the age stay longest.
 func narrow(places []place, room int) []place {
 	for total(places) > room {
-		widest := -1
+		widest, last := -1, len(places)-1
 		for i, p := range places {
 			if p.width > p.least() && (widest < 0 || p.width > places[widest].width) {
 				widest = i
 			}
+			if !p.age && !p.name {
+				last = i
+			}
 		}
-		if widest >= 0 {
+		switch {
+		case widest >= 0:
 			places[widest].width--
-			continue
+		case len(places) > 1:
+			places = slices.Delete(places, last, last+1)
+		default:
+			return places
 		}
-		last := len(places) - 1
-		for last > 0 && (places[last].age || places[last].name) {
-			last--
-		}
-		if last < 0 || len(places) == 1 {
-			break
-		}
-		if places[last].name {
-			last = len(places) - 1
-		}
-		places = slices.Delete(places, last, last+1)
 	}
 	return places
 }

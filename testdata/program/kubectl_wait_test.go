@@ -72,16 +72,16 @@ func (w *world) begin(t *testing.T, c *bed.Cluster, name string) {
 		t.Fatal(err)
 	}
 	// A revision counts once it is rolled out.
-	w.must(t, "dwatch deploy/api --until ready --timeout 2m -o none")
+	w.must(t, "dwatch wait deploy/api --timeout 2m")
 	if err := apply(name); err != nil {
 		t.Fatal(err)
 	}
 	if name == "not" {
-		w.must(t, "dwatch deploy/web job/once --until failed --timeout 2m -o none")
-		w.must(t, "dwatch deploy/api --until ready --timeout 2m -o none")
+		w.must(t, "dwatch wait deploy/web job/once --for failed --timeout 2m")
+		w.must(t, "dwatch wait deploy/api --timeout 2m")
 	} else {
-		w.must(t, "dwatch deploy,sts,ds,jobs --until ready --timeout 2m -o none")
-		w.must(t, "dwatch pods -l tier --until ready --timeout 2m -o none")
+		w.must(t, "dwatch wait deploy,sts,ds,jobs --timeout 2m")
+		w.must(t, "dwatch wait pods -l tier --timeout 2m")
 	}
 }
 
