@@ -71,7 +71,7 @@ chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-fo
 	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
 .PHONY: readme
-readme: bin/cluster bin/kubectl ## write what dwatch really prints into README.md and docs/expressions.md
+readme: bin/cluster bin/kubectl ## write what dwatch really prints into README.md and the pages of docs
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program
 
 .PHONY: images

@@ -35,8 +35,11 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 	if complete.IsAfterDash(args) {
 		return complete.Files(s.Out)
 	}
-	cmd := newCommand(name, s)
-	cmd.SetArgs(joinAddress(args))
+	cmd := newRoot(name, args, s)
+	if complete.IsAsked(args) {
+		complete.Unquote(cmd)
+	}
+	cmd.SetArgs(args)
 	return sayEnd(s.Err, cmd.ExecuteContext(ctx))
 }
 

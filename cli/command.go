@@ -2,13 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/complete"
 	"dwatch/cli/fail"
+	"dwatch/cli/flags"
 	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
@@ -19,123 +24,211 @@ import (
 // PluginName is the name under which kubectl finds dwatch as "kubectl dwatch".
 const PluginName = "kubectl-dwatch"
 
-const examples = `  # What changes among the deployments of a namespace
-  %[1]s -r deployments -n default
+// command is the flags of one, and what they mean.
+type command interface {
+	// groups defines the flags that are the command's own.
+	groups() []flags.Group
+	// parse checks all that can be checked without a server. Its errors are wrong usage.
+	parse(args []string, t terminal) (runner, error)
+	// shared are the flags that every command has.
+	shared() *common
+}
 
-  # Short names, several resources in one stream, all namespaces
-  %[1]s po,deploy,sts -A
+// runner is a command line that makes sense.
+type runner interface {
+	// run does what is asked for, and blocks until that is done or ctx ends.
+	run(ctx context.Context, c *console) error
+}
 
-  # What there is, as a table that changes in place
-  %[1]s deploy,rs,po --live
+// common is what every command has.
+type common struct {
+	targets    flags.Targets
+	messages   flags.Messages
+	connection cluster.Flags
+	all        *pflag.FlagSet // of the command
+	server     *pflag.FlagSet // those of the connection
+	formats    []string       // that --output takes, for a shell
+}
 
-  # What is told of a deployment and of what it owns
-  %[1]s events --for deploy/web
+func (c *common) shared() *common { return c }
 
-  # One object, from a custom resource
-  %[1]s crontabs/my-cron
+// description is what help says of a command.
+type description struct {
+	name     string
+	use      string // behind the name
+	short    string
+	long     string
+	examples string // %[1]s is dwatch
+	command  func() command
+}
 
-  # As JSON to a program: the names of what is deleted
-  %[1]s jobs -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
+// commands are those beside the stream, which has no name of its own. Their names hide no
+// resource: that is what -r is for.
+var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, waitDescription, rbacDescription}
 
-  # In a CI job: exit code 0 if it rolls out, 3 if that fails, 124 if it is late
-  %[1]s deploy/web --until ready --fail-if failed --timeout 5m -o none
-
-  # Only what an expression is true of: a new image, and who set it
-  %[1]s deploy,sts,ds -A --where "changed('..image')"
-
-  # Only what happens from now on, and only additions and deletions
-  %[1]s pods -l app=web --watch-only --types added,deleted
-
-  # Everything that happens in a namespace, and what happens to the watch itself
-  %[1]s '*' --exclude events -n web --marks
-
-  # After a restart only what is different from what was printed
-  %[1]s deployments --state deployments.state
-
-  # A command for each event, which gets it on stdin, and again if it fails
-  %[1]s jobs -A -- ./hook.sh
-
-  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
-  %[1]s jobs -A --to https://broker.example.com --to-token-file token
-
-  # A page in the browser that shows what is there and what changes
-  %[1]s deploy,rs,po -A -o none --serve --open
-
-  # What exists, as one List, without watching
-  %[1]s cm,secrets -n kube-system --list -o yaml
-
-  # The role with which a service account may watch deployments
-  %[1]s deploy --print-rbac --as system:serviceaccount:ops:watcher`
-
-const long = `Watch any resource of a Kubernetes cluster and print each change.
-
-At a terminal it shows what changed, and which program did it. In a pipe each
-line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
-What exists at the start comes first, as ADDED with "initial":true. It resumes
-a lost connection, and ends only when you end it. SIGUSR1 makes it say on stderr
-how the watch is.
-
-Name resources as with kubectl: pods, po, pod, deployments.apps,
-deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category
-such as all. Custom resources work like the built-in ones.`
-
-// newCommand returns the command line, as the program is called: dwatch, or
-// "kubectl dwatch" as a plugin.
-func newCommand(name string, s Streams) *cobra.Command {
+// newRoot returns the command line, as the program is called: dwatch, or "kubectl
+// dwatch" as a plugin.
+func newRoot(name string, args []string, s Streams) *cobra.Command {
 	display := "dwatch"
 	if name == PluginName || name == complete.PluginName {
 		display = "kubectl dwatch"
 	}
-	o := &options{}
+	root, groups := newCommand(streamDescription, display, args, s)
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: display}
+	root.Version = version()
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetVersionTemplate("{{.Version}}\n")
+	addCommands(root, display, args, commands, s)
+	root.AddCommand(complete.ScriptCommand(display))
+	root.SetHelpCommand(newHelpCommand(groups, helpWidth(s.Out)))
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	return root
+}
+
+// addCommands adds commands to parent. Those that no argument names are there for help: the
+// start pays for no flags that it does not need.
+func addCommands(parent *cobra.Command, display string, args []string, some []description, s Streams) {
+	for _, d := range some {
+		if !slices.Contains(args, d.name) {
+			parent.AddCommand(&cobra.Command{Use: d.name, Short: d.short, Run: func(*cobra.Command, []string) {}})
+			continue
+		}
+		cmd, _ := newCommand(d, display, args, s)
+		parent.AddCommand(cmd)
+		if d.name == "rbac" {
+			addCommands(cmd, display, args, forRBAC(some), s)
+		}
+	}
+}
+
+// forRBAC are the commands whose rights are printed.
+func forRBAC(some []description) (wrapped []description) {
+	for _, d := range some {
+		if of := d.command; d.name != "rbac" {
+			d.command = func() command { return newRBACFlags(of()) }
+			wrapped = append(wrapped, d)
+		}
+	}
+	return wrapped
+}
+
+// newCommand returns a command as it is described.
+func newCommand(d description, display string, args []string, s Streams) (*cobra.Command, []flags.Group) {
+	c := d.command()
 	cmd := &cobra.Command{
-		Use:                   "dwatch [-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags]\n      [-- COMMAND [ARG...]]",
-		Annotations:           map[string]string{cobra.CommandDisplayNameAnnotation: display},
-		Short:                 "Watch any Kubernetes resource",
-		Long:                  long,
-		Example:               fmt.Sprintf(examples, display),
-		Version:               version(),
+		Use:                   strings.TrimSpace(d.name + " " + d.use),
+		Short:                 d.short,
+		Long:                  d.long,
+		Example:               strings.TrimRight(fmt.Sprintf(d.examples, display), "\n"),
 		Args:                  cobra.ArbitraryArgs,
 		SilenceErrors:         true,
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), o, args, s)
+			if err := checkDash(cmd, args); err != nil {
+				return fail.Usage(err)
+			}
+			r, err := c.parse(args, terminalOf(s.Out))
+			if err != nil {
+				return fail.Usage(err)
+			}
+			console := newConsole(s, c.shared().messages)
+			defer console.close()
+			return r.run(cmd.Context(), console)
 		},
 	}
-	cmd.SetOut(s.Out)
-	cmd.SetErr(s.Err)
-	cmd.SetVersionTemplate("{{.Version}}\n")
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail.Usage(flagError(c.Flags(), display, err))
-	})
-	groups := o.addFlags(cmd.Flags())
-	cmd.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c, groups, helpWidth(s.Out)) })
-	complete.Add(cmd, complete.Options{
-		Connection:     &o.connection,
-		Formats:        completedFormats(),
-		WebhookFormats: webhookFormats,
-		Conditions:     expression.Beginnings(),
-		Presets:        expression.Presets(),
-		Quantifiers:    until.Quantifiers,
-		Targets:        o.targets,
-	})
-	return cmd
+	groups := addFlags(cmd.Flags(), c)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return fail.Usage(flagError(cmd, args, err)) })
+	completeFlags(cmd, c)
+	return cmd, groups
 }
 
-// targets are what arguments would watch, with the flags given so far.
-func (o *options) targets(ctx context.Context, c *cluster.Cluster, m *mapper.Mapper, arguments []mapper.Argument) ([]event.Target, error) {
-	namespaces, err := parseNamespaces(o.namespaces)
+// addFlags adds the flags of a command to f, and returns their groups.
+func addFlags(f *pflag.FlagSet, c command) []flags.Group {
+	f.SortFlags = false
+	c.shared().all = f
+	groups := groupsOf(c)
+	for _, g := range groups {
+		f.AddFlagSet(g.Flags)
+	}
+	return groups
+}
+
+// groupsOf are all flags of a command, those first that it is about.
+func groupsOf(c command) []flags.Group {
+	shared := c.shared()
+	shared.connection.UserAgent = userAgent()
+	server := flags.NewGroup("Connection to the cluster", shared.connection.AddFlags)
+	shared.server = server.Flags
+	return append(c.groups(), flags.NewGroup("Messages and help", shared.messages.AddTo), server)
+}
+
+// completeFlags lets a shell complete what a command takes.
+func completeFlags(cmd *cobra.Command, c command) {
+	complete.Add(cmd, complete.Options{
+		Connection: &c.shared().connection,
+		Values:     map[string][]string{"output": c.shared().formats, "to-format": flags.WebhookFormats, "until-for": until.Quantifiers},
+		Conditions: expression.Beginnings(),
+		Presets:    expression.Presets(),
+		Targets:    c.shared().targetsOf,
+	})
+}
+
+// targetsOf are what arguments would name, with the flags given so far.
+func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Mapper, arguments []mapper.Argument) ([]event.Target, error) {
+	namespaces, err := c.targets.Namespaces()
 	if err != nil {
 		return nil, err
 	}
 	p, err := plan.New(plan.Request{
 		Arguments:     arguments,
 		Namespaces:    namespaces,
-		AllNamespaces: o.allNamespaces,
-		Home:          c.Namespace,
+		AllNamespaces: c.targets.AllNamespaces(),
+		Home:          k.Namespace,
 	}, m).First(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return p.Targets, nil
+}
+
+// flagError says what is wrong with the flags of a command line with args.
+func flagError(cmd *cobra.Command, args []string, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return flags.Explain(err, pathOf(cmd))
+	}
+	if instead := flags.Kubectls(unknown); instead != nil {
+		return instead
+	}
+	name := unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		return flags.Explain(err, pathOf(cmd))
+	}
+	if instead := moved(cmd, args, name); instead != nil {
+		return instead
+	}
+	if near := mapper.Nearest(name, namesOf(cmd.Flags())); near != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return flags.Explain(err, pathOf(cmd))
+}
+
+// pathOf is a command as it is typed.
+func pathOf(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return cmd.DisplayName()
+	}
+	return pathOf(cmd.Parent()) + " " + cmd.Name()
+}
+
+func namesOf(f *pflag.FlagSet) (names []string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	return names
 }

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-
-	"dwatch/cli/fail"
-	"dwatch/output/changes"
 	"dwatch/watcher/event"
+	"errors"
 )
 
 // errEnough ends a run with --count.
@@ -16,8 +12,8 @@ var errEnough = errors.New("as many events as --count asks for")
 // counted returns a Sink before next that counts the events that are printed: all, or
 // those that a view shows.
 func counted(next event.Sink) (_ event.Sink, printed func() int) {
-	if v, ok := next.(*changes.View); ok {
-		return v, v.Shown
+	if v, ok := next.(viewer); ok {
+		return next, v.Shown
 	}
 	n := 0
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
@@ -49,14 +45,4 @@ func upTo(limit int, printed func() int, next event.Sink) event.Sink {
 		}
 		return nil
 	})
-}
-
-// isLate reports whether ctx, that of a run with --count, ended with --timeout.
-func (j *job) isLate(ctx context.Context) bool {
-	return j.conditions.count > 0 && errors.Is(context.Cause(ctx), errTimeout)
-}
-
-// tooFew is the end of a run that isLate, and far says how far it came.
-func (j *job) tooFew(far string) error {
-	return fail.Code(fail.ExitTimeout, fmt.Errorf("--timeout %s passed, and --count %d is not reached: %s", j.timeout, j.conditions.count, far))
 }

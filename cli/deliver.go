@@ -8,53 +8,40 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"dwatch/cli/fail"
-	"dwatch/cli/report"
+	"dwatch/cli/flags"
 	"dwatch/output"
 	"dwatch/output/deliver"
 	"dwatch/watcher/event"
 )
 
-// delivery is where the events of a run go in place of stdout.
+// delivery sends events to a receiver.
 type delivery struct {
-	receiver *receiver
-	dead     *deliver.DeadLetters
-	queue    *deliver.Queue
-	again    *deliver.Redelivery // of --redeliver; nil: what is watched is delivered
-	// state is the file that keeps what waits; nil: it is in memory.
-	state *state
+	flags.Delivery
+	stateFile string // empty: what waits is in memory
+	receiver  *receiver
+	dead      *deliver.DeadLetters
+	queue     *deliver.Queue
 }
 
-// openDelivery prepares it as far as that needs no server; nil if there is none. What
-// is wrong with it is wrong usage.
-func (j *job) openDelivery() (*delivery, error) {
-	if !j.delivers() {
-		return nil, nil
+// prepare opens what needs no server: the receiver, and its files.
+func (d *delivery) prepare(c *console) (err error) {
+	if d.receiver, err = d.newReceiver(c); err != nil {
+		return fail.Usage(err)
 	}
-	r, err := j.newReceiver()
-	if err != nil {
-		return nil, fail.Usage(err)
+	if d.DeadLetters == "" {
+		return nil
 	}
-	d := &delivery{receiver: r}
-	if j.deadLetters != "" {
-		for flag, path := range map[string]string{"--state": j.state, "--redeliver": j.redeliver} {
-			if isSameFile(j.deadLetters, path) {
-				return nil, fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
-			}
-		}
-		if d.dead, err = deliver.OpenDeadLetters(j.deadLetters); err != nil {
-			return nil, fail.Usage(fmt.Errorf("--dead-letters: %w", err))
-		}
-		j.warnReadable("--dead-letters", j.deadLetters)
-	}
-	if j.redeliver != "" {
-		if d.again, err = deliver.OpenRedelivery(j.redeliver); err != nil {
-			return nil, fail.Usage(fmt.Errorf("--redeliver: %w", err))
+	for flag, path := range map[string]string{"--state": d.stateFile, "--redeliver": d.Redeliver} {
+		if isSameFile(d.DeadLetters, path) {
+			return fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
 		}
 	}
-	return d, nil
+	if d.dead, err = deliver.OpenDeadLetters(d.DeadLetters); err != nil {
+		return fail.Usage(fmt.Errorf("--dead-letters: %w", err))
+	}
+	c.warnReadable("--dead-letters", d.DeadLetters)
+	return nil
 }
 
 // isSameFile reports whether two paths lead to one file, which need not be there yet.
@@ -72,29 +59,29 @@ func isSameFile(a, b string) bool {
 
 // close closes the receiver.
 func (d *delivery) close() {
-	if d != nil && d.receiver.close != nil {
+	if d.receiver != nil && d.receiver.close != nil {
 		d.receiver.close()
 	}
 }
 
-// start makes the queue for events. failed is called when what is given up can't be
-// written, or what waits not be read.
-func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(error)) (event.Sink, error) {
+// open makes the queue. failed is called when what is given up can't be written, or what
+// waits not be read.
+func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (event.Sink, error) {
 	if d.receiver.begin != nil {
-		if err := d.receiver.begin(ctx, j); err != nil {
+		if err := d.receiver.begin(ctx, w.console, w.Cluster); err != nil {
 			return nil, err
 		}
 	}
-	j.print.Unmanaged = j.needsManagedFields() && !j.managedFields
-	encoder, err := output.NewEncoder(j.print)
+	encoder, err := output.NewEncoder(w.print)
 	if err != nil {
 		return nil, err
 	}
-	o := d.options(j, failed)
-	o.Encode, o.Subject = encoder.Append, j.subjects()
-	if state != nil {
-		d.state, o.Store = state, state.outbox
-		if !state.file.Fresh() {
+	o := d.options(w.console, failed)
+	o.Encode = encoder.Append
+	o.Subject = func(e event.Event) string { return w.subject(e.Target, e.Object) }
+	if w.state != nil {
+		o.Store = w.state.outbox
+		if !w.state.file.Fresh() {
 			tuneLong() // what waits is more than the way to the first event needs otherwise
 		}
 	}
@@ -103,41 +90,29 @@ func (d *delivery) start(ctx context.Context, j *job, state *state, failed func(
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	state.restored(waiting)
-	j.metrics.Delivers(d.queue.Stats)
+	w.state.restored(waiting)
+	w.metrics.Delivers(d.queue.Stats)
 	return d.queue, nil
 }
 
+func (d *delivery) status() string { return d.queue.Status() }
+
+func (d *delivery) hidden() string { return "" }
+
 // options says how to deliver, whatever that is.
-func (d *delivery) options(j *job, failed func(error)) deliver.Options {
+func (d *delivery) options(c *console, failed func(error)) deliver.Options {
 	return deliver.Options{
 		Name:        d.receiver.name,
-		Workers:     j.workers,
-		MaxBackoff:  j.maxBackoff,
-		Rate:        j.rate,
-		GiveUpAfter: j.giveUpAfter,
+		Workers:     d.Workers,
+		MaxBackoff:  d.MaxBackoff,
+		Rate:        d.Rate,
+		GiveUpAfter: d.GiveUpAfter,
 		DeadLetters: d.dead,
-		Say:         func(line string) { report.Line(j.reports, line) },
-		Warn:        func(line string) { report.Line(j.stderr, line) },
+		Say:         c.say,
+		Warn:        c.warn,
 		Failed:      failed,
-		Room:        j.room,
-		Latest:      j.latest,
-	}
-}
-
-// subjects names the objects of events for people.
-func (j *job) subjects() func(event.Event) string {
-	short := map[schema.GroupVersionResource]string{}
-	return func(e event.Event) string {
-		r := e.Target.Resource()
-		if short[r] == "" {
-			short[r] = j.mapper.ShortName(context.Background(), r)
-		}
-		subject := short[r] + "/" + e.Object.Name
-		if e.Object.Namespace != "" && (j.allNamespaces || len(j.namespaces) > 1) {
-			subject = e.Object.Namespace + " " + subject
-		}
-		return subject
+		Room:        d.Room,
+		Latest:      d.Latest,
 	}
 }
 
@@ -146,33 +121,45 @@ const drainNoted = time.Second
 
 // around runs watch while the queue delivers, and waits for what is not delivered yet
 // when that has ended.
-func (d *delivery) around(ctx context.Context, j *job, watch func() error) error {
-	if d == nil {
-		return watch()
-	}
+func (d *delivery) around(ctx context.Context, _ context.CancelCauseFunc, w *watching, watch func() error) error {
+	finish := d.work(ctx)
+	err := watch()
+	d.queue.Finish()
+	finish(w.console, nil)
+	return joined(ctx, err, d.undelivered(w))
+}
+
+// work starts the queue. finish waits until all is delivered, once begun has ended (nil:
+// at once), but for --drain at most, and ends it.
+func (d *delivery) work(ctx context.Context) (finish func(c *console, begun <-chan struct{})) {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		d.queue.Run(working)
 	}()
-	err := watch()
-	d.queue.Finish()
-	defer j.drains(stop)()
-	<-done
-	if d.receiver.finish != nil {
-		d.receiver.finish(working)
+	return func(c *console, begun <-chan struct{}) {
+		defer stop()
+		if begun != nil {
+			select {
+			case <-done:
+			case <-begun:
+			}
+		}
+		defer d.draining(c, stop)()
+		<-done
+		if d.receiver.finish != nil {
+			d.receiver.finish(working)
+		}
 	}
-	return joined(ctx, err, d.end(j))
 }
 
-// drains calls stop after --drain, and says before that what is waited for. done means
+// draining calls stop after --drain, and says before that what is waited for. done means
 // that nothing is any more.
-func (j *job) drains(stop func()) (done func()) {
-	patience := time.AfterFunc(j.drain, stop)
+func (d *delivery) draining(c *console, stop func()) (done func()) {
+	patience := time.AfterFunc(d.Drain, stop)
 	long := time.AfterFunc(drainNoted, func() {
-		report.Line(j.reports, fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", j.drain))
+		c.say(fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", d.Drain))
 	})
 	return func() {
 		patience.Stop()
@@ -180,17 +167,17 @@ func (j *job) drains(stop func()) (done func()) {
 	}
 }
 
-// end says what became of the events, and returns an error if not all of them were
+// undelivered says what became of the events, and returns an error if not all of them were
 // delivered.
-func (d *delivery) end(j *job) error {
+func (d *delivery) undelivered(w *watching) error {
 	summary, undelivered := d.queue.Summary()
-	report.Line(j.reports, summary)
+	w.say(summary)
 	switch kept := d.queue.Kept(); {
-	case kept > 0 && cmp.Or(d.state.checkThere(), d.state.file.Intact()) != nil: // which the end of the state reports
+	case kept > 0 && cmp.Or(w.state.checkThere(), w.state.file.Intact()) != nil: // which the end of the state reports
 	case kept == 1:
-		report.Line(j.reports, "1 event waits in "+d.state.path+": the next run with it delivers it")
+		w.say("1 event waits in " + w.state.path + ": the next run with it delivers it")
 	case kept > 1:
-		report.Line(j.reports, fmt.Sprintf("%d events wait in %s: the next run with it delivers them", kept, d.state.path))
+		w.say(fmt.Sprintf("%d events wait in %s: the next run with it delivers them", kept, w.state.path))
 	}
 	switch broken := d.queue.Err(); {
 	case broken != nil:

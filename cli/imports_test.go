@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -30,6 +29,8 @@ var house = map[string]room{
 	"cli/access":                {"it knows rights, not how they are reported", []string{"watcher/event", "cli/fail", "cli/cluster"}},
 	"cli/report":                {"it says what the events mean, and asks nobody but through what it is given", []string{"watcher/event", "cli/access", "cli/fail", "output"}},
 	"cli/metrics":               {"it counts, and says over HTTP how a run is", []string{"watcher/event", "output/deliver"}},
+	"cli/ask":                   {"it asks the server what helps people, and decides nothing", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner", "cli/cluster", "mapper"}},
+	"cli/flags":                 {"it turns what is typed into values, and asks no server", []string{"cli/plan", "mapper", "output", "output/deliver", "output/deliver/webhook", "watcher/filter", "watcher/object/change", "watcher/object/expression", "watcher/until"}},
 	"cli/gc":                    {"it is ready before what imports anything", nil},
 	"cli/complete":              {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},
 	"cli/plan":                  {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "mapper"}},
@@ -37,10 +38,13 @@ var house = map[string]room{
 	"mapper":                    {"it turns names into resources, for whatever purpose", []string{"watcher/event"}},
 	"output":                    {"it turns events into bytes, wherever they come from", []string{"watcher/event", "watcher/object/change"}},
 	"watcher/object/change":     {"it compares objects, and does not know events", nil},
-	"watcher/object/status":     {"it judges objects, and does not know events", nil},
-	"output/changes":            {"it is a format of its own", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/status"}},
-	"output/live":               {"it is a format of its own, which shows another", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/status", "output/changes"}},
-	"output/page":               {"it shows what the events say is there, and asks no server", []string{"watcher/event", "watcher/object/expression", "watcher/object/change", "watcher/object/status"}},
+	"watcher/object/status":     {"it says in what state an object is, and does not know events", nil},
+	"watcher/object/owner":      {"it knows what objects refer to, and not how the server is asked for them", nil},
+	"watcher/object/kubeevent":  {"it reads Events of Kubernetes, wherever they come from", []string{"watcher/object/owner"}},
+	"output/changes":            {"it is a format of its own", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/status"}},
+	"output/live":               {"it draws the inventory on a terminal, and asks no server but through what it is given", []string{"watcher/event", "output", "output/inventory", "watcher/object/change", "watcher/object/kubeevent", "output/changes"}},
+	"output/inventory":          {"it holds what the events say is there, for whoever shows it", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/expression", "watcher/object/owner", "watcher/object/status"}},
+	"output/page":               {"it draws the inventory for browsers, and asks no server", []string{"watcher/event", "watcher/filter", "output", "output/inventory", "watcher/object/change", "watcher/object/expression", "watcher/object/kubeevent"}},
 	"output/deliver":            {"it queues what is sent, and does not know where from", []string{"watcher/event", "output"}},
 	"output/deliver/cloudevent": {"it describes a message, and does not send it", []string{"output/deliver"}},
 	"output/deliver/jetstream":  {"it publishes a message, once", []string{"output/deliver", "output/deliver/cloudevent"}},
@@ -52,8 +56,8 @@ var house = map[string]room{
 	"watcher/resume":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/filter":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/until":             {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/object/expression"}},
-	"watcher/object/expression": {"it judges events, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/status"}},
-	"watcher/owned":             {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event"}},
+	"watcher/object/expression": {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/status"}},
+	"watcher/owned":             {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner"}},
 	"watcher/event":             {"everything may import it, so it imports nothing", nil},
 }
 
@@ -120,16 +124,7 @@ func importsOfOurs() (map[string][]string, error) {
 		return nil, err
 	}
 	imported := map[string][]string{}
-	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		name := entry.Name()
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && file != root && (name == "testdata" || strings.HasPrefix(name, ".")):
-			return filepath.SkipDir
-		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
+	err = eachSource(root, func(file string) error {
 		folder, err := filepath.Rel(root, filepath.Dir(file))
 		if err != nil {
 			return err

@@ -5,20 +5,19 @@ import (
 
 	"dwatch/cli/fail"
 	"dwatch/cli/metrics"
-	"dwatch/cli/report"
 )
 
 // startListening answers how the run is from now on, if that is asked for. That it can't
 // is wrong usage.
-func (j *job) startListening() (*metrics.Server, error) {
-	if j.listen == "" {
+func (w *watching) startListening(c *console) (*metrics.Server, error) {
+	if w.listen == "" {
 		return nil, nil
 	}
-	j.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: j.heartbeat})
-	server, err := metrics.Listen(j.listen, j.metrics)
+	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.heartbeat})
+	server, err := metrics.Listen(w.listen, w.metrics)
 	if err != nil {
-		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", j.listen, err))
+		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", w.listen, err))
 	}
-	report.Line(j.reports, "listening on "+server.URL())
+	c.say("listening on " + server.URL())
 	return server, nil
 }

@@ -3,159 +3,154 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/spf13/pflag"
 
+	"dwatch/cli/flags"
+	"dwatch/output"
 	"dwatch/output/live"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/expression"
 )
 
-// newScreen returns the live table of what is planned.
-func (j *job) newScreen(ctx context.Context, targets []event.Target) *live.Screen {
-	t := j.print.Table
-	return live.New(live.Options{
-		Title:         titleOf(targets),
-		Targets:       targets,
-		Namespaces:    j.allNamespaces || len(j.namespaces) > 1,
-		Wide:          j.print.Format == "wide",
-		Labels:        t.Labels,
-		ShowLabels:    t.ShowLabels,
-		Color:         j.print.Color,
-		ManagedFields: j.managedFields,
-		Timestamps:    j.view.timestamps,
-		Full:          j.view.full,
-		Compare:       j.print.Compare,
-		ShortName:     j.shortNames(ctx),
-		Where:         j.passes(),
-		Condition:     j.conditionOf,
-		Events:        j.eventsAbout,
-	})
+// liveFlags are the flags of dwatch live.
+type liveFlags struct {
+	common
+	about   flags.About
+	where   flags.Where
+	format  flags.Format
+	table   flags.Table
+	view    flags.View
+	noise   flags.Noise
+	masks   flags.Masks
+	fields  flags.ManagedFields
+	color   flags.Color
+	timeout flags.Timeout
 }
 
-// maxTitled is how many resources a title names.
-const maxTitled = 4
-
-// titleOf says in few words what is watched, and where.
-func titleOf(targets []event.Target) string {
-	var names, places []string
-	add := func(list *[]string, text string) {
-		if !slices.Contains(*list, text) {
-			*list = append(*list, text)
-		}
+func (l *liveFlags) groups() []flags.Group {
+	return []flags.Group{
+		flags.NewGroup("What to show", l.targets.AddTo, l.about.AddTo, l.targets.AddWait, l.where.AddTo, l.timeout.AddTo),
+		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+			l.format.Formats = []string{"table", "wide"}
+			l.format.AddTo(f, "table or wide")
+			l.formats = l.format.Completions()
+		}, l.table.AddTo, l.color.AddTo, l.view.AddTo, l.noise.AddTo, func(f *pflag.FlagSet) {
+			l.masks.AddShowSecretsTo(f, "")
+		}, l.fields.AddTo),
 	}
-	for _, t := range targets {
-		name := t.Resource().Resource
-		if t.Name != "" {
-			name += "/" + t.Name
-		}
-		add(&names, name)
-		switch {
-		case t.Namespace != "":
-			add(&places, t.Namespace)
-		case t.Namespaced():
-			add(&places, "all namespaces")
-		}
-	}
-	if more := len(names) - maxTitled; more > 0 {
-		names = append(names[:maxTitled], fmt.Sprintf("%d more", more))
-	}
-	if len(places) > maxTitled {
-		places = []string{fmt.Sprintf("%d namespaces", len(places))}
-	}
-	title := strings.Join(names, ", ")
-	if len(places) > 0 {
-		title += " in " + strings.Join(places, ", ")
-	}
-	return title
 }
 
-// conditionOf reads an expression for objects as they are.
-func (j *job) conditionOf(text string) (func(event.Object) bool, error) {
-	x, err := expression.Compile(text)
-	if err != nil {
+func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
+	l.format.Choose("table")
+	s := &screen{view: l.view, kept: l.fields.Kept}
+	w := &watching{
+		connection: &l.connection, to: s, parallel: 1, seen: true, whereLast: true,
+		needs: needs{managedFields: true, tables: true, wholeObjects: true},
+	}
+	w.filter.Marks, w.ending.Timeout = true, l.timeout.Duration
+	var err error
+	if w.request, err = l.targets.Parse(args); err != nil {
 		return nil, err
 	}
-	options := j.input()
-	return func(o event.Object) bool {
-		holds, err := x.Holds(expression.NewInput(event.Event{Type: event.Added, Object: o}, options))
-		return holds && err == nil
-	}, nil
-}
-
-// maxHappenings is how many Events about an object are asked for.
-const maxHappenings = 500
-
-// eventsAbout asks the server for the Events about an object, the newest first.
-func (j *job) eventsAbout(ctx context.Context, o event.Object) ([]live.Happening, error) {
-	h, err := j.newHelper()
-	if err != nil {
+	if w.object, err = l.about.Parse(); err != nil {
 		return nil, err
 	}
-	namespace := cmp.Or(o.Namespace, metav1.NamespaceDefault)
-	about := fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}
-	list, err := h.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String(), Limit: maxHappenings})
+	if w.where, err = l.where.Parse(); err != nil {
+		return nil, err
+	}
+	if s.table, err = l.table.Parse(); err != nil {
+		return nil, err
+	}
+	if s.color, err = l.color.Parse(t.isTerminal && !t.noColor); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(l.format.Parse(&w.print), l.noise.Parse(&w.print.Compare), l.masks.Parse(&w.print, false), l.timeout.Check(), t.checkScreen()); err != nil {
+		return nil, err
+	}
+	s.wide = l.format.Name == "wide"
+	return &onScreen{w, s}, nil
+}
+
+// checkScreen finds what keeps a terminal from being drawn on.
+func (t terminal) checkScreen() error {
 	switch {
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
-	case err != nil:
-		return nil, fmt.Errorf("ask for events in namespace %s: %w", namespace, err)
+	case !t.isTerminal:
+		return errors.New("dwatch live needs a terminal, and stdout is none")
+	case t.isDumb:
+		return errors.New("dwatch live needs a terminal that can be drawn on, and by TERM this one can't")
 	}
-	var found []live.Happening
-	for _, item := range list.Items {
-		var e corev1.Event
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &e) != nil || !isAbout(&e, o) {
-			continue
-		}
-		found = append(found, happeningOf(&e))
-	}
-	slices.SortStableFunc(found, func(a, b live.Happening) int { return b.Last.Compare(a.Last) })
-	return found, nil
+	return nil
 }
 
-// isAbout leaves out what is about an earlier object of the same name. Of a node Events
-// have the name in the place of the UID.
-func isAbout(e *corev1.Event, o event.Object) bool {
-	uid := e.InvolvedObject.UID
-	return uid == "" || uid == o.UID || uid == types.UID(o.Name)
+// onScreen is a run whose screen has the terminal: what is said meanwhile is shown there.
+type onScreen struct {
+	*watching
+	screen *screen
 }
 
-func happeningOf(e *corev1.Event) live.Happening {
-	count := int(e.Count)
-	if e.Series != nil {
-		count = max(count, int(e.Series.Count))
+// run implements runner.
+func (s *onScreen) run(ctx context.Context, c *console) error {
+	s.screen.stderr = &diverted{w: c.stderr}
+	c.stderr = s.screen.stderr
+	defer catchStderr(output.Escape(s.screen.stderr))()
+	if !c.isQuiet() {
+		c.reports = s.screen.stderr
 	}
-	return live.Happening{
-		Last: lastSeen(e), Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: e.Message,
-		By: cmp.Or(e.ReportingController, e.Source.Component), Count: count,
-	}
+	return s.watching.run(ctx, c)
 }
 
-// onScreen runs watch while a screen is shown, and ends it when the user ends that. It
-// runs nothing but watch if there is no screen.
-func (j *job) onScreen(ctx context.Context, cancel context.CancelCauseFunc, s *live.Screen, watch func() error) error {
-	if s == nil {
-		return watch()
-	}
-	defer notifyHangup(cancel)()
+// screen is the live table.
+type screen struct {
+	direct
+	view   flags.View
+	table  output.TableOptions
+	color  bool
+	wide   bool
+	kept   bool // the managed fields are
+	stderr *diverted
+	live   *live.Screen
+}
+
+func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
+	s.live = live.New(live.Options{
+		Title:         w.title(),
+		Targets:       w.plan.Targets,
+		Namespaces:    w.several(),
+		Wide:          s.wide,
+		Labels:        s.table.Labels,
+		ShowLabels:    s.table.ShowLabels,
+		Color:         s.color,
+		ManagedFields: s.kept,
+		Timestamps:    s.view.Timestamps,
+		Full:          s.view.Full,
+		Compare:       w.print.Compare,
+		ShortName:     w.shortNames(ctx),
+		Where:         w.passing(),
+		Condition:     conditionOf,
+		Events:        w.questions.Events,
+	})
+	return s.live, nil
+}
+
+// around shows the screen while watch runs, and ends it when the user ends that.
+func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *watching, watch func() error) error {
+	hangup, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal is closed
+	defer stop()
+	defer context.AfterFunc(hangup, func() { cancel(context.Cause(hangup)) })()
 	shown, hide := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	guard := newGuard(j.stdout)
-	j.talk.divert(func(line string) { s.Note(time.Now(), line) })
+	s.stderr.divert(func(line string) { s.live.Note(time.Now(), line) })
 	go func() {
-		err := s.Run(shown, j.stdout)
+		err := s.live.Run(shown, w.out.file)
 		cancel(err)
 		ended <- err
 	}()
@@ -165,8 +160,7 @@ func (j *job) onScreen(ctx context.Context, cancel context.CancelCauseFunc, s *l
 			closed = true
 			hide()
 			err = <-ended
-			guard.release()
-			j.talk.release()
+			s.stderr.release()
 		}
 		return err
 	}
@@ -178,16 +172,20 @@ func (j *job) onScreen(ctx context.Context, cancel context.CancelCauseFunc, s *l
 	return err
 }
 
-// drawers is how many goroutines draw.
-func (r *request) drawers() int {
-	if r.live {
-		return 1
+// conditionOf reads an expression for objects as they are.
+func conditionOf(text string) (func(event.Object) bool, error) {
+	x, err := expression.CompileForObjects(text)
+	if err != nil {
+		return nil, err
 	}
-	return 0
+	return func(o event.Object) bool {
+		holds, err := x.HoldsOf(o, time.Now())
+		return holds && err == nil
+	}, nil
 }
 
-// talk is a stderr whose lines are shown elsewhere while something else has the terminal.
-type talk struct {
+// diverted is a stderr whose lines are shown elsewhere while something else has the terminal.
+type diverted struct {
 	w    io.Writer
 	mu   sync.Mutex
 	show func(line string) // nil: they go to w
@@ -199,54 +197,48 @@ type talk struct {
 const maxKept = 20
 
 // Write implements io.Writer.
-func (t *talk) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.show == nil {
-		return t.w.Write(p)
+func (d *diverted) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.show == nil {
+		return d.w.Write(p)
 	}
-	t.rest += string(p)
+	d.rest += string(p)
 	for {
-		line, rest, whole := strings.Cut(t.rest, "\n")
+		line, rest, whole := strings.Cut(d.rest, "\n")
 		if !whole {
 			return len(p), nil
 		}
-		t.rest = rest
-		t.keep(line)
+		d.rest = rest
+		d.keep(line)
 	}
 }
 
-func (t *talk) keep(line string) {
-	t.kept = append(t.kept, line)
-	t.show(line)
+func (d *diverted) keep(line string) {
+	d.kept = append(d.kept, line)
+	d.show(line)
 }
 
-func (t *talk) divert(show func(string)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.show = show
+func (d *diverted) divert(show func(string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.show = show
 }
 
 // release prints what was said meanwhile, of very much the last.
-func (t *talk) release() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.rest != "" {
-		t.kept, t.rest = append(t.kept, t.rest), ""
+func (d *diverted) release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rest != "" {
+		d.kept, d.rest = append(d.kept, d.rest), ""
 	}
-	t.show = nil
-	if more := len(t.kept) - maxKept; more > 0 {
-		fmt.Fprintf(t.w, "%d lines before these were shown on the screen\n", more)
-		t.kept = t.kept[more:]
+	d.show = nil
+	if more := len(d.kept) - maxKept; more > 0 {
+		fmt.Fprintf(d.w, "%d lines before these were shown on the screen\n", more)
+		d.kept = d.kept[more:]
 	}
-	for _, line := range t.kept {
-		fmt.Fprintln(t.w, line)
+	for _, line := range d.kept {
+		fmt.Fprintln(d.w, line)
 	}
-	t.kept = nil
-}
-
-// isDumb reports whether a terminal can't be drawn on.
-func isDumb() bool {
-	name := os.Getenv("TERM")
-	return name == "dumb" || name == "" && !isWindows
+	d.kept = nil
 }

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"strings"
 
+	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
-	"dwatch/cli/report"
 	"dwatch/output"
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/jetstream"
 )
 
-// openJetStream prepares the receiver of --to nats://.
-func openJetStream(j *job) (*receiver, error) {
-	a := j.address
+// newJetStream prepares the receiver of --to nats://.
+func (d *delivery) newJetStream(c *console) (*receiver, error) {
+	a := d.URL
 	prefix := strings.TrimPrefix(a.Path, "/")
 	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
 		return nil, fmt.Errorf("invalid --to: it is %s://HOST/PREFIX, with nothing behind", a.Scheme)
@@ -26,15 +26,15 @@ func openJetStream(j *job) (*receiver, error) {
 	r, err := jetstream.New(jetstream.Options{
 		Server:       a.Scheme + "://" + a.Host,
 		Prefix:       prefix,
-		CreateStream: j.createStream,
-		Deadline:     j.deadline,
-		Note:         func(line string) { report.Line(j.reports, output.Line(line)) },
-		Credentials:  j.natsCreds,
-		NKey:         j.natsNKey,
-		Login:        j.natsLogin,
-		Cert:         j.toCert,
-		Key:          j.toKey,
-		CA:           j.toCA,
+		CreateStream: d.CreateStream,
+		Deadline:     d.Deadline,
+		Note:         func(line string) { c.say(output.Line(line)) },
+		Credentials:  d.Creds,
+		NKey:         d.NATS.NKey,
+		Login:        d.Login,
+		Cert:         d.Cert,
+		Key:          d.Key,
+		CA:           d.CA,
 	})
 	if err != nil {
 		return nil, err
@@ -42,24 +42,24 @@ func openJetStream(j *job) (*receiver, error) {
 	return &receiver{
 		Receiver: r,
 		name:     a.Scheme + "://" + a.Host + a.Path,
-		begin: func(ctx context.Context, j *job) error {
-			if err := j.giveSource(ctx, r.SetSource); err != nil {
+		begin: func(ctx context.Context, c *console, k *cluster.Cluster) error {
+			if err := giveSource(ctx, k, r.SetSource); err != nil {
 				return err
 			}
-			return j.findStream(ctx, r)
+			return findStream(ctx, c, r)
 		},
 		close: r.Close,
 	}, nil
 }
 
 // findStream looks for the stream. A server that can't be reached may come later.
-func (j *job) findStream(ctx context.Context, r *jetstream.Receiver) error {
+func findStream(ctx context.Context, c *console, r *jetstream.Receiver) error {
 	err := r.Check(ctx)
 	if setup, ok := errors.AsType[*jetstream.SetupError](err); ok {
 		return fail.Usage(setup)
 	}
 	if down, ok := errors.AsType[*deliver.DownError](err); ok && ctx.Err() == nil {
-		report.Line(j.reports, fmt.Sprintf("%s: %s; events wait until it is there", r.Server, output.Line(down.Error())))
+		c.say(fmt.Sprintf("%s: %s; events wait until it is there", r.Server, output.Line(down.Error())))
 		return nil
 	}
 	return err

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/metrics"
 	"dwatch/output/deliver"
@@ -30,25 +32,20 @@ func blocks(page, language string) (found []string) {
 }
 
 // checkArguments parses a command line as dwatch does.
-func checkArguments(t *testing.T, args []string) *options {
+func checkArguments(t *testing.T, args []string) *watching {
 	t.Helper()
-	o := &options{}
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.addFlags(f)
-	if err := f.Parse(args); err != nil {
+	_, r, err := parsed(args)
+	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
-	if _, err := o.parse(f.Args(), terminal{}); err != nil {
-		t.Errorf("%q: %v", args, err)
-	}
-	return o
+	return r.(*watching)
 }
 
 // allMetrics is what /metrics has when something has happened of each kind.
 func allMetrics(t *testing.T) string {
 	t.Helper()
 	m := metrics.New(metrics.Options{})
-	target := event.Target{Mapping: event.NewMapping(events, "Event", true)}
+	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true)}
 	m.Begin([]event.Target{target})
 	m.Delivers(func() deliver.Stats { return deliver.Stats{} })
 	sink := m.Front(event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
@@ -110,11 +107,14 @@ func TestOperatingFiles(t *testing.T) {
 		}
 	}
 	var deployment appsv1.Deployment
+	var claim corev1.PersistentVolumeClaim
 	for _, block := range blocks(page, "yaml") {
 		var err error
 		switch {
-		case strings.HasPrefix(block, "apiVersion:"):
+		case strings.HasPrefix(block, "apiVersion: apps/v1\n"):
 			err = yaml.UnmarshalStrict([]byte(block), &deployment)
+		case strings.HasPrefix(block, "apiVersion: v1\n"):
+			err = yaml.UnmarshalStrict([]byte(block), &claim)
 		case strings.HasPrefix(block, "groups:"):
 			err = yaml.Unmarshal([]byte(block), &rules)
 		default:
@@ -128,6 +128,7 @@ func TestOperatingFiles(t *testing.T) {
 		t.Errorf("rules: %+v", rules)
 	}
 	checkDeployment(t, &deployment)
+	checkVolumes(t, &deployment, &claim)
 	start := regexp.MustCompile(`(?m)^ExecStart=\S+/dwatch (.*)$`).FindStringSubmatch(strings.Join(blocks(page, "ini"), ""))
 	if start == nil {
 		t.Fatal("no unit")
@@ -145,9 +146,8 @@ func checkDeployment(t *testing.T, d *appsv1.Deployment) {
 	}
 	c := pod.Containers[0]
 	args := c.Args
-	dash := slices.Index(args, "--")
 	o := checkArguments(t, args)
-	if dash < 0 || o.listen != ":9090" || c.Ports[0].ContainerPort != 9090 {
+	if o.listen != ":9090" || c.Ports[0].ContainerPort != 9090 {
 		t.Errorf("%q, %+v", args, c.Ports)
 	}
 	for path, probe := range map[string]string{"/healthz": c.LivenessProbe.HTTPGet.Path, "/readyz": c.ReadinessProbe.HTTPGet.Path} {
@@ -155,7 +155,45 @@ func checkDeployment(t *testing.T, d *appsv1.Deployment) {
 			t.Errorf("%s: %+v", path, c)
 		}
 	}
-	if grace := *pod.TerminationGracePeriodSeconds; float64(grace) <= o.drain.Seconds() {
-		t.Errorf("%d s of grace, and --drain %s", grace, o.drain)
+	drain := o.to.(*delivery).Drain
+	if grace := *pod.TerminationGracePeriodSeconds; float64(grace) <= drain.Seconds() {
+		t.Errorf("%d s of grace, and --drain %s", grace, drain)
+	}
+}
+
+// checkVolumes: what dwatch keeps is on a volume that outlives the pod, and each file that
+// it is given is on one.
+func checkVolumes(t *testing.T, d *appsv1.Deployment, claim *corev1.PersistentVolumeClaim) {
+	t.Helper()
+	pod := d.Spec.Template.Spec
+	at := func(file string) string {
+		for _, m := range pod.Containers[0].VolumeMounts {
+			if strings.HasPrefix(file, m.MountPath+"/") {
+				return m.Name
+			}
+		}
+		return ""
+	}
+	kept := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil })
+	if kept < 0 || pod.Volumes[kept].PersistentVolumeClaim.ClaimName != claim.Name || claim.Namespace != d.Namespace {
+		t.Fatalf("%+v and %+v", pod.Volumes, claim)
+	}
+	files := 0
+	for _, arg := range pod.Containers[0].Args {
+		flag, file, _ := strings.Cut(arg, "=")
+		if !strings.HasPrefix(file, "/") {
+			continue
+		}
+		files++
+		volume := at(file)
+		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == volume }) {
+			t.Errorf("%s is on no volume", arg)
+		}
+		if written := flag == "--state" || flag == "--dead-letters"; written && volume != pod.Volumes[kept].Name {
+			t.Errorf("%s goes with the pod", arg)
+		}
+	}
+	if files < 3 {
+		t.Errorf("%d files in %q", files, pod.Containers[0].Args)
 	}
 }

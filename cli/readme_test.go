@@ -2,8 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,41 +13,47 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/complete"
+	"dwatch/cli/flags"
 	"dwatch/testdata/readme"
 )
 
-var flagTable = regexp.MustCompile(`(?m)^\| Flag \| Meaning \|\n(?:\|.*\n)*`)
+var flagTables = regexp.MustCompile(`(?ms)^## dwatch RESOURCE\.\.\.\n.*?^(## Connection)`)
 
-// TestReadmeFlags: the table has each flag, and each connection flag that the
-// text after it names exists.
+// TestReadmeFlags: there is a table for each command with each flag of its own, and each
+// connection flag that the text after them names exists.
 func TestReadmeFlags(t *testing.T) {
-	text := readme.Read(t, "README.md")
-	old := flagTable.FindString(text)
+	text := readme.Read(t, "docs/flags.md")
+	old := flagTables.FindString(text)
 	if old == "" {
-		t.Fatal("README.md has no table of flags")
+		t.Fatal("docs/flags.md has no tables of flags")
 	}
-	fresh := "| Flag | Meaning |\n|---|---|\n"
-	connection := connectionFlags()
-	for _, g := range new(options).newFlagGroups() {
-		rows := ""
-		g.flags.VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && connection.Lookup(f.Name) == nil {
-				rows += flagRow(f)
-			}
-		})
-		if rows != "" {
-			fresh += "| **" + g.title + "** | |\n" + rows
+	fresh := flagTable("dwatch RESOURCE...", streamDescription)
+	for _, d := range commands {
+		if d.name != "rbac" { // which has those of the others
+			fresh += flagTable("dwatch "+d.name, d)
 		}
 	}
-	readme.Update(t, "README.md", old, fresh)
+	readme.Update(t, "docs/flags.md", old, fresh+"## Connection")
 
 	_, rest, _ := strings.Cut(text, old)
-	paragraph, _, _ := strings.Cut(strings.TrimSpace(rest), "\n\n")
-	for _, name := range regexp.MustCompile("`--([a-z-]+)`").FindAllStringSubmatch(paragraph, -1) {
+	connection := connectionFlags()
+	for _, name := range regexp.MustCompile("`--([a-z-]+)`").FindAllStringSubmatch(rest, -1) {
 		if connection.Lookup(name[1]) == nil {
 			t.Errorf("there is no connection flag --%s", name[1])
 		}
 	}
+}
+
+// flagTable is what docs/flags.md has of a command.
+func flagTable(title string, d description) string {
+	table := "## " + title + "\n\n| Flag | Meaning |\n|---|---|\n"
+	c := d.command()
+	addFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c)
+	for _, g := range append(d.command().groups(), flags.NewGroup("Messages", c.shared().messages.AddTo)) {
+		table += "| **" + g.Title + "** | |\n"
+		g.Flags.VisitAll(func(f *pflag.Flag) { table += flagRow(f) })
+	}
+	return table + "\n"
 }
 
 func connectionFlags() *pflag.FlagSet {
@@ -69,6 +75,84 @@ func flagRow(f *pflag.Flag) string {
 		usage += fmt.Sprintf(" (default `%s`)", f.DefValue)
 	}
 	return fmt.Sprintf("| `%s` | %s |\n", flag, strings.ReplaceAll(usage, "|", `\|`))
+}
+
+var (
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	pageLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	codeText = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// anchors are the names by which links lead to the headings of a page.
+func anchors(text string) (names []string) {
+	for _, h := range heading.FindAllStringSubmatch(codeText.ReplaceAllString(text, ""), -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(h[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
+// TestReadmeLinks: what the README and the pages in docs link to is there.
+func TestReadmeLinks(t *testing.T) {
+	for _, page := range readme.Pages(t) {
+		for _, link := range pageLink.FindAllStringSubmatch(readme.Read(t, page), -1) {
+			to, anchor, _ := strings.Cut(link[1], "#")
+			if strings.Contains(to, "://") {
+				continue
+			}
+			if to = path.Join(path.Dir(page), to); strings.HasPrefix(link[1], "#") {
+				to = page
+			}
+			if _, err := os.Stat(readme.Path(t, to)); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if anchor != "" && !slices.Contains(anchors(readme.Read(t, to)), anchor) {
+				t.Errorf("%s: %s has no heading %s", page, to, anchor)
+			}
+		}
+	}
+}
+
+// TestAnchors: headings are named as those who show the pages do.
+func TestAnchors(t *testing.T) {
+	got := anchors("# dwatch RESOURCE...\n```\n# no heading\n```\n## The file of --state\n### `*` & co., 1.2\n")
+	if want := []string{"dwatch-resource", "the-file-of---state", "--co-12"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestReadmeLength: the README is for a first look; what is longer is in docs.
+func TestReadmeLength(t *testing.T) {
+	if lines := strings.Count(readme.Read(t, "README.md"), "\n"); lines > 350 {
+		t.Errorf("README.md has %d lines, of at most 350", lines)
+	}
+}
+
+var (
+	codeSpan  = regexp.MustCompile("`((?:--|dwatch )[^`\n]+)`")
+	longFlag  = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]+)`)
+	elsewhere = []string{"chunk-size", "output-watch-events"} // flags of kubectl
+)
+
+// TestReadmeFlagsExist: the flags that the pages name in passing are there.
+func TestReadmeFlagsExist(t *testing.T) {
+	there := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, d := range append(slices.Clone(commands), streamDescription) {
+		addFlags(there, d.command())
+	}
+	named := 0
+	for _, page := range readme.Pages(t) {
+		for _, span := range codeSpan.FindAllStringSubmatch(readme.Read(t, page), -1) {
+			for _, flag := range longFlag.FindAllStringSubmatch(span[1], -1) {
+				named++
+				if there.Lookup(flag[1]) == nil && !slices.Contains(elsewhere, flag[1]) {
+					t.Errorf("%s: there is no flag --%s: %s", page, flag[1], span[0])
+				}
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%d flags are found", named)
+	}
 }
 
 // TestReadmeCommands: what the README tells to type, other than in examples
@@ -93,9 +177,11 @@ func TestReadmeCommands(t *testing.T) {
 
 // TestHelpExamples: what --help shows can be typed.
 func TestHelpExamples(t *testing.T) {
-	cmd := newCommand("dwatch", Streams{Err: io.Discard})
-	if n := checkCommands(t, cmd.Example); n == 0 {
-		t.Error("the help shows no example")
+	cmd := testRoot()
+	for _, c := range append(cmd.Commands(), cmd) {
+		if n := checkCommands(t, c.Example); n == 0 && c.IsAvailableCommand() && c.Name() != "help" {
+			t.Errorf("the help of %s shows no example", c.Name())
+		}
 	}
 	words := regexp.MustCompile(`Name resources as with kubectl: ((?s).*?), or a category`).FindStringSubmatch(cmd.Long)
 	if words == nil {
@@ -136,14 +222,7 @@ func checkCommands(t *testing.T, text string) int {
 			}
 			continue
 		}
-		o := &options{}
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		o.addFlags(f)
-		if err := f.Parse(args); err != nil {
-			t.Errorf("%s: %v", match[0], err)
-			continue
-		}
-		if _, err := o.parse(f.Args(), terminal{isTerminal: o.live}); err != nil {
+		if _, _, err := parsed(args); err != nil {
 			t.Errorf("%s: %v", match[0], err)
 		}
 	}

@@ -3,8 +3,6 @@ package cli
 import (
 	"testing"
 	"time"
-
-	"github.com/spf13/pflag"
 )
 
 // TestReceiverDefaults: how many events are under way, and for how long, is another thing for
@@ -20,18 +18,13 @@ func TestReceiverDefaults(t *testing.T) {
 		{[]string{"cm", "--to=https://example.com", "--workers=1", "--deadline=1m"}, 1, time.Minute},
 		{[]string{"cm", "--to=nats://example.com/p"}, 64, time.Minute},
 	} {
-		o := &options{}
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		o.addFlags(f)
-		if err := f.Parse(test.args); err != nil {
-			t.Fatal(err)
-		}
-		r, err := o.parse(f.Args(), terminal{})
+		_, r, err := parsed(append([]string{"send"}, test.args...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.workers != test.workers || r.deadline != test.deadline {
-			t.Errorf("%q: %d for %s", test.args, r.workers, r.deadline)
+		d := r.(*watching).to.(*delivery)
+		if d.Workers != test.workers || d.Deadline != test.deadline {
+			t.Errorf("%q: %d for %s", test.args, d.Workers, d.Deadline)
 		}
 	}
 }

@@ -5,95 +5,68 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/spf13/pflag"
+	"time"
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
-	"dwatch/cli/report"
 	"dwatch/output"
 	"dwatch/output/deliver"
 )
 
-// checkRedelivery finds what makes no sense where nothing is watched.
-func (o *options) checkRedelivery(args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.Line(args[0]))
-	}
-	if o.timeout < 0 {
-		return errInvalidTimeout(o.timeout)
-	}
-	var wrong string
-	for _, g := range new(options).newFlagGroups() {
-		g.flags.VisitAll(func(f *pflag.Flag) {
-			sends := g.title == receiverGroup || g.title == accessGroup || g.title == messageGroup || f.Name == "timeout"
-			asks := g.title == connectionGroup && o.given("to") // which cluster it is
-			if (!sends && !asks || f.Name == "listen" || f.Name == "latest") && o.given(f.Name) {
-				wrong = f.Name
-			}
-		})
-	}
-	if wrong != "" {
-		return fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
-	}
-	return nil
+// redelivery sends again what was given up: dwatch send --redeliver FILE.
+type redelivery struct {
+	connection *cluster.Flags
+	timeout    time.Duration // 0: none
+	delivery
 }
 
-// identify prepares a receiver that has to know which cluster the events are of.
-func (j *job) identify(ctx context.Context, connect func() (*cluster.Cluster, error)) (err error) {
-	if j.delivery.receiver.begin == nil {
-		return nil
-	}
-	if j.Cluster, err = connect(); err != nil {
+// run implements runner. It ends when all of the file is delivered or given up, or with
+// ctx.
+func (r *redelivery) run(ctx context.Context, c *console) error {
+	if err := r.prepare(c); err != nil {
 		return err
 	}
-	defer j.Close()
-	if err := j.Login(ctx); err != nil {
-		return fail.Server(j.Host, err)
+	defer r.close()
+	again, err := deliver.OpenRedelivery(r.Redeliver)
+	if err != nil {
+		return fail.Usage(fmt.Errorf("--redeliver: %w", err))
 	}
-	return j.delivery.receiver.begin(ctx, j)
-}
-
-// redeliverAll sends again what the file of --redeliver holds. It ends when all of it is
-// delivered or given up, or with ctx.
-func (j *job) redeliverAll(ctx context.Context, connect func() (*cluster.Cluster, error)) error {
-	ctx, cancel := j.bounded(ctx)
+	ctx, cancel := bounded(ctx, r.timeout)
 	defer cancel()
-	if err := j.identify(ctx, connect); err != nil {
+	if err := r.identify(ctx, c); err != nil {
 		return err
 	}
 	ctx, fails := context.WithCancelCause(ctx)
 	defer fails(nil)
-	d := j.delivery
-	d.queue = deliver.New(d.receiver, d.options(j, fails))
-	j.asked.is(d.queue.Status)
-	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d.queue.Run(working)
-	}()
-	var r redelivered
-	var err error
-	r.events, err = d.again.Feed(ctx, d.queue, func(line int, err error) {
-		r.damaged++
-		report.Line(j.stderr, fmt.Sprintf("%s:%d: %v", j.redeliver, line, err))
+	r.queue = deliver.New(r.receiver, r.options(c, fails))
+	c.asked.is(r.queue.Status)
+	finish := r.work(ctx)
+	var found redelivered
+	found.events, err = again.Feed(ctx, r.queue, func(line int, err error) {
+		found.damaged++
+		c.warn(fmt.Sprintf("%s:%d: %v", r.Redeliver, line, err))
 	})
 	if err != nil && ctx.Err() != nil {
-		r.unread, err = true, nil // it is how the end was noticed
+		found.unread, err = true, nil // it is how the end was noticed
 	}
-	d.queue.Finish()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		defer j.drains(stop)()
-		<-done
+	r.queue.Finish()
+	finish(c, ctx.Done())
+	return errors.Join(err, r.queue.Err(), found.end(c, &r.delivery))
+}
+
+// identify prepares a receiver that has to know which cluster the events are of.
+func (r *redelivery) identify(ctx context.Context, c *console) error {
+	if r.receiver.begin == nil {
+		return nil
 	}
-	if d.receiver.finish != nil {
-		d.receiver.finish(working)
+	k, err := r.connection.Connect(c.connection())
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, d.queue.Err(), r.end(j))
+	if err := k.Login(ctx); err != nil {
+		return fail.Server(k.Host, err)
+	}
+	return r.receiver.begin(ctx, c, k)
 }
 
 // redelivered is what was found in the file of --redeliver.
@@ -104,10 +77,10 @@ type redelivered struct {
 
 // end says what became of the file, and what to do with it. It returns an error if not all
 // of it was delivered.
-func (r redelivered) end(j *job) error {
-	d, file := j.delivery, output.Line(j.redeliver)
+func (r redelivered) end(c *console, d *delivery) error {
+	file := output.Line(d.Redeliver)
 	summary, _ := d.queue.Summary()
-	report.Line(j.reports, summary)
+	c.say(summary)
 	stats := d.queue.Stats()
 	var left []string
 	failed := r.events - stats.Delivered
@@ -120,14 +93,14 @@ func (r redelivered) end(j *job) error {
 	if r.unread {
 		left = append(left, "the rest of "+file+" was not read")
 	}
-	dead := output.Line(j.deadLetters)
+	dead := output.Line(d.DeadLetters)
 	switch isKept := dead != "" && stats.GivenUp > 0; {
 	case len(left) == 0:
 		all := fmt.Sprintf("all %d events of %s are delivered", r.events, file)
 		if r.events == 1 {
 			all = "the event of " + file + " is delivered"
 		}
-		report.Line(j.reports, all+": it can be removed")
+		c.say(all + ": it can be removed")
 		return nil
 	case !isKept:
 		left = append(left, file+" is as it was")

@@ -1,48 +1,89 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"os/exec"
 	"runtime"
-	"strings"
 	"syscall"
 
+	"github.com/spf13/pflag"
+
 	"dwatch/cli/fail"
-	"dwatch/cli/report"
+	"dwatch/cli/flags"
 	"dwatch/output/page"
 	"dwatch/watcher/event"
 )
 
+// serveFlags are the flags of dwatch serve.
+type serveFlags struct {
+	common
+	about   flags.About
+	page    flags.Page
+	noise   flags.Noise
+	masks   flags.Masks
+	timeout flags.Timeout
+	listen  flags.Listen
+}
+
+func (s *serveFlags) groups() []flags.Group {
+	return []flags.Group{
+		flags.NewGroup("What to show", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
+		flags.NewGroup("Where it is served", s.page.AddTo, s.timeout.AddTo, s.listen.AddTo),
+		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, func(f *pflag.FlagSet) {
+			s.masks.AddShowSecretsTo(f, "")
+		}),
+	}
+}
+
+func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
+	w := &watching{
+		connection: &s.connection, listen: s.listen.Address, lasting: true,
+		needs: needs{old: true, managedFields: true, tables: true, wholeObjects: true},
+		to:    &served{Page: s.page},
+	}
+	w.filter.Marks, w.ending.Timeout = true, s.timeout.Duration
+	err := s.page.CheckArguments(args)
+	if err != nil {
+		return nil, err
+	}
+	if w.request, err = s.targets.Parse(args); err != nil {
+		return nil, err
+	}
+	if w.object, err = s.about.Parse(); err != nil {
+		return nil, err
+	}
+	return w, cmp.Or(s.page.Check(), s.noise.Parse(&w.print.Compare), s.masks.Parse(&w.print, true), s.timeout.Check(), s.listen.Check())
+}
+
 // served is the page of a run.
 type served struct {
+	direct
+	flags.Page
 	options page.ServerOptions
 	hub     *page.Hub
 	server  *page.Server
-	ended   chan error
 }
 
-// openPage listens where the page is to be served; nil if there is none. What is wrong
-// with that is wrong usage.
-func (j *job) openPage() (*served, error) {
-	if !j.page.serves() {
-		return nil, nil
-	}
-	s := &served{options: page.ServerOptions{Proxied: j.page.serveInsecure}}
-	if j.page.tlsCert != "" {
-		certificate, err := tls.LoadX509KeyPair(j.page.tlsCert, j.page.tlsKey)
+// prepare listens where the page is to be served.
+func (s *served) prepare(*console) error {
+	s.options.Proxied = s.Insecure
+	if s.Cert != "" {
+		certificate, err := tls.LoadX509KeyPair(s.Cert, s.Key)
 		if err != nil {
-			return nil, fail.Usage(fmt.Errorf("--tls-cert and --tls-key: %w", err))
+			return fail.Usage(fmt.Errorf("--tls-cert and --tls-key: %w", err))
 		}
 		s.options.Certificate = &certificate
 	}
 	var err error
-	if s.options.Listener, err = net.Listen("tcp", j.page.serve); err != nil {
-		return nil, fail.Usage(fmt.Errorf("--serve %s: %w", j.page.serve, listenError(err)))
+	if s.options.Listener, err = net.Listen("tcp", s.Address); err != nil {
+		return fail.Usage(fmt.Errorf("--addr %s: %w", s.Address, listenError(err)))
 	}
-	return s, nil
+	return nil
 }
 
 // listenError says what keeps a server from an address.
@@ -60,64 +101,32 @@ func listenError(err error) error {
 
 // close lets go of the address of a page that was never served.
 func (s *served) close() {
-	if s != nil && s.server == nil {
+	if s.server == nil {
 		s.options.Listener.Close()
 	}
 }
 
-// start serves the page.
-func (s *served) start(j *job, targets []event.Target) {
-	if s == nil {
-		return
-	}
+// open also says where the page is: the listener is there, so that nobody comes too early.
+func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	s.hub = page.New(page.Options{
-		Targets: targets, Title: j.title(), Server: j.Host, Version: orDevel(release),
-		Compare: j.print.Compare, Loss: fail.Loss,
+		Targets: w.plan.Targets, Title: w.typed(), Server: w.Host, Version: orDevel(release),
+		Compare: w.print.Compare, Loss: fail.Loss,
 	})
 	s.server = page.NewServer(s.hub, s.options)
-	s.ended = make(chan error, 1)
+	s.announce(w)
+	return s.hub, nil
+}
+
+// around serves the page while watch runs, and then says goodbye to its viewers.
+func (s *served) around(_ context.Context, _ context.CancelCauseFunc, w *watching, watch func() error) error {
+	ended := make(chan struct{})
 	go func() {
-		err := s.server.Serve()
-		if err != nil {
-			report.Line(j.stderr, fmt.Sprintf("the page is no longer served: %v", err))
+		defer close(ended)
+		if err := s.server.Serve(); err != nil {
+			w.warn(fmt.Sprintf("the page is no longer served: %v", err))
 		}
-		s.ended <- err
 	}()
-	// It is what --serve asks for: --quiet does not hide it.
-	report.Line(j.stderr, "page: "+s.server.URL())
-	if j.page.serveInsecure {
-		report.Line(j.stderr, "warning: the page is served without TLS: who listens to the network sees all of it, and the token")
-	}
-	if j.page.open {
-		if err := openBrowser(s.server.OneTimeURL()); err != nil {
-			report.Line(j.reports, fmt.Sprintf("no browser was opened: %v", err))
-		}
-	}
-}
-
-// title says what is watched, as it was typed.
-func (j *job) title() string {
-	var words []string
-	for _, a := range j.arguments {
-		words = append(words, a.String())
-	}
-	switch {
-	case j.allNamespaces:
-		words = append(words, "-A")
-	case len(j.namespaces) > 0:
-		words = append(words, "-n "+strings.Join(j.namespaces, ","))
-	}
-	if j.selector != "" {
-		words = append(words, "-l "+j.selector)
-	}
-	return strings.Join(words, " ")
-}
-
-// end says goodbye to the viewers of a run that ended with err.
-func (s *served) end(err error) {
-	if s == nil || s.server == nil {
-		return
-	}
+	err := watch()
 	reason := "the run has ended"
 	if err != nil {
 		if lines := fail.Explain(err); len(lines) > 0 {
@@ -125,15 +134,21 @@ func (s *served) end(err error) {
 		}
 	}
 	s.server.Close(reason)
-	<-s.ended
+	<-ended
+	return err
 }
 
-// beside returns a Sink that hands each batch to the page, if there is one, and to next.
-func (s *served) beside(next event.Sink) event.Sink {
-	if s == nil {
-		return next
+// announce says where the page is: it is what was asked for, so --quiet does not hide it.
+func (s *served) announce(w *watching) {
+	w.warn("page: " + s.server.URL())
+	if s.Insecure {
+		w.warn("warning: the page is served without TLS: who listens to the network sees all of it, and the token")
 	}
-	return s.hub.Beside(next)
+	if s.Open {
+		if err := openBrowser(s.server.OneTimeURL()); err != nil {
+			w.say(fmt.Sprintf("no browser was opened: %v", err))
+		}
+	}
 }
 
 // openBrowser asks the desktop to open a URL. The program that does it ends by itself.

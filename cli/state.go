@@ -37,38 +37,39 @@ type state struct {
 
 // openState opens the file of --state; nil if there is none. What is wrong with the
 // file at the start is wrong usage.
-func (j *job) openState(ctx context.Context, p *plan.Plan) (*state, error) {
-	if j.state == "" {
+func (w *watching) openState(ctx context.Context) (*state, error) {
+	if w.stateFile == "" {
 		return nil, nil
 	}
-	cluster, err := j.Identity(ctx)
+	cluster, err := w.Identity(ctx)
 	if err != nil {
-		return nil, fail.Server(j.Host, err)
+		return nil, fail.Server(w.Host, err)
 	}
-	file, err := resume.Open(j.state, resume.Header{Server: j.Host, Cluster: cluster, Selection: p.Selection})
+	file, err := resume.Open(w.stateFile, resume.Header{Server: w.Host, Cluster: cluster, Selection: w.plan.Selection})
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	s := &state{file: file, path: j.state}
-	if s.opened, err = os.Stat(j.state); err == nil {
-		err = s.openOutbox(j)
+	s := &state{file: file, path: w.stateFile}
+	if s.opened, err = os.Stat(s.path); err == nil {
+		_, delivers := w.to.(*delivery)
+		err = s.openOutbox(delivers, w.print.Format)
 	}
 	if err != nil {
 		file.Close()
 		return nil, fail.Usage(err)
 	}
 	if s.outbox != nil { // else it has no contents
-		j.warnReadable("--state", j.state)
+		w.warnReadable("--state", s.path)
 	}
 	return s, nil
 }
 
 // openOutbox has the file keep what waits for the receiver, if there is one. Where there
 // is none, nothing may wait for one.
-func (s *state) openOutbox(j *job) (err error) {
+func (s *state) openOutbox(delivers bool, format string) (err error) {
 	had := s.file.HadReceiver()
 	switch {
-	case !j.delivers():
+	case !delivers:
 		if had {
 			s.changed = "; what is in it was delivered to a receiver, and is not printed"
 		}
@@ -76,7 +77,7 @@ func (s *state) openOutbox(j *job) (err error) {
 	case !had && !s.file.Fresh():
 		s.changed = "; what is in it was printed, and is not delivered"
 	}
-	s.outbox, err = s.file.Outbox(j.print.Format)
+	s.outbox, err = s.file.Outbox(format)
 	return err
 }
 

@@ -4,21 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/fail"
-	"dwatch/cli/plan"
-	"dwatch/cli/report"
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/expression"
 	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
 )
@@ -28,8 +23,8 @@ const progressEvery = time.Second
 
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
-	*job
-	*until.Judge
+	*watching
+	*until.Stage
 	// progress: it is said on the way what is waited for. said is what was said last,
 	// and when.
 	progress bool
@@ -44,98 +39,32 @@ type wait struct {
 var _ event.Sink = (*wait)(nil)
 
 // newWait returns a wait before next, for what is planned.
-func (j *job) newWait(next event.Sink, what *plan.Plan) *wait {
-	c := &j.conditions
+func (w *watching) newWait(next event.Sink) *wait {
+	c := &w.ending
 	var awaited []until.Awaited
-	for _, m := range what.Missing {
+	for _, m := range w.plan.Missing {
 		awaited = append(awaited, until.Awaited(m))
 	}
-	judge := until.New(next, what.Targets, until.Options{
-		Until:   c.until.Expression,
-		FailIf:  c.failIf.Expression,
+	stage := until.New(next, w.plan.Targets, until.Options{
+		Until:   c.Until.Expression,
+		FailIf:  c.FailIf.Expression,
 		Awaited: awaited,
-		For:     c.quantifier,
-		Input:   j.input(),
-		Mistake: j.sayMistake,
+		For:     c.Of,
+		Input:   w.input(),
+		Mistake: w.sayMistake,
 	})
-	return &wait{job: j, Judge: judge, progress: c.until.Expression != nil && j.showsProgress()}
-}
-
-// showsProgress reports whether there are people who see nothing of what goes on.
-func (j *job) showsProgress() bool {
-	stderr, ok := j.reports.(*os.File)
-	seen := j.print.Format == changesFormat && j.print.Terminal
-	return ok && term.IsTerminal(int(stderr.Fd())) && !seen
+	return &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen}
 }
 
 // Deliver implements event.Sink.
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.Judge.Deliver(ctx, batch)
+	err := w.Stage.Deliver(ctx, batch)
 	if err == nil && w.progress {
 		w.sayProgress()
 	}
 	return err
-}
-
-// input says how expressions look at events. Nothing is hidden from them.
-func (j *job) input() expression.Options {
-	compare := j.print.Compare
-	compare.Masks = nil
-	return expression.Options{Compare: compare}
-}
-
-// sayMistake reports the first error of an expression, with --quiet, too: it decides what
-// is left out, or how the run ends.
-func (j *job) sayMistake(x *expression.Expression, e event.Event, err error) {
-	for _, c := range j.conditions.all() {
-		if c.Expression == x {
-			report.Line(j.stderr, fmt.Sprintf("%q does not hold for %s, as it can't be judged: %v", c.typed, j.subject(e.Target, e.Object), err))
-			return
-		}
-	}
-}
-
-// passes returns what --where asks; nil if it is not given. It is used from one
-// goroutine.
-func (j *job) passes() func(*event.Event) bool {
-	if len(j.conditions.where) == 0 {
-		return nil
-	}
-	wrong := map[*expression.Expression]bool{}
-	options := j.input()
-	return func(e *event.Event) bool {
-		in := expression.NewInput(*e, options)
-		for _, c := range j.conditions.where {
-			holds, err := c.Holds(in)
-			if err != nil && !wrong[c.Expression] {
-				wrong[c.Expression] = true
-				j.sayMistake(c.Expression, *e, err)
-			}
-			if !holds || err != nil {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// subject names an object as kubectl takes it, after its namespace where there are
-// several.
-func (j *job) subject(t event.Target, o event.Object) string {
-	name, namespace := t.Name, t.Namespace
-	if !o.IsZero() {
-		name, namespace = o.Name, o.Namespace
-	}
-	subject := j.mapper.ShortName(context.Background(), t.Resource())
-	if name != "" {
-		subject += "/" + name
-	}
-	if namespace != "" && (j.allNamespaces || len(j.namespaces) > 1) {
-		subject = namespace + " " + subject
-	}
-	return subject
 }
 
 // sayProgress says which object is waited for, and how far it is, when that is something
@@ -162,7 +91,7 @@ func (w *wait) sayProgress() {
 		text += fmt.Sprintf(", and %d more", more)
 	}
 	if text != w.said {
-		report.Line(w.reports, text)
+		w.say(text)
 		w.said, w.saidAt = text, time.Now()
 	}
 }
@@ -211,7 +140,7 @@ func (w *wait) describe(p until.Pending) string {
 	switch {
 	case word == kstatus.CurrentStatus:
 		return subject // what is waited for is not what its status is about
-	case word == kstatus.UnknownStatus && w.judgesStatus():
+	case word == kstatus.UnknownStatus && w.asksStatus():
 		return subject + ": has no status yet"
 	case word == kstatus.UnknownStatus:
 		return subject
@@ -221,9 +150,9 @@ func (w *wait) describe(p until.Pending) string {
 	return subject + " " + word.String()
 }
 
-// judgesStatus reports whether --until asks in what state an object is.
-func (w *wait) judgesStatus() bool {
-	text := w.conditions.until.String()
+// asksStatus reports whether --until asks in what state an object is.
+func (w *wait) asksStatus() bool {
+	text := w.ending.Until.Expression.String()
 	return strings.Contains(text, "ready(") || strings.Contains(text, "status(")
 }
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/cli/ask"
 	"dwatch/cli/fail"
-	"dwatch/cli/report"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
@@ -24,34 +24,19 @@ const maxPending = 5
 func (w *wait) end(ctx context.Context, err error) error {
 	w.stop()
 	outcome, decided := errors.AsType[*until.Outcome](err)
-	c := &w.conditions
 	switch {
 	case decided && outcome.Undelivered != nil && !isReaderGone(outcome.Undelivered):
 		return sinkError{outcome.Undelivered}
 	case decided && outcome.Failed:
 		return w.failed(ctx, outcome.Event)
 	case decided:
-		report.Line(w.reports, fmt.Sprintf("%s: --until %s holds after %s", w.decider(outcome), c.until.typed, w.elapsed()))
+		w.say(fmt.Sprintf("%s: %s holds after %s", w.decider(outcome), w.ending.Until, w.elapsed()))
 		return nil
-	case c.until.Expression == nil, !isReaderGone(err) && (ctx.Err() == nil || isLoss(err)):
+	case !w.ending.Until.Is(), !isReaderGone(err) && (ctx.Err() == nil || isLoss(err)):
 		return err
 	}
-	code, what := w.undecided(ctx, err)
+	code, what := w.ending.undecided(ctx, err)
 	return fail.Code(code, w.unmet(ctx, what))
-}
-
-// undecided is the exit code of a run that ended, with err, before --until held, and what
-// to say of that.
-func (j *job) undecided(ctx context.Context, err error) (code int, what string) {
-	typed := j.conditions.until.typed
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTimeout): // a reader that went after that did not end it
-		return fail.ExitTimeout, fmt.Sprintf("--timeout %s passed, and --until %s does not hold", j.timeout, typed)
-	case isReaderGone(err), errors.Is(cause, errReaderGone):
-		return fail.ExitFailed, fmt.Sprintf("the reader closed the pipe before --until %s held", typed)
-	default:
-		return fail.ExitFailed, fmt.Sprintf("interrupted before --until %s held", typed)
-	}
 }
 
 // failed is the error of --fail-if, that holds of an event.
@@ -60,26 +45,11 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 	if e.Type == event.Deleted {
 		subject += " deleted"
 	} else {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helpTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 		defer cancel()
 		subject = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
 	}
-	return fail.Code(fail.ExitFailIf, fmt.Errorf("--fail-if %s holds after %s: %s", w.conditions.failIf.typed, w.elapsed(), subject))
-}
-
-// unanswered returns what err means for a run with --until or --count that never got so
-// far as to watch: its end is no success.
-func (j *job) unanswered(ctx context.Context, err error) error {
-	switch {
-	case j.rbac.print || err == nil || ctx.Err() == nil || isLoss(err) || fail.IsCoded(err):
-		return err
-	case j.isLate(ctx):
-		return j.tooFew("the server had not answered")
-	case j.conditions.until.Expression == nil:
-		return err
-	}
-	code, what := j.undecided(ctx, err)
-	return fail.Code(code, errors.New(what+": the server had not answered"))
+	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds after %s: %s", w.ending.FailIf, w.elapsed(), subject))
 }
 
 // decider names what decided: an object, or how many did.
@@ -110,7 +80,7 @@ func (w *wait) elapsed() string {
 // each object if there are several.
 func (w *wait) unmet(ctx context.Context, what string) error {
 	some, more := w.Pending()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helpTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 	defer cancel()
 	if len(some)+more == 1 && len(some) == 1 {
 		return fmt.Errorf("%s: %s", what, w.explain(ctx, some[0]))
@@ -146,11 +116,7 @@ func (w *wait) warning(ctx context.Context, p until.Pending) string {
 	if u, err := p.Object.Open(); err != nil || isReady(u) {
 		return ""
 	}
-	h, err := w.newHelper()
-	if err != nil {
-		return ""
-	}
-	return h.warning(ctx, p.Object)
+	return w.questions.Warning(ctx, p.Object)
 }
 
 func isReady(u *unstructured.Unstructured) bool {

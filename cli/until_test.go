@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/fail"
+	"dwatch/cli/flags"
 	"dwatch/cli/plan"
 	"dwatch/mapper"
 	testobject "dwatch/testdata/object"
@@ -34,9 +35,10 @@ func newTestWait(t *testing.T, next event.Sink) (*wait, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	said := &bytes.Buffer{}
-	r := &request{conditions: conditions{until: condition{"done", x}}, timeout: time.Minute}
-	j := &job{request: r, reports: said, mapper: mapper.New(nil), started: time.Now()}
-	return j.newWait(next, &plan.Plan{Targets: []event.Target{jobsTarget}}), said
+	c := &console{reports: said, started: time.Now()}
+	w := &watching{session: &session{console: c, mapper: mapper.New(nil), plan: &plan.Plan{Targets: []event.Target{jobsTarget}}}}
+	w.ending.Ending = flags.Ending{Until: flags.Condition{Flag: "until", Text: "done", Expression: x}, Timeout: time.Minute}
+	return w.newWait(next), said
 }
 
 func jobEvent(t *testing.T, kind event.Type, name, phase string) event.Event {
@@ -124,7 +126,7 @@ func TestWaitEnd(t *testing.T) {
 		"an error":                         {t.Context(), io.ErrUnexpectedEOF, fail.ExitFailed, "unexpected EOF"},
 	} {
 		w, _ := newTestWait(t, event.SinkFunc(discard))
-		w.conditions.failIf.typed = "bad"
+		w.ending.FailIf = flags.Condition{Flag: "fail-if", Text: "bad"}
 		err := test.err
 		if err != nil && name != "an error" {
 			err = blamed(event.SinkFunc(func(context.Context, []event.Event) error { return err })).Deliver(t.Context(), nil)
@@ -144,17 +146,17 @@ func TestUnanswered(t *testing.T) {
 	asked, ask := context.WithCancel(t.Context())
 	ask()
 	w, _ := newTestWait(t, nil)
-	if err := ended(asked, w.unanswered(asked, context.Canceled), false); fail.ExitCode(err) != fail.ExitFailed {
+	if err := ended(asked, w.ending.unanswered(asked, context.Canceled), false); fail.ExitCode(err) != fail.ExitFailed {
 		t.Errorf("interrupted: %v", err)
 	}
-	if err := w.unanswered(asked, nil); err != nil {
+	if err := w.ending.unanswered(asked, nil); err != nil {
 		t.Errorf("decided: %v", err)
 	}
-	if err := w.unanswered(t.Context(), io.EOF); !errors.Is(err, io.EOF) {
+	if err := w.ending.unanswered(t.Context(), io.EOF); !errors.Is(err, io.EOF) {
 		t.Errorf("an error: %v", err)
 	}
-	w.conditions.until = condition{}
-	if err := ended(asked, w.unanswered(asked, context.Canceled), false); err != nil {
+	w.ending.Until = flags.Condition{}
+	if err := ended(asked, w.ending.unanswered(asked, context.Canceled), false); err != nil {
 		t.Errorf("without --until: %v", err)
 	}
 }

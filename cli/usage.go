@@ -9,46 +9,102 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
 )
 
-// printUsage prints what follows the description of a command in its help:
-// examples first, as they are what people read. The groups are those of the root
-// command.
-func printUsage(c *cobra.Command, groups []flagGroup, width int) error {
+// printUsage prints what follows the description of a command in its help: examples
+// first, as they are what people read. Of the stream it fits a screen.
+func printUsage(c *cobra.Command, groups []flags.Group, width int) error {
 	var b strings.Builder
-	if c.HasExample() {
-		fmt.Fprintf(&b, "Examples:\n%s\n\n", c.Example)
-	}
-	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
-	if c.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
-			}
-		}
-	}
+	fmt.Fprintf(&b, "Examples:\n%s\n\nUsage:\n  %s\n", c.Example, c.UseLine())
 	if c.HasParent() {
-		groups = []flagGroup{{"Flags", c.LocalFlags()}}
-	}
-	for _, g := range groups {
-		fmt.Fprintf(&b, "\n%s:\n%s", g.title, shown(g.flags).FlagUsagesWrapped(width))
+		writeFlags(&b, c, groups, width)
+	} else {
+		fmt.Fprintf(&b, "  %s COMMAND RESOURCE... [flags]\n", c.DisplayName())
+		writeCommands(&b, c)
+		writeOverview(&b, c, width)
 	}
 	_, err := io.WriteString(c.OutOrStderr(), b.String())
 	return err
 }
 
-// shown returns flags as help shows them: without the value of one whose value is left
-// out, such as [="127.0.0.1:0"] behind its name. The description says it.
-func shown(flags *pflag.FlagSet) *pflag.FlagSet {
-	copies := pflag.NewFlagSet("", pflag.ContinueOnError)
-	copies.SortFlags = flags.SortFlags
-	flags.VisitAll(func(f *pflag.Flag) {
-		c := *f
-		c.NoOptDefVal = ""
-		copies.AddFlag(&c)
-	})
-	return copies
+func writeCommands(b *strings.Builder, c *cobra.Command) {
+	b.WriteString("\nCommands:\n")
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			fmt.Fprintf(b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+		}
+	}
+}
+
+// inOverview are the flags that most people need.
+var inOverview = []string{"namespace", "all-namespaces", "selector", "output", "where", "types", "watch-only", "until", "timeout", "state"}
+
+// writeOverview writes those flags, and where the rest is.
+func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
+	some := pflag.NewFlagSet("", pflag.ContinueOnError)
+	some.SortFlags = false
+	for _, name := range inOverview {
+		f := *c.Flags().Lookup(name)
+		f.Usage, _, _ = strings.Cut(f.Usage, ";")
+		f.Usage, _, _ = strings.Cut(f.Usage, ": changes, json")
+		f.Usage, _, _ = strings.Cut(f.Usage, ", e.g. \"")
+		f.Usage, _, _ = strings.Cut(f.Usage, ", with exit code 0, or")
+		some.AddFlag(&f)
+	}
+	fmt.Fprintf(b, "\nFlags that matter most:\n%s", some.FlagUsagesWrapped(width))
+	fmt.Fprintf(b, "\nAll flags: %s help flags. Of a command: %[1]s COMMAND --help\n", c.DisplayName())
+}
+
+// writeFlags writes all flags of a command in their groups.
+func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, width int) {
+	for _, g := range groups {
+		own := pflag.NewFlagSet("", pflag.ContinueOnError)
+		own.SortFlags = false
+		g.Flags.VisitAll(func(f *pflag.Flag) {
+			if c.Flags().Lookup(f.Name) == f { // and not one of another group that hides it
+				own.AddFlag(f)
+			}
+		})
+		if own.HasAvailableFlags() {
+			fmt.Fprintf(b, "\n%s:\n%s", g.Title, own.FlagUsagesWrapped(width))
+		}
+	}
+}
+
+// newHelpCommand stands for --help, and has all flags of the stream.
+func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "help [COMMAND | flags]",
+		Short:                 "Print help, as --help does; help flags has all flags",
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			words := []cobra.Completion{"flags"}
+			for _, c := range cmd.Root().Commands() {
+				words = append(words, c.Name())
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) == 1 && args[0] == "flags" {
+				var b strings.Builder
+				fmt.Fprintf(&b, "The flags of %s RESOURCE..., the stream. The commands have flags of their own:\nsee %[1]s COMMAND --help.\n", root.DisplayName())
+				writeFlags(&b, root, groups, width)
+				_, err := io.WriteString(cmd.OutOrStdout(), b.String())
+				return err
+			}
+			topic, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return fail.Usage(fmt.Errorf("there is no help on %q; see '%s --help'; a resource of that name is watched with -r help",
+					strings.Join(args, " "), root.DisplayName()))
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
 }
 
 // Help is as wide as the terminal within these bounds: longer lines are hard to

@@ -10,48 +10,46 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestFlagGroups: each flag is in one group, also those that cobra adds, and help
-// shows each once.
+func testRoot() *cobra.Command {
+	return newRoot("dwatch", []string{"list", "live", "serve", "send", "wait", "rbac"}, Streams{Err: io.Discard})
+}
+
+// TestFlagGroups: each flag is in one group, also those that cobra adds, and help shows
+// each once; those of the connection come last.
 func TestFlagGroups(t *testing.T) {
-	cmd := newCommand("dwatch", Streams{Err: io.Discard})
-	cmd.InitDefaultHelpFlag()
-	cmd.InitDefaultVersionFlag()
-	groups := map[string][]string{}
-	for _, g := range new(options).newFlagGroups() {
-		g.flags.VisitAll(func(f *pflag.Flag) { groups[f.Name] = append(groups[f.Name], g.title) })
-	}
-	help := helpOf(t, cmd, 80)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if in := groups[f.Name]; len(in) != 1 {
-			t.Errorf("--%s is in the groups %q", f.Name, in)
+	for _, d := range append(commands, streamDescription) {
+		cmd, groups := newCommand(d, "dwatch", nil, Streams{Err: io.Discard})
+		cmd.InitDefaultHelpFlag()
+		var help strings.Builder
+		writeFlags(&help, cmd, groups, maxHelpWidth)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			line := regexp.MustCompile(`(?m)^  (-.,|   ) --` + f.Name + `( |$)`)
+			if shown := len(line.FindAllString(help.String(), -1)); !f.Hidden && shown != 1 {
+				t.Errorf("help of %s shows --%s %d times", d.name, f.Name, shown)
+			}
+		})
+		if last := groups[len(groups)-1]; last.Flags.Lookup("kubeconfig") == nil {
+			t.Errorf("%s ends with %s", d.name, last.Title)
 		}
-		line := regexp.MustCompile(`(?m)^  (-.,|   ) --` + f.Name + ` `)
-		if shown := len(line.FindAllString(help, -1)); !f.Hidden && shown != 1 {
-			t.Errorf("help shows --%s %d times", f.Name, shown)
+		if before := regexp.MustCompile(`--[a-z-]+ [^ ]*\[=`).FindString(help.String()); before != "" {
+			t.Errorf("help shows %s", before)
 		}
-	})
-}
-
-// TestUsageOptionalValue: help shows a value that may be left out as one, and not what
-// the parser puts in its place.
-func TestUsageOptionalValue(t *testing.T) {
-	cmd := newCommand("dwatch", Streams{Err: io.Discard})
-	help := helpOf(t, cmd, 80)
-	if !regexp.MustCompile(`(?m)^ +--serve \[ADDRESS\] `).MatchString(help) {
-		t.Error("help does not show --serve [ADDRESS]")
-	}
-	if before := regexp.MustCompile(`--[a-z-]+ [^ ]*\[=`).FindString(help); before != "" {
-		t.Errorf("help shows %s", before)
 	}
 }
 
-// TestUsageWidth: help fits the terminal.
+// TestUsageWidth: help fits the terminal, and that of dwatch a screen.
 func TestUsageWidth(t *testing.T) {
-	cmd := newCommand("dwatch", Streams{Err: io.Discard})
-	for _, width := range []int{minHelpWidth, 80, maxHelpWidth} {
-		for line := range strings.Lines(cmd.Long + "\n" + helpOf(t, cmd, width)) {
-			if columns := len([]rune(strings.TrimRight(line, "\n"))); columns > width {
-				t.Errorf("%d columns instead of %d: %s", columns, width, line)
+	root := testRoot()
+	for _, cmd := range append(root.Commands(), root) {
+		for _, width := range []int{minHelpWidth, 80, maxHelpWidth} {
+			help := helpOf(t, cmd, width)
+			for line := range strings.Lines(help) {
+				if columns := len([]rune(strings.TrimRight(line, "\n"))); columns > max(width, 90) || cmd == root && columns > width {
+					t.Errorf("%s: %d columns instead of %d: %s", cmd.Name(), columns, width, line)
+				}
+			}
+			if lines := strings.Count(help, "\n"); cmd == root && lines > 60 {
+				t.Errorf("%d lines", lines)
 			}
 		}
 	}
@@ -61,8 +59,9 @@ func helpOf(t *testing.T, cmd *cobra.Command, width int) string {
 	t.Helper()
 	var b strings.Builder
 	cmd.SetOut(&b)
-	if err := printUsage(cmd, new(options).newFlagGroups(), width); err != nil {
+	_, groups := newCommand(streamDescription, "dwatch", nil, Streams{})
+	if err := printUsage(cmd, groups, width); err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	return cmd.Long + "\n\n" + b.String()
 }

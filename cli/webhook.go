@@ -2,58 +2,38 @@ package cli
 
 import (
 	"context"
-	"net/url"
-	"regexp"
 
-	"dwatch/cli/fail"
-	"dwatch/cli/report"
+	"dwatch/cli/cluster"
 	"dwatch/output/deliver/webhook"
 )
 
-// openWebhook prepares the receiver of --to https://.
-func openWebhook(j *job) (*receiver, error) {
+// newWebhook prepares the receiver of --to https://.
+func (d *delivery) newWebhook(c *console) (*receiver, error) {
 	w, err := webhook.New(webhook.Options{
-		URL:        j.address,
-		Structured: j.toFormat == "structured",
+		URL:        d.URL,
+		Structured: d.Structured,
 		UserAgent:  userAgent(),
-		Workers:    j.workers,
-		Deadline:   j.deadline,
-		Token:      j.toToken(),
-		Headers:    j.toHeaders(),
-		Signing:    j.toSigning(),
-		Cert:       j.toCert,
-		Key:        j.toKey,
-		CA:         j.toCA,
+		Workers:    d.Workers,
+		Deadline:   d.Deadline,
+		Token:      d.Token,
+		Headers:    d.Headers,
+		Signing:    d.Signing,
+		Cert:       d.Cert,
+		Key:        d.Key,
+		CA:         d.CA,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if j.address.Scheme == "http" && !isLoopback(j.address) {
-		report.Line(j.reports, "warning: --to http:// sends the events in the clear: anybody on the way can read and change them")
+	if d.InClear() {
+		c.say("warning: --to http:// sends the events in the clear: anybody on the way can read and change them")
 	}
 	return &receiver{
 		Receiver: w,
-		name:     j.address.Scheme + "://" + j.address.Host,
-		begin:    func(ctx context.Context, j *job) error { return j.giveSource(ctx, w.SetSource) },
-		close:    w.Close,
+		name:     d.URL.Scheme + "://" + d.URL.Host,
+		begin: func(ctx context.Context, _ *console, k *cluster.Cluster) error {
+			return giveSource(ctx, k, w.SetSource)
+		},
+		close: w.Close,
 	}, nil
-}
-
-// giveSource gives a receiver the attribute "source" of its messages.
-func (j *job) giveSource(ctx context.Context, set func(source string)) error {
-	uid, err := j.Identity(ctx)
-	if err != nil {
-		return fail.Server(j.Host, err)
-	}
-	set(sourceOf(uid, j.Host))
-	return nil
-}
-
-// sourceOf is the attribute "source" of CloudEvents of a cluster: its UID, or where that
-// is not known, its address.
-func sourceOf(uid, host string) string {
-	if is, _ := regexp.MatchString(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, uid); is {
-		return "urn:uuid:" + uid
-	}
-	return (&url.URL{Scheme: "https", Host: host}).String()
 }

@@ -17,8 +17,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// unknown is in the cells of which nothing is known, as with kubectl.
-const unknown = "<unknown>"
+// Unknown is in the cells of which nothing is known, as with kubectl.
+const Unknown = "<unknown>"
 
 // columnSet are the columns that the server has for a resource.
 type columnSet struct {
@@ -64,7 +64,7 @@ func (c *columnSet) cells(o event.Object) ([]string, error) {
 	}
 	cells := make([]string, len(c.definitions))
 	for i, definition := range c.definitions {
-		if cells[i] = unknown; isName(definition) {
+		if cells[i] = Unknown; isName(definition) {
 			cells[i] = o.Name
 		}
 	}
@@ -81,6 +81,17 @@ func (c *columnSet) rowCells(values gjson.Result) (cells []string, err error) {
 	})
 	for len(cells) < len(c.definitions) {
 		cells = append(cells, "")
+	}
+	return cells, err
+}
+
+// Cells returns n of the cells of a row, a JSON array of a Table of the API, as kubectl
+// prints them: safe for a terminal, and empty where there are less.
+func Cells(row string, n int) ([]string, error) {
+	c := columnSet{definitions: make([]metav1.TableColumnDefinition, n)}
+	cells, err := c.rowCells(gjson.Parse(row))
+	for i, cell := range cells {
+		cells[i] = strings.Clone(Line(cell)) // not a part of the whole row
 	}
 	return cells, err
 }
@@ -125,7 +136,7 @@ func cutAny(text, characters string) (before, after string, found bool) {
 func age(created string) string {
 	at, err := time.Parse(time.RFC3339, created)
 	if err != nil {
-		return unknown
+		return Unknown
 	}
 	return duration.HumanDuration(time.Since(at))
 }
@@ -147,5 +158,5 @@ func labelCells(o event.Object, names []string, all bool) []string {
 	return cells
 }
 
-// labelHeader is the name of a column for a label.
-func labelHeader(name string) string { return strings.ToUpper(name[strings.LastIndex(name, "/")+1:]) }
+// LabelHeader is the name of a column for a label.
+func LabelHeader(name string) string { return strings.ToUpper(name[strings.LastIndex(name, "/")+1:]) }

@@ -198,7 +198,7 @@ func (t *tableEncoder) header(of *table, namespaced bool) []string {
 		}
 	}
 	for _, label := range t.Table.Labels {
-		names = append(names, labelHeader(label))
+		names = append(names, LabelHeader(label))
 	}
 	if t.Table.ShowLabels {
 		names = append(names, "LABELS")

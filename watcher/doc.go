@@ -2,12 +2,12 @@
 // one stream of events, and into lists of what is there.
 //
 //	server -> source -> informer -> handler -> queue -> loop -> a Sink
-//	              \______ while syncing ________/      stage, ledger
+//	              \______ while syncing ________/      progress, ledger
 //
 // Each target has a [source.Source], which knows the server, and in the loop a
-// stage and a [ledger.Ledger], which know what was reported. The loop is one
+// progress and a [ledger.Ledger], which know what was reported. The loop is one
 // goroutine: all that sources note comes to it through one queue, and it alone
-// makes events and calls the Sink. So ledgers and stages need no lock, and the
+// makes events and calls the Sink. So they need no lock, and the
 // order in which it was noted is the order in which it is reported.
 //
 // # Contract
@@ -50,6 +50,6 @@
 // or with [Options.Follow] another one that is asked for, a target joins with an
 // Arrived: within two seconds where definitions and API services may be watched.
 //
-// Locks: a queue's and a source's are held for a few assignments each, never while
-// another is taken, and never while anything is sent or delivered.
+// Locks: a queue's is held for a few assignments, and never while anything is sent or
+// delivered.
 package watcher

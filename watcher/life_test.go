@@ -36,8 +36,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestHalfOpen: a connection that died without a sign is found out, and what
-// happened meanwhile is told.
+// TestHalfOpen: a connection that died without a sign is found out, and what happened
+// meanwhile is reported. What is known of the objects is of when something was last heard.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
@@ -56,8 +56,14 @@ func TestHalfOpen(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, e := range w.events {
-		if e.Type == event.Disconnected && !errors.Is(e.Err, source.ErrStalled) {
+		if e.Type != event.Disconnected {
+			continue
+		}
+		if !errors.Is(e.Err, source.ErrStalled) {
 			t.Errorf("disconnected by %v", e.Err)
+		}
+		if silent := e.Time.Sub(e.Heard); silent < time.Second/2 || silent > time.Minute {
+			t.Errorf("something was heard %s before the loss was noticed", silent)
 		}
 	}
 }
@@ -81,12 +87,12 @@ func TestNoAnswerToWatch(t *testing.T) {
 	w.await("MODIFIED a=1", 1)
 	w.stop()
 	if !slices.ContainsFunc(w.events, func(e event.Event) bool { return e.Type == event.Disconnected }) {
-		t.Error("the loss was not told")
+		t.Error("the loss was not reported")
 	}
 }
 
 // TestDeniedWhileWatching: a right is taken away while the watch is open, which
-// the server lets go on. It is told when the watch is renewed, and when it is
+// the server lets go on. It is reported when the watch is renewed, and when it is
 // given back.
 func TestDeniedWhileWatching(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,8 @@ type loop struct {
 	gate     *source.Gate
 	cancel   context.CancelCauseFunc
 	starting starting
-	health   *health
+	// links are those of what was delivered.
+	links *event.Links
 
 	batch  []event.Event
 	held   int64 // what the batch holds of the gate
@@ -35,7 +36,7 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 		select {
 		case <-l.queue.ready:
 		case <-beats:
-			l.batch = append(l.batch, l.health.beat())
+			l.batch = append(l.batch, l.heartbeat())
 		}
 		notes, open = l.queue.take(notes)
 		for i := range notes {
@@ -50,25 +51,31 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 	return l.failed
 }
 
+// heartbeat says how all targets are, as far as what was delivered says: it never knows more
+// than the reader.
+func (l *loop) heartbeat() event.Event {
+	return event.Event{
+		Type: event.Heartbeat, Time: time.Now(),
+		Count: l.links.Present(), Connected: l.links.Connected(), LastEvent: l.links.LastEvent,
+	}
+}
+
 // take adds to the batch what n has to report.
 func (l *loop) take(n *note) {
 	t := n.of
 	switch n.what {
 	case observed:
-		served := t.stage.isServed()
+		served := t.progress.isServed()
 		l.batch = t.observe(l.batch, n.Observation)
-		if !served && t.stage.isServed() {
+		if !served && t.progress.isServed() {
 			l.batch = l.starting.serve(l.batch, t)
 		}
 	case refused:
-		t.stage, _ = t.stage.next(rejects, lossOf(n.Err))
+		t.progress.reject(lossOf(n.Err))
 		l.batch = l.starting.refuse(l.batch, t, n.Err)
 	case switched:
 		t.switchTo(n.found)
 	case joined:
-		for _, narrower := range n.narrower {
-			l.health.forget(narrower.Key())
-		}
 		l.batch = t.join(l.batch, n.narrower)
 	case left:
 		l.batch = l.starting.leave(l.batch, t)
@@ -78,7 +85,7 @@ func (l *loop) take(n *note) {
 	l.held += n.Held
 }
 
-// deliver hands over the batch, and makes room for what comes next.
+// deliver delivers the batch, and makes room for what comes next.
 func (l *loop) deliver(ctx context.Context) {
 	if len(l.batch) > 0 && l.failed == nil {
 		now := time.Now()
@@ -87,7 +94,7 @@ func (l *loop) deliver(ctx context.Context) {
 			if e.Time.IsZero() {
 				e.Time = now
 			}
-			l.health.observe(e)
+			l.links.Observe(e)
 		}
 		if err := l.sink.Deliver(ctx, l.batch); err != nil {
 			l.failed = err

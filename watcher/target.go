@@ -14,9 +14,9 @@ import (
 type target struct {
 	event.Target
 	// index is the target's place among those of the start.
-	index  int
-	stage  stage
-	ledger *ledger.Ledger
+	index    int
+	progress progress
+	ledger   *ledger.Ledger
 	// initial: what the first sync names existed at the start. It did not where the
 	// target came later, or an earlier run has reported all that existed.
 	initial bool
@@ -44,20 +44,16 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	from := len(dst)
 	switch o.Kind {
 	case source.Began:
-		dst = t.happens(dst, begins, event.Event{})
+		t.progress.begin()
 	case source.Answered:
-		how := answers
-		if o.ResourceVersion != "" {
-			how = resumes
-		}
-		dst = t.happens(dst, how, event.Event{ResourceVersion: o.ResourceVersion})
+		dst = mark(dst, t.progress.answer(o.ResourceVersion != ""), event.Event{ResourceVersion: o.ResourceVersion})
 	case source.Lost:
-		dst = t.happens(dst, fails, event.Event{Err: o.Err})
+		dst = mark(dst, t.progress.fail(lossOf(o.Err)), event.Event{Err: o.Err, Heard: o.Heard})
 	case source.SyncBegan:
 		t.ledger.Begin()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o)
-	case source.Listed, source.Handed:
+	case source.Listed, source.Changed:
 		dst = t.see(dst, o)
 	}
 	return t.setTarget(dst, from)
@@ -79,29 +75,16 @@ func (t *target) endSync(dst []event.Event, o source.Observation) []event.Event 
 	dst = t.ledger.Sweep(dst, o.Last)
 	t.initial = false
 	if o.From != "" {
-		dst = append(dst, mark(event.Event{Type: event.Gap, From: o.From, ResourceVersion: o.ResourceVersion}))
+		dst = mark(dst, event.Gap, event.Event{From: o.From, ResourceVersion: o.ResourceVersion})
 	}
-	return t.happens(dst, syncs, event.Event{Count: t.ledger.Len(), ResourceVersion: o.ResourceVersion})
-}
-
-// happens changes the stage, and appends the mark that reports that, if there is
-// one. what are the members of the mark.
-func (t *target) happens(dst []event.Event, h happening, what event.Event) []event.Event {
-	var loss event.Type
-	if what.Err != nil {
-		loss = lossOf(what.Err)
-	}
-	if t.stage, what.Type = t.stage.next(h, loss); what.Type != "" {
-		dst = append(dst, mark(what))
-	}
-	return dst
+	return mark(dst, t.progress.sync(), event.Event{Count: t.ledger.Len(), ResourceVersion: o.ResourceVersion})
 }
 
 // vanish reports that the resource, and with it all its objects, is gone.
 func (t *target) vanish(dst []event.Event) []event.Event {
 	from := len(dst)
 	t.ledger.Begin()
-	dst = t.happens(t.ledger.Sweep(dst, nil), vanishes, event.Event{})
+	dst = mark(t.ledger.Sweep(dst, nil), t.progress.vanish(), event.Event{})
 	return t.setTarget(dst, from)
 }
 
@@ -109,21 +92,21 @@ func (t *target) vanish(dst []event.Event) []event.Event {
 // narrower ones whose place it takes it takes over what they have reported.
 func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
 	from := len(dst)
-	t.stage, t.initial = stage{phase: waiting}, false
+	t.progress, t.initial = progress{phase: waiting}, false
 	for _, n := range narrower {
 		t.ledger.TakeOver(n.ledger)
 	}
-	return t.setTarget(append(dst, mark(event.Event{Type: event.Arrived})), from)
+	return t.setTarget(mark(dst, event.Arrived, event.Event{}), from)
 }
 
 // reportRefusal reports that the target was refused at the start, if that has not
 // turned into something else since.
 func (t *target) reportRefusal(dst []event.Event, err error) []event.Event {
-	if t.stage != (stage{rejected, lossOf(err)}) {
+	if t.progress != (progress{rejected, lossOf(err)}) {
 		return dst
 	}
-	t.stage.phase = waiting
-	return t.setTarget(append(dst, mark(event.Event{Type: t.stage.loss, Err: err})), len(dst))
+	t.progress.phase = waiting
+	return t.setTarget(mark(dst, t.progress.loss, event.Event{Err: err}), len(dst))
 }
 
 // switchTo goes on with another version of the resource, or another scope.
@@ -140,7 +123,12 @@ func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	return events
 }
 
-func mark(e event.Event) event.Event {
-	e.Time = time.Now()
-	return e
+// mark appends a mark of a type, which is of now, with the members of e; nothing if the type
+// is empty.
+func mark(dst []event.Event, kind event.Type, e event.Event) []event.Event {
+	if kind == "" {
+		return dst
+	}
+	e.Type, e.Time = kind, time.Now()
+	return append(dst, e)
 }

@@ -19,8 +19,8 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
-		{watch, `pods is forbidden: User "u" cannot watch resource "pods" in API group "" in the namespace "n"; dwatch needs the verbs list and watch, --print-rbac prints a role with them`},
-		{deniedError{error: watch, both: true, hint: "do that"}, `pods is forbidden: User "u" cannot list or watch resource "pods" in API group "" in the namespace "n"; dwatch needs the verbs list and watch, --print-rbac prints a role with them; do that`},
+		{watch, `pods is forbidden: User "u" cannot watch resource "pods" in API group "" in the namespace "n"; dwatch needs the verbs list and watch, dwatch rbac prints a role with them`},
+		{deniedError{error: watch, both: true, hint: "do that"}, `pods is forbidden: User "u" cannot list or watch resource "pods" in API group "" in the namespace "n"; dwatch needs the verbs list and watch, dwatch rbac prints a role with them; do that`},
 		{apierrors.NewForbidden(pods, "", errors.New("quota")), "pods is forbidden: quota"},
 		{apierrors.NewUnauthorized("no"), "You must be logged in to the server (Unauthorized): log in again, or check the user in the kubeconfig or --token"},
 		{errors.New("other"), "watch pods: other"},

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dwatch/watcher/event"
 )
 
-// turning says whether the loop of the watcher turns: it delivers, at least heartbeats.
-type turning struct {
-	turned     time.Time // when it began, or ended, to deliver
+// loop is how far the loop of the watcher is: it delivers, at least heartbeats.
+type loop struct {
+	changed    time.Time // when it began, or ended, to deliver
 	delivering bool
 	waiting    bool // for what prints or delivers
 }
@@ -18,18 +20,18 @@ type turning struct {
 // stuck is after how long something that should happen at once is taken to hang.
 const stuck = 30 * time.Second
 
-// turn: a batch is delivered.
-func (m *Metrics) turn() {
+// delivered notes that a batch is delivered.
+func (m *Metrics) delivered() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.loop.turned, m.loop.delivering = time.Now(), false
+	m.loop.changed, m.loop.delivering = time.Now(), false
 }
 
-// hand: what prints or delivers has a batch, or is done with it.
-func (m *Metrics) hand(over bool) {
+// setWaiting notes that what prints or delivers has a batch, or is done with it.
+func (m *Metrics) setWaiting(waiting bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.loop.turned, m.loop.waiting = time.Now(), over
+	m.loop.changed, m.loop.waiting = time.Now(), waiting
 }
 
 // Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that
@@ -39,7 +41,7 @@ func (m *Metrics) Healthy() error {
 	m.mu.Lock()
 	loop, watching, delivery := m.loop, m.watching && !m.ending, m.delivery
 	m.mu.Unlock()
-	since := time.Since(loop.turned)
+	since := time.Since(loop.changed)
 	switch {
 	case !watching:
 		return nil // what it does before and after that has timeouts
@@ -67,9 +69,9 @@ func (m *Metrics) Ready() error {
 		return errors.New("ending")
 	}
 	var missing []string
-	for key, t := range m.targets {
-		if !t.answered {
-			missing = append(missing, key.Resource.String())
+	for _, l := range m.links.All() {
+		if !l.Synced && !l.Denied && l.Phase() != event.PhaseGone {
+			missing = append(missing, l.Target.Resource().GroupResource().String())
 		}
 	}
 	if len(missing) > 0 {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,9 +31,9 @@ type Metrics struct {
 	watching  bool // the targets are known
 	ending    bool // nothing more comes of the watch
 	resources map[string]*counters
-	targets   map[event.Key]*target
+	links     *event.Links
 	delivery  func() deliver.Stats // nil: there is no receiver
-	loop      turning
+	loop      loop
 }
 
 // counters is what has happened to a resource.
@@ -42,15 +43,9 @@ type counters struct {
 	last                         time.Time // of its events
 }
 
-// target is how a target is.
-type target struct {
-	connected bool
-	answered  bool // once: all that exists was reported, or it is denied
-}
-
 // New returns Metrics of a run that begins now.
 func New(o Options) *Metrics {
-	return &Metrics{Options: o, resources: map[string]*counters{}, targets: map[event.Key]*target{}}
+	return &Metrics{Options: o, resources: map[string]*counters{}, links: event.NewLinks(nil)}
 }
 
 // Interval is how often the watcher has to report a heartbeat.
@@ -69,10 +64,10 @@ func (m *Metrics) Begin(targets []event.Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.watching = true
-	m.loop.turned = time.Now()
+	m.loop.changed = time.Now()
+	m.links = event.NewLinks(targets)
 	for _, t := range targets {
-		m.targets[t.Key()] = &target{}
-		m.of(t.Key())
+		m.of(t)
 	}
 }
 
@@ -103,7 +98,7 @@ func (m *Metrics) Front(next event.Sink) event.Sink {
 	}
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		batch = m.observe(batch)
-		defer m.turn()
+		defer m.delivered()
 		if len(batch) == 0 {
 			return nil
 		}
@@ -117,8 +112,8 @@ func (m *Metrics) Back(next event.Sink) event.Sink {
 		return next
 	}
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		m.hand(true)
-		defer m.hand(false)
+		m.setWaiting(true)
+		defer m.setWaiting(false)
 		return next.Deliver(ctx, batch)
 	})
 }
@@ -127,64 +122,39 @@ func (m *Metrics) Back(next event.Sink) event.Sink {
 func (m *Metrics) observe(batch []event.Event) []event.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.loop.turned, m.loop.delivering = time.Now(), true
-	kept := batch[:0:0]
-	dropped := false
+	m.loop.changed, m.loop.delivering = time.Now(), true
 	for i := range batch {
-		e := &batch[i]
-		if e.Type == event.Heartbeat {
-			if m.Heartbeat == 0 && !dropped {
-				dropped = true
-				kept = append(kept, batch[:i]...)
-			}
-			if m.Heartbeat == 0 {
-				continue
-			}
-		} else {
-			m.count(e)
-		}
-		if dropped {
-			kept = append(kept, *e)
+		if batch[i].Type != event.Heartbeat {
+			m.count(&batch[i])
 		}
 	}
-	if dropped {
-		return kept
+	isHeartbeat := func(e event.Event) bool { return e.Type == event.Heartbeat }
+	if m.Heartbeat > 0 || !slices.ContainsFunc(batch, isHeartbeat) {
+		return batch
 	}
-	return batch
+	return slices.DeleteFunc(slices.Clone(batch), isHeartbeat)
 }
 
 func (m *Metrics) count(e *event.Event) {
-	key := e.Target.Key()
-	c := m.of(key)
+	m.links.Observe(e)
+	c := m.of(e.Target)
 	switch e.Type {
-	case event.Synced:
-		m.at(key).set(true, true)
 	case event.Reconnected:
 		c.reconnects++
-		m.at(key).connected = true
 	case event.Gap:
 		c.gap++
-		m.at(key).set(true, true)
 	case event.Disconnected:
 		c.disconnects++
-		m.at(key).connected = false
-	case event.Denied:
-		m.at(key).set(false, true)
-	case event.Arrived:
-		m.at(key).connected = false
-	case event.Gone:
-		delete(m.targets, key)
-	default:
+	}
+	if !e.Type.IsMark() {
 		c.events[e.Type]++
 		c.last = e.Time
 	}
 }
 
-func (t *target) set(connected, answered bool) { t.connected, t.answered = connected, answered }
-
 // of returns the counters of a target's resource.
-func (m *Metrics) of(key event.Key) *counters {
-	name := nameOf(key)
+func (m *Metrics) of(t event.Target) *counters {
+	name := nameOf(t)
 	if m.resources[name] == nil {
 		m.resources[name] = &counters{events: map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0}}
 	}
@@ -192,17 +162,4 @@ func (m *Metrics) of(key event.Key) *counters {
 }
 
 // nameOf returns a target's resource as the value of a label.
-func nameOf(key event.Key) string { return label(key.Resource.String()) }
-
-// at returns how a target is. Where it is new, it takes the place of those that it covers.
-func (m *Metrics) at(key event.Key) *target {
-	if m.targets[key] == nil {
-		for other := range m.targets {
-			if key.Covers(other) {
-				delete(m.targets, other)
-			}
-		}
-		m.targets[key] = &target{}
-	}
-	return m.targets[key]
-}
+func nameOf(t event.Target) string { return label(t.Resource().GroupResource().String()) }

@@ -20,7 +20,7 @@ import (
 func TestNotes(t *testing.T) {
 	a, b, down := targetOf("as", false, "", ""), targetOf("bs", false, "", ""), errors.New("down")
 	lost := []event.Event{{Type: event.Disconnected, Target: a, Err: down}, {Type: event.Disconnected, Target: b, Err: down}}
-	changed := event.Event{Type: event.Modified, Target: a}
+	one, changed := targetOf("bs", false, "", "one"), event.Event{Type: event.Modified, Target: a}
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "as"}, "", errors.New("no"))
 	for name, test := range map[string]struct {
 		batch []event.Event
@@ -66,6 +66,14 @@ func TestNotes(t *testing.T) {
 		"denied": {
 			[]event.Event{{Type: event.Denied, Target: a, Err: denied}, {Type: event.Denied, Target: a, Err: denied}, {Type: event.Synced, Target: a, Count: 1}},
 			"! as: denied, trying again until it is allowed: as is forbidden: no\n! as: allowed\n",
+		},
+		"denied again after a loss": {
+			[]event.Event{{Type: event.Denied, Target: a, Err: denied}, lost[0], {Type: event.Denied, Target: a, Err: denied}},
+			"! connection lost, trying again: down\n! reconnected\n! as: denied, trying again until it is allowed: as is forbidden: no\n",
+		},
+		"lost, and then part of a wider one": {
+			[]event.Event{{Type: event.Disconnected, Target: one, Err: down}, {Type: event.Arrived, Target: b}},
+			"! connection lost, trying again: down\n! reconnected\n! bs: the server has the resource; watching it\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

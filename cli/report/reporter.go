@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dwatch/cli/access"
-	"dwatch/cli/fail"
 	"dwatch/output"
 	"dwatch/watcher/event"
 )
@@ -55,9 +54,6 @@ type Reporter struct {
 	mu sync.Mutex // for Out and Err
 	// queue has what asks the server.
 	queue queue
-	// down, denied and checked are targets: unreachable, reported as denied, asked
-	// about the right to list.
-	down, denied, checked map[event.Key]bool
 	// many: there is too much to watch to say of each target what it has.
 	many bool
 	// gaps counts the targets that were relisted in the present outage.
@@ -74,13 +70,7 @@ func New(next event.Sink, o Options) *Reporter {
 	if o.Err == nil {
 		o.Err = o.Out
 	}
-	return &Reporter{
-		Options: o,
-		next:    next,
-		down:    map[event.Key]bool{},
-		denied:  map[event.Key]bool{},
-		checked: map[event.Key]bool{},
-	}
+	return &Reporter{Options: o, next: next, status: status{links: event.NewLinks(nil)}}
 }
 
 // Begin reports what is watched, with a note on it.
@@ -113,11 +103,11 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 // Deliver implements event.Sink. Questions that it leads to are given up when ctx
 // ends.
 func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
-	r.status.observe(batch)
 	delivered := 0
 	for i := range batch {
 		e := &batch[i]
 		if !e.Type.IsMark() || e.Type == event.Heartbeat {
+			r.status.observe(e)
 			continue
 		}
 		// A note comes after what came before it; but a gap is said before what was
@@ -168,133 +158,3 @@ func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...an
 
 // Line writes text, from wherever it comes, as one line.
 func Line(w io.Writer, text string) { fmt.Fprintln(w, output.Line(text)) }
-
-func (r *Reporter) mark(ctx context.Context, e event.Event) {
-	t := e.Target
-	switch e.Type {
-	case event.Synced:
-		r.up(ctx, e)
-		if e.Count == 0 {
-			r.nothingThere(ctx, e)
-		}
-		r.checkList(ctx, t)
-	case event.Disconnected:
-		r.lost(e)
-	case event.Reconnected:
-		r.up(ctx, e)
-	case event.Gap:
-		r.gap(ctx, e)
-	case event.Gone:
-		r.forget(e)
-		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
-	case event.Arrived:
-		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
-	case event.Denied:
-		r.endOutage(e)
-		r.deny(ctx, e)
-	}
-}
-
-// relisted is what a Note says of a gap.
-const relisted = "relisted: only intermediate states may be missing"
-
-// gap reports what a list after a loss may have cost. What it cost many targets
-// is reported at the end of the outage, in one line; in a Note that of any number.
-func (r *Reporter) gap(ctx context.Context, e event.Event) {
-	counted := (r.many || r.Note != nil) && r.down[e.Target.Key()]
-	if counted {
-		r.gaps++
-	}
-	r.resumed = false // of this outage, even if this target's loss was not noticed
-	r.up(ctx, e)
-	switch {
-	case counted:
-	case r.Note != nil: // for people, to whom resourceVersions mean nothing
-		r.miss(e.Time, "%s: %s", describe(e.Target), relisted)
-	default:
-		r.line(r.Err, "%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
-			describe(e.Target), e.ResourceVersion, orStart(e.From))
-	}
-}
-
-// lost and up report an outage once, however many targets it hits.
-func (r *Reporter) lost(e event.Event) {
-	if len(r.down) == 0 {
-		r.resumed = true
-		r.note(e.Time, "connection lost, trying again: %s", fail.Loss(e.Err))
-	}
-	r.down[e.Target.Key()] = true
-}
-
-func (r *Reporter) up(ctx context.Context, e event.Event) {
-	r.allow(ctx, e)
-	r.endOutage(e)
-}
-
-// forget: the target is gone, and another with the same key may come.
-func (r *Reporter) forget(e event.Event) {
-	r.endOutage(e)
-	delete(r.denied, e.Target.Key())
-	delete(r.checked, e.Target.Key())
-}
-
-// endOutage ends it for the target of a mark that says how.
-func (r *Reporter) endOutage(e event.Event) {
-	if !r.down[e.Target.Key()] {
-		return
-	}
-	delete(r.down, e.Target.Key())
-	r.resumed = r.resumed && e.Type == event.Reconnected
-	switch {
-	case len(r.down) > 0:
-	case r.gaps > 0 && r.Note != nil:
-		r.miss(e.Time, "reconnected; %s", relisted)
-		r.gaps = 0
-	case r.gaps > 0:
-		r.line(r.Err, "reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
-		r.gaps = 0
-	case r.Note != nil && r.resumed:
-		r.note(e.Time, "reconnected, nothing missed")
-	default:
-		r.note(e.Time, "reconnected")
-	}
-}
-
-func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
-	t := e.Target
-	switch {
-	case r.many:
-		return
-	case t.Name == "":
-		r.say("no %s%s yet", describe(t), r.About)
-		return
-	}
-	waiting := "%s is not there yet; waiting for it%s"
-	if r.IsWell != nil && r.IsWell(&e) {
-		waiting = "%s is not there%s"
-	}
-	if r.Namesake != nil {
-		if resource := r.Namesake(ctx, t.Name); resource != "" {
-			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
-			return
-		}
-	}
-	if r.Near == nil {
-		r.say(waiting, describe(t), "")
-		return
-	}
-	r.queue.add(ctx, func(ctx context.Context) {
-		hint := ""
-		if near := r.Near(ctx, t); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		r.say(waiting, describe(t), hint)
-	})
-}
-
-func orStart(resourceVersion string) string {
-	if resourceVersion == "" {
-		return "the start"
-	}
-	return resourceVersion
-}

@@ -13,47 +13,34 @@ import (
 // status is how the watch is, for who asks from another goroutine, also while the
 // events wait for a reader.
 type status struct {
-	mu sync.Mutex
-	// targets has the last mark of each; none at first.
-	targets map[event.Key]event.Type
-	// lastEvent is when an object was last reported.
-	lastEvent time.Time
+	mu    sync.Mutex
+	links *event.Links
+}
+
+// before is how it was before an event: the target of that, and how many targets were lost.
+type before struct {
+	event.Link
+	lost int
 }
 
 func (s *status) begin(targets []event.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.targets = map[event.Key]event.Type{}
-	for _, t := range targets {
-		s.targets[t.Key()] = ""
-	}
+	s.links = event.NewLinks(targets)
 }
 
-func (s *status) observe(batch []event.Event) {
+// observe takes an event. Of a mark it returns how it was before, and how many targets are
+// lost now.
+func (s *status) observe(e *event.Event) (was before, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range batch {
-		switch e := &batch[i]; {
-		case !e.Type.IsMark():
-			s.lastEvent = e.Time
-		case e.Type != event.Heartbeat:
-			s.mark(e.Target.Key(), e.Type)
-		}
+	if !e.Type.IsMark() || e.Type == event.Heartbeat {
+		s.links.Observe(e)
+		return before{}, 0
 	}
-}
-
-func (s *status) mark(key event.Key, mark event.Type) {
-	if s.targets == nil {
-		s.targets = map[event.Key]event.Type{}
-	}
-	for other := range s.targets {
-		if key.Covers(other) {
-			delete(s.targets, other) // its place is taken
-		}
-	}
-	if s.targets[key] = mark; mark == event.Gone {
-		delete(s.targets, key)
-	}
+	was = before{s.links.Of(e.Target), s.links.Count(event.PhaseLost)}
+	s.links.Observe(e)
+	return was, s.links.Count(event.PhaseLost)
 }
 
 // String says it in one line.
@@ -61,23 +48,19 @@ func (s *status) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := "no event yet"
-	if !s.lastEvent.IsZero() {
-		last = "last event " + duration.HumanDuration(time.Since(s.lastEvent)) + " ago"
+	if !s.links.LastEvent.IsZero() {
+		last = "last event " + duration.HumanDuration(time.Since(s.links.LastEvent)) + " ago"
 	}
 	return s.connection() + "; " + last
 }
 
 // connection says whether all that is watched is connected.
 func (s *status) connection() string {
-	all, with := len(s.targets), map[event.Type]int{}
-	for _, mark := range s.targets {
-		with[mark]++
-	}
+	all, denied := s.links.Present(), s.links.Count(event.PhaseDenied)
 	what := fmt.Sprintf("%d resources", all)
 	if all == 1 {
 		what = "1 resource"
 	}
-	denied := with[event.Denied]
 	switch {
 	case all == 0:
 		return "waiting for a resource to watch"
@@ -87,9 +70,9 @@ func (s *status) connection() string {
 		what += fmt.Sprintf(", %d of them denied", denied)
 	}
 	switch {
-	case with[event.Disconnected] > 0:
+	case s.links.Count(event.PhaseLost) > 0:
 		return "connection lost, trying again; " + what
-	case with[""]+with[event.Arrived] > 0:
+	case s.links.Count(event.PhaseConnecting) > 0:
 		return "connecting; " + what
 	default:
 		return "connected; " + what

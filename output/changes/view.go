@@ -121,7 +121,8 @@ func (v *View) show(e *event.Event) error {
 	case e.Type.IsMark(), e.Initial && !v.Initial:
 		return nil // what becomes of the watch comes as a note
 	case e.Object.IsEvent():
-		return v.showHappening(e)
+		v.showKubeEvent(e)
+		return nil
 	case e.Type == event.Modified:
 		return v.showModified(e)
 	}

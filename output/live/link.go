@@ -7,107 +7,58 @@ import (
 	"dwatch/watcher/event"
 )
 
-// link is how the watch of a target is.
-type link struct {
-	// last is the last mark, and at when that came; empty: none did yet.
-	last event.Type
-	at   time.Time
-	// synced: all that existed at the start is there. seen counts what came before.
-	synced bool
-	seen   int
+// trouble is what is wrong with the watch of some targets: the worst phase of them, and the
+// earliest time since when. What is shown of them is as of asOf, where the connection is lost.
+// Zero if nothing is wrong.
+type trouble struct {
+	phase       event.Phase
+	since, asOf time.Time
 }
 
-// links are those of all targets.
-type links map[event.Key]link
-
-// mark takes over what a mark says.
-func (l links) mark(e *event.Event) {
-	if e.Type == event.Heartbeat {
-		return
-	}
-	key := e.Target.Key()
-	for other := range l {
-		if key.Covers(other) {
-			delete(l, other) // its place is taken
-		}
-	}
-	one := l[key]
-	if e.Type != one.last {
-		one.at = e.Time
-	}
-	one.last = e.Type
-	one.synced = one.synced && e.Type != event.Arrived || e.Type == event.Synced || e.Type == event.Gap
-	l[key] = one
-}
-
-// count counts an object that a target had at the start.
-func (l links) count(e *event.Event) {
-	if !e.Initial {
-		return
-	}
-	one := l[e.Target.Key()]
-	one.seen++
-	l[e.Target.Key()] = one
-}
-
-// trouble says in a word what is wrong with a link; empty if nothing is.
-func (l link) trouble() string {
-	switch l.last {
-	case event.Disconnected:
-		return "lost"
-	case event.Denied:
-		return "denied"
-	case event.Gone:
-		return "gone"
-	}
-	return ""
-}
-
-// trouble is that of one resource: of its targets in the worst state, and since when.
-func (l links) trouble(of func(event.Key) bool) (worst string, since time.Time) {
-	for _, want := range []string{"lost", "denied", "gone"} {
-		for key, one := range l {
-			if one.trouble() == want && of(key) && (since.IsZero() || one.at.Before(since)) {
-				worst, since = want, one.at
+// troubleWith returns what is wrong with the targets that match.
+func troubleWith(links *event.Links, match func(*event.Link) bool) (t trouble) {
+	for _, phase := range []event.Phase{event.PhaseLost, event.PhaseDenied, event.PhaseGone} {
+		for _, one := range links.All() {
+			if one.Phase() != phase || !match(one) {
+				continue
+			}
+			t.phase, t.since = phase, earlier(t.since, one.Since)
+			if heard := one.Heard; heard.IsZero() { // nothing was, and nothing is shown
+				t.asOf = earlier(t.asOf, one.Since)
+			} else {
+				t.asOf = earlier(t.asOf, heard)
 			}
 		}
-		if worst != "" {
-			return worst, since
+		if t.phase == phase {
+			break
 		}
 	}
-	return "", time.Time{}
+	return t
 }
 
-// health is how the connection is.
-type health int
-
-const (
-	connecting health = iota
-	connected
-	lost
-	denied
-)
-
-// health is that of all, in a word, and since when it is bad.
-func (l links) health() (health, string, time.Time) {
-	worst, since := l.trouble(func(event.Key) bool { return true })
-	waiting := 0
-	for _, one := range l {
-		if one.last == "" || one.last == event.Arrived {
-			waiting++
-		}
+// earlier returns the earlier of two times; a zero one does not count.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
 	}
+	return a
+}
+
+// connection is how all are, in a phase and in words, and since when they are lost or denied.
+func connection(links *event.Links) (event.Phase, string, time.Time) {
+	worst := troubleWith(links, func(*event.Link) bool { return true })
+	all, waiting := len(links.All()), links.Count(event.PhaseConnecting)
 	switch {
-	case worst == "lost":
-		return lost, "connection lost", since
-	case worst == "denied":
-		return denied, "denied", since
-	case len(l) == 0:
-		return connecting, "waiting for a resource", since
-	case waiting == len(l):
-		return connecting, "connecting", since
+	case worst.phase == event.PhaseLost:
+		return worst.phase, "connection lost", worst.since
+	case worst.phase == event.PhaseDenied:
+		return worst.phase, "denied", worst.since
+	case all == 0:
+		return event.PhaseConnecting, "waiting for a resource", time.Time{}
+	case waiting == all:
+		return event.PhaseConnecting, "connecting", time.Time{}
 	case waiting > 0:
-		return connecting, fmt.Sprintf("connecting, %d of %d", len(l)-waiting, len(l)), since
+		return event.PhaseConnecting, fmt.Sprintf("connecting, %d of %d", all-waiting, all), time.Time{}
 	}
-	return connected, "connected", since
+	return event.PhaseLive, "connected", time.Time{}
 }

@@ -15,6 +15,7 @@ import (
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
 )
 
 // Options say what is shown, and how.
@@ -47,17 +48,7 @@ type Options struct {
 	Condition func(text string) (func(event.Object) bool, error)
 	// Events asks the server for the Events about an object, as lines for people. It
 	// is called from a goroutine of its own; nil: they can't be asked for.
-	Events func(ctx context.Context, o event.Object) ([]Happening, error)
-}
-
-// Happening is an Event of Kubernetes about an object.
-type Happening struct {
-	Last    time.Time
-	Warning bool
-	Reason  string
-	Message string
-	By      string
-	Count   int
+	Events func(ctx context.Context, o event.Object) ([]kubeevent.Event, error)
 }
 
 // Screen shows what is there. It is a Sink.

@@ -53,7 +53,7 @@ func (h *Hub) timed(deliver func() error) error {
 func (h *Hub) hold(held bool) {
 	now := time.Now()
 	h.targets.held = held
-	h.targets.judge(now)
+	h.targets.update(now)
 	m := watchMessage{
 		Type: "watch", Seq: h.log.next(), Time: millis(now), Feed: true,
 		Event: "HELD", Watch: h.targets.watch(),

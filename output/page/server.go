@@ -149,7 +149,6 @@ func (s *Server) handler() http.Handler {
 		"/api/objects": s.searching(s.objects),
 		"/api/object":  s.searching(s.object),
 		"/api/feed":    s.searching(s.feed),
-		"/api/where":   s.searching(s.where),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -210,7 +209,7 @@ var contentTypes = map[string]string{
 }
 
 // serveFile serves what is embedded under a name. net/http could do it, but then it
-// would be a megabyte that --serve costs.
+// would be a megabyte that dwatch serve costs.
 func serveFile(w http.ResponseWriter, name string) {
 	text, err := embedded.ReadFile(name)
 	kind := contentTypes[path.Ext(name)]

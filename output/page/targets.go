@@ -10,108 +10,103 @@ import (
 const (
 	starting = "starting"
 	live     = "live"
-	lost     = "lost"
-	denied   = "denied"
-	gone     = "gone"
 	degraded = "degraded"
 	held     = "held"
 )
 
+// states are the phases of a target as the page has them.
+var states = map[event.Phase]string{
+	event.PhaseConnecting: starting, event.PhaseLive: live,
+	event.PhaseLost: "lost", event.PhaseDenied: "denied", event.PhaseGone: "gone",
+}
+
+// texts say what marks mean.
+var texts = map[event.Type]string{
+	event.Disconnected: "connection lost, trying again",
+	event.Reconnected:  "reconnected, nothing missed",
+	event.Gap:          "relisted: only intermediate states may be missing",
+	event.Gone:         "the server no longer has the resource; waiting for it",
+	event.Arrived:      "the server has the resource; watching it",
+	event.Denied:       "the right to watch is missing, trying again",
+}
+
 // targets are what is watched, and how that is.
 type targets struct {
-	all       []*target
-	byKey     map[event.Key]*target
-	state     string
-	since     int64
-	lastEvent int64
+	links   *event.Links
+	loss    func(error) string
+	started time.Time
+	// state is how all of them are, since when.
+	state string
+	since int64
 	// held: nothing more is read from the server.
 	held bool
 }
 
-func (ts *targets) begin(all []event.Target, now time.Time) {
-	ts.byKey, ts.state, ts.since = map[event.Key]*target{}, starting, millis(now)
-	for _, t := range all {
-		ts.get(t, now)
-	}
+func newTargets(o Options, now time.Time) targets {
+	return targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, state: starting, since: millis(now)}
 }
 
-// get returns the target, as a new one if it has joined.
-func (ts *targets) get(of event.Target, now time.Time) *target {
-	t := ts.byKey[of.Key()]
-	if t == nil {
-		t = &target{Resource: of.Resource().GroupResource().String(), Namespace: of.Namespace, Name: of.Name, State: starting, Since: millis(now)}
-		ts.byKey[of.Key()] = t
-		ts.all = append(ts.all, t)
-	}
-	return t
-}
-
-// list returns a copy for viewers.
+// list returns them for viewers.
 func (ts *targets) list() []target {
-	list := make([]target, len(ts.all))
-	for i, t := range ts.all {
-		list[i] = *t
+	list := []target{}
+	for _, l := range ts.links.All() {
+		list = append(list, ts.show(l))
 	}
 	return list
 }
 
-func (ts *targets) watch() watch { return watch{ts.state, ts.since, ts.lastEvent} }
+// show returns what viewers see of one.
+func (ts *targets) show(l *event.Link) target {
+	t := target{
+		Resource: l.Target.Resource().GroupResource().String(), Namespace: l.Target.Namespace, Name: l.Target.Name,
+		State: states[l.Phase()], Since: millis(l.Since), Count: l.Count,
+	}
+	if l.Mark == "" {
+		t.Since = millis(ts.started)
+	}
+	if t.State != live {
+		t.Text = ts.text(l.Mark, l.Err)
+	}
+	return t
+}
 
-// observe takes a mark, and returns what viewers are told of it.
-func (ts *targets) observe(e *event.Event, loss func(error) string) watchMessage {
-	t := ts.get(e.Target, e.Time)
-	now, text := live, ""
-	switch e.Type {
-	case event.Synced:
-		t.Count = e.Count
-	case event.Disconnected:
-		now, text = lost, "connection lost, trying again"
-	case event.Reconnected:
-		text = "reconnected, nothing missed"
-	case event.Gap:
-		text = "relisted: only intermediate states may be missing"
-		if t.State == lost {
-			text = "reconnected; " + text // no other mark ends the outage
-		}
-	case event.Gone:
-		now, text = gone, "the server no longer has the resource; waiting for it"
-	case event.Arrived:
-		now, text = starting, "the server has the resource; watching it"
-	case event.Denied:
-		now, text = denied, "the right to watch is missing, trying again"
+// text says what a mark means, and why.
+func (ts *targets) text(mark event.Type, err error) string {
+	if err == nil {
+		return texts[mark]
 	}
-	if e.Err != nil {
-		text += ": " + clip(loss(e.Err), maxValue)
+	return texts[mark] + ": " + clip(ts.loss(err), maxValue)
+}
+
+func (ts *targets) watch() watch { return watch{ts.state, ts.since, millis(ts.links.LastEvent)} }
+
+// observe takes a mark, and returns what viewers get to know of it.
+func (ts *targets) observe(e *event.Event) watchMessage {
+	before := ts.links.Of(e.Target)
+	ts.links.Observe(e)
+	text := ts.text(e.Type, e.Err)
+	if e.Type == event.Gap && before.Phase() == event.PhaseLost {
+		text = "reconnected; " + text // no other mark ends the outage
 	}
-	if t.State != now {
-		t.State, t.Since = now, millis(e.Time)
-	}
-	if t.Text = text; now == live {
-		t.Text = ""
-	}
-	ts.judge(e.Time)
-	seen := *t
+	ts.update(e.Time)
+	now := ts.links.Of(e.Target)
+	seen := ts.show(&now)
 	return watchMessage{
 		Type: "watch", Time: millis(e.Time), Feed: e.Type != event.Synced, Event: string(e.Type),
 		Target: &seen, Watch: ts.watch(), Text: text,
 	}
 }
 
-// judge says how all of them are.
-func (ts *targets) judge(now time.Time) {
+// update says how all of them are.
+func (ts *targets) update(now time.Time) {
 	state := live
-	for _, t := range ts.all {
-		switch t.State {
-		case lost, denied:
-			state = degraded
-		case starting:
-			if state == live {
-				state = starting
-			}
-		}
-	}
-	if ts.held {
+	switch {
+	case ts.held:
 		state = held
+	case ts.links.Count(event.PhaseLost)+ts.links.Count(event.PhaseDenied) > 0:
+		state = degraded
+	case ts.links.Count(event.PhaseConnecting) > 0:
+		state = starting
 	}
 	if state != ts.state {
 		ts.state, ts.since = state, millis(now)

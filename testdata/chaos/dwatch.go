@@ -81,7 +81,7 @@ func (d *dwatch) run() string {
 func (d *dwatch) argsOf(run string) []string {
 	args := append(slices.Clone(d.args), "--server", d.server+"/"+run)
 	if d.receiver != nil {
-		args = append(args, "--to", d.receiver.url(run))
+		args = slices.Concat([]string{"send"}, args, []string{"--to", d.receiver.url(run)})
 	}
 	return args
 }

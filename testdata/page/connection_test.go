@@ -183,7 +183,7 @@ func TestEnd(t *testing.T) {
 func TestNoToken(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings")
-	at := "--serve=127.0.0.1:" + freePort(t)
+	at := "--addr=127.0.0.1:" + freePort(t)
 	d := serve(t, c, "cm", "-n", ns, at)
 	b := open(t, d.url, look{})
 	b.awaitLive()

@@ -1,4 +1,4 @@
-// Package page tests the page of --serve in a real browser: headless Chromium, driven by
+// Package page tests the page of dwatch serve in a real browser: headless Chromium, driven by
 // chromedp, before a real dwatch that watches a real API server.
 //
 // It is a module of its own, so that nobody who builds dwatch needs what drives a browser.
@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -193,10 +194,7 @@ func serve(t *testing.T, c *cluster, args ...string) *dwatch {
 		t.Fatal(err)
 	}
 	d := &dwatch{t: t, ended: make(chan struct{})}
-	d.cmd = exec.Command(binary, append(args, "--kubeconfig", c.kubeconfig, "-o", "none")...)
-	if !strings.Contains(strings.Join(args, " "), "--serve") {
-		d.cmd.Args = append(d.cmd.Args, "--serve")
-	}
+	d.cmd = exec.Command(binary, slices.Concat([]string{"serve"}, args, []string{"--kubeconfig", c.kubeconfig})...)
 	stderr, err := d.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func newPrefixProxy(t *testing.T, runs map[string]*dwatch) (address string) {
 func TestPrefix(t *testing.T) {
 	c, ns := setUp(t)
 	objects(t, c, ns, "alpha")
-	insecure := []string{"-n", ns, "--serve=127.0.0.1:0", "--serve-insecure"}
+	insecure := []string{"-n", ns, "--addr=127.0.0.1:0", "--serve-insecure"}
 	one, two := serve(t, c, append([]string{"cm"}, insecure...)...), serve(t, c, append([]string{"deploy"}, insecure...)...)
 	address := newPrefixProxy(t, map[string]*dwatch{"/dwatch": one, "/tools/other": two})
 	through := func(prefix string, d *dwatch) string { return strings.Replace(d.url, d.home, address+prefix+"/", 1) }

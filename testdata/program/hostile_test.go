@@ -79,17 +79,17 @@ func TestHostileContent(t *testing.T) {
 		read  func(*testing.T, []byte) any
 		marks bool
 	}{
-		{[]string{"--list"}, readJSON, false},
-		{[]string{"--list", "--color=always"}, readColored, false},
-		{[]string{"--list", "-o", "yaml"}, readYAML, false},
-		{[]string{"--list", "-o", "kyaml"}, readYAML, false},
+		{[]string{"list"}, readJSON, false},
+		{[]string{"list", "--color=always"}, readColored, false},
+		{[]string{"list", "-o", "yaml"}, readYAML, false},
+		{[]string{"list", "-o", "kyaml"}, readYAML, false},
 		{[]string{"--types", "added"}, readJSON, true},
 		{[]string{"--types", "added", "-o", "yaml"}, readYAML, true},
 		{[]string{"--types", "added", "-o", "kyaml"}, readYAML, true},
-		{[]string{"--list", "--show-managed-fields"}, readJSON, false},
+		{[]string{"list", "--show-managed-fields"}, readJSON, false},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			out := runUntilFirst(t, append([]string{"--kubeconfig", testbed.Kubeconfig, "hostiles"}, test.args...))
+			out := runUntilFirst(t, append(test.args, "--kubeconfig", testbed.Kubeconfig, "-r", "hostiles"))
 			got := test.read(t, out).(map[string]any)
 			var object any = got["object"]
 			if !test.marks {

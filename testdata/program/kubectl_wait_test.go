@@ -14,19 +14,19 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// world is a namespace in which the examples of docs/expressions.md hold, or do not.
+// world is a namespace in which the examples of docs/waiting.md hold, or do not.
 type world struct {
 	*objects
 	kubeconfig string
 	column     int // of the table, with the exit codes
 }
 
-// TestInsteadOfKubectl runs each line of the table in docs/expressions.md that says what
+// TestInsteadOfKubectl runs each line of the table in docs/waiting.md that says what
 // stands for a form of kubectl wait or kubectl rollout status, both with kubectl and with
 // dwatch, where it holds and where it does not, and compares the exit codes.
 func TestInsteadOfKubectl(t *testing.T) {
 	t.Parallel()
-	_, section, _ := strings.Cut(readme.Read(t, "docs/expressions.md"), "\n## Instead of kubectl wait")
+	_, section, _ := strings.Cut(readme.Read(t, "docs/waiting.md"), "\n## Instead of kubectl wait")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*?)` \\| (\\d+, \\d+) \\| (\\d+, \\d+) \\|$").FindAllStringSubmatch(section, -1)
 	if all := strings.Count(section, "\n| `"); len(rows) != all || all < 15 {
@@ -72,16 +72,16 @@ func (w *world) begin(t *testing.T, c *bed.Cluster, name string) {
 		t.Fatal(err)
 	}
 	// A revision counts once it is rolled out.
-	w.must(t, "dwatch deploy/api --until ready --timeout 2m -o none")
+	w.must(t, "dwatch wait deploy/api --timeout 2m")
 	if err := apply(name); err != nil {
 		t.Fatal(err)
 	}
 	if name == "not" {
-		w.must(t, "dwatch deploy/web job/once --until failed --timeout 2m -o none")
-		w.must(t, "dwatch deploy/api --until ready --timeout 2m -o none")
+		w.must(t, "dwatch wait deploy/web job/once --for failed --timeout 2m")
+		w.must(t, "dwatch wait deploy/api --timeout 2m")
 	} else {
-		w.must(t, "dwatch deploy,sts,ds,jobs --until ready --timeout 2m -o none")
-		w.must(t, "dwatch pods -l tier --until ready --timeout 2m -o none")
+		w.must(t, "dwatch wait deploy,sts,ds,jobs --timeout 2m")
+		w.must(t, "dwatch wait pods -l tier --timeout 2m")
 	}
 }
 

@@ -61,7 +61,7 @@ func TestReaderGone(t *testing.T) {
 		p.ends(t, fail.ExitOK, "("+watching+")?")
 	})
 	t.Run("from a list", func(t *testing.T) {
-		p := startPiped(t, kubeconfig, "cm", "--list")
+		p := startPiped(t, kubeconfig, "list", "cm")
 		p.read.Close()
 		p.ends(t, fail.ExitOK, "")
 	})

@@ -22,23 +22,23 @@ import (
 	"dwatch/testdata/readme"
 )
 
-// TestReadmeExamples runs the examples of the README and of docs/expressions.md as a
+// TestReadmeExamples runs the examples of the README and of the pages in docs as a
 // reader would: each in a terminal, in a cluster that holds
 // testdata/readme/objects.yaml and nothing of the examples before.
 func TestReadmeExamples(t *testing.T) {
 	t.Parallel()
+	sections := meanwhiles(t)
 	stages := map[bool]*stage{} // with and without controllers
-	for _, page := range []string{"README.md", "docs/expressions.md"} {
-		text := readme.Read(t, page)
-		examples := parseExamples(text)
-		if blocks := strings.Count(text, "```console"); len(examples) != blocks || blocks == 0 {
-			t.Fatalf("%s: %d of %d examples are understood", page, len(examples), blocks)
+	for _, page := range pagesWithExamples(t) {
+		examples, err := parseExamples(page, readme.Read(t, page), sections)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, e := range examples {
 			if stages[e.controllers] == nil {
 				stages[e.controllers] = newStage(t, e.controllers)
 			}
-			t.Run(fmt.Sprintf("%s:%d", page, e.line), func(t *testing.T) {
+			t.Run(e.name, func(t *testing.T) {
 				needTools(t, e)
 				play := &play{stage: stages[e.controllers], T: t, dir: t.TempDir()}
 				play.clear(t)

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,25 +9,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"dwatch/testdata/readme"
 )
 
-// What README.md and docs/expressions.md say is tested: each ```console block is run
-// against a real API server (readme_run_test.go); package cli has the tests of its table of flags
-// and of the other commands in it. UPDATE_README=1 rewrites the blocks and the
-// table.
+// What README.md and the pages in docs say is tested: each ```console block is run
+// against a real API server (readme_run_test.go); package cli has the tests of the tables
+// of flags and of the other commands in them. UPDATE_README=1 rewrites the blocks and the
+// tables.
 //
-// A comment before a block says what happens while its commands run:
+// A comment before a block names the section of testdata/readme/examples.txtar that says
+// what happens while its commands run:
 //
-//	<!-- meanwhile
+//	<!-- example: weekly -->
+//
+// and there
+//
+//	-- weekly --
 //	apply weekly.yaml
 //	when ADDED
 //	  delete crontabs/weekly
 //	when DELETED
 //	  end
-//	-->
 //
-// Its first line may be "controllers": the cluster then has controllers and nodes,
+// The first line may be "controllers": the cluster then has controllers and nodes,
 // and the lines may come in any order, as events of different resources have none.
 // Steps before the first "when" come before the commands. A "when" waits until
 // the output, after what the last one found, matches a regular expression. The
@@ -35,21 +43,53 @@ import (
 
 // example is a console block.
 type example struct {
-	line        int      // of the README, where it begins
+	name        string   // of its section, or else its page and line
 	controllers bool     // they run
-	meanwhile   []string // the other lines of the comment before it
+	meanwhile   []string // the other lines of its section
 	commands    []string // without the prompt
 	text        string   // the block, with prompts and output
 }
 
-var consoleBlock = regexp.MustCompile("(?m)(?:^<!-- meanwhile\n((?:.*\n)*?)-->\n+)?^```console\n((?:.*\n)*?)^```$")
+var (
+	consoleBlock = regexp.MustCompile("(?m)(?:^<!-- example: (\\S+) -->\n+)?^```console\n((?:.*\n)*?)^```$")
+	// exampleMark is one that stands anywhere.
+	exampleMark = regexp.MustCompile(`<!--\s*(?:example|meanwhile)\b`)
+)
 
-func parseExamples(readme string) []example {
+// pagesWithExamples are the pages that have console blocks.
+func pagesWithExamples(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(readme.Pages(t), func(page string) bool {
+		return !strings.Contains(readme.Read(t, page), "```console")
+	})
+}
+
+// meanwhiles are the sections of testdata/readme/examples.txtar.
+func meanwhiles(t *testing.T) map[string][]string {
+	t.Helper()
+	sections := map[string][]string{}
+	for _, file := range txtar.Parse([]byte(readme.Read(t, "testdata/readme/examples.txtar"))).Files {
+		if sections[file.Name] != nil {
+			t.Errorf("testdata/readme/examples.txtar has two sections %s", file.Name)
+		}
+		sections[file.Name] = strings.Split(strings.TrimSpace(string(file.Data)), "\n")
+	}
+	return sections
+}
+
+// parseExamples returns the examples of a page.
+func parseExamples(page, text string, sections map[string][]string) ([]example, error) {
 	var examples []example
-	for _, at := range consoleBlock.FindAllStringSubmatchIndex(readme, -1) {
-		e := example{line: 1 + strings.Count(readme[:at[4]], "\n"), text: readme[at[4]:at[5]]}
+	marks := 0
+	for _, at := range consoleBlock.FindAllStringSubmatchIndex(text, -1) {
+		line := 1 + strings.Count(text[:at[4]], "\n")
+		e := example{name: fmt.Sprintf("%s:%d", page, line), text: text[at[4]:at[5]]}
 		if at[2] >= 0 {
-			e.meanwhile = strings.Split(strings.TrimSpace(readme[at[2]:at[3]]), "\n")
+			marks++
+			e.name = text[at[2]:at[3]]
+			if e.meanwhile = sections[e.name]; e.meanwhile == nil {
+				return nil, fmt.Errorf("%s:%d: testdata/readme/examples.txtar has no section %s", page, line, e.name)
+			}
 			if e.controllers = e.meanwhile[0] == "controllers"; e.controllers {
 				e.meanwhile = e.meanwhile[1:]
 			}
@@ -61,10 +101,61 @@ func parseExamples(readme string) []example {
 		}
 		examples = append(examples, e)
 	}
-	return examples
+	if blocks := strings.Count(text, "```console"); len(examples) != blocks || blocks == 0 {
+		return nil, fmt.Errorf("%s: %d of %d examples are understood", page, len(examples), blocks)
+	}
+	if all := len(exampleMark.FindAllString(text, -1)); all != marks {
+		return nil, fmt.Errorf("%s: %d of %d comments stand before an example", page, marks, all)
+	}
+	return examples, nil
 }
 
-// isShownBy reports whether text is what the README says that e prints.
+// TestExamples: each section of testdata/readme/examples.txtar is that of one example.
+func TestExamples(t *testing.T) {
+	sections := meanwhiles(t)
+	used := map[string]int{}
+	for _, page := range pagesWithExamples(t) {
+		examples, err := parseExamples(page, readme.Read(t, page), sections)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range examples {
+			used[e.name]++
+		}
+	}
+	for name := range sections {
+		if used[name] != 1 {
+			t.Errorf("section %s of testdata/readme/examples.txtar is that of %d examples", name, used[name])
+		}
+	}
+}
+
+// TestParseExamples: an example that would not be run as it is meant is an error.
+func TestParseExamples(t *testing.T) {
+	const block = "```console\n$ dwatch pods\nadded\n```\n"
+	sections := map[string][]string{"pods": {"controllers", "when added", "end"}}
+	examples, err := parseExamples("a.md", "text\n\n<!-- example: pods -->\n"+block+block, sections)
+	want := []example{
+		{name: "pods", controllers: true, meanwhile: []string{"when added", "end"}, commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
+		{name: "a.md:9", commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
+	}
+	if diff := cmp.Diff(want, examples, cmp.AllowUnexported(example{})); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	for text, message := range map[string]string{
+		"nothing":                                "a.md: 0 of 0 examples are understood",
+		"  " + block:                             "a.md: 0 of 1 examples are understood",
+		"<!-- example: jobs -->\n" + block:       "a.md:3: testdata/readme/examples.txtar has no section jobs",
+		"<!-- example: pods -->\ntext\n" + block: "a.md: 0 of 1 comments stand before an example",
+		"<!-- meanwhile\nwhen added\n  end\n-->\n" + block: "a.md: 0 of 1 comments stand before an example",
+	} {
+		if _, err := parseExamples("a.md", text, sections); err == nil || err.Error() != message {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// isShownBy reports whether text is what its page says that e prints.
 func (e example) isShownBy(text string) bool {
 	if !e.controllers {
 		return e.text == text

@@ -99,7 +99,7 @@ func TestRightsUnknown(t *testing.T) {
 
 			p = startPiped(t, "", "secrets", "-A", "--server", server, "--as", user)
 			p.refuses(t, `secrets is forbidden: User ".*" cannot watch .*; -n NAMESPACE takes the right in that namespace only`)
-			p = startPiped(t, "", "cm", "--print-rbac", "--server", server, "--request-timeout", "3s")
+			p = startPiped(t, "", "rbac", "cm", "--server", server, "--request-timeout", "3s")
 			p.refuses(t, `(Unable to connect to .*|the server does not say who you are \(.*\): say who is to get the rights with --as USER, or --as system:serviceaccount:NAMESPACE:NAME)`)
 		})
 	}
@@ -113,11 +113,11 @@ func TestRightsQuestions(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"one":     {[]string{"cm"}, []string{"configmaps"}},
-		"several": {[]string{"cm,secrets,deploy"}, []string{"*"}},
-		"named":   {[]string{"cm/a"}, []string{"configmaps/a"}},
-		"quiet":   {[]string{"cm", "-q"}, nil},
-		"list":    {[]string{"cm", "--list"}, nil},
+		"one":     {[]string{"cm", "--types", "deleted"}, []string{"configmaps"}},
+		"several": {[]string{"cm,secrets,deploy", "--types", "deleted"}, []string{"*"}},
+		"named":   {[]string{"cm/a", "--types", "deleted"}, []string{"configmaps/a"}},
+		"quiet":   {[]string{"cm", "--types", "deleted", "-q"}, nil},
+		"list":    {[]string{"list", "cm"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +130,7 @@ func TestRightsQuestions(t *testing.T) {
 				}
 				return false
 			}}
-			p := startPiped(t, "", append(test.args, "--server", f.serve(t), "-n", "default", "--types", "deleted")...)
+			p := startPiped(t, "", append(test.args, "--server", f.serve(t), "-n", "default")...)
 			for _, want := range test.want {
 				if got := <-reviews; got != want {
 					t.Errorf("asked for %s, want %s", got, want)

@@ -188,7 +188,7 @@ func TestSignalBurst(t *testing.T) {
 	t.Parallel()
 	o, kubeconfig := room(t)
 	write(t, o, "a=new")
-	p := startPiped(t, kubeconfig, "cm/a", "-n", o.namespace, "--drain", "10ms", "--to", "http://127.0.0.1:1")
+	p := startPiped(t, kubeconfig, "send", "cm/a", "-n", o.namespace, "--drain", "10ms", "--to", "http://127.0.0.1:1")
 	p.says(t, "^delivering to http://127.0.0.1:1: ")
 	for since := time.Now(); time.Since(since) < 20*time.Millisecond; {
 		p.signal(syscall.SIGTERM)
@@ -225,14 +225,14 @@ func TestSignalInList(t *testing.T) {
 	interrupted := "error: interrupted before the output was complete: nothing was printed\n"
 	t.Run("discovery", func(t *testing.T) {
 		server, reached := mute(t)
-		p := startPiped(t, "", "cm", "--list", "--server", "http://"+server)
+		p := startPiped(t, "", "list", "cm", "--server", "http://"+server)
 		receive(t, reached)
 		p.signal(syscall.SIGTERM)
 		p.ends(t, fail.ExitFailed, interrupted)
 	})
 	t.Run("objects", func(t *testing.T) {
 		server, reached := unanswered(t)
-		p := startPiped(t, "", "cm,secrets", "--list", "--server", server, "-n", "some")
+		p := startPiped(t, "", "list", "cm,secrets", "--server", server, "-n", "some")
 		receive(t, reached)
 		p.signal(os.Interrupt)
 		p.ends(t, fail.ExitFailed, interrupted)

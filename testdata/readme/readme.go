@@ -33,6 +33,20 @@ func Read(t *testing.T, name string) string {
 	return string(text)
 }
 
+// Pages returns the names of README.md and of the pages in docs.
+func Pages(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(Path(t, "docs/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := []string{"README.md"}
+	for _, file := range files {
+		pages = append(pages, "docs/"+filepath.Base(file))
+	}
+	return pages
+}
+
 // Update checks that what stands in a page is what it should be, or with UPDATE_README
 // replaces it.
 func Update(t *testing.T, page, old, fresh string) {

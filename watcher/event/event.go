@@ -15,7 +15,8 @@ const (
 	// Synced: all that existed at the start has been reported. Count and
 	// ResourceVersion are set.
 	Synced Type = "SYNCED"
-	// Disconnected: the connection is lost; Err says how. Retries go on.
+	// Disconnected: the connection is lost; Err says how, and Heard when something was
+	// last heard of the server. Retries go on.
 	Disconnected Type = "DISCONNECTED"
 	// Reconnected: the watch goes on at ResourceVersion, and nothing was missed.
 	Reconnected Type = "RECONNECTED"
@@ -70,4 +71,5 @@ type Event struct {
 	Err             error
 	Connected       bool
 	LastEvent       time.Time
+	Heard           time.Time
 }

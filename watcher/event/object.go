@@ -3,7 +3,6 @@ package event
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,10 +21,15 @@ type Identity struct {
 	ResourceVersion string
 }
 
-// IsEvent reports whether it is an Event of Kubernetes (v1, events.k8s.io/v1), which tells
-// of another object, and how often the same has happened.
+// IsEvent reports whether objects of this kind are Events of Kubernetes, each about another
+// object, and how often the same has happened to it.
+func IsEvent(kind schema.GroupKind) bool {
+	return kind.Kind == "Event" && (kind.Group == "" || kind.Group == "events.k8s.io")
+}
+
+// IsEvent reports whether it is an Event of Kubernetes.
 func (i Identity) IsEvent() bool {
-	return i.Kind == "Event" && (i.APIVersion == "v1" || strings.HasPrefix(i.APIVersion, "events.k8s.io/"))
+	return IsEvent(schema.FromAPIVersionAndKind(i.APIVersion, i.Kind).GroupKind())
 }
 
 // Object is one state of one Kubernetes object, as the server sent it. How it is

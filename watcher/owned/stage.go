@@ -1,3 +1,5 @@
+// Package owned leaves out of a stream the Events of Kubernetes that are about something
+// else than one object and what belongs to it.
 package owned
 
 import (
@@ -7,15 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
 )
 
-// Stage lets pass the Events that are about the root or what belongs to it, and all marks.
-// That an object is there at the start, and how many are, is said of those that pass. It is
-// used from one goroutine.
+// Stage lets pass the Events that are about an object, the root, or what belongs to it, and
+// all marks. That an object is there at the start, and how many are, is said of those that
+// pass. It is used from one goroutine.
 type Stage struct {
 	next   event.Sink
-	root   Root
-	owners Lookup
+	root   owner.Ref
+	owners owner.Lookup
 	// reported are the Events that have passed and are there, with their targets: what
 	// comes of them later passes, too, even if nothing but their identity is known then.
 	reported map[types.UID]event.Key
@@ -24,8 +28,9 @@ type Stage struct {
 
 var _ event.Sink = (*Stage)(nil)
 
-// New returns a Stage before next.
-func New(next event.Sink, root Root, owners Lookup) *Stage {
+// New returns a Stage before next. The root is known by its kind and name, in whatever
+// namespace its Events are.
+func New(next event.Sink, root owner.Ref, owners owner.Lookup) *Stage {
 	return &Stage{next: next, root: root, owners: owners, reported: map[types.UID]event.Key{}}
 }
 
@@ -73,11 +78,15 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 
 // Has reports whether an Event is about the root, or what belongs to it.
 func (s *Stage) Has(ctx context.Context, o event.Object) (bool, error) {
-	has, err := s.root.Has(ctx, about(o), s.owners)
+	has, err := owner.Belongs(ctx, kubeevent.Parse(o.Raw()).About, s.isRoot, s.owners)
 	if err != nil {
 		return false, fmt.Errorf("find out what owns the object of event/%s: %w", o.Name, err)
 	}
 	return has, nil
+}
+
+func (s *Stage) isRoot(o owner.Ref) bool {
+	return o.GroupKind() == s.root.GroupKind() && o.Name == s.root.Name
 }
 
 // count is how many Events of a target have passed and are there.

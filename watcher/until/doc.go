@@ -1,7 +1,7 @@
-// Package until ends a run when a condition holds: a [Judge] is a stage around a Sink,
+// Package until ends a run when a condition holds: a [Stage] is a Sink around another one,
 // and its error is what decided.
 //
-//	events, marks -> Judge (every event is judged, also an initial one) -> next
+//	events, marks -> Stage (looks at every event, also an initial one) -> next
 //	                   |
 //	                   what exists, and what of it holds -> decided: *Outcome
 //

@@ -1,7 +1,6 @@
 package until
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -28,50 +27,43 @@ type Pending struct {
 
 // Pending returns some of what Until waits for, in the order of names, and how much
 // there is besides. It may be called when no Deliver is under way.
-func (j *Judge) Pending() (some []Pending, more int) {
-	for _, a := range j.Awaited {
+func (s *Stage) Pending() (some []Pending, more int) {
+	for _, a := range s.Awaited {
 		some = append(some, Pending{Awaited: a.Name})
 	}
-	for _, t := range j.targets {
-		switch {
-		case t.lost != nil, !t.synced:
-			some = append(some, Pending{Target: t.Target, Unsynced: !t.synced, Lost: t.lost})
-		case t.absent: // and that is well
-		case t.Name != "" && !j.knows(t), t.Name == "" && len(j.objects) == 0:
-			some = append(some, Pending{Target: t.Target})
+	for _, l := range s.links.All() {
+		t := l.Target
+		switch lost := lossOf(l); {
+		case lost != nil, !l.Synced:
+			some = append(some, Pending{Target: t, Unsynced: !l.Synced, Lost: lost})
+		case s.isAbsent(l): // and that is well
+		case t.Name != "" && !s.knows(t), t.Name == "" && len(s.objects) == 0:
+			some = append(some, Pending{Target: t})
 		}
 	}
 	known := 0
-	for _, o := range j.objects {
+	for _, o := range s.objects {
 		if o.holds || o.last.Object.IsZero() {
 			continue
 		}
 		known++
-		if t := j.targets[o.last.Target.Key()]; t == nil || t.Name == "" || t.lost == nil { // or it is named already
+		l := s.links.Of(o.last.Target)
+		if l.Target.Name == "" || lossOf(&l) == nil { // or it is named already
 			some = append(some, Pending{Target: o.last.Target, Object: o.last.Object})
 		}
 	}
-	slices.SortFunc(some, Pending.compare)
-	return some, j.unmet - known
+	slices.SortFunc(some, func(p, q Pending) int { return strings.Compare(p.order(), q.order()) })
+	return some, s.unmet - known
 }
 
-func (p Pending) compare(q Pending) int {
-	return cmp.Or(
-		strings.Compare(p.resource(), q.resource()),
-		strings.Compare(p.name(), q.name()),
-	)
-}
-
-func (p Pending) resource() string {
-	if p.Awaited != "" {
+// order returns what Pending is sorted by: the resource, and then the name.
+func (p Pending) order() string {
+	switch {
+	case p.Awaited != "":
 		return p.Awaited
+	case p.Object.IsZero():
+		return p.Target.Resource().Resource + "\x00" + p.Target.Namespace + "/" + p.Target.Name
+	default:
+		return p.Target.Resource().Resource + "\x00" + p.Object.Namespace + "/" + p.Object.Name
 	}
-	return p.Target.Resource().Resource
-}
-
-func (p Pending) name() string {
-	if p.Object.IsZero() {
-		return p.Target.Namespace + "/" + p.Target.Name
-	}
-	return p.Object.Namespace + "/" + p.Object.Name
 }

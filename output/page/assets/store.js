@@ -92,9 +92,17 @@ export class Store {
   on_resource(m) { this.resources.set(m.resource.id, m.resource); }
 
   on_watch(m) {
-    if (m.target) this.targets.set(targetKey(m.target), m.target);
+    if (m.target) this.setTarget(m.target);
     if (m.watch) this.watch = m.watch;
     if (m.feed) this.append(m);
+  }
+
+  /** setTarget takes how a target is, which has the place of those that are part of it. */
+  setTarget(t) {
+    for (const [key, other] of this.targets) {
+      if (!t.name && other.name && other.resource === t.resource && other.namespace === t.namespace) this.targets.delete(key);
+    }
+    this.targets.set(targetKey(t), t);
   }
 
   on_ping(m) {

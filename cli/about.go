@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"dwatch/cli/fail"
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
+	"dwatch/watcher/owned"
+)
+
+// about is the object that Events are to be about, with what it owns: --for.
+type about struct {
+	object string       // as it was typed
+	target event.Target // its resource
+	// stage returns what lets pass the Events about it.
+	stage func(next event.Sink) *owned.Stage
+}
+
+// findAbout finds out what the Events that are planned are to be about; nil if nothing
+// says so.
+func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*about, error) {
+	if object == nil {
+		return nil, nil
+	}
+	for _, t := range s.plan.Targets {
+		if !event.IsEvent(t.Mapping.GroupVersionKind.GroupKind()) {
+			return nil, fail.Usage(fmt.Errorf("--for %s is about Events, and %s are none: say dwatch events --for %[1]s", object, t.Resource().GroupResource()))
+		}
+	}
+	ctx, cancel := s.Ask(ctx)
+	defer cancel()
+	answer, err := s.mapper.Resolve(ctx, object.Resource)
+	if err != nil {
+		return nil, s.unplanned(err)
+	}
+	if answer.Set {
+		return nil, fail.Usage(fmt.Errorf("invalid --for %q: %s is several resources", object, object.Resource))
+	}
+	mapping := answer.Mappings[0]
+	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
+	target := event.Target{Mapping: mapping}
+	if !target.Namespaced() && !s.request.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
+		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
+	}
+	lookup := s.questions.Owners(func(resource string, err error) {
+		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.Loss(err)))
+	})
+	return &about{object.String(), target, func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }}, nil
+}
+
+// note says of what is watched that not all of it is.
+func (a *about) note() string {
+	if a == nil {
+		return ""
+	}
+	return ", about " + a.object + " and what it owns"
+}
+
+// before returns a Sink before next that lets pass what is asked for.
+func (a *about) before(next event.Sink) event.Sink {
+	if a == nil {
+		return next
+	}
+	return a.stage(next)
+}
+
+// among returns those of objects that are asked for.
+func (a *about) among(ctx context.Context, objects []event.Object) ([]event.Object, error) {
+	if a == nil {
+		return objects, nil
+	}
+	stage := a.stage(nil)
+	var chosen []event.Object
+	for _, o := range objects {
+		has, err := stage.Has(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			chosen = append(chosen, o)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,102 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
+)
+
+const (
+	// maxEvents is how many Events of a namespace are read, and maxTraced of how many
+	// of the newest Warnings it is found out to what belongs what they are about.
+	maxEvents, maxTraced = 500, 30
+	// staleWarning is the age from which on it is said how old a Warning is.
+	staleWarning = 10 * time.Second
+)
+
+var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+
+// Events returns the Events about an object, the newest first.
+func (c *Client) Events(ctx context.Context, o event.Object) ([]kubeevent.Event, error) {
+	namespace := namespaceOf(o)
+	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
+	case err != nil:
+		return nil, fmt.Errorf("ask for events in namespace %s: %w", namespace, err)
+	}
+	this := refTo(o)
+	return slices.DeleteFunc(found, func(e kubeevent.Event) bool { return !e.About.Means(this) }), nil
+}
+
+// Warning returns the newest Warning about an object, or about what belongs to it, as
+// "reason: message"; empty if there is none, or the server does not say.
+func (c *Client) Warning(ctx context.Context, o event.Object) string {
+	warnings, err := c.events(ctx, namespaceOf(o), fields.Set{"type": corev1.EventTypeWarning})
+	if err != nil {
+		return ""
+	}
+	this := refTo(o)
+	known := map[owner.Ref][]owner.Owner{}
+	lookup := func(ctx context.Context, r owner.Ref) ([]owner.Owner, error) {
+		owners, ok := known[r]
+		if !ok {
+			owners, _ = c.owners(ctx, r) // what can't be known explains nothing
+			known[r] = owners
+		}
+		return owners, nil
+	}
+	for _, w := range warnings[:min(len(warnings), maxTraced)] {
+		if related, _ := owner.Belongs(ctx, w.About, func(r owner.Ref) bool { return r.Means(this) }, lookup); related {
+			return w.Reason + ": " + w.Message + ago(w.Last)
+		}
+	}
+	return ""
+}
+
+// events returns Events of a namespace, the newest first.
+func (c *Client) events(ctx context.Context, namespace string, which fields.Set) ([]kubeevent.Event, error) {
+	list, err := c.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: which.String(), Limit: maxEvents})
+	if err != nil {
+		return nil, err
+	}
+	var found []kubeevent.Event
+	for _, item := range list.Items {
+		content, err := item.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, kubeevent.Parse(string(content)))
+	}
+	slices.SortStableFunc(found, func(a, b kubeevent.Event) int { return b.Last.Compare(a.Last) })
+	return found, nil
+}
+
+// namespaceOf is where the Events about an object are.
+func namespaceOf(o event.Object) string { return cmp.Or(o.Namespace, metav1.NamespaceDefault) }
+
+func refTo(o event.Object) owner.Ref {
+	return owner.Ref{GroupVersionKind: o.GroupVersionKind(), Namespace: o.Namespace, Name: o.Name, UID: o.UID}
+}
+
+// ago says how old a Warning is that may be about something else by now.
+func ago(at time.Time) string {
+	if age := time.Since(at); age >= staleWarning {
+		return " (" + duration.HumanDuration(age) + " ago)"
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// parsed parses a command line as dwatch does, without its name.
+func parsed(args []string) (command, runner, error) {
+	c := streamDescription.command()
+	for _, d := range commands {
+		if len(args) > 0 && args[0] == d.name {
+			c, args = d.command(), args[1:]
+			break
+		}
+	}
+	if r, ok := c.(*rbacFlags); ok {
+		of, _, _ := parsed(args[:min(len(args), 1)])
+		r.command = of
+		if _, isStream := of.(*streamFlags); !isStream {
+			args = args[1:]
+		}
+	}
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addFlags(f, c)
+	if err := f.Parse(args); err != nil {
+		return c, nil, err
+	}
+	_, live := c.(*liveFlags)
+	r, err := c.parse(f.Args(), terminal{isTerminal: live})
+	return c, r, err
+}
+
+// TestRedeliverFlags: --redeliver takes the flags that say how to reach a receiver, and
+// none of what is about watching.
+func TestRedeliverFlags(t *testing.T) {
+	for flag, taken := range map[string]bool{
+		"--to-token-file=token": true,
+		"--to-ca=ca":            true,
+		"--workers=2":           true,
+		"--context=other":       true,
+		"--quiet":               true,
+		"--timeout=1m":          true,
+		"--all-namespaces":      false,
+		"--state=f":             false,
+		"--latest":              false,
+		"--listen=:9090":        false,
+		"--where=true":          false,
+	} {
+		_, _, err := parsed([]string{"send", "--redeliver=dead", "--to=https://example.com", flag})
+		if (err == nil) != taken {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+	if _, _, err := parsed([]string{"send", "--redeliver=dead", "--context=other", "--", "true"}); err == nil {
+		t.Error("a command needs no cluster")
+	}
+}
+
+// TestMoved: the stream says which command has a flag that was its own, with what was
+// named; and so does each command of a flag that another one has.
+func TestMoved(t *testing.T) {
+	for line, want := range map[[3]string]string{
+		{"--live", "deploy,po", "-A"}:         "dwatch live deploy,po shows it",
+		{"-r", "deploy", "--list"}:            "dwatch list deploy prints it",
+		{"pods", "--serve=:8080", "-q"}:       "dwatch serve pods serves it; --addr says where",
+		{"jobs", "--to=https://a.example"}:    "dwatch send jobs --to URL sends it",
+		{"--redeliver=f"}:                     "dwatch send --redeliver FILE --to URL sends it again",
+		{"deploy", "--print-rbac"}:            "dwatch rbac deploy prints it",
+		{"pods", "--workers", "4"}:            "--workers is a flag of dwatch send, and not of dwatch: see 'dwatch send --help'",
+		{"list", "pods", "--where=true"}:      "--where is a flag of dwatch live, dwatch send, dwatch, and not of dwatch list: see 'dwatch live --help'",
+		{"wait", "pods", "--addr=:1"}:         "--addr is a flag of dwatch serve, and not of dwatch wait: see 'dwatch serve --help'",
+		{"--chunk-size", "5"}:                 "dwatch does not have --chunk-size: it asks for pages of a size of its own: leave it out",
+		{"rbac", "list", "--sort-bi"}:         "unknown flag: --sort-bi; did you mean --sort-by?",
+		{"serve", "pods", "--open=perhaps"}:   `invalid argument "perhaps" for "--open" flag: strconv.ParseBool: parsing "perhaps": invalid syntax; see 'dwatch serve --help'`,
+		{"send", "--deadline=1s", "--batch2"}: "unknown flag: --batch2; did you mean --batch?",
+	} {
+		var args []string
+		for _, arg := range line {
+			if arg != "" {
+				args = append(args, arg)
+			}
+		}
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer null.Close()
+		root := newRoot("dwatch", args, Streams{Out: null, Err: null})
+		root.SetArgs(args)
+		if err := root.ExecuteContext(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
+)
+
+// ending is what ends a run.
+type ending struct{ flags.Ending }
+
+// isLate reports whether ctx, that of a run with --count, ended with --timeout.
+func (e *ending) isLate(ctx context.Context) bool {
+	return e.Count > 0 && errors.Is(context.Cause(ctx), errTimeout)
+}
+
+// tooFew is the end of a run that isLate, and far says how far it came.
+func (e *ending) tooFew(far string) error {
+	return fail.Code(fail.ExitTimeout, fmt.Errorf("--timeout %s passed, and --count %d is not reached: %s", e.Timeout, e.Count, far))
+}
+
+// undecided is the exit code of a run that ended, with err, before what it waits for held,
+// and what to say of that.
+func (e *ending) undecided(ctx context.Context, err error) (code int, what string) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout): // a reader that went after that did not end it
+		return fail.ExitTimeout, fmt.Sprintf("--timeout %s passed, and %s does not hold", e.Timeout, e.Until)
+	case isReaderGone(err), errors.Is(cause, errReaderGone):
+		return fail.ExitFailed, fmt.Sprintf("the reader closed the pipe before %s held", e.Until)
+	default:
+		return fail.ExitFailed, fmt.Sprintf("interrupted before %s held", e.Until)
+	}
+}
+
+// unanswered returns what err means for a run that never got so far as to watch, and that
+// something was to end: its end is no success.
+func (e *ending) unanswered(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() == nil || isLoss(err) || fail.IsCoded(err):
+		return err
+	case e.isLate(ctx):
+		return e.tooFew("the server had not answered")
+	case !e.Until.Is():
+		return err
+	}
+	code, what := e.undecided(ctx, err)
+	return fail.Code(code, errors.New(what+": the server had not answered"))
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/client-go/rest"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/flags"
+	"dwatch/cli/report"
+)
+
+// terminal is what parsing has to know of the world.
+type terminal struct {
+	isTerminal bool // stdout is one
+	noColor    bool
+	isDumb     bool // it can't be drawn on
+}
+
+func terminalOf(out *os.File) terminal {
+	return terminal{
+		isTerminal: term.IsTerminal(int(out.Fd())),
+		noColor:    os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
+		isDumb:     isDumb(),
+	}
+}
+
+// console is where a command writes to.
+type console struct {
+	out    stdout // data
+	stderr io.Writer
+	// reports is stderr, or nowhere with --quiet. What is missing from the events, and
+	// what decides the exit code, goes to stderr all the same.
+	reports io.Writer
+	started time.Time
+	asked   *asked
+}
+
+// newConsole has to be closed.
+func newConsole(s Streams, m flags.Messages) *console {
+	quietClient(s.Err, m.Verbosity)
+	c := &console{out: stdout{s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), asked: whenAsked(s.Err)}
+	if m.Quiet {
+		c.reports = io.Discard
+	}
+	return c
+}
+
+func (c *console) close() { c.asked.stop() }
+
+// isQuiet reports whether --quiet is given.
+func (c *console) isQuiet() bool { return c.reports == io.Discard }
+
+// say reports something, which --quiet hides.
+func (c *console) say(line string) { report.Line(c.reports, line) }
+
+// warn reports what --quiet does not hide.
+func (c *console) warn(line string) { report.Line(c.stderr, line) }
+
+// connection says where to go with what comes on the way to the server.
+func (c *console) connection() cluster.Options {
+	return cluster.Options{
+		Warnings: rest.NewWarningWriter(c.reports, rest.WarningWriterOptions{Deduplicate: true}),
+		Note:     c.say,
+	}
+}
+
+// at runs work at a cluster, for a time at most if that is not 0. whole says that what
+// is printed is worth nothing before it is complete.
+func (c *console) at(ctx context.Context, f *cluster.Flags, timeout time.Duration, whole bool, work func(context.Context, *cluster.Cluster) error) error {
+	k, err := f.Connect(c.connection())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := bounded(ctx, timeout)
+	defer cancel()
+	return ended(ctx, work(ctx, k), whole)
+}
+
+// bounded returns a context that ends with --timeout; 0 means never.
+func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout > 0 {
+		return context.WithTimeoutCause(ctx, timeout, errTimeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// isDumb reports whether a terminal can't be drawn on.
+func isDumb() bool {
+	name := os.Getenv("TERM")
+	return name == "dumb" || name == "" && runtime.GOOS != "windows"
+}

@@ -1,0 +1,145 @@
+package cli
+
+// streamDescription is of dwatch itself.
+var streamDescription = description{
+	name:  "dwatch",
+	use:   "[-r RESOURCE]... [TYPE[,TYPE...] [NAME...] | TYPE/NAME...] [flags]",
+	short: "Watch any Kubernetes resource",
+	long: `Watch any resource of a Kubernetes cluster and see each change.
+
+At a terminal it shows what changed, and which program did it. In a pipe each
+line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
+What exists at the start comes first, as ADDED with "initial":true. It resumes
+a lost connection, says what it could not see, and ends only when you end it.
+
+Name resources as with kubectl: pods, po, pod, deployments.apps,
+deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category
+such as all. Custom resources work like the built-in ones.`,
+	examples: `  # What changes among the deployments of a namespace
+  %[1]s deployments -n default
+
+  # As JSON to a program: the names of what is deleted
+  %[1]s jobs -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
+
+  # Only what an expression is true of: a new image, and who set it
+  %[1]s deploy,sts,ds -A --where "changed('..image')"
+
+  # What is said of a deployment and of what it owns
+  %[1]s events --for deploy/web
+
+  # In a CI job: exit code 0 if it rolls out, 3 if that fails, 124 if it is late
+  %[1]s wait deploy/web --timeout 5m
+
+  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
+  %[1]s send jobs -A --to https://broker.example.com --to-token-file token
+`,
+	command: func() command { return new(streamFlags) },
+}
+
+var listDescription = description{
+	name:  "list",
+	use:   "RESOURCE... [flags]",
+	short: "Print what exists, and end",
+	long: `Print what exists as one List, or as a table, and end. It prints all or nothing:
+half a List would look like a whole one.`,
+	examples: `  # What exists, as one List
+  %[1]s list cm,secrets -n kube-system -o yaml
+
+  # As a table, the oldest first
+  %[1]s list pods -A -o wide --sort-by .metadata.creationTimestamp
+
+  # One value of each object
+  %[1]s list pods -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'
+`,
+	command: func() command { return new(listFlags) },
+}
+
+var liveDescription = description{
+	name:  "live",
+	use:   "RESOURCE... [flags]",
+	short: "Show what exists as a table that changes in place",
+	long: `Show what exists at the terminal, as a table that changes in place. What has failed
+or is not ready stands first. Its keys are on the screen, and ? explains them.`,
+	examples: `  # A rollout, as it happens
+  %[1]s live deploy,rs,po
+
+  # Only what is not ready, in all namespaces
+  %[1]s live pods -A --where '!ready(object)'
+`,
+	command: func() command { return new(liveFlags) },
+}
+
+var serveDescription = description{
+	name:  "serve",
+	use:   "RESOURCE... [flags]",
+	short: "Serve a page that shows what exists and what changes",
+	long: `Serve a page that shows what exists and what changes, for people without kubectl.
+Its URL, with a token in it, is printed on stderr. It keeps all content in memory.`,
+	examples: `  # A page on this machine, in the browser
+  %[1]s serve deploy,rs,po -A --open
+
+  # For others, by TLS
+  %[1]s serve deploy,po -n web --addr :8443 --tls-cert cert.pem --tls-key key.pem
+`,
+	command: func() command { return new(serveFlags) },
+}
+
+var sendDescription = description{
+	name:  "send",
+	use:   "RESOURCE... --to URL [flags]\n  dwatch send RESOURCE... [flags] -- COMMAND [ARG...]\n  dwatch send --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
+	short: "Deliver each event to a webhook, NATS, or a command",
+	long: `Deliver each event to a webhook, to NATS, or to a command, again and again until it is
+taken. The events of one object come one after the other. With --state what waits is
+in a file, and after a restart only what is different is sent.`,
+	examples: `  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
+  %[1]s send jobs -A --to https://broker.example.com --to-token-file token
+
+  # A stream of NATS JetStream, across restarts of dwatch
+  %[1]s send deploy,sts -A --to nats://nats.example.com/k8s --state events.state
+
+  # A command for each event, which gets it on stdin, and again if it fails
+  %[1]s send jobs -A -- ./hook.sh
+
+  # What was given up, once more
+  %[1]s send --redeliver failed.jsonl --to https://broker.example.com
+`,
+	command: func() command { return new(sendFlags) },
+}
+
+var waitDescription = description{
+	name:  "wait",
+	use:   "TYPE/NAME... [--for WHAT] [flags]",
+	short: "Wait until something is ready, or fails",
+	long: `Wait until what is named is ready, and say on stderr how far it is. Exit code 0: it
+is; 3: it has failed; 124: --timeout passed before; 1: it could not be found out.
+Without --timeout it waits for as long as it takes. What does not exist yet is waited
+for, too. A type without a name stands for all of that type that exist.`,
+	examples: `  # In a CI job: until it has rolled out, or has failed
+  %[1]s wait deploy/web --timeout 5m
+
+  # As with kubectl wait
+  %[1]s wait job/migrate --for condition=Complete --timeout 10m
+  %[1]s wait pod/web-1 --for jsonpath='{.status.phase}'=Running
+  %[1]s wait ns/old --for delete
+
+  # For anything that an expression can say
+  %[1]s wait deploy/web --for "object.status.?updatedReplicas.orValue(0) >= 3"
+`,
+	command: func() command { return new(waitFlags) },
+}
+
+var rbacDescription = description{
+	name:  "rbac",
+	use:   "[COMMAND] RESOURCE... [flags]",
+	short: "Print the smallest role that a command line needs",
+	long: `Print the smallest roles that allow a command line of dwatch, with bindings for the
+present user or that of --as, and end. The command line is what follows: without a
+command it is the stream.`,
+	examples: `  # The role with which a service account may watch deployments
+  %[1]s rbac deploy --as system:serviceaccount:ops:watcher
+
+  # What it takes to deliver them, with a state file
+  %[1]s rbac send deploy -A --state s --to https://broker.example.com
+`,
+	command: func() command { return newRBACFlags(new(streamFlags)) },
+}

@@ -1,0 +1,150 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/output"
+	"dwatch/watcher/object/expression"
+	"dwatch/watcher/until"
+)
+
+// Await says what is waited for, in the words of kubectl wait or as an expression.
+type Await struct {
+	Timeout
+	forms      []string
+	failIf, of string
+	flags      *pflag.FlagSet
+}
+
+// AddTo adds the flags to f.
+func (a *Await) AddTo(f *pflag.FlagSet) {
+	a.flags = f
+	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or one of "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must hold)")
+	f.StringVar(&a.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
+	f.StringVar(&a.of, "until-for", string(until.All), "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
+	a.Timeout.AddTo(f)
+	notEmpty(f, "fail-if")
+}
+
+// Parse returns what ends the wait.
+func (a *Await) Parse() (r Ending, err error) {
+	r.Timeout = a.Duration
+	if r.Until, err = a.condition(); err != nil {
+		return r, err
+	}
+	failIf := a.failIf
+	if failIf == "" && r.Until.Text == "ready" {
+		failIf = "failed"
+	}
+	if failIf != "" {
+		if r.FailIf, err = compile("fail-if", failIf); err != nil {
+			return r, err
+		}
+	}
+	if r.Of, err = until.ParseQuantifier(a.of); err != nil {
+		return r, fmt.Errorf("invalid --until-for %q: %w", a.of, err)
+	}
+	return r, a.Check()
+}
+
+// condition is all that --for says, in one expression.
+func (a *Await) condition() (Condition, error) {
+	if len(a.forms) == 1 && a.forms[0] == "ready" {
+		return compile("for", "ready")
+	}
+	var all []string
+	for _, form := range a.forms {
+		text, err := waitForm(form)
+		if err != nil {
+			return Condition{}, fmt.Errorf("invalid --for %q: %w", output.Line(form), err)
+		}
+		all = append(all, text)
+	}
+	text := all[0]
+	if len(all) > 1 {
+		text = "(" + strings.Join(all, ") && (") + ")"
+	}
+	c, err := compile("for", text)
+	c.Text = strings.Join(a.forms, " and ")
+	return c, err
+}
+
+// waitForm returns the expression for one --for. The forms are those of kubectl wait:
+// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_wait/
+func waitForm(form string) (string, error) {
+	kind, rest, isForm := strings.Cut(form, "=")
+	switch strings.ToLower(kind) {
+	case "delete":
+		if !isForm {
+			return "type == 'DELETED'", nil
+		}
+	case "create":
+		if !isForm {
+			return "type != 'DELETED'", nil
+		}
+	case "condition":
+		if isForm && !strings.HasPrefix(rest, "=") {
+			return conditionForm(rest)
+		}
+	case "jsonpath":
+		if isForm && !strings.HasPrefix(rest, "=") {
+			return jsonPathForm(rest)
+		}
+	}
+	if strings.TrimSpace(form) == "" {
+		return "", errors.New("it must not be empty")
+	}
+	for _, preset := range expression.Presets() {
+		if form == preset {
+			x, err := expression.Compile(form)
+			if err != nil {
+				return "", err
+			}
+			return x.String(), nil
+		}
+	}
+	return form, nil
+}
+
+// conditionForm is for NAME[=VALUE]; both are compared whatever their case is.
+func conditionForm(text string) (string, error) {
+	name, value, _ := strings.Cut(text, "=")
+	if name == "" {
+		return "", errors.New("a condition has a name, such as condition=Available")
+	}
+	return fmt.Sprintf("type != 'DELETED' && object.status.conditions.exists(c, c.type.lowerAscii() == %s && c.status.lowerAscii() == %s)",
+		quoted(strings.ToLower(name)), quoted(strings.ToLower(cmp.Or(value, "true")))), nil
+}
+
+// quoted is a text as a literal of CEL.
+func quoted(text string) string { return strconv.Quote(text) }
+
+// jsonPathForm is for PATH[=VALUE]: what the path finds is one value, as text that one,
+// or without VALUE anything.
+func jsonPathForm(text string) (string, error) {
+	path, value, has := strings.Cut(text, "=")
+	if strings.HasPrefix(text, "{") {
+		end := strings.LastIndex(text, "}")
+		if end < 0 {
+			return "", errors.New("the path has no closing brace: jsonpath='{.status.phase}'=Running")
+		}
+		path = text[:end+1]
+		if value, has = strings.CutPrefix(text[end+1:], "="); !has && value != "" {
+			return "", errors.New("after the path comes = and a value: jsonpath='{.status.phase}'=Running")
+		}
+	}
+	if has && value == "" {
+		return "", errors.New("after = comes a value: jsonpath='{.status.phase}'=Running")
+	}
+	found := "jsonpath(object, " + quoted(path) + ")"
+	if !has {
+		return "type != 'DELETED' && " + found + ".size() > 0", nil
+	}
+	return "type != 'DELETED' && " + found + " == [" + quoted(strings.Trim(value, `"'`)) + "]", nil
+}

@@ -1,0 +1,188 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/output"
+)
+
+// The formats that are not of package output.
+const (
+	Changes = "changes" // for people: what changed
+	None    = "none"    // nothing is printed
+)
+
+// StreamFormats are the values that --output takes of a stream, besides those with a
+// template.
+var StreamFormats = append([]string{Changes}, output.Formats...)
+
+// Format says how something looks.
+type Format struct {
+	Template
+	// Formats are those that there are.
+	Formats []string
+	// Name is the one that is chosen, empty before that; Parse takes the template out.
+	Name  string
+	flags *pflag.FlagSet
+}
+
+// AddTo adds the flags to f. usage says which formats there are.
+func (o *Format) AddTo(f *pflag.FlagSet, usage string) {
+	o.flags = f
+	f.StringVarP(&o.Name, "output", "o", "", "Output `FORMAT`: "+usage)
+	notEmpty(f, "output")
+}
+
+// AddTemplatesTo adds the flags of formats that take a template or have columns.
+func (o *Format) AddTemplatesTo(f *pflag.FlagSet) {
+	o.Formats = slices.Concat(o.Formats, output.TemplateFormats)
+	o.Template.addTo(f)
+}
+
+// Usage lists formats.
+func Usage(formats []string) string {
+	return strings.Join(formats, ", ") + ", and those of kubectl that take a template: " + strings.Join(output.TemplateFormats, "=, ") + "="
+}
+
+// Choose cuts a template from the format, and takes the default if none is given.
+func (o *Format) Choose(byDefault string) {
+	if o.Name == "" && o.Template.text != "" {
+		o.Name = "go-template"
+	}
+	format, text, inside := strings.Cut(o.Name, "=")
+	if long, ok := kubectlNames[format]; ok {
+		format = long
+	}
+	if takesTemplate(format) {
+		o.Name = format
+		if inside {
+			o.inFormat = &text
+		}
+	}
+	if o.Name == "" {
+		o.Name = byDefault
+	}
+}
+
+// CheckName finds a format that there is not.
+func (o *Format) CheckName() error { return output.CheckFormat(o.Name, o.Formats) }
+
+// Completions are the formats as a shell completes them.
+func (o *Format) Completions() []string {
+	var completed []string
+	for _, format := range o.Formats {
+		if takesTemplate(format) {
+			format += "="
+		}
+		completed = append(completed, format)
+	}
+	return completed
+}
+
+// Parse checks the format that was chosen, and reads its template.
+func (o *Format) Parse(p *output.Options) (err error) {
+	if err := o.CheckName(); err != nil {
+		return err
+	}
+	p.Format, p.NoHeaders = o.Name, o.noHeaders
+	p.Template, err = o.Template.parse(o.Name)
+	return err
+}
+
+// IsTable reports whether a format shows rows that the server makes.
+func IsTable(format string) bool { return format == "table" || format == "wide" }
+
+// onlyFor says which formats a flag is for; the others have no use for it.
+type onlyFor struct {
+	names []string
+	goes  func(format string) bool
+	what  string // of the flag, where it does not go
+}
+
+var formatRules = []onlyFor{
+	{[]string{"initial", "timestamps", "full"}, func(f string) bool { return f == Changes }, "is for -o changes"},
+	{[]string{"show-kind", "show-labels", "label-columns"}, IsTable, "is for -o table and wide"},
+	{[]string{"no-headers"}, func(f string) bool { return IsTable(f) || strings.HasPrefix(f, "custom-columns") }, "is for formats with columns: table, wide, custom-columns and custom-columns-file"},
+	{[]string{"allow-missing-template-keys"}, func(f string) bool { return strings.HasPrefix(f, "jsonpath") || strings.HasPrefix(f, "go-template") }, "is for jsonpath and Go templates"},
+	{[]string{"template"}, takesTemplate, "is for a format that takes one: " + strings.Join(output.TemplateFormats, ", ")},
+}
+
+// notWith are flags that formats don't go with, and why.
+var notWith = []struct {
+	names  []string
+	is     func(format string) bool
+	reason string // with the format as %s
+}{
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values"},
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table"},
+	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object"},
+	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can"},
+	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs"},
+}
+
+// Check finds flags that the format which was chosen does not go with. All of them are
+// in f.
+func (o *Format) Check(f *pflag.FlagSet) error {
+	for _, rule := range formatRules {
+		if name := given(f, rule.names...); name != "" && !rule.goes(o.Name) {
+			return fmt.Errorf("--%s %s", name, rule.what)
+		}
+	}
+	for _, rule := range notWith {
+		if name := given(f, rule.names...); name != "" && rule.is(o.Name) {
+			return fmt.Errorf(rule.reason+": it does not go with --%s", o.Name, name)
+		}
+	}
+	if !o.allowMissing && given(f, "marks", "heartbeat") != "" {
+		return errors.New("marks lack what objects have: --allow-missing-template-keys=false does not go with --marks and --heartbeat")
+	}
+	return nil
+}
+
+// Color says when there are colours.
+type Color struct{ when string }
+
+// AddTo adds the flag to f.
+func (c *Color) AddTo(f *pflag.FlagSet) {
+	f.StringVar(&c.when, "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
+}
+
+// Parse reports whether there are colours on a terminal that wants them, or does not.
+func (c *Color) Parse(wanted bool) (bool, error) {
+	switch c.when {
+	case "auto":
+		return wanted, nil
+	case "always":
+		return true, nil
+	case "never":
+		return false, nil
+	}
+	return false, fmt.Errorf("invalid --color %q: it takes auto, always or never", c.when)
+}
+
+// View are the flags of what shows changes to people.
+type View struct{ Initial, Timestamps, Full bool }
+
+// AddTo adds those flags to f that go for each view.
+func (v *View) AddTo(f *pflag.FlagSet) {
+	f.BoolVar(&v.Timestamps, "timestamps", false, "Of changes, show the date and milliseconds")
+	f.BoolVar(&v.Full, "full", false, "Of changes, shorten no value")
+}
+
+// AddInitialTo adds the flag for what exists at the start.
+func (v *View) AddInitialTo(f *pflag.FlagSet) {
+	f.BoolVar(&v.Initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
+}
+
+// ManagedFields says whether they are kept.
+type ManagedFields struct{ Kept bool }
+
+// AddTo adds the flag to f.
+func (m *ManagedFields) AddTo(f *pflag.FlagSet) {
+	f.BoolVar(&m.Kept, "show-managed-fields", false, "Keep metadata.managedFields")
+}

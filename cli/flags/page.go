@@ -1,0 +1,88 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Page says where the page is served, and how.
+type Page struct {
+	Address  string // HOST:PORT
+	Open     bool
+	Cert     string // a file; empty: there is no TLS
+	Key      string
+	Insecure bool // without TLS, behind a proxy
+	flags    *pflag.FlagSet
+}
+
+// AddTo adds the flags to f.
+func (p *Page) AddTo(f *pflag.FlagSet) {
+	p.flags = f
+	f.StringVar(&p.Address, "addr", "127.0.0.1:0", "Serve at `HOST:PORT`; by default on this machine alone, at a free port. The URL is printed on stderr")
+	f.BoolVar(&p.Open, "open", false, "Open the page in a browser")
+	f.StringVar(&p.Cert, "tls-cert", "", "Serve by TLS, with the certificate in `FILE`: that is what an address takes which other machines can reach")
+	f.StringVar(&p.Key, "tls-key", "", "The private key of --tls-cert is in `FILE`")
+	f.BoolVar(&p.Insecure, "serve-insecure", false, "Serve to other machines without TLS, under any host name: a proxy in front takes care of that")
+	notEmpty(f, "addr", "tls-cert", "tls-key")
+}
+
+// Check finds what makes no sense, or is too open.
+func (p *Page) Check() error {
+	switch {
+	case p.flags.Changed("tls-cert") != p.flags.Changed("tls-key"):
+		return errors.New("--tls-cert and --tls-key belong together: a certificate and its private key")
+	case p.Cert != "" && p.Insecure:
+		return errors.New("--serve-insecure serves without TLS: it does not go with --tls-cert")
+	}
+	return p.checkAddress()
+}
+
+func (p *Page) checkAddress() error {
+	const guards = "that takes --tls-cert and --tls-key, or --serve-insecure if a proxy in front of it does that"
+	guarded := p.Cert != "" || p.Insecure
+	host, port, err := net.SplitHostPort(p.Address)
+	if err != nil {
+		return fmt.Errorf("invalid --addr %q: it takes HOST:PORT, such as 127.0.0.1:8080", p.Address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("invalid --addr %q: a port is a number from 0 to 65535, where 0 is a free one", p.Address)
+	} else if n > 0 && host == "" && !guarded {
+		return fmt.Errorf("--addr %s is on all addresses of this machine: %s; 127.0.0.1:%s is on this machine alone", p.Address, guards, port)
+	}
+	address, err := netip.ParseAddr(host)
+	switch {
+	case host == "localhost", host == "" && guarded:
+		return nil
+	case err != nil:
+		return fmt.Errorf("invalid --addr %q: it takes an IP address of this machine, or localhost, and a port, such as 127.0.0.1:8080", p.Address)
+	case !address.Unmap().IsLoopback() && !guarded:
+		return fmt.Errorf("--addr %s can be reached from other machines: %s", p.Address, guards)
+	}
+	return nil
+}
+
+// IsAddress reports whether an argument is meant as an address, which would be taken for
+// the name of an object, and waited for: HOST:PORT, or a port alone.
+func IsAddress(arg string) bool {
+	host, port, err := net.SplitHostPort(arg)
+	if err != nil {
+		host, port = "", arg
+	}
+	_, err = strconv.ParseUint(port, 10, 64)
+	return err == nil && !strings.ContainsAny(host, "/=,")
+}
+
+// CheckArguments finds an address among the names of what is to be shown.
+func (p *Page) CheckArguments(args []string) error {
+	if i := slices.IndexFunc(args, IsAddress); i >= 0 {
+		return fmt.Errorf("invalid argument %q: where the page is served is said by --addr HOST:PORT", args[i])
+	}
+	return nil
+}

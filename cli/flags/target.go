@@ -1,0 +1,94 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"dwatch/cli/plan"
+	"dwatch/mapper"
+)
+
+// Targets say what to watch, or to list.
+type Targets struct {
+	resources  []string
+	namespaces []string
+	request    plan.Request
+}
+
+// AddTo adds the flags to f.
+func (t *Targets) AddTo(f *pflag.FlagSet) {
+	r := &t.request
+	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched")
+	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
+	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "`NAMESPACE` to look in (repeatable, commas); by default that of the kubeconfig context")
+	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, whatever -n says")
+	f.StringVarP(&r.LabelSelector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
+	f.StringVar(&r.FieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
+	notEmpty(f, "exclude", "namespace")
+}
+
+// AddWait adds the flag for what the server may have later.
+func (t *Targets) AddWait(f *pflag.FlagSet) {
+	f.BoolVar(&t.request.Wait, "wait", false, "Wait for a resource that the server does not have yet")
+}
+
+// Parse also takes what is named without a flag.
+func (t *Targets) Parse(args []string) (r plan.Request, err error) {
+	r = t.request
+	if r.Arguments, err = mapper.ParseArguments(t.resources, args); err != nil {
+		return r, err
+	}
+	if r.Namespaces, err = t.Namespaces(); err != nil {
+		return r, err
+	}
+	if slices.ContainsFunc(r.Exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }) {
+		return r, fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(r.Exclude, ","))
+	}
+	return r, checkSelectors(r)
+}
+
+// Resources are the values of --resource so far.
+func (t *Targets) Resources() []string { return t.resources }
+
+// AllNamespaces reports whether -A is given.
+func (t *Targets) AllNamespaces() bool { return t.request.AllNamespaces }
+
+// Namespaces are those that are given so far, each once.
+func (t *Targets) Namespaces() ([]string, error) {
+	var namespaces []string
+	for _, n := range t.namespaces {
+		n, err := clientcmd.RemoveNamespacesPrefix(strings.TrimSpace(n))
+		if err != nil {
+			return nil, err
+		}
+		if wrong := validation.IsDNS1123Label(n); len(wrong) > 0 {
+			return nil, fmt.Errorf("invalid namespace %q: %s", n, wrong[0])
+		}
+		if !slices.Contains(namespaces, n) {
+			namespaces = append(namespaces, n)
+		}
+	}
+	return namespaces, nil
+}
+
+func checkSelectors(r plan.Request) error {
+	if _, err := labels.Parse(r.LabelSelector); err != nil {
+		return fmt.Errorf("invalid label selector %q: %w", r.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
+		return fmt.Errorf("invalid field selector %q: %w", r.FieldSelector, err)
+	}
+	named := slices.ContainsFunc(r.Arguments, func(a mapper.Argument) bool { return a.Name != "" })
+	if named && (r.LabelSelector != "" || r.FieldSelector != "") {
+		return errors.New("name cannot be provided when a selector is specified")
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package flags
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/output"
+)
+
+// Template are the flags of formats that take a template or have columns.
+type Template struct {
+	text      string
+	noHeaders bool
+	// allowMissing: nothing is printed of what a template names and an object lacks.
+	allowMissing bool
+	// inFormat is the template that came behind the "=" of --output.
+	inFormat *string
+}
+
+func (t *Template) addTo(f *pflag.FlagSet) {
+	f.StringVar(&t.text, "template", "", "`TEMPLATE`, or the file with it, for a format that takes one and has none behind its =; by itself it means -o go-template")
+	f.BoolVar(&t.noHeaders, "no-headers", false, "Leave out the line with the names of columns")
+	f.BoolVar(&t.allowMissing, "allow-missing-template-keys", true, "Leave out what a jsonpath or Go template names and an object does not have; with =false that is an error")
+	notEmpty(f, "template")
+}
+
+// takesTemplate reports whether a format does.
+func takesTemplate(format string) bool { return slices.Contains(output.TemplateFormats, format) }
+
+// kubectlNames are other names that kubectl has for formats.
+var kubectlNames = map[string]string{"template": "go-template", "templatefile": "go-template-file"}
+
+// parse returns the template of a format; nil if that takes none. It reads the file that
+// holds it.
+func (t *Template) parse(format string) (*output.Template, error) {
+	text := t.text
+	switch {
+	case !takesTemplate(format):
+		return nil, nil
+	case t.inFormat != nil && t.text != "":
+		return nil, fmt.Errorf("-o %s= and --template are two templates", format)
+	case t.inFormat == nil && t.text == "":
+		return nil, fmt.Errorf("-o %s takes a template: -o %[1]s=TEMPLATE", format)
+	case t.inFormat != nil && *t.inFormat == "":
+		return nil, fmt.Errorf("the template of -o %s= is empty", format)
+	case t.inFormat != nil:
+		text = *t.inFormat
+	}
+	if strings.HasSuffix(format, "-file") {
+		content, err := os.ReadFile(text)
+		if err != nil {
+			return nil, fmt.Errorf("read the template: %w", err)
+		}
+		text = string(content)
+	}
+	return output.ParseTemplate(output.TemplateText{Format: format, Text: text, MissingFail: !t.allowMissing})
+}

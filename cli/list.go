@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/flags"
+	"dwatch/cli/plan"
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
+	"dwatch/watcher/event"
+)
+
+// listFlags are the flags of dwatch list.
+type listFlags struct {
+	common
+	about         flags.About
+	look          look
+	order         flags.Order
+	timeout       flags.Timeout
+	ignoreMissing bool
+}
+
+func (l *listFlags) groups() []flags.Group {
+	return []flags.Group{
+		flags.NewGroup("What to list", l.targets.AddTo, l.about.AddTo, func(f *pflag.FlagSet) {
+			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
+		}, l.timeout.AddTo),
+		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+			l.look.addTo(f, output.Formats, "; by default json")
+			l.formats = l.look.format.Completions()
+		}, l.order.AddTo),
+	}
+}
+
+func (l *listFlags) parse(args []string, t terminal) (runner, error) {
+	r := &listed{connection: &l.connection, timeout: l.timeout.Duration, ignoreMissing: l.ignoreMissing, kept: l.look.fields.Kept}
+	var err error
+	if r.request, err = l.targets.Parse(args); err != nil {
+		return nil, err
+	}
+	if r.object, err = l.about.Parse(); err != nil {
+		return nil, err
+	}
+	l.look.format.Choose("json")
+	if r.print, err = l.look.parse(t, l.all); err != nil {
+		return nil, err
+	}
+	if r.print.Order, err = l.order.Parse(); err != nil {
+		return nil, err
+	}
+	return r, l.timeout.Check()
+}
+
+// listed is what exists, printed as one document.
+type listed struct {
+	connection    *cluster.Flags
+	request       plan.Request
+	object        *mapper.Argument // of --for; nil: none
+	timeout       time.Duration    // 0: none
+	print         output.Options
+	kept          bool // the managed fields are
+	ignoreMissing bool
+}
+
+// run implements runner. It prints all, or nothing: half a List would look like a whole
+// one.
+func (l *listed) run(ctx context.Context, c *console) error {
+	ctx, stop := untilReaderGone(ctx, c.out.file)
+	defer stop()
+	return c.at(ctx, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
+		s, err := c.open(ctx, k, l.request, l.object)
+		if err != nil {
+			return err
+		}
+		return s.rights.Detail(ctx, l.list(ctx, s))
+	})
+}
+
+func (l *listed) list(ctx context.Context, s *session) error {
+	isTable := flags.IsTable(l.print.Format)
+	w, err := watcher.New(watcher.Options{
+		Config:         s.Config,
+		HTTP:           s.HTTP,
+		Resolver:       s.planner,
+		Targets:        s.plan.Targets,
+		LabelSelector:  l.request.LabelSelector,
+		FieldSelector:  l.request.FieldSelector,
+		IgnoreMissing:  l.ignoreMissing,
+		ManagedFields:  l.kept || l.print.Template != nil, // kubectl's templates see them
+		Tables:         isTable,
+		WholeObjects:   l.print.Order != nil || s.about != nil,
+		RequestTimeout: s.RequestTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	tuneRun(len(s.plan.Targets))
+	tuneLong()
+	l.fillTable(s)
+	l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+	printer, err := output.New(s.out, l.print)
+	if err != nil {
+		return err
+	}
+	objects, err := w.List(ctx)
+	if err != nil {
+		return err
+	}
+	if objects, err = s.about.among(ctx, objects); err != nil {
+		return err
+	}
+	switch {
+	case len(objects) == 0 && l.ignoreMissing:
+		return nil // as kubectl
+	case len(objects) == 0 && isTable:
+		s.say(s.nothingFound())
+	}
+	return printer.List(objects)
+}
+
+// fillTable says what a table needs to show of the targets beside their columns.
+func (l *listed) fillTable(s *session) {
+	t := &l.print.Table
+	t.Namespaces = s.several()
+	t.Kinds = t.Kinds || severalKinds(s.plan.Targets) || s.plan.Live
+	namespaced := false
+	t.Unscoped = map[schema.GroupVersionKind]bool{}
+	for _, target := range s.plan.Targets {
+		if namespaced = namespaced || target.Namespaced(); namespaced {
+			t.Unscoped[target.Mapping.GroupVersionKind] = true
+		}
+	}
+}
+
+// severalKinds reports whether the targets are of more than one kind.
+func severalKinds(targets []event.Target) bool {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, t := range targets {
+		kinds[t.Mapping.GroupVersionKind] = true
+	}
+	return len(kinds) > 1
+}
+
+// nothingFound says that a table has no row, as kubectl does.
+func (s *session) nothingFound() string {
+	if s.request.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
+		return "No resources found"
+	}
+	return "No resources found in " + strings.Join(s.namespaces(), ", ") + " namespace."
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/flags"
+	"dwatch/output"
+)
+
+// became says of a flag that the stream had once which command does that now: %[1]s is
+// dwatch, and %[2]s are the resources that are named.
+var became = map[string]string{
+	"list":             "%[1]s list %[2]s prints it",
+	"live":             "%[1]s live %[2]s shows it",
+	"serve":            "%[1]s serve %[2]s serves it; --addr says where",
+	"to":               "%[1]s send %[2]s --to URL sends it",
+	"redeliver":        "%[1]s send --redeliver FILE --to URL sends it again",
+	"print-rbac":       "%[1]s rbac %[2]s prints it",
+	"sort-by":          "--sort-by is for a list: %[1]s list %[2]s --sort-by PATH",
+	"ignore-not-found": "--ignore-not-found is for a list: %[1]s list %[2]s --ignore-not-found; a watch waits for what is not there",
+}
+
+// moved says where a flag is that a command does not have; nil if it is nowhere.
+func moved(cmd *cobra.Command, args []string, flag string) error {
+	if instead, ok := became[flag]; ok {
+		return fmt.Errorf(instead, cmd.Root().DisplayName(), resourcesIn(cmd, args, flag))
+	}
+	var others []string
+	for _, d := range append(slices.Clone(commands), streamDescription) {
+		path := cmd.Root().DisplayName()
+		if d.name != streamDescription.name {
+			path += " " + d.name
+		}
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		addFlags(f, d.command())
+		if d.name != "rbac" && path != pathOf(cmd) && f.Lookup(flag) != nil {
+			others = append(others, path)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return fmt.Errorf("--%s is a flag of %s, and not of %s: see '%s --help'", flag, strings.Join(others, ", "), pathOf(cmd), others[0])
+}
+
+// resourcesIn returns what a command line names, although it has a flag that is unknown
+// to its command.
+func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
+	takesValue := slices.ContainsFunc(cmd.Root().Commands(), func(c *cobra.Command) bool {
+		f := c.Flags().Lookup(unknown)
+		return f != nil && f.NoOptDefVal == ""
+	})
+	f := cmd.Flags()
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	given, isList := f.Lookup("resource").Value.(pflag.SliceValue)
+	if !isList || given.Replace(nil) != nil || f.Parse(withoutFlag(args, unknown, takesValue)) != nil { // a second time
+		return "RESOURCE"
+	}
+	words := f.Args()
+	if at := f.ArgsLenAtDash(); at >= 0 {
+		words = words[:at]
+	}
+	for c := cmd; c.HasParent() && len(words) > 0; c = c.Parent() {
+		words = words[1:] // the command's name
+	}
+	return typed(given.GetSlice(), slices.DeleteFunc(words, flags.IsAddress))
+}
+
+// typed returns resources, of -r and besides, as they may be typed.
+func typed(named, words []string) string {
+	if len(words) == 0 {
+		return cmp.Or(strings.Join(named, ","), "RESOURCE")
+	}
+	all := slices.Clone(words)
+	for _, name := range named {
+		all = append(all, "-r", name)
+	}
+	return output.Line(strings.Join(all, " "))
+}
+
+// withoutFlag returns args without a flag, and without its value if it takes one.
+func withoutFlag(args []string, flag string, takesValue bool) (rest []string) {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--"+flag && takesValue:
+			i++
+		case args[i] == "--"+flag, strings.HasPrefix(args[i], "--"+flag+"="):
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	return rest
+}
+
+// checkDash finds a command after "--" where none gets events. args are those of cmd.
+func checkDash(cmd *cobra.Command, args []string) error {
+	at := cmd.ArgsLenAtDash()
+	if at < 0 || cmd.Name() == sendDescription.name {
+		return nil
+	}
+	named, _ := cmd.Flags().GetStringArray("resource")
+	command := cmp.Or(strings.Join(args[at:], " "), "COMMAND")
+	return fmt.Errorf("%s send %s -- %s sends events to a command", cmd.Root().DisplayName(), typed(named, args[:at]), output.Line(command))
+}

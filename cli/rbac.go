@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/access"
+	"dwatch/cli/cluster"
+	"dwatch/cli/flags"
+	"dwatch/cli/plan"
+	"dwatch/mapper"
+)
+
+// rbacFlags are the flags of dwatch rbac: those of the command whose rights it prints, but
+// for its own format.
+type rbacFlags struct {
+	command
+	format flags.Format
+}
+
+func newRBACFlags(of command) command { return &rbacFlags{command: of} }
+
+func (r *rbacFlags) groups() []flags.Group {
+	own := flags.NewGroup("What is printed", func(f *pflag.FlagSet) {
+		r.format.Formats = []string{"yaml", "json"}
+		r.format.AddTo(f, "yaml or json; by default yaml")
+	})
+	groups := append([]flags.Group{own}, r.command.groups()...)
+	r.shared().formats = r.format.Completions()
+	return groups
+}
+
+func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
+	r.format.Choose("yaml")
+	if err := r.format.CheckName(); err != nil {
+		return nil, err
+	}
+	of, err := r.command.parse(args, terminal{isTerminal: true})
+	if err != nil {
+		return nil, err
+	}
+	p, ok := of.(privileged)
+	if !ok {
+		return nil, errors.New("this asks no server for objects: it takes no rights")
+	}
+	if p.wanted().request.Wait {
+		return nil, errors.New("dwatch rbac has to know the resources: it does not go with --wait")
+	}
+	return &roles{p.wanted(), r.format.Name}, nil
+}
+
+// privileged is a run that takes rights.
+type privileged interface{ wanted() wanted }
+
+// wanted is what a run wants from a cluster.
+type wanted struct {
+	connection *cluster.Flags
+	request    plan.Request
+	object     *mapper.Argument // of --for; nil: none
+	// identity: it has to know which cluster it is.
+	identity bool
+}
+
+func (w *watching) wanted() wanted {
+	_, delivers := w.to.(*delivery)
+	return wanted{w.connection, w.request, w.object, delivers || w.stateFile != ""}
+}
+
+func (l *listed) wanted() wanted { return wanted{l.connection, l.request, l.object, false} }
+
+// roles are the smallest roles that allow a run, with bindings.
+type roles struct {
+	of     wanted
+	format string
+}
+
+// run implements runner.
+func (r *roles) run(ctx context.Context, c *console) error {
+	ctx, stop := untilReaderGone(ctx, c.out.file)
+	defer stop()
+	return c.at(ctx, r.of.connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
+		self, as, err := k.WithoutImpersonation()
+		if err != nil {
+			return err
+		}
+		s, err := c.open(ctx, self, r.of.request, r.of.object)
+		if err != nil {
+			return err
+		}
+		return s.rights.Print(ctx, s.out, s.needs(r.of.identity), as, r.format)
+	})
+}
+
+// needs are the rights that a run of the session takes, which also asks for the identity of
+// the cluster perhaps.
+func (s *session) needs(identity bool) []access.Need {
+	selection := access.Selection{LabelSelector: s.request.LabelSelector, FieldSelector: s.request.FieldSelector}
+	var needs []access.Need
+	for _, t := range s.plan.Targets {
+		needs = append(needs, selection.Watch(t))
+		if s.about != nil {
+			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
+		}
+	}
+	if identity {
+		needs = append(needs, access.Identity())
+	}
+	return needs
+}

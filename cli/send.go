@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/flags"
+	"dwatch/output"
+)
+
+// sendFlags are the flags of dwatch send.
+type sendFlags struct {
+	common
+	about    flags.About
+	events   flags.Events
+	where    flags.Where
+	format   flags.Format
+	diff     flags.Compared
+	noise    flags.Noise
+	masks    flags.Masks
+	fields   flags.ManagedFields
+	ends     flags.Ends
+	state    flags.State
+	listen   flags.Listen
+	delivery flags.Deliveries
+	// watched are the flags that mean something only where something is watched.
+	watched *pflag.FlagSet
+}
+
+func (s *sendFlags) groups() []flags.Group {
+	groups := []flags.Group{
+		flags.NewGroup("What to watch", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
+		flags.NewGroup("Which events", s.events.AddTo, s.where.AddTo),
+		flags.NewGroup("What is sent", func(f *pflag.FlagSet) {
+			s.format.Formats = []string{"json", "yaml"}
+			s.format.AddTo(f, "json or yaml; by default json")
+			s.formats = s.format.Completions()
+		}, s.diff.AddTo, s.noise.AddTo, s.masks.AddTo, func(f *pflag.FlagSet) {
+			s.masks.AddShowSecretsTo(f, "")
+		}, s.fields.AddTo),
+		flags.NewGroup("How it ends and carries on", s.ends.AddTo, s.state.AddTo, s.listen.AddTo),
+	}
+	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, g := range groups {
+		s.watched.AddFlagSet(g.Flags)
+	}
+	return append(groups,
+		flags.NewGroup("Where it goes, and how", s.delivery.AddTo),
+		flags.NewGroup("Webhooks and NATS", s.delivery.AddReceiversTo))
+}
+
+func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
+	args, command := s.cutCommand(args)
+	d, err := s.delivery.Parse(command, s.state.Path != "")
+	if err != nil {
+		return nil, err
+	}
+	if d.Redeliver != "" {
+		return s.parseRedelivery(args, d)
+	}
+	s.format.Choose("json")
+	w := &watching{
+		connection: &s.connection, listen: s.listen.Address, stateFile: s.state.Path, kept: s.fields.Kept,
+		needs:    needs{old: s.diff.Old || s.diff.Changes || s.diff.Patch, managedFields: s.diff.Changes},
+		parallel: d.Workers, to: &delivery{Delivery: d, stateFile: s.state.Path},
+	}
+	if err := s.parseEvents(w, args); err != nil {
+		return nil, err
+	}
+	w.print.Old, w.print.Changes, w.print.Patch = s.diff.Old, s.diff.Changes, s.diff.Patch
+	return w, cmp.Or(s.format.Parse(&w.print), s.noise.Parse(&w.print.Compare), s.masks.Parse(&w.print, true),
+		s.check(&d), s.state.Check(), s.listen.Check())
+}
+
+// parseEvents sets which events are sent, and when there are enough.
+func (s *sendFlags) parseEvents(w *watching, args []string) (err error) {
+	if w.request, err = s.targets.Parse(args); err != nil {
+		return err
+	}
+	if w.object, err = s.about.Parse(); err != nil {
+		return err
+	}
+	if w.filter, err = s.events.Parse(); err != nil {
+		return err
+	}
+	if w.where, err = s.where.Parse(); err != nil {
+		return err
+	}
+	w.ending.Ending, err = s.ends.Parse(s.state.Path != "")
+	return err
+}
+
+// check finds flags that have no effect together.
+func (s *sendFlags) check(d *flags.Delivery) error {
+	switch name := s.noise.Given(s.all); {
+	case name != "" && !s.diff.Changes:
+		return fmt.Errorf("--%s is for what changes: it needs --changes", name)
+	case d.Batch && s.format.Name == "yaml":
+		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
+	case s.about.Given() && s.state.Path != "":
+		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
+	}
+	return nil
+}
+
+// parseRedelivery finds what makes no sense where nothing is watched.
+func (s *sendFlags) parseRedelivery(args []string, d flags.Delivery) (runner, error) {
+	if len(args) > 0 {
+		return nil, fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.Line(args[0]))
+	}
+	wrong := ""
+	find := func(f *pflag.Flag) {
+		if f.Changed && f.Name != "timeout" {
+			wrong = f.Name
+		}
+	}
+	s.watched.VisitAll(find)
+	if d.URL == nil { // else it is asked which cluster it is
+		s.server.VisitAll(find)
+	}
+	if d.Latest {
+		wrong = "latest"
+	}
+	if wrong != "" {
+		return nil, fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
+	}
+	return &redelivery{connection: &s.connection, timeout: s.ends.Duration, delivery: delivery{Delivery: d}}, s.ends.Check()
+}
+
+// cutCommand takes the command after "--" out of the arguments; nil: there is no "--".
+func (s *sendFlags) cutCommand(args []string) (rest, command []string) {
+	if at := s.all.ArgsLenAtDash(); at >= 0 {
+		return args[:at], args[at:len(args):len(args)]
+	}
+	return args, nil
+}

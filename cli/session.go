@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/cli/access"
+	"dwatch/cli/ask"
+	"dwatch/cli/cluster"
+	"dwatch/cli/fail"
+	"dwatch/cli/plan"
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+)
+
+// session is a command at a cluster that has answered: what the names it was given stand
+// for there.
+type session struct {
+	*console
+	*cluster.Cluster
+	request plan.Request
+	mapper  *mapper.Mapper
+	planner *plan.Planner
+	plan    *plan.Plan
+	// questions are what helps people, and nothing depends on.
+	questions *ask.Client
+	rights    *access.Rights
+	about     *about // nil: Events about anything
+}
+
+// open asks the server for what is requested, and for what --for names; nil: for nothing.
+func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, object *mapper.Argument) (*session, error) {
+	r.Home, r.Ask = k.Namespace, k.Ask
+	s := &session{console: c, Cluster: k, request: r}
+	if err := k.Login(ctx); err != nil {
+		return nil, fail.Server(k.Host, err)
+	}
+	d, err := k.Discovery()
+	if err != nil {
+		return nil, err
+	}
+	s.mapper = mapper.New(d)
+	if s.questions, err = ask.New(k, s.mapper); err != nil {
+		return nil, err
+	}
+	s.planner = plan.New(r, s.mapper)
+	if s.plan, err = s.planner.First(ctx); err != nil {
+		return nil, s.unplanned(err)
+	}
+	for _, note := range s.plan.Notes {
+		s.say(note)
+	}
+	if s.about, err = s.findAbout(ctx, object); err != nil {
+		return nil, err
+	}
+	s.rights, err = access.New(k, access.Options{
+		Selection:  access.Selection{LabelSelector: r.LabelSelector, FieldSelector: r.FieldSelector},
+		Namespaces: r.Namespaces,
+		Several:    len(s.plan.Targets) > 1,
+	})
+	return s, err
+}
+
+// unplanned says of what kind the error of a planner is.
+func (s *session) unplanned(err error) error {
+	if _, ok := errors.AsType[*plan.UsageError](err); ok {
+		return fail.Usage(err)
+	}
+	return fail.Server(s.Host, err)
+}
+
+// orWait adds --wait to an error of a resource that the server may have later.
+func orWait(err error) error {
+	unknown, ok := errors.AsType[*mapper.UnknownError](err)
+	if !ok || unknown.Verb {
+		return err
+	}
+	return fail.Advise(err, "--wait waits until there is one")
+}
+
+// several reports whether objects may be in different namespaces, so that these are
+// shown.
+func (s *session) several() bool {
+	return s.request.AllNamespaces || len(s.request.Namespaces) > 1
+}
+
+// namespaces are those that are looked in if not all are.
+func (s *session) namespaces() []string {
+	if len(s.request.Namespaces) == 0 {
+		return []string{s.Namespace}
+	}
+	return s.request.Namespaces
+}
+
+// subject names an object as kubectl takes it, after its namespace where there are
+// several.
+func (s *session) subject(t event.Target, o event.Object) string {
+	name, namespace := t.Name, t.Namespace
+	if !o.IsZero() {
+		name, namespace = o.Name, o.Namespace
+	}
+	subject := s.mapper.ShortName(context.Background(), t.Resource())
+	if name != "" {
+		subject += "/" + name
+	}
+	if namespace != "" && s.several() {
+		subject = namespace + " " + subject
+	}
+	return subject
+}
+
+// shortNames returns what names resources by their shortest names.
+func (s *session) shortNames(ctx context.Context) func(schema.GroupVersionResource) string {
+	short := map[schema.GroupVersionResource]string{}
+	return func(r schema.GroupVersionResource) string {
+		if short[r] == "" {
+			short[r] = s.mapper.ShortName(ctx, r)
+		}
+		return short[r]
+	}
+}
+
+// namesake returns the resource that is called name, too. The events wait
+// meanwhile, so the server is not asked.
+func (s *session) namesake(ctx context.Context, name string) string {
+	mappings := s.mapper.Recall(ctx, name)
+	if len(mappings) == 0 {
+		return ""
+	}
+	return mappings[0].Resource.Resource
+}
+
+// typed says what was asked for, as it was typed.
+func (s *session) typed() string {
+	r := s.request
+	var words []string
+	for _, a := range r.Arguments {
+		words = append(words, a.String())
+	}
+	switch {
+	case r.AllNamespaces:
+		words = append(words, "-A")
+	case len(r.Namespaces) > 0:
+		words = append(words, "-n "+strings.Join(r.Namespaces, ","))
+	}
+	if r.LabelSelector != "" {
+		words = append(words, "-l "+r.LabelSelector)
+	}
+	return strings.Join(words, " ")
+}
+
+// maxTitled is how many resources a title names.
+const maxTitled = 4
+
+// title says in few words what is watched, and where.
+func (s *session) title() string {
+	var names, places []string
+	add := func(list *[]string, text string) {
+		if !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, t := range s.plan.Targets {
+		name := t.Resource().Resource
+		if t.Name != "" {
+			name += "/" + t.Name
+		}
+		add(&names, name)
+		switch {
+		case t.Namespace != "":
+			add(&places, t.Namespace)
+		case t.Namespaced():
+			add(&places, "all namespaces")
+		}
+	}
+	if more := len(names) - maxTitled; more > 0 {
+		names = append(names[:maxTitled], fmt.Sprintf("%d more", more))
+	}
+	if len(places) > maxTitled {
+		places = []string{fmt.Sprintf("%d namespaces", len(places))}
+	}
+	title := strings.Join(names, ", ")
+	if len(places) > 0 {
+		title += " in " + strings.Join(places, ", ")
+	}
+	return title
+}

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"dwatch/cli/flags"
+	"dwatch/output"
+	"dwatch/output/changes"
+	"dwatch/watcher/event"
+)
+
+// streamFlags are the flags of dwatch RESOURCE..., the stream.
+type streamFlags struct {
+	common
+	about  flags.About
+	events flags.Events
+	where  flags.Where
+	marks  flags.Marks
+	look   look
+	view   flags.View
+	diff   flags.Compared
+	noise  flags.Noise
+	ends   flags.Ends
+	state  flags.State
+	listen flags.Listen
+}
+
+// look is how objects are printed: what streams and lists share.
+type look struct {
+	format flags.Format
+	table  flags.Table
+	masks  flags.Masks
+	fields flags.ManagedFields
+	color  flags.Color
+}
+
+func (l *look) addTo(f *pflag.FlagSet, formats []string, usage string) {
+	l.format.Formats = formats
+	l.format.AddTo(f, flags.Usage(formats)+usage)
+	l.format.AddTemplatesTo(f)
+	l.table.AddKindTo(f)
+	l.table.AddTo(f)
+	l.masks.AddTo(f)
+	l.masks.AddMaskSecretsTo(f)
+	l.fields.AddTo(f)
+	l.color.AddTo(f)
+}
+
+// parse returns how to print. all are the flags of the command.
+func (l *look) parse(t terminal, all *pflag.FlagSet) (o output.Options, err error) {
+	o.Terminal = t.isTerminal
+	if err := cmp.Or(l.format.Parse(&o), l.format.Check(all), l.masks.Parse(&o, false)); err != nil {
+		return o, err
+	}
+	table, err := l.table.Parse()
+	if err != nil {
+		return o, err
+	}
+	o.Table = table
+	o.Color, err = l.color.Parse(t.isTerminal && !t.noColor)
+	return o, err
+}
+
+func (s *streamFlags) groups() []flags.Group {
+	return []flags.Group{
+		flags.NewGroup("What to watch", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
+		flags.NewGroup("Which events", s.events.AddTo, s.where.AddTo, s.marks.AddTo),
+		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+			s.look.addTo(f, flags.StreamFormats, "; by default json, and at a terminal changes")
+			s.view.AddInitialTo(f)
+			s.formats = s.look.format.Completions()
+		}),
+		flags.NewGroup("What changed", s.view.AddTo, s.diff.AddTo, s.noise.AddTo, func(f *pflag.FlagSet) {
+			s.look.masks.AddShowSecretsTo(f, " in what changes")
+		}),
+		flags.NewGroup("How it ends and carries on", s.ends.AddTo, s.state.AddTo, s.listen.AddTo),
+		flags.NewGroup("The program", func(f *pflag.FlagSet) {
+			f.BoolP("watch", "w", false, "Without effect: dwatch watches")
+			f.Bool("version", false, "Print the version, and end")
+		}),
+	}
+}
+
+// forPrograms are flags with which the default is JSON, also at a terminal.
+var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "show-managed-fields"}
+
+func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
+	s.look.format.Choose(s.defaultFormat(t))
+	w := &watching{connection: &s.connection, listen: s.listen.Address, stateFile: s.state.Path, heartbeat: s.marks.Heartbeat}
+	if err := s.parseEvents(w, args); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.print, err = s.look.parse(t, s.all); err != nil {
+		return nil, err
+	}
+	w.print.Old, w.print.Changes, w.print.Patch = s.diff.Old, s.diff.Changes, s.diff.Patch
+	if err := cmp.Or(s.noise.Parse(&w.print.Compare), s.check(), s.marks.Check(), s.state.Check(), s.listen.Check()); err != nil {
+		return nil, err
+	}
+	isChanges := w.print.Format == flags.Changes
+	w.kept = s.look.fields.Kept
+	w.needs = needs{
+		old:           isChanges || s.diff.Old || s.diff.Changes || s.diff.Patch,
+		managedFields: isChanges || s.diff.Changes,
+		tables:        flags.IsTable(w.print.Format),
+	}
+	w.fold = isChanges || w.needs.tables
+	w.seen = isChanges && t.isTerminal
+	w.filter.Marks = s.marks.On || isChanges // they say what is there at the start
+	if isChanges {
+		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
+	} else {
+		w.to = printed{}
+	}
+	return &streamed{w}, nil
+}
+
+// parseEvents sets which events come, and when there are enough.
+func (s *streamFlags) parseEvents(w *watching, args []string) (err error) {
+	if w.request, err = s.targets.Parse(args); err != nil {
+		return err
+	}
+	if w.object, err = s.about.Parse(); err != nil {
+		return err
+	}
+	if w.filter, err = s.events.Parse(); err != nil {
+		return err
+	}
+	if w.where, err = s.where.Parse(); err != nil {
+		return err
+	}
+	w.ending.Ending, err = s.ends.Parse(s.state.Path != "")
+	return err
+}
+
+// defaultFormat is for people who read a stream at a terminal what changed, and JSON for
+// everything else.
+func (s *streamFlags) defaultFormat(t terminal) string {
+	for _, name := range forPrograms {
+		if s.all.Changed(name) {
+			return "json"
+		}
+	}
+	if t.isTerminal {
+		return flags.Changes
+	}
+	return "json"
+}
+
+// check finds flags that have no effect together.
+func (s *streamFlags) check() error {
+	format := s.look.format.Name
+	compares := format == flags.Changes || s.diff.Changes
+	given := s.all.Changed
+	switch name := s.noise.Given(s.all); {
+	case name != "" && !compares:
+		return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
+	case given("show-secrets") && !compares && !s.diff.Patch:
+		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes or --patch (-o json and yaml show them as they are)")
+	case s.about.Given() && given("state"):
+		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
+	case format == flags.None && !given("until") && !given("fail-if") && !given("timeout") && !given("count"):
+		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")
+	}
+	return nil
+}
+
+// streamed is a stream, which somebody reads.
+type streamed struct{ *watching }
+
+// run implements runner.
+func (s *streamed) run(ctx context.Context, c *console) error {
+	reading, stop := untilReaderGone(ctx, c.out.file)
+	defer stop()
+	err := s.watching.run(reading, c)
+	if s.stateFile != "" {
+		return unread(ctx, reading, err)
+	}
+	return err
+}
+
+// printed is stdout, in a format of package output.
+type printed struct{ direct }
+
+func (printed) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
+	w.fillTable()
+	return output.New(w.out, w.print)
+}
+
+// fillTable says what a table needs to show of the targets beside their columns.
+func (w *watching) fillTable() {
+	t := &w.print.Table
+	t.Namespaces = w.several()
+	t.Kinds = t.Kinds || severalKinds(w.plan.Targets) || w.plan.Live
+}
+
+// changesView is stdout, for people.
+type changesView struct {
+	direct
+	view  flags.View
+	why   string // the flag that says which changes count; empty if none does
+	shown *changes.View
+}
+
+func (v *changesView) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
+	v.shown = changes.New(w.out, changes.Options{
+		Width:      func() int { return widthOf(w.out.file) },
+		Color:      w.print.Color,
+		Timestamps: v.view.Timestamps,
+		Full:       v.view.Full,
+		Initial:    v.view.Initial,
+		Namespaces: w.several(),
+		Compare:    w.print.Compare,
+		ShortName:  w.shortNames(ctx),
+	})
+	return v.shown, nil
+}
+
+// hidden says how many events are not shown, and why; empty if all are.
+func (v *changesView) hidden() string {
+	if v.shown == nil || v.shown.Hidden() == 0 {
+		return ""
+	}
+	what, why := "events are not shown: they", "nothing but noise; --noise shows it"
+	if v.shown.Hidden() == 1 {
+		what = "event is not shown: it"
+	}
+	if v.why == "only" {
+		why = "nothing of --only"
+	}
+	return fmt.Sprintf("%d %s changed %s", v.shown.Hidden(), what, why)
+}
+
+// widthOf is how many columns a terminal has, 80 if it does not say; 0 if it is none.
+func widthOf(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(cmp.Or(width, 80), changes.MinWidth)
+}

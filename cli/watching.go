@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dwatch/cli/cluster"
+	"dwatch/cli/flags"
+	"dwatch/cli/metrics"
+	"dwatch/cli/plan"
+	"dwatch/cli/report"
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
+	"dwatch/watcher/event"
+	"dwatch/watcher/filter"
+	"dwatch/watcher/object/expression"
+)
+
+// destination is where the events of a run go: behind all stages.
+type destination interface {
+	// prepare does what needs no server; its errors are wrong usage.
+	prepare(c *console) error
+	// close undoes it, at the end.
+	close()
+	// open returns the Sink for what is planned. failed ends the run when that can't go on.
+	open(ctx context.Context, w *watching, failed func(error)) (event.Sink, error)
+	// around runs watch, with whatever goes on beside it, and returns what both end with.
+	around(ctx context.Context, cancel context.CancelCauseFunc, w *watching, watch func() error) error
+	// status says how much of what has come has gone where, empty if there is nothing to
+	// say; and hidden, at the end, what has not been shown.
+	status() string
+	hidden() string
+}
+
+// direct is a destination that needs nothing but its Sink.
+type direct struct{}
+
+func (direct) prepare(*console) error { return nil }
+func (direct) close()                 {}
+func (direct) status() string         { return "" }
+func (direct) hidden() string         { return "" }
+func (direct) around(_ context.Context, _ context.CancelCauseFunc, _ *watching, watch func() error) error {
+	return watch()
+}
+
+// noter is a Sink that shows what becomes of the watch between the events.
+type noter interface {
+	Note(at time.Time, text string)
+}
+
+// viewer is a Sink that does not show all events.
+type viewer interface{ Shown() int }
+
+// needs is what the events have to have.
+type needs struct {
+	old           bool // the state before
+	managedFields bool
+	tables        bool // rows, as the server shows objects
+	wholeObjects  bool // beside the rows
+}
+
+// watching is a run that watches: what the command line says of it, and the session that
+// it has at a cluster.
+type watching struct {
+	*session   // nil before the server has answered
+	connection *cluster.Flags
+	request    plan.Request
+	object     *mapper.Argument // of --for; nil: none
+	listen     string           // HOST:PORT; empty: nowhere
+	filter     filter.Options
+	where      []flags.Condition
+	// whereLast: the destination looks at where, since it has to know what leaves it.
+	whereLast bool
+	ending    ending
+	stateFile string // empty: none
+	metrics   *metrics.Metrics
+	heartbeat time.Duration
+	print     output.Options // how events and changes are encoded
+	kept      bool           // the managed fields are
+	needs     needs
+	// parallel is how many goroutines the destination keeps busy; lasting that it keeps
+	// the processors that there are.
+	parallel int
+	lasting  bool
+	seen     bool // somebody sees the events come
+	fold     bool // series of one object's events that came at once into one
+	to       destination
+
+	state *state // nil without --state
+}
+
+// conditions are all that look at events.
+func (w *watching) conditions() []flags.Condition {
+	return slices.Concat(w.where, w.ending.All())
+}
+
+// run implements runner.
+func (w *watching) run(ctx context.Context, c *console) error {
+	if err := w.to.prepare(c); err != nil {
+		return err
+	}
+	defer w.to.close()
+	server, err := w.startListening(c)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	return c.at(ctx, w.connection, w.ending.Timeout, false, func(ctx context.Context, k *cluster.Cluster) error {
+		return w.ending.unanswered(ctx, w.atCluster(ctx, c, k))
+	})
+}
+
+func (w *watching) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
+	w.request.Awaited = w.ending.Until.Is()
+	if w.session, err = c.open(ctx, k, w.request, w.object); err != nil {
+		return orWait(err)
+	}
+	return w.rights.Detail(ctx, w.follow(ctx))
+}
+
+// follow watches what is planned, until that ends.
+func (w *watching) follow(ctx context.Context) (err error) {
+	if w.state, err = w.openState(ctx); err != nil {
+		return err
+	}
+	defer func() { err = w.state.end(err) }()
+	n := w.needed()
+	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
+	watch, err := watcher.New(watcher.Options{
+		Config:         w.Config,
+		HTTP:           w.HTTP,
+		Resolver:       w.planner,
+		Targets:        slices.Concat(w.plan.Targets, w.state.orphans(w.plan)),
+		Follow:         w.plan.Live,
+		LabelSelector:  w.request.LabelSelector,
+		FieldSelector:  w.request.FieldSelector,
+		ManagedFields:  w.kept || n.managedFields,
+		Tables:         n.tables,
+		WholeObjects:   n.wholeObjects,
+		KeepContent:    n.old,
+		RequestTimeout: w.RequestTimeout,
+		Heartbeat:      cmp.Or(w.heartbeat, w.metrics.Interval()),
+		Past:           w.state.past(),
+	})
+	if err != nil {
+		return err
+	}
+	if !w.plan.Live && !w.lasting {
+		tuneRun(len(w.plan.Targets) + w.parallel)
+	}
+	return w.process(ctx, watch)
+}
+
+// needed is what the destination and the conditions look at.
+func (w *watching) needed() needs {
+	n := w.needs
+	for _, c := range w.conditions() {
+		n.old = n.old || c.Needs().Old
+		n.managedFields = n.managedFields || c.Needs().ManagedFields
+		n.wholeObjects = true
+	}
+	n.wholeObjects = n.wholeObjects || w.about != nil
+	if t := w.print.Template; t != nil {
+		n.managedFields = n.managedFields || t.LooksAt("metadata", "managedFields")
+	}
+	return n
+}
+
+// process sends the events through the stages, the last of which is made first.
+func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	last, err := w.to.open(ctx, w, cancel)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if hidden := w.to.hidden(); hidden != "" {
+			w.say(hidden)
+		}
+	}()
+	sink, printed := counted(last)
+	sink = w.metrics.Back(sink)
+	if w.fold {
+		sink = output.FoldSeries(sink)
+	}
+	if !w.whereLast {
+		w.filter.Where = w.passing()
+	}
+	sink = w.state.around(filter.New(sink, w.filter), cancel)
+	about := w.reporting(last)
+	var end *wait
+	switch {
+	case w.ending.Count > 0:
+		sink = upTo(w.ending.Count, printed, sink)
+	case w.ending.Conditions():
+		end = w.newWait(sink)
+		sink, about.IsWell = end, end.HoldsOfNothing
+	}
+	reporter := report.New(sink, about)
+	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
+	return w.watch(ctx, cancel, watch, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
+}
+
+// watch runs until the watch ends and all that it has reported has gone on. end says what
+// the end of the watch means, to which that of the destination is added.
+func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, watch *watcher.Watcher, reporter *report.Reporter, end func(error) error) error {
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	targets := w.plan.Targets
+	w.metrics.Begin(targets)
+	reporter.Begin(targets, w.state.note()+w.about.note())
+	if !w.request.AllNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
+		reporter.CheckNamespaces(asking, w.request.Namespaces)
+	}
+	return w.to.around(ctx, cancel, w, func() error {
+		err := watch.Run(asking, blamed(&tuned{next: w.metrics.Front(w.about.before(reporter))}))
+		w.metrics.End()
+		stop() // nobody waits for an answer any more
+		reporter.Wait()
+		return end(err)
+	})
+}
+
+// reporting says where reports go. With --quiet the server is asked nothing for them: the
+// few that are left have no details.
+func (w *watching) reporting(last event.Sink) report.Options {
+	o := report.Options{Out: w.reports, Err: w.stderr, Namesake: w.namesake, About: strings.TrimPrefix(w.about.note(), ",")}
+	if n, ok := last.(noter); ok {
+		o.Note = n.Note
+	}
+	if !w.isQuiet() {
+		o.Rights, o.Near, o.IsMissing = w.rights, w.questions.Near, w.questions.IsMissing
+	}
+	return o
+}
+
+// end returns what the run ends with, that ended with err.
+func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err error) error {
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case wait != nil:
+		return wait.end(ctx, err)
+	case w.ending.isLate(ctx) && !isLoss(err):
+		return w.ending.tooFew(fmt.Sprintf("%d so far", printed()))
+	}
+	return err
+}
+
+// passing returns what --where asks; nil if it is not given. It is used from one
+// goroutine.
+func (w *watching) passing() func(*event.Event) bool {
+	if len(w.where) == 0 {
+		return nil
+	}
+	wrong := map[*expression.Expression]bool{}
+	options := w.input()
+	return func(e *event.Event) bool {
+		in := expression.NewInput(*e, options)
+		for _, c := range w.where {
+			holds, err := c.Holds(in)
+			if err != nil && !wrong[c.Expression] {
+				wrong[c.Expression] = true
+				w.sayMistake(c.Expression, *e, err)
+			}
+			if !holds || err != nil {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// input says how expressions look at events. Nothing is hidden from them.
+func (w *watching) input() expression.Options {
+	compare := w.print.Compare
+	compare.Masks = nil
+	return expression.Options{Compare: compare}
+}
+
+// sayMistake reports the first error of an expression, with --quiet, too: it decides what
+// is left out, or how the run ends.
+func (w *watching) sayMistake(x *expression.Expression, e event.Event, err error) {
+	for _, c := range w.conditions() {
+		if c.Expression == x {
+			w.warn(fmt.Sprintf("%q does not hold for %s, as it can't be evaluated: %v", c.Text, w.subject(e.Target, e.Object), err))
+			return
+		}
+	}
+}
+
+// joinStatus joins what there is to say.
+func joinStatus(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+}

@@ -1,0 +1,80 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/kubeevent"
+)
+
+// showKubeEvent shows an Event of Kubernetes as what it says. If only its count has
+// changed, its message is not repeated; that it expired is noise.
+func (v *View) showKubeEvent(e *event.Event) {
+	now := v.kubeEvent(e.Object)
+	sign := addedSign(e)
+	head, text := headOf(now), textOf(now)
+	switch e.Type {
+	case event.Modified:
+		sign = '~'
+		before := v.kubeEvent(e.Old)
+		if textOf(before) == text {
+			if headOf(before) == head {
+				v.hidden.Add(1)
+				return
+			}
+			text = ""
+		}
+	case event.Deleted:
+		sign, text = '-', ""
+		if len(v.Compare.Noise.Paths) > 0 {
+			v.hidden.Add(1)
+			return
+		}
+	}
+	v.shown++
+	v.writeKubeEvent(e, sign, now, head, text)
+}
+
+// kubeEvent reads an Event, as far as it is not masked; it says nothing if it is not known.
+func (v *View) kubeEvent(o event.Object) kubeevent.Event {
+	if o.IsZero() {
+		return kubeevent.Event{}
+	}
+	content := o.Raw()
+	if v.Compare.Masks.Concern(o.APIVersion, o.Kind) {
+		content = v.Compare.Masks.ObjectJSON(content)
+	}
+	return kubeevent.Parse(content)
+}
+
+// writeKubeEvent writes one line, or the message below it if that does not fit.
+func (v *View) writeKubeEvent(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
+	subject := "event " + clean(now.Subject())
+	if v.Namespaces && e.Object.Namespace != "" {
+		subject = clean(e.Object.Namespace) + " " + subject
+	}
+	who := clean(now.By)
+	if whole := strings.TrimSuffix(head+": "+text, ": "); v.width == 0 || displaywidth.String(subject+"  "+whole) <= v.room(who) {
+		v.line(e.Time, sign, subject, whole, who)
+		return
+	}
+	v.line(e.Time, sign, subject, head, who)
+	for _, line := range wrap(text, v.room("")) {
+		v.detail(line, "")
+	}
+}
+
+// headOf is all of an Event but its object and message.
+func headOf(e kubeevent.Event) string {
+	text := strings.TrimSpace(e.Type + " " + e.Reason)
+	if e.Count > 1 {
+		text = fmt.Sprintf("×%d %s", e.Count, text)
+	}
+	return clean(text)
+}
+
+// textOf is the message in one line.
+func textOf(e kubeevent.Event) string { return clean(strings.Join(strings.Fields(e.Message), " ")) }

@@ -1,0 +1,169 @@
+package inventory
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Clock says how the cells of a column go on with time: what the server says there is old
+// at once.
+type Clock uint8
+
+const (
+	// Stands: they stay as they are.
+	Stands Clock = iota
+	// Ago: they say how long ago something was, such as 5m.
+	Ago
+	// Beside: they say that beside something else, such as "3 (5m ago)".
+	Beside
+)
+
+// clockOf returns the clock of a column of a kind, and where in an object the time is from
+// which the server counts. What a column is for its definition does not tell: these are
+// those of k8s.io/kubernetes/pkg/printers.
+func clockOf(kind schema.GroupKind, c *Column) (clock Clock, begins []string) {
+	named := func(name string) bool { return strings.EqualFold(c.Name, name) }
+	switch {
+	case named("Restarts"):
+		return Beside, nil
+	case c.Type == "date", named("Age"), named("Last Seen"), named("First Seen"), named("Last Schedule"):
+		clock = Ago
+	}
+	switch kind.String() + " " + c.Name {
+	case "Job.batch Duration": // that of one that has completed stands
+		begins = []string{"status.startTime"}
+	case "CronJob.batch Last Schedule":
+		begins = []string{"status.lastScheduleTime"}
+	case "Event Last Seen", "Event.events.k8s.io Last Seen":
+		begins = []string{"series.lastObservedTime", "lastTimestamp", "deprecatedLastTimestamp", "firstTimestamp", "deprecatedFirstTimestamp", "eventTime"}
+	case "Event First Seen", "Event.events.k8s.io First Seen":
+		begins = []string{"firstTimestamp", "deprecatedFirstTimestamp", "eventTime"}
+	}
+	return clock, begins
+}
+
+// Counts reports whether an object says from when the cells of the column count.
+func (c *Column) Counts() bool { return c.begins != nil }
+
+// columnTime is from when the cell of a column counts.
+type columnTime struct {
+	at    time.Time // zero: it is not known
+	ended bool
+}
+
+// findTimes notes from when the cells count that do, as the content of the object says.
+func (s *State) findTimes(content string) {
+	for n := range s.columns.all {
+		c := &s.columns.all[n]
+		if !c.Counts() {
+			continue
+		}
+		if s.times == nil {
+			s.times = make([]columnTime, len(s.columns.all))
+		}
+		s.times[n].ended = c.Clock == Stands && gjson.Get(content, "status.completionTime").Exists()
+		for _, path := range c.begins {
+			if at, err := time.Parse(time.RFC3339, gjson.Get(content, path).String()); err == nil {
+				s.times[n].at = at
+				break
+			}
+		}
+	}
+}
+
+// Since returns from when the cell of a column counts, zero if that is not known; false if
+// it does not count.
+func (s *State) Since(column int) (at time.Time, counts bool) {
+	if s.times == nil || !s.columns.all[column].Counts() || s.times[column].ended {
+		return time.Time{}, false
+	}
+	return s.times[column].at, true
+}
+
+// HowLong is how long ago something was, as kubectl says it.
+func HowLong(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
+
+// At is a cell of a column with a clock as it is at another time; one that says nothing of
+// time stays as it is.
+func (s *State) At(cell string, now time.Time) string {
+	before, after := "", ""
+	if text, is := CutAgo(cell); is {
+		before, after = text+" (", " ago)"
+	}
+	said, unit, ok := parseAgo(strings.TrimSuffix(strings.TrimPrefix(cell, before), after))
+	if !ok {
+		return cell
+	}
+	then := s.Time.Add(-said)
+	// Of the creation the second is known, if that is what the server meant, and its
+	// clock is the one here.
+	if early := then.Sub(s.Created); before == "" && !s.Created.IsZero() && early > -2*time.Second && early < unit+2*time.Second {
+		then = s.Created
+	}
+	return before + HowLong(now, then) + after
+}
+
+// CellChanged reports whether a cell has changed by more than the time that passes.
+func CellChanged(before, now string) bool {
+	if before == now {
+		return false
+	}
+	before, wasAgo := CutAgo(before)
+	now, isAgo := CutAgo(now)
+	if wasAgo && isAgo {
+		return before != now
+	}
+	return !IsDuration(before) || !IsDuration(now)
+}
+
+// CutAgo cuts from a cell such as "3 (5m ago)" when that was.
+func CutAgo(cell string) (string, bool) {
+	if i := strings.LastIndex(cell, " ("); i > 0 && strings.HasSuffix(cell, " ago)") {
+		return cell[:i], true
+	}
+	return cell, false
+}
+
+// IsDuration reports whether a cell is one as kubectl writes them, such as 3d4h.
+func IsDuration(cell string) bool {
+	digits := 0
+	for _, c := range []byte(cell) {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case digits > 0 && strings.IndexByte("smhdy", c) >= 0:
+			digits = 0
+		default:
+			return false
+		}
+	}
+	return cell != "" && digits == 0
+}
+
+// parseAgo reads a duration as kubectl writes them, such as 3d4h, and says how much its
+// last unit is. There are no days of another length than 24 hours, and no leap years.
+func parseAgo(text string) (sum, unit time.Duration, ok bool) {
+	if !IsDuration(text) {
+		return 0, 0, false
+	}
+	for text != "" {
+		i := strings.IndexAny(text, "smhdy")
+		n, err := strconv.Atoi(text[:i])
+		if err != nil || n > 10_000 {
+			return 0, 0, false
+		}
+		const day = 24 * time.Hour
+		unit = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'y': 365 * day}[text[i]]
+		if n > 200 && unit > day { // more than fits
+			return 0, 0, false
+		}
+		sum += time.Duration(n) * unit
+		text = text[i+1:]
+	}
+	return sum, unit, true
+}

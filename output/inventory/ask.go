@@ -1,0 +1,97 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/expression"
+	"dwatch/watcher/object/owner"
+)
+
+// Now is the time of the present.
+var Now time.Time
+
+// ErrPast means that what was is asked for, which is not recorded.
+var ErrPast = errors.New("only what is there now is known, and not what was there at another time")
+
+// At returns the objects that were there at a time, as they were, and of which keep
+// returns true; nil: all. They are sorted by resource, namespace and name.
+func (i *Inventory) At(t time.Time, keep func(*State) bool) ([]*State, error) {
+	if !t.Equal(Now) {
+		return nil, ErrPast
+	}
+	i.mu.RLock()
+	all := make([]*State, 0, len(i.byID))
+	for _, o := range i.byID {
+		if o.ended.IsZero() {
+			all = append(all, o.state())
+		}
+	}
+	i.mu.RUnlock()
+	if keep != nil {
+		all = slices.DeleteFunc(all, func(s *State) bool { return !keep(s) })
+	}
+	slices.SortFunc(all, Order)
+	return all, nil
+}
+
+// Ended returns the last states of the objects that are held although they were deleted,
+// in the order in which they were.
+func (i *Inventory) Ended() []*State {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	all := make([]*State, len(i.ended))
+	for n, o := range i.ended {
+		all[n] = o.state()
+	}
+	return all
+}
+
+// Owned returns the objects that are there and name the one with a UID as an owner, sorted.
+func (i *Inventory) Owned(uid types.UID) []*State {
+	if uid == "" {
+		return nil
+	}
+	owned, _ := i.At(Now, func(s *State) bool { // of now it is known
+		return slices.ContainsFunc(s.Owners, func(o owner.Owner) bool { return o.UID == uid })
+	})
+	return owned
+}
+
+// Present returns the states of those of the objects with these IDs that are there.
+func (i *Inventory) Present(ids []string) (all []*State) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	for _, id := range ids {
+		if o := i.byID[id]; o != nil && o.ended.IsZero() {
+			all = append(all, o.state())
+		}
+	}
+	return all
+}
+
+// Where calls take with what an expression says of each state, until ctx ends or take
+// returns an error. err is what it could not be evaluated for.
+func Where(ctx context.Context, x *expression.Expression, states []*State, take func(s *State, holds bool, err error) error) error {
+	for _, s := range states {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		holds, err := s.Holds(x)
+		if err := take(s, holds, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Holds reports whether an expression holds for an object as it is.
+func (s *State) Holds(x *expression.Expression) (bool, error) {
+	e := event.Event{Type: event.Added, Target: s.Target, Object: s.Object, Time: time.Now()}
+	return x.Holds(expression.NewInput(e, expression.Options{}))
+}

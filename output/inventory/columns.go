@@ -1,0 +1,163 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
+	"dwatch/watcher/event"
+)
+
+// Column is a column that the server has for a resource, or one for labels.
+type Column struct {
+	// Name, Type and Format are as the server sent them; of one for labels Name is a label,
+	// or empty if it is for all.
+	Name, Type, Format string
+	// Priority is above 0 for those that the format "wide" has besides.
+	Priority int32
+	// Label: it is a column for labels.
+	Label bool
+	// Clock says how the cells go on with time.
+	Clock Clock
+	// begins is where in an object the time is from which the server counts, the first
+	// that is there; nil: that is not known.
+	begins []string
+}
+
+// Header is the name as it stands in a header.
+func (c *Column) Header() string {
+	switch {
+	case !c.Label:
+		return strings.ToUpper(output.Line(c.Name))
+	case c.Name == "":
+		return "LABELS"
+	}
+	return output.Line(output.LabelHeader(c.Name))
+}
+
+// IsName reports whether it has the name of the object.
+func (c *Column) IsName() bool { return c.Format == "name" && c.Type == "string" }
+
+// IsAge reports whether it says how old the object is.
+func (c *Column) IsAge() bool { return !c.Label && strings.EqualFold(c.Name, "Age") }
+
+// columns are those of a resource, as they came with a row. It never changes.
+type columns struct {
+	definitions string // JSON, as the server sent it
+	all         []Column
+	// labels is how many of them are for labels: the last.
+	labels int
+}
+
+// fewColumns are kubectl's for an object of which the server makes no table.
+const fewColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
+
+// columnsKey: of some objects of a resource there may be no table.
+type columnsKey struct {
+	resource schema.GroupResource
+	table    bool
+}
+
+// columnsOf returns the columns of a target with these definitions: the same for as long
+// as these are.
+func (i *Inventory) columnsOf(t event.Target, definitions string, table bool) *columns {
+	resource := t.Resource().GroupResource()
+	key := columnsKey{resource, table}
+	known := i.columns[key]
+	if known != nil && known.definitions == definitions {
+		return known
+	}
+	c := &columns{definitions: strings.Clone(definitions)}
+	kind := schema.GroupKind{Group: resource.Group, Kind: t.Mapping.GroupVersionKind.Kind}
+	for _, d := range gjson.Parse(c.definitions).Array() {
+		column := Column{
+			Name: d.Get("name").String(), Type: d.Get("type").String(),
+			Format: d.Get("format").String(), Priority: int32(d.Get("priority").Int()),
+		}
+		column.Clock, column.begins = clockOf(kind, &column)
+		c.all = append(c.all, column)
+	}
+	served := len(c.all)
+	for _, label := range i.options.Labels {
+		c.all = append(c.all, Column{Name: label, Label: true})
+	}
+	if i.options.ShowLabels {
+		c.all = append(c.all, Column{Label: true})
+	}
+	c.labels = len(c.all) - served
+	i.columns[key] = c
+	return c
+}
+
+// Columns returns the columns of the cells. They are others only where the slice is
+// another one; it is not to be changed.
+func (s *State) Columns() []Column { return s.columns.all }
+
+// maxCell is how many bytes of a cell are kept: more than anybody shows.
+const maxCell = 1000
+
+// cellsOf returns the cells of a row, none of them too long.
+func cellsOf(row string) string {
+	cells := gjson.Get(row, "cells")
+	if len(cells.Raw) <= maxCell {
+		return strings.Clone(cells.Raw)
+	}
+	var short []json.RawMessage
+	for _, cell := range cells.Array() {
+		one := json.RawMessage(cell.Raw)
+		if text := cell.String(); len(text) > maxCell {
+			one, _ = json.Marshal(strings.ToValidUTF8(text[:maxCell], "") + "…") // it has a JSON form
+		}
+		short = append(short, one)
+	}
+	text, err := json.Marshal(short)
+	if err != nil { // the server's JSON, which was read
+		panic(err)
+	}
+	return string(text)
+}
+
+// Values returns the cells as the server sent them; it may have sent more than there are
+// columns. None: the server makes no table of the object.
+func (s *State) Values() []gjson.Result { return gjson.Parse(s.cells).Array() }
+
+// Cells returns what is shown of the object at the time of the state, safe for a terminal:
+// a cell for each of Columns.
+func (s *State) Cells() ([]string, error) {
+	columns := s.Columns()
+	cells := []string{output.Line(s.Object.Name), s.age()}
+	if s.cells != "" {
+		var err error
+		if cells, err = output.Cells(s.cells, len(columns)-s.columns.labels); err != nil {
+			return nil, fmt.Errorf("show %s/%s: %w", s.Object.Kind, output.Line(s.Object.Name), err)
+		}
+	}
+	if s.columns.labels == 0 {
+		return cells, nil
+	}
+	set := s.Labels()
+	for _, c := range columns[len(columns)-s.columns.labels:] {
+		if c.Name == "" {
+			cells = append(cells, output.Line(labels.FormatLabels(set)))
+		} else {
+			cells = append(cells, output.Line(set[c.Name]))
+		}
+	}
+	return cells, nil
+}
+
+// age is how old the object is at the time of the state.
+func (s *State) age() string {
+	if s.Created.IsZero() {
+		return output.Unknown
+	}
+	return HowLong(s.Time, s.Created)
+}
+
+// HasTable reports whether the server makes a table of the object.
+func (s *State) HasTable() bool { return s.cells != "" }

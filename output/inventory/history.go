@@ -1,0 +1,105 @@
+package inventory
+
+import (
+	"slices"
+
+	"dwatch/watcher/event"
+)
+
+const (
+	// maxStates is how many states of one object are held, the present one among them.
+	maxStates = 100
+	// maxHistory is how many bytes the states may take that are neither the present one of
+	// an object nor its first, of all objects together.
+	maxHistory = 64 << 20
+	// overhead is about what a state takes beside its content.
+	overhead = 600
+)
+
+// archive bounds what the states of all objects take together that are neither the first
+// nor the present one.
+type archive struct {
+	bytes, limit int
+	// queue has these states, in the order in which others took their place. Those that
+	// have been dropped are in it, too, until it is their turn: there are void of them.
+	queue []*State
+	void  int
+}
+
+// add appends a state; where it is quiet, nothing that counts has changed, and it takes
+// the place of the present one.
+func (o *Object) add(a *archive, s *State, quiet bool) {
+	last := len(o.states) - 1
+	if quiet {
+		present := o.states[last]
+		s.Type, s.Time, s.Initial, s.Listed = present.Type, present.Time, present.Initial, present.Listed
+		o.states[last] = s
+		return
+	}
+	o.states = append(o.states, s)
+	if last > 0 { // with the first the changes begin: it stays
+		a.push(o.states[last])
+	}
+	if len(o.states) > maxStates {
+		a.remove(o.states[1])
+		a.void++
+	}
+}
+
+// push takes a state that is no longer the present one, and makes room for it.
+func (a *archive) push(s *State) {
+	a.bytes += s.size()
+	a.queue = append(a.queue, s)
+	for a.bytes > a.limit && len(a.queue) > 0 {
+		oldest := a.queue[0]
+		a.queue = a.queue[1:]
+		if oldest.dropped {
+			a.void--
+		} else {
+			a.remove(oldest)
+		}
+	}
+	if a.void > len(a.queue)/2+1024 {
+		a.queue = slices.DeleteFunc(a.queue, func(s *State) bool { return s.dropped })
+		a.void = 0
+	}
+}
+
+// remove drops a state from its object: of those that are not the first, the oldest.
+func (a *archive) remove(s *State) {
+	s.dropped = true
+	a.bytes -= s.size()
+	s.Of.states = slices.Delete(s.Of.states, 1, 2)
+	s.Of.missing++
+}
+
+// drop drops all that an object had, but for the first and the last.
+func (a *archive) drop(o *Object) {
+	for len(o.states) > 2 {
+		a.remove(o.states[1])
+		a.void++
+	}
+}
+
+// History is how an object came to be what it is.
+type History struct {
+	Object *Object
+	// States are in the order of time, the present one last. Missing of them, behind the
+	// first, are no longer held.
+	States  []*State
+	Missing int
+}
+
+// Ended reports whether the object was deleted.
+func (h *History) Ended() bool { return h.States[len(h.States)-1].Type == event.Deleted }
+
+// History returns that of the object with an ID; false if it is not held.
+func (i *Inventory) History(id string) (History, bool) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	o := i.byID[id]
+	if o == nil {
+		return History{}, false
+	}
+	return History{o, slices.Clone(o.states), o.missing}, true
+}

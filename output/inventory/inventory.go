@@ -1,0 +1,252 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// Options say what is held.
+type Options struct {
+	// Where says which objects are; nil: all. One of which it no longer holds leaves as if
+	// it had never been seen.
+	Where func(*event.Event) bool
+	// Labels are those that have columns of their own; with ShowLabels all have one
+	// together. As in output.TableOptions.
+	Labels     []string
+	ShowLabels bool
+	// Compare has what changed computed on arrival, for Change.Diff, and says what counts:
+	// a state in which nothing did takes the place of the one before it. nil: that is
+	// computed when it is asked for.
+	Compare *change.Options
+	// Masks cover what is never read, also by an expression; nil: nothing.
+	Masks *change.Masks
+	// Unmanaged leaves metadata.managedFields out of what is read.
+	Unmanaged bool
+	// Ended is how many objects are held that were deleted; 0: all, until Forget.
+	Ended int
+}
+
+// Inventory holds objects. It is an event.Sink.
+type Inventory struct {
+	options Options
+	view    func([]Change)
+	// What follows is for Deliver alone.
+	packer  packer
+	columns map[columnsKey]*columns
+
+	mu   sync.RWMutex // for all below, and for what Objects do not export
+	byID map[string]*Object
+	// named has the last object of each name, which may have ended.
+	named   map[name]*Object
+	ended   []*Object // in this order
+	archive archive
+}
+
+var _ event.Sink = (*Inventory)(nil)
+
+// New returns an Inventory that knows nothing yet. view is told of all events in their
+// order, by the goroutine that delivers them; it does not keep what it is given.
+func New(o Options, view func([]Change)) *Inventory {
+	return &Inventory{
+		options: o, view: view, columns: map[columnsKey]*columns{},
+		byID: map[string]*Object{}, named: map[name]*Object{}, archive: archive{limit: maxHistory},
+	}
+}
+
+// Object is one object, from when it was seen first until it was deleted. A later one of
+// the same name is another Object.
+type Object struct {
+	// ID names the object in this run, for ever: the resource and the UID.
+	ID              string
+	Resource        schema.GroupResource
+	Namespace, Name string
+	UID             types.UID
+	// First is when it was seen first, and Initial that it existed before that.
+	First   time.Time
+	Initial bool
+	// Replaced is when the object of this name before it was deleted; zero: there was
+	// none, or it is no longer held.
+	Replaced time.Time
+	// Drawn is what a view has made of the object, under a lock of the view's own; the
+	// Inventory does not look at it.
+	Drawn any
+
+	// states has the present one as the last.
+	states []*State
+	// missing is how many states behind the first are no longer held.
+	missing int
+	// ended is when it was deleted; zero if it is there.
+	ended time.Time
+}
+
+type name struct {
+	resource        schema.GroupResource
+	namespace, name string
+}
+
+func (o *Object) called() name { return name{o.Resource, o.Namespace, o.Name} }
+
+// state is the present one, or the last.
+func (o *Object) state() *State { return o.states[len(o.states)-1] }
+
+// Change is what an event changed.
+type Change struct {
+	// Event is as it was delivered. Of a mark there is nothing else.
+	Event *event.Event
+	// State is how the object is now. It is nil if the object is none of those that are
+	// held (Options.Where), and Before is then its last State, if it was one.
+	State *State
+	// Before is the state before; nil if none is known.
+	Before *State
+	// Diff is what Modified changed, with Options.Compare; nil: that is not known.
+	Diff *change.Result
+}
+
+// chunk is of how many events at most the view is told at once.
+const chunk = 128
+
+// Deliver implements event.Sink. It takes as long as it takes to look at the events.
+func (i *Inventory) Deliver(_ context.Context, batch []event.Event) error {
+	changes := make([]Change, 0, min(len(batch), chunk))
+	for part := range slices.Chunk(batch, chunk) {
+		changes = changes[:0]
+		for n := range part {
+			changes = append(changes, i.observe(&part[n]))
+		}
+		i.view(changes)
+	}
+	return nil
+}
+
+// observe takes over an event.
+func (i *Inventory) observe(e *event.Event) Change {
+	c := Change{Event: e}
+	switch {
+	case e.Type.IsMark():
+		return c
+	case e.Type != event.Deleted && i.options.Where != nil && !i.options.Where(e):
+		i.leave(&c)
+		return c
+	}
+	c.State = i.read(e) // it takes time, and so does Between
+	if c.Before = i.before(e); c.Before == nil {
+		i.begin(&c)
+		return c
+	}
+	s := c.State
+	s.Of = c.Before.Of
+	if e.Type == event.Deleted {
+		s.keep(c.Before)
+	}
+	quiet := false
+	if i.options.Compare != nil && e.Type == event.Modified {
+		c.Diff = new(Between(c.Before, s, *i.options.Compare))
+		quiet = len(c.Diff.Changes) == 0 && (s.Deletion == nil) == (c.Before.Deletion == nil) && !e.Object.IsEvent()
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s.Of.add(&i.archive, s, quiet)
+	if e.Type == event.Deleted {
+		i.end(s.Of)
+	}
+	return c
+}
+
+// before returns the present state of the object of an event; nil if none is known.
+func (i *Inventory) before(e *event.Event) *State {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	if o := i.named[nameOf(e)]; o != nil && o.UID == e.Object.UID && o.ended.IsZero() {
+		return o.state()
+	}
+	return nil
+}
+
+// begin takes over the first state of an object.
+func (i *Inventory) begin(c *Change) {
+	s, called := c.State, nameOf(c.Event)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s.Of = &Object{
+		ID: idOf(called, s.Object.UID), Resource: called.resource, Namespace: called.namespace, Name: called.name,
+		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
+	}
+	switch o := i.named[called]; {
+	case o == nil:
+	case o.UID == s.Object.UID: // there again, with the same UID: the watch was wrong
+		i.forget(o)
+	default:
+		s.Of.Replaced = o.ended
+	}
+	i.byID[s.Of.ID], i.named[called] = s.Of, s.Of
+	if s.Type == event.Deleted {
+		i.end(s.Of)
+	}
+}
+
+// leave lets go of an object that is none of those that are held.
+func (i *Inventory) leave(c *Change) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if o := i.named[nameOf(c.Event)]; o != nil {
+		c.Before = o.state()
+		i.forget(o)
+	}
+}
+
+func nameOf(e *event.Event) name {
+	return name{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+}
+
+func idOf(called name, uid types.UID) string {
+	if uid == "" {
+		return called.resource.String() + "/" + called.namespace + "/" + called.name
+	}
+	return called.resource.String() + "/" + string(uid)
+}
+
+// end notes that an object was deleted.
+func (i *Inventory) end(o *Object) {
+	o.ended = o.state().Time
+	i.ended = append(i.ended, o)
+	if limit := i.options.Ended; limit > 0 && len(i.ended) > limit {
+		i.forget(i.ended[0])
+	}
+}
+
+// Forget lets go of an object, such as one that was deleted and is no longer shown.
+func (i *Inventory) Forget(o *Object) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.byID[o.ID] == o {
+		i.forget(o)
+	}
+}
+
+func (i *Inventory) forget(o *Object) {
+	i.archive.drop(o)
+	delete(i.byID, o.ID)
+	if i.named[o.called()] == o {
+		delete(i.named, o.called())
+	}
+	if at := slices.Index(i.ended, o); at >= 0 { // mostly it is the first
+		i.ended = slices.Delete(i.ended, at, at+1)
+	}
+}
+
+// Order is how objects are listed.
+func Order(a, b *State) int {
+	return cmp.Or(
+		cmp.Compare(a.Of.Resource.Resource, b.Of.Resource.Resource), cmp.Compare(a.Of.Resource.Group, b.Of.Resource.Group),
+		cmp.Compare(a.Of.Namespace, b.Of.Namespace), cmp.Compare(a.Of.Name, b.Of.Name), strings.Compare(a.Of.ID, b.Of.ID))
+}

@@ -1,0 +1,383 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/expression"
+)
+
+var (
+	pods    = target("", "pods", "Pod")
+	secrets = target("", "secrets", "Secret")
+	start   = time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+)
+
+func target(group, resource, kind string) event.Target {
+	return event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, kind, true)}
+}
+
+// object returns an object; rest is what stands behind its metadata, of which the brace is
+// still open.
+func object(kind, name, uid, version, rest string) event.Object {
+	id := &event.Identity{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: version}
+	return event.NewObject(id, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":%q,"creationTimestamp":"2026-01-31T08:55:00Z"%s}`,
+		kind, name, uid, version, rest))
+}
+
+func pod(name, uid, version, phase string) event.Object {
+	return object("Pod", name, uid, version, `,"labels":{"app":"`+name+`"}},"status":{"phase":"`+phase+`"}`)
+}
+
+// of is an event of a pod, some seconds after the start.
+func of(t event.Type, o event.Object, second int) event.Event {
+	return event.Event{Type: t, Target: pods, Object: o, Time: start.Add(time.Duration(second) * time.Second)}
+}
+
+// seen is an inventory with all changes that its view was told of.
+type seen struct {
+	*Inventory
+	t       testing.TB
+	changes []Change
+}
+
+func newSeen(t testing.TB, o Options) *seen {
+	s := &seen{t: t}
+	s.Inventory = New(o, func(changes []Change) { s.changes = append(s.changes, changes...) })
+	return s
+}
+
+// deliver returns the changes that some events make.
+func (s *seen) deliver(events ...event.Event) []Change {
+	s.t.Helper()
+	s.changes = nil
+	if err := s.Deliver(s.t.Context(), events); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.changes
+}
+
+// there is what is there now, by name and version.
+func (s *seen) there() string {
+	s.t.Helper()
+	all, err := s.At(Now, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var names []string
+	for _, state := range all {
+		names = append(names, state.Object.Name+state.Object.ResourceVersion)
+	}
+	return strings.Join(names, " ")
+}
+
+// history is that of an object, by types and versions.
+func (s *seen) history(id string) string {
+	h, held := s.History(id)
+	if !held {
+		return "not held"
+	}
+	var all []string
+	for n, state := range h.States {
+		if n == 1 && h.Missing > 0 {
+			all = append(all, fmt.Sprint("...", h.Missing))
+		}
+		all = append(all, string(state.Type)[:1]+state.Object.ResourceVersion)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestLife: an object comes, changes, goes, and another one takes its place.
+func TestLife(t *testing.T) {
+	s := newSeen(t, Options{})
+	initial := of(event.Added, pod("a", "u1", "1", "Pending"), 0)
+	initial.Initial = true
+	c := s.deliver(initial)[0]
+	if o := c.State.Of; c.Before != nil || o.ID != "pods/u1" || !o.Initial || !o.First.Equal(start) || c.State.Status != "InProgress" {
+		t.Errorf("at first: %+v of %+v", c.State, o)
+	}
+	changes := s.deliver(of(event.Modified, pod("a", "u1", "2", "Running"), 1), of(event.Added, pod("b", "u2", "3", "Running"), 2))
+	if changes[0].Before != c.State || changes[0].State.Of != c.State.Of || changes[1].Before != nil {
+		t.Errorf("%+v", changes)
+	}
+	if got := s.there(); got != "a2 b3" {
+		t.Error(got)
+	}
+	s.deliver(of(event.Deleted, pod("a", "u1", "4", "Running"), 3))
+	if got := s.there() + ", " + s.history("pods/u1"); got != "b3, A1 M2 D4" {
+		t.Error(got)
+	}
+	c = s.deliver(of(event.Added, pod("a", "u9", "5", "Running"), 5))[0]
+	if !c.State.Of.Replaced.Equal(start.Add(3*time.Second)) || c.Before != nil {
+		t.Errorf("what takes its place: %+v", c)
+	}
+	if got := s.history("pods/u1") + ", " + s.history("pods/u9"); got != "A1 M2 D4, A5" {
+		t.Error(got)
+	}
+	ended := s.Ended()
+	if len(ended) != 1 || ended[0].Of.ID != "pods/u1" {
+		t.Errorf("%v", ended)
+	}
+	s.Forget(ended[0].Of)
+	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.Ended()) > 0 {
+		t.Error(got)
+	}
+	if mark := s.deliver(event.Event{Type: event.Synced, Target: pods}); len(mark) != 1 || mark[0].State != nil {
+		t.Errorf("a mark: %+v", mark)
+	}
+}
+
+// TestUnseen: what was never seen may change and go, too: the run before had seen it.
+func TestUnseen(t *testing.T) {
+	s := newSeen(t, Options{Compare: &change.Options{}})
+	c := s.deliver(of(event.Modified, pod("a", "u1", "2", "Running"), 1), of(event.Deleted, pod("b", "u2", "3", "Running"), 1))
+	if c[0].Before != nil || c[0].Diff != nil || c[1].Before != nil {
+		t.Errorf("%+v", c)
+	}
+	if got := s.there() + ", " + s.history("pods/u2"); got != "a2, D3" {
+		t.Error(got)
+	}
+}
+
+// TestEndKnownLater: of a deletion that was found out later, what was known stays.
+func TestEndKnownLater(t *testing.T) {
+	s := newSeen(t, Options{})
+	before := pod("a", "u1", "1", "Running")
+	row := before.WithRow(`{"columnDefinitions":[{"name":"Phase","type":"string"}],"cells":["Running"]}`)
+	end := of(event.Deleted, event.NewObject(before.Identity, ""), 9)
+	end.FinalStateUnknown = true
+	last := s.deliver(of(event.Added, row, 0), end)[1].State
+	if last.Object.Raw() != before.Raw() || last.Status != "InProgress" || fmt.Sprint(last.Cells()) != "[Running] <nil>" {
+		t.Errorf("%+v: %s", last, last.Object.Raw())
+	}
+}
+
+// TestSameAgain: an object that was deleted, and is there after all, is there once.
+func TestSameAgain(t *testing.T) {
+	s := newSeen(t, Options{Ended: 10})
+	o := pod("a", "u1", "1", "Running")
+	s.deliver(of(event.Added, o, 0), of(event.Deleted, o, 1), of(event.Added, o, 2))
+	if got := s.there() + ", " + s.history("pods/u1"); got != "a1, A1" || len(s.Ended()) > 0 {
+		t.Error(got)
+	}
+}
+
+// TestLeaves: what Where does not hold for is not there.
+func TestLeaves(t *testing.T) {
+	s := newSeen(t, Options{Where: func(e *event.Event) bool { return strings.Contains(e.Object.Raw(), "Running") }})
+	s.deliver(of(event.Added, pod("a", "u1", "1", "Running"), 0), of(event.Added, pod("b", "u2", "2", "Pending"), 0))
+	if got := s.there(); got != "a1" {
+		t.Error(got)
+	}
+	c := s.deliver(of(event.Modified, pod("a", "u1", "3", "Pending"), 1))[0]
+	if c.State != nil || c.Before == nil || s.there() != "" || s.history("pods/u1") != "not held" {
+		t.Errorf("%+v, %s", c, s.there())
+	}
+}
+
+// TestQuiet: a state in which nothing changed that counts takes the place of the one
+// before, and the next change is one from it.
+func TestQuiet(t *testing.T) {
+	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
+	c := s.deliver(
+		of(event.Added, pod("a", "u1", "1", "Pending"), 0), of(event.Modified, pod("a", "u1", "2", "Running"), 1),
+		of(event.Modified, pod("a", "u1", "3", "Running"), 2), of(event.Modified, pod("a", "u1", "4", "Failed"), 3))
+	if got := s.history("pods/u1"); got != "A1 M3 M4" {
+		t.Error(got)
+	}
+	for n, want := range []int{1, 0, 1} {
+		if diff := c[n+1].Diff; diff == nil || len(diff.Changes) != want {
+			t.Errorf("change %d: %+v", n+1, diff)
+		}
+	}
+	h, _ := s.History("pods/u1")
+	if at := h.States[1].Time; !at.Equal(start.Add(time.Second)) {
+		t.Errorf("the change came at %v", at)
+	}
+	if diff := Between(h.States[0], h.States[1], change.Options{Noise: change.DefaultNoise()}); len(diff.Changes) != 1 || diff.Changes[0].Path.String() != "status.phase" {
+		t.Errorf("%+v", diff)
+	}
+}
+
+// TestHistory: of many states of an object the first and the last are held.
+func TestHistory(t *testing.T) {
+	s := newSeen(t, Options{})
+	for n := range 3*maxStates + 1 {
+		s.deliver(of(event.Modified, pod("a", "u1", fmt.Sprint(n), "Running"), n))
+	}
+	h, _ := s.History("pods/u1")
+	if len(h.States) != maxStates || h.Missing != 2*maxStates+1 || h.States[0].Object.ResourceVersion != "0" || h.States[1].Object.ResourceVersion != fmt.Sprint(2*maxStates+2) {
+		t.Errorf("%d states, %d missing, then %s", len(h.States), h.Missing, h.States[1].Object.ResourceVersion)
+	}
+	s.deliver(of(event.Deleted, pod("a", "u1", "999", "Running"), 0))
+	s.Forget(h.Object)
+	if s.archive.bytes != 0 {
+		t.Errorf("%d bytes are left of nothing", s.archive.bytes)
+	}
+}
+
+// TestBudget: of what all objects were, the oldest is forgotten first; what they are, and
+// what they were first, stays. What is forgotten is let go of.
+func TestBudget(t *testing.T) {
+	s := newSeen(t, Options{})
+	s.archive.limit = 20_000
+	for n := range 3000 {
+		for _, name := range []string{"a", "b"} {
+			s.deliver(of(event.Modified, pod(name, name, fmt.Sprint(n), "Running"), n))
+		}
+		if n == 100 {
+			s.deliver(of(event.Modified, pod("quiet", "q", "1", "Running"), n), of(event.Modified, pod("quiet", "q", "2", "Running"), n), of(event.Modified, pod("quiet", "q", "3", "Running"), n))
+		}
+	}
+	held := 0
+	for _, id := range []string{"a", "b", "q"} {
+		h, _ := s.History("pods/" + id)
+		for _, state := range h.States[1 : len(h.States)-1] {
+			held += state.size()
+		}
+	}
+	if held != s.archive.bytes || held > s.archive.limit || held < s.archive.limit/2 {
+		t.Errorf("%d bytes are held, %d counted", held, s.archive.bytes)
+	}
+	if got := s.history("pods/q"); got != "M1 ...1 M3" {
+		t.Error(got)
+	}
+	if n := len(s.archive.queue); n > 5000 {
+		t.Errorf("%d states are queued", n)
+	}
+}
+
+// TestEnded: of the objects that were deleted the last ones are held.
+func TestEnded(t *testing.T) {
+	s := newSeen(t, Options{Ended: 5})
+	for n := range 20 {
+		o := pod(fmt.Sprint("p", n), fmt.Sprint("u", n), "1", "Running")
+		s.deliver(of(event.Added, o, n), of(event.Deleted, o, n))
+	}
+	if ended := s.Ended(); len(ended) != 5 || len(s.byID) != 5 || len(s.named) != 5 || ended[0].Of.Name != "p15" {
+		t.Errorf("%d ended, %d objects, %d names", len(ended), len(s.byID), len(s.named))
+	}
+}
+
+// TestPast: what is not known is not answered.
+func TestPast(t *testing.T) {
+	s := newSeen(t, Options{})
+	if _, err := s.At(start, nil); !errors.Is(err, ErrPast) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestMasked: what is masked can't be read in any way, and that it has changed is known.
+func TestMasked(t *testing.T) {
+	masks := &change.Masks{Secrets: true, Key: []byte("k")}
+	s := newSeen(t, Options{Masks: masks, Compare: &change.Options{Masks: masks}, Unmanaged: true})
+	secret := func(version, value string) event.Event {
+		e := of(event.Modified, object("Secret", "s", "u", version, `,"managedFields":[{"manager":"m"}]},"data":{"password":"`+value+`"}`), 0)
+		e.Target = secrets
+		return e
+	}
+	c := s.deliver(secret("1", "aHVudGVyMg=="), secret("2", "aHVudGVyMw=="))
+	if diff := c[1].Diff; len(diff.Changes) != 2 || !diff.Changes[0].Masked {
+		t.Errorf("%+v", diff)
+	}
+	all, _ := s.At(Now, nil)
+	for _, text := range []string{all[0].Object.Raw(), fmt.Sprintf("%+v", *c[1].Diff)} {
+		if strings.Contains(text, "aHVudGVy") || strings.Contains(text, "managedFields") {
+			t.Error(text)
+		}
+	}
+	for text, want := range map[string]bool{"object.data.password == 'aHVudGVyMw=='": false, "object.kind == 'Secret'": true} {
+		x, err := expression.Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds, err := all[0].Holds(x); holds != want || err != nil {
+			t.Errorf("%s: %v, %v", text, holds, err)
+		}
+	}
+}
+
+// TestPacked: objects that are alike take a tenth of their size, and come out as they
+// were; so do those that are too short for that, or nothing like the first.
+func TestPacked(t *testing.T) {
+	var p packer
+	r := schema.GroupResource{Resource: "pods"}
+	rest := strings.Builder{}
+	for n := range 200 {
+		fmt.Fprintf(&rest, `,"field-%d":"%x"`, n, n*7919)
+	}
+	contents := []string{"{}", pod("a", "u", "1", "Running").Raw()}
+	for n := range 20 {
+		contents = append(contents, object("Pod", fmt.Sprint("web-", n), fmt.Sprint(n), fmt.Sprint(n), "}"+rest.String()).Raw())
+	}
+	for _, order := range []string{"forward", "backward"} {
+		size := 0
+		for n := range contents {
+			content := contents[n]
+			if order == "backward" {
+				content = contents[len(contents)-1-n]
+			}
+			one := packed{identity: &event.Identity{}}
+			one.text, one.dictionary = p.pack(r, content)
+			if size = len(one.text); one.unpack() != content {
+				t.Fatalf("%s is not %s", one.unpack(), content)
+			}
+			if order == "backward" && n > 0 && n < 20 && size*10 > len(content) {
+				t.Errorf("%d bytes of %d", size, len(content))
+			}
+		}
+		p = packer{}
+	}
+}
+
+// TestTogether: who reads does so while events are delivered.
+func TestTogether(t *testing.T) {
+	s := newSeen(t, Options{Ended: 3, Compare: &change.Options{}})
+	s.archive.limit = 5000
+	x, err := expression.Compile("object.status.phase == 'Running'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				all, err := s.At(Now, nil)
+				if err != nil {
+					t.Error(err)
+				}
+				err = Where(t.Context(), x, append(all, s.Ended()...), func(state *State, _ bool, err error) error {
+					h, _ := s.History(state.Of.ID)
+					for n := 1; n < len(h.States); n++ {
+						Between(h.States[n-1], h.States[n], change.Options{})
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range 300 {
+		o := pod(fmt.Sprint("p", n%5), fmt.Sprint("u", n%5), fmt.Sprint(n), []string{"Running", "Failed"}[n%2])
+		s.deliver(of([]event.Type{event.Added, event.Modified, event.Modified, event.Deleted}[n/5%4], o, n))
+	}
+	close(done)
+	readers.Wait()
+}

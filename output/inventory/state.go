@@ -1,0 +1,143 @@
+package inventory
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/labels"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/status"
+)
+
+// State is an object as an event showed it. It never changes.
+type State struct {
+	Of *Object
+	// What the event said.
+	Type                               event.Type
+	Time                               time.Time
+	Target                             event.Target
+	Initial, Listed, FinalStateUnknown bool
+	// Object is compressed: each of its methods that looks into the content takes time.
+	Object event.Object
+
+	// What is seen of it at a glance. Created is zero if it is not known.
+	Created time.Time
+	// Status is a word of kstatus, and Why says why it is not Current.
+	Status kstatus.Status
+	Why    string
+	// Deletion: the object is being deleted, and what keeps it; nil: it is not.
+	Deletion *Deletion
+	Owners   []owner.Owner
+
+	content *packed
+	columns *columns
+	// cells are the server's, and labels those of the object, as JSON; empty if there are
+	// none.
+	cells, labels string
+	times         []columnTime // of the columns, where there is one that counts
+	// dropped: it is no longer held.
+	dropped bool
+}
+
+// Deletion is what an object waits for that is being deleted.
+type Deletion struct {
+	Grace      time.Duration
+	Finalizers []string
+}
+
+// size is about what it takes in memory.
+func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
+
+// read looks at the object of an event.
+func (i *Inventory) read(e *event.Event) *State {
+	s := &State{
+		Type: e.Type, Time: e.Time, Target: e.Target,
+		Initial: e.Initial, Listed: e.Listed, FinalStateUnknown: e.FinalStateUnknown,
+	}
+	resource := e.Target.Resource().GroupResource()
+	content := e.Object.Raw()
+	s.content = &packed{identity: e.Object.Identity, masks: i.options.Masks, unmanaged: i.options.Unmanaged}
+	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
+	s.Object = event.NewKept(e.Object.Identity, s.content)
+	s.look(readable(e.Object.Identity, content, i.options.Masks))
+	definitions := fewColumns
+	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
+		definitions = gjson.Get(row, "columnDefinitions").Raw
+		s.cells = cellsOf(row)
+	}
+	s.columns = i.columnsOf(e.Target, definitions, s.cells != "")
+	s.findTimes(content)
+	return s
+}
+
+// look finds what is seen at a glance, in content that may be seen.
+func (s *State) look(content string) {
+	before, after := event.CutManagedFields(content) // half of it, of which no state is made
+	content = before + after
+	s.Status = kstatus.UnknownStatus
+	if all := gjson.Get(content, "metadata.labels").Raw; all != "null" {
+		s.labels = strings.Clone(all)
+	}
+	u, err := event.NewObject(s.Object.Identity, content).Open()
+	if err != nil { // a number that nothing can hold
+		s.Why = err.Error()
+		return
+	}
+	s.Created = u.GetCreationTimestamp().Time
+	s.Status, s.Why = status.Of(u)
+	s.Owners = owner.Of(u)
+	if u.GetDeletionTimestamp() != nil {
+		s.Deletion = &Deletion{Finalizers: u.GetFinalizers()}
+		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil {
+			s.Deletion.Grace = time.Duration(*grace) * time.Second
+		}
+	}
+}
+
+// keep takes over what was known of an object before its deletion, and that does not say:
+// the server's cells, and all else where no more is known than which object it was.
+func (s *State) keep(known *State) {
+	if s.cells == "" {
+		s.columns, s.cells, s.times = known.columns, known.cells, known.times
+	}
+	if s.FinalStateUnknown {
+		s.Object, s.content, s.labels = known.Object, known.content, known.labels
+		s.Created, s.Status, s.Why, s.Deletion, s.Owners = known.Created, known.Status, known.Why, known.Deletion, known.Owners
+	}
+}
+
+// Labels returns those of the object.
+func (s *State) Labels() labels.Set {
+	if s.labels == "" {
+		return nil
+	}
+	set := labels.Set{}
+	gjson.Parse(s.labels).ForEach(func(name, value gjson.Result) bool {
+		set[strings.Clone(name.String())] = value.String()
+		return true
+	})
+	return set
+}
+
+// Event returns the event that showed the state; before is the one before, or nil.
+func (s *State) Event(before *State) event.Event {
+	e := event.Event{
+		Type: s.Type, Target: s.Target, Object: s.Object, Time: s.Time,
+		Initial: s.Initial, Listed: s.Listed, FinalStateUnknown: s.FinalStateUnknown,
+	}
+	if before != nil && s.Type == event.Modified {
+		e.Old = before.Object
+	}
+	return e
+}
+
+// Between returns what changed from one state to another. What o masks is masked, and of
+// who made a change it says what the server knows, whatever Options leave out elsewhere.
+func Between(before, after *State, o change.Options) change.Result {
+	return change.BetweenJSON(before.content.unpack(), after.content.unpack(), o)
+}

@@ -1,0 +1,61 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
+)
+
+// odd is a pod with a row of its own.
+func odd(t *testing.T, name, definitions, cells string) event.Object {
+	t.Helper()
+	return pod(t, name, "Running", 1).WithRow(`{"columnDefinitions":[` + definitions + `],"cells":[` + cells + `]}`)
+}
+
+func definition(name, kind, format string) string {
+	return fmt.Sprintf(`{"name":%q,"type":%q,"format":%q,"priority":0}`, name, kind, format)
+}
+
+// TestTimes: each cell that says how long ago something was goes on, also where that is
+// not the age of the object.
+func TestTimes(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	columns := strings.Join([]string{
+		definition("Name", "string", "name"), definition("Seen", "date", ""), definition("Restarts", "string", ""), definition("Last Schedule", "string", ""), definition("Text", "string", ""), definition("Age", "string", ""),
+	}, ",")
+	s.deliver(initial(odd(t, "web-a", columns, `"web-a","10s","3 (9s ago)","8s","9s","by hand"`)), synced())
+	s.pass(time.Minute)
+	s.shows(`^   web-a  70s +3 \(69s ago\) +68s +9s +by hand`)
+	s.deliver(removed(pod(t, "web-a", "Running", 2)))
+	s.pass(2 * time.Second)
+	s.shows(`^ - web-a  70s `)
+}
+
+// TestNoName: where no column has the name it is seen as well which row is selected, and
+// whose rows these are.
+func TestNoName(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
+	columns := definition("Last Seen", "string", "") + "," + definition("Message", "string", "")
+	s.deliver(initial(odd(t, "web-a", columns, `"5s","one"`)), initial(odd(t, "web-b", columns, `"7s","two"`)), synced())
+	s.shows(`^   PODS 2: LAST SEEN  MESSAGE$`)
+	s.press("down")
+	if content := s.View().Content; !strings.Contains(content, "\x1b[7m7s ") {
+		t.Errorf("the second row is not shown as selected: %q", content)
+	}
+}
+
+// TestLongCell: of a cell no more is kept than could be seen.
+func TestLongCell(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	columns := definition("Name", "string", "name") + "," + definition("Text", "string", "")
+	s.deliver(initial(odd(t, "web-a", columns, `"web-a","`+strings.Repeat("語", 100_000)+`"`)), synced())
+	s.shows(`^   web-a  語語語`)
+	if got := s.table.sections[0].widths[1]; got > 1000 {
+		t.Errorf("a column is %d wide", got)
+	}
+	testobject.Parse(t, s.table.sections[0].order[0].Object.Raw()) // the object is whole
+}

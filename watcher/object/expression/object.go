@@ -1,0 +1,29 @@
+package expression
+
+import (
+	"errors"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// CompileForObjects reads an expression for objects as they are at some time, not for
+// events: it may not look at what they were before, nor at what changed.
+func CompileForObjects(text string) (*Expression, error) {
+	x, err := Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if needs := x.Needs(); needs.Old || needs.Changes {
+		return nil, errors.New("old and changes are of events: this looks at the objects as they are")
+	}
+	return x, nil
+}
+
+// HoldsOf reports whether the expression holds of an object as it is at some time: of the
+// event by which a watch that begins then reports it. Its type is ADDED, and initial is
+// true. Errors are as of [Expression.Holds].
+func (x *Expression) HoldsOf(o event.Object, at time.Time) (bool, error) {
+	e := event.Event{Type: event.Added, Initial: true, Object: o, Time: at}
+	return x.Holds(NewInput(e, Options{Now: func() time.Time { return at }}))
+}

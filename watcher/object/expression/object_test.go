@@ -1,0 +1,29 @@
+package expression
+
+import "testing"
+
+// TestHoldsOf: an object as it is is one that a watch finds when it begins.
+func TestHoldsOf(t *testing.T) {
+	for text, want := range map[string]bool{
+		"type == 'ADDED' && initial && time == now()": true,
+		"object.spec.replicas == 3":                   true,
+		"object.spec.nope == 3":                       false,
+		"age(object) == duration('1h')":               true,
+		"deleted":                                     false,
+		"ready":                                       false,
+		"type != 'DELETED' && !ready(object)":         true,
+	} {
+		x, err := CompileForObjects(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got, err := x.HoldsOf(object(sample), clock); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"old == null", "changes.size() == 0", "changed('spec')", "changed", "object."} {
+		if _, err := CompileForObjects(text); err == nil {
+			t.Errorf("%s: there is no error", text)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Package kubeevent reads Events of Kubernetes (v1, events.k8s.io/v1): objects that say
+// what happened to another object, and how often.
+package kubeevent
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/object/owner"
+)
+
+// Event is what an Event of Kubernetes says. What it does not say is empty.
+type Event struct {
+	// About is the object. Its namespace, where that is not said, is the Event's own.
+	About owner.Ref
+	// Type is Normal or Warning.
+	Type            string
+	Reason, Message string
+	// By is who reports it, such as kubelet.
+	By string
+	// Count is how often it has happened, and Last when that was the last time.
+	Count int
+	Last  time.Time
+}
+
+// Parse reads an Event from its content, which is valid JSON. About keeps nothing of the
+// content in memory; the other texts may be parts of it.
+func Parse(content string) Event {
+	fields := map[string]gjson.Result{}
+	gjson.Parse(content).ForEach(func(name, value gjson.Result) bool {
+		fields[name.Str] = value
+		return true
+	})
+	involved, metadata, series := fields["involvedObject"], fields["metadata"], fields["series"]
+	if !involved.IsObject() {
+		involved = fields["regarding"]
+	}
+	return Event{
+		About:   about(involved, metadata.Get("namespace").Str),
+		Type:    fields["type"].Str,
+		Reason:  fields["reason"].Str,
+		Message: cmp.Or(fields["message"].Str, fields["note"].Str),
+		By: cmp.Or(fields["reportingComponent"].Str, fields["reportingController"].Str,
+			fields["source"].Get("component").Str, fields["deprecatedSource"].Get("component").Str),
+		Count: int(max(fields["count"].Int(), fields["deprecatedCount"].Int(), series.Get("count").Int())),
+		Last: newest(metadata.Get("creationTimestamp"), fields["eventTime"], series.Get("lastObservedTime"),
+			fields["firstTimestamp"], fields["lastTimestamp"], fields["deprecatedFirstTimestamp"], fields["deprecatedLastTimestamp"]),
+	}
+}
+
+// IsWarning reports whether it says that something is wrong.
+func (e Event) IsWarning() bool { return e.Type == corev1.EventTypeWarning }
+
+// Subject is the object that it is about, as kind/name.
+func (e Event) Subject() string { return strings.ToLower(e.About.Kind) + "/" + e.About.Name }
+
+// about reads a reference to an object.
+func about(involved gjson.Result, namespace string) owner.Ref {
+	text := func(name string) string { return strings.Clone(involved.Get(name).Str) }
+	return owner.Ref{
+		GroupVersionKind: schema.FromAPIVersionAndKind(text("apiVersion"), text("kind")),
+		Namespace:        cmp.Or(text("namespace"), strings.Clone(namespace)),
+		Name:             text("name"),
+		UID:              types.UID(text("uid")),
+	}
+}
+
+// newest returns the last of some times; the zero time if there is none.
+func newest(times ...gjson.Result) (last time.Time) {
+	for _, text := range times {
+		if at, err := time.Parse(time.RFC3339, text.Str); err == nil && at.After(last) {
+			last = at
+		}
+	}
+	return last
+}

@@ -1,0 +1,42 @@
+package kubeevent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/object/owner"
+)
+
+// TestParse: both forms say the same, and what is not said, or is no text, is empty.
+func TestParse(t *testing.T) {
+	web := owner.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "shop", Name: "web", UID: "1"}
+	full := Event{About: web, Type: "Warning", Reason: "FailedCreate", Message: "no room", By: "deployment-controller", Count: 7, Last: time.Date(2026, 1, 31, 9, 0, 3, 5000, time.UTC)}
+	for name, test := range map[string]struct {
+		content string
+		want    Event
+	}{
+		"v1": {`{"kind":"Event","apiVersion":"v1","metadata":{"namespace":"shop","creationTimestamp":"2026-01-31T09:00:00Z"},
+			"involvedObject":{"apiVersion":"apps/v1","kind":"Deployment","namespace":"shop","name":"web","uid":"1"},"type":"Warning","reason":"FailedCreate","message":"no room",
+			"source":{"component":"deployment-controller"},"count":7,"firstTimestamp":null,"lastTimestamp":"2026-01-31T09:00:02Z","eventTime":"2026-01-31T09:00:03.000005Z"}`, full},
+		"a series, who by its new name": {`{"metadata":{"namespace":"shop"},"involvedObject":{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"1"},
+			"type":"Warning","reason":"FailedCreate","message":"no room","reportingComponent":"deployment-controller","source":{"component":"other"},
+			"count":1,"series":{"count":7,"lastObservedTime":"2026-01-31T09:00:03.000005Z"},"lastTimestamp":"2026-01-31T09:00:02Z"}`, full},
+		"events.k8s.io/v1": {`{"metadata":{"namespace":"shop"},"regarding":{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"1"},
+			"type":"Warning","reason":"FailedCreate","note":"no room","reportingController":"deployment-controller",
+			"deprecatedCount":7,"deprecatedFirstTimestamp":"2026-01-31T09:00:02Z","deprecatedLastTimestamp":"2026-01-31T10:00:03.000005+01:00"}`, full},
+		"nothing": {`{}`, Event{}},
+		"odd":     {`{"metadata":3,"involvedObject":{"kind":{},"name":[]},"reason":["x"],"count":"many","series":1,"lastTimestamp":"today"}`, Event{}},
+		"no object, then one": {`{"involvedObject":3,"regarding":{"kind":"Pod","name":"a"}}`,
+			Event{About: owner.Ref{GroupVersionKind: schema.GroupVersionKind{Kind: "Pod"}, Name: "a"}}},
+	} {
+		if diff := cmp.Diff(test.want, Parse(test.content), cmp.Comparer(time.Time.Equal)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if got := full.Subject(); got != "deployment/web" || !full.IsWarning() {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,90 @@
+// Package owner says what owns an object: pure functions over what objects refer to, and
+// the way up from one to those that own it, whoever knows them.
+package owner
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Ref names an object, in the version in which something refers to it.
+type Ref struct {
+	schema.GroupVersionKind
+	// Namespace is empty for an object in none.
+	Namespace, Name string
+	// UID is empty where it is not said.
+	UID types.UID
+}
+
+// Named returns the reference without version and UID, which is the same for all objects
+// that come one after the other under one name.
+func (r Ref) Named() Ref {
+	r.Version, r.UID = "", ""
+	return r
+}
+
+// Means reports whether r refers to o, of which the UID is known, and to no earlier object
+// of its name. Kubelets refer to their nodes by the name in the place of the UID.
+func (r Ref) Means(o Ref) bool {
+	if r.UID == "" || r.UID == types.UID(r.Name) {
+		return r.Kind == o.Kind && r.Name == o.Name
+	}
+	return r.UID == o.UID
+}
+
+// Owner is one of the owners that an object names.
+type Owner struct {
+	Ref
+	// Controller: it manages the object. An object has one such owner at most.
+	Controller bool
+}
+
+// Of returns the owners that an object names. Each is in the namespace of the object, or in
+// none: that is not known, and the namespace is that of the object.
+func Of(o metav1.Object) []Owner {
+	references := o.GetOwnerReferences()
+	owners := make([]Owner, len(references))
+	for i, r := range references {
+		kind := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+		owners[i] = Owner{Ref{kind, o.GetNamespace(), r.Name, r.UID}, r.Controller != nil && *r.Controller}
+	}
+	return owners
+}
+
+// Lookup returns the owners of an object; none if it does not exist, or they may not be
+// known. It blocks until it knows, or ctx ends.
+type Lookup func(ctx context.Context, o Ref) ([]Owner, error)
+
+// maxDepth is how many owners stand above each other at most: nobody keeps objects from
+// owning each other without end.
+const maxDepth = 16
+
+// Belongs reports whether o is what is looked for, or belongs to it: what names it as an
+// owner, and what names that, and so on.
+func Belongs(ctx context.Context, o Ref, is func(Ref) bool, owners Lookup) (bool, error) {
+	seen := map[Ref]bool{}
+	for level, depth := []Ref{o}, 0; len(level) > 0 && depth < maxDepth; depth++ {
+		var above []Ref
+		for _, one := range level {
+			if is(one) {
+				return true, nil
+			}
+			if seen[one.Named()] {
+				continue
+			}
+			seen[one.Named()] = true
+			found, err := owners(ctx, one)
+			if err != nil {
+				return false, err
+			}
+			for _, o := range found {
+				above = append(above, o.Ref)
+			}
+		}
+		level = above
+	}
+	return false, nil
+}

@@ -1,0 +1,247 @@
+package until
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/expression"
+)
+
+// Options say what ends a run.
+type Options struct {
+	// Until ends it well, and FailIf badly, which is looked at first; nil: it does not.
+	// FailIf holds for any object.
+	Until, FailIf *expression.Expression
+	// Awaited is what was asked for and the server does not have yet: unless one object is
+	// enough, nothing is decided well before it has.
+	Awaited []Awaited
+	// For is about Until. Empty means All.
+	For Quantifier
+	// Input says how the expressions look at events.
+	Input expression.Options
+	// Mistake is called with the first error of each expression, which then counts as
+	// not holding.
+	Mistake func(x *expression.Expression, e event.Event, err error)
+}
+
+// Awaited is a resource that the server does not have, and perhaps the name of an object.
+type Awaited struct {
+	Name string // as people know it
+	// Is reports whether it is a target that the server has by now.
+	Is func(event.Target) bool
+}
+
+// Outcome is the error with which Deliver ends a run.
+type Outcome struct {
+	// Failed: FailIf holds.
+	Failed bool
+	// Event is the one that decided. It is a mark if objects that did not exist did, or
+	// if it was decided when the last target was synced.
+	Event event.Event
+	// Objects is of how many Until holds. If it is one, Object is a target that names it.
+	Objects int
+	Object  event.Target
+	// Undelivered is the error of the next Sink, which did not take what decided.
+	Undelivered error
+}
+
+func (o *Outcome) Error() string {
+	if o.Failed {
+		return "the condition of failure holds"
+	}
+	return "the condition holds"
+}
+
+// Unwrap returns Undelivered.
+func (o *Outcome) Unwrap() error { return o.Undelivered }
+
+// Stage is a Sink around another one that evaluates the expressions for every event and
+// passes it on. The one that decides is the last.
+type Stage struct {
+	Options
+	next  event.Sink
+	links *event.Links
+	// absent has the targets of which nothing exists, where that is enough.
+	absent  map[event.Key]bool
+	objects map[objectKey]*object
+	// unmet is how many objects do not hold, and kept of how many of those the last event is.
+	unmet, kept int
+	wrong       map[*expression.Expression]bool
+}
+
+var _ event.Sink = (*Stage)(nil)
+
+type objectKey struct {
+	schema.GroupResource
+	namespace, name string
+}
+
+// object is what is known of one.
+type object struct {
+	holds bool
+	// last is its last event, of some of those that do not hold.
+	last event.Event
+}
+
+// New returns a Stage before next. targets are watched from the start.
+func New(next event.Sink, targets []event.Target, o Options) *Stage {
+	return &Stage{
+		Options: o,
+		next:    next,
+		links:   event.NewLinks(targets),
+		absent:  map[event.Key]bool{},
+		objects: map[objectKey]*object{},
+		wrong:   map[*expression.Expression]bool{},
+	}
+}
+
+// Deliver implements event.Sink. Its error is an *Outcome once it is decided; what
+// decided has been delivered then, if the next Sink took it, and nothing after that.
+func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
+	for i := range batch {
+		outcome := s.decide(&batch[i])
+		if outcome == nil {
+			continue
+		}
+		outcome.Undelivered = s.next.Deliver(ctx, batch[:i+1])
+		return outcome
+	}
+	return s.next.Deliver(ctx, batch)
+}
+
+// decide returns the outcome if e decides.
+func (s *Stage) decide(e *event.Event) *Outcome {
+	s.links.Observe(e)
+	if e.Type.IsMark() {
+		s.mark(e)
+		return s.decideAll(e)
+	}
+	in := expression.NewInput(*e, s.Input)
+	if s.holds(s.FailIf, in, e) {
+		return &Outcome{Failed: true, Event: *e, Objects: 1, Object: named(e)}
+	}
+	if s.Until == nil {
+		return nil
+	}
+	holds := s.holds(s.Until, in, e)
+	s.record(e, holds)
+	if holds && s.For == Any {
+		return &Outcome{Event: *e, Objects: 1, Object: named(e)}
+	}
+	return s.decideAll(e)
+}
+
+// named returns the target that names the object of an event.
+func named(e *event.Event) event.Target {
+	return event.Target{Mapping: e.Target.Mapping, Namespace: e.Object.Namespace, Name: e.Object.Name}
+}
+
+// holds reports whether an expression holds; a nil one does not.
+func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.Event) bool {
+	if x == nil {
+		return false
+	}
+	holds, err := x.Holds(in)
+	if err != nil && !s.wrong[x] {
+		s.wrong[x] = true
+		if s.Mistake != nil {
+			s.Mistake(x, *e, err)
+		}
+	}
+	return holds && err == nil
+}
+
+// record remembers of an object whether Until holds.
+func (s *Stage) record(e *event.Event, holds bool) {
+	delete(s.absent, e.Target.Key())
+	key := objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+	before := s.objects[key]
+	if s.For == Each && before != nil && before.holds && e.Type != event.Added {
+		return // it has held once
+	}
+	s.drop(key)
+	if holds || e.Type != event.Deleted {
+		s.keep(key, e, holds)
+	}
+}
+
+func (s *Stage) drop(key objectKey) {
+	o := s.objects[key]
+	delete(s.objects, key)
+	if o == nil || o.holds {
+		return
+	}
+	s.unmet--
+	if !o.last.Object.IsZero() {
+		s.kept--
+	}
+}
+
+func (s *Stage) keep(key objectKey, e *event.Event, holds bool) {
+	o := &object{holds: holds}
+	s.objects[key] = o
+	if holds {
+		return
+	}
+	s.unmet++
+	if s.kept < maxPending {
+		o.last = *e
+		s.kept++
+	}
+}
+
+// decideAll returns the outcome if Until holds of all that it has to.
+func (s *Stage) decideAll(e *event.Event) *Outcome {
+	isUnsettled := func(l *event.Link) bool { return !isSettled(l) }
+	switch {
+	case s.Until == nil:
+		return nil
+	case s.For == Any:
+		return s.decideAbsent(e)
+	case s.unmet > 0, len(s.Awaited) > 0, slices.ContainsFunc(s.links.All(), isUnsettled):
+		return nil
+	}
+	o := &Outcome{Event: *e, Objects: len(s.objects)}
+	for _, l := range s.links.All() {
+		switch {
+		case s.isAbsent(l):
+			o.Objects++
+			o.Object = l.Target
+		case l.Target.Name != "" && !s.knows(l.Target):
+			return nil
+		}
+	}
+	for key := range s.objects {
+		if o.Objects == 1 {
+			o.Object = s.targetOf(key)
+		}
+		break
+	}
+	if o.Objects == 0 {
+		return nil
+	}
+	return o
+}
+
+// decideAbsent returns the outcome if it is enough that nothing exists of one target.
+func (s *Stage) decideAbsent(e *event.Event) *Outcome {
+	for _, l := range s.links.All() {
+		if s.isAbsent(l) {
+			return &Outcome{Event: *e, Objects: 1, Object: l.Target}
+		}
+	}
+	return nil
+}
+
+// targetOf returns the target that names an object.
+func (s *Stage) targetOf(key objectKey) event.Target {
+	for _, l := range s.links.All() {
+		if l.Target.Resource().GroupResource() == key.GroupResource {
+			return event.Target{Mapping: l.Target.Mapping, Namespace: key.namespace, Name: key.name}
+		}
+	}
+	return event.Target{}
+}
