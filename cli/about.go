@@ -14,7 +14,8 @@ import (
 
 // about is the object that Events are to be about, with what it owns: --for.
 type about struct {
-	object string // as it was typed
+	object string       // as it was typed
+	target event.Target // its resource
 	// stage returns what lets pass the Events about it.
 	stage func(next event.Sink) *owned.Stage
 }
@@ -41,13 +42,14 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	}
 	mapping := answer.Mappings[0]
 	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
-	if t := (event.Target{Mapping: mapping}); !t.Namespaced() && !s.request.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
+	target := event.Target{Mapping: mapping}
+	if !target.Namespaced() && !s.request.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
 		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
 	}
 	lookup := s.questions.Owners(func(resource string, err error) {
 		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.Loss(err)))
 	})
-	return &about{object.String(), func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }}, nil
+	return &about{object.String(), target, func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }}, nil
 }
 
 // note says of what is watched that not all of it is.

@@ -36,6 +36,9 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 		return complete.Files(s.Out)
 	}
 	cmd := newRoot(name, args, s)
+	if complete.IsAsked(args) {
+		complete.Unquote(cmd)
+	}
 	cmd.SetArgs(args)
 	return sayEnd(s.Err, cmd.ExecuteContext(ctx))
 }

@@ -48,6 +48,7 @@ type common struct {
 	all        *pflag.FlagSet // of the command
 	server     *pflag.FlagSet // those of the connection
 	formats    []string       // that --output takes, for a shell
+	forms      []string       // that --for takes, if it is no object
 }
 
 func (c *common) shared() *common { return c }
@@ -79,23 +80,38 @@ func newRoot(name string, args []string, s Streams) *cobra.Command {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	for _, d := range commands {
-		cmd, _ := newCommand(d, display, args, s)
-		root.AddCommand(cmd)
-	}
-	if rbac, _, err := root.Find([]string{"rbac"}); err == nil && slices.Contains(args, "rbac") {
-		for _, d := range commands {
-			if of := d.command; d.name != "rbac" {
-				d.command = func() command { return newRBACFlags(of()) }
-				cmd, _ := newCommand(d, display, args, s)
-				rbac.AddCommand(cmd)
-			}
-		}
-	}
+	addCommands(root, display, args, commands, s)
 	root.AddCommand(complete.ScriptCommand(display))
 	root.SetHelpCommand(newHelpCommand(groups, helpWidth(s.Out)))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
+}
+
+// addCommands adds commands to parent. Those that no argument names are there for help: the
+// start pays for no flags that it does not need.
+func addCommands(parent *cobra.Command, display string, args []string, some []description, s Streams) {
+	for _, d := range some {
+		if !slices.Contains(args, d.name) {
+			parent.AddCommand(&cobra.Command{Use: d.name, Short: d.short, Run: func(*cobra.Command, []string) {}})
+			continue
+		}
+		cmd, _ := newCommand(d, display, args, s)
+		parent.AddCommand(cmd)
+		if d.name == "rbac" {
+			addCommands(cmd, display, args, forRBAC(some), s)
+		}
+	}
+}
+
+// forRBAC are the commands whose rights are printed.
+func forRBAC(some []description) (wrapped []description) {
+	for _, d := range some {
+		if of := d.command; d.name != "rbac" {
+			d.command = func() command { return newRBACFlags(of()) }
+			wrapped = append(wrapped, d)
+		}
+	}
+	return wrapped
 }
 
 // newCommand returns a command as it is described.
@@ -153,13 +169,11 @@ func groupsOf(c command) []flags.Group {
 // completeFlags lets a shell complete what a command takes.
 func completeFlags(cmd *cobra.Command, c command) {
 	complete.Add(cmd, complete.Options{
-		Connection:     &c.shared().connection,
-		Formats:        c.shared().formats,
-		WebhookFormats: flags.WebhookFormats,
-		Conditions:     expression.Beginnings(),
-		Presets:        expression.Presets(),
-		Quantifiers:    until.Quantifiers,
-		Targets:        c.shared().targetsOf,
+		Connection: &c.shared().connection,
+		Values:     map[string][]string{"output": c.shared().formats, "to-format": flags.WebhookFormats, "until-for": until.Quantifiers, "for": c.shared().forms},
+		Conditions: expression.Beginnings(),
+		Presets:    expression.Presets(),
+		Targets:    c.shared().targetsOf,
 	})
 }
 

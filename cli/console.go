@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/term"
@@ -12,7 +13,6 @@ import (
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
 	"dwatch/cli/report"
-	"dwatch/output"
 )
 
 // terminal is what parsing has to know of the world.
@@ -62,13 +62,11 @@ func (c *console) say(line string) { report.Line(c.reports, line) }
 // warn reports what --quiet does not hide.
 func (c *console) warn(line string) { report.Line(c.stderr, line) }
 
-// connection says where to go with what comes on the way to the server. A question
-// of a credential plugin is for people, too, but nothing goes on without an answer.
+// connection says where to go with what comes on the way to the server.
 func (c *console) connection() cluster.Options {
 	return cluster.Options{
-		Warnings:   rest.NewWarningWriter(c.reports, rest.WarningWriterOptions{Deduplicate: true}),
-		Note:       c.say,
-		PluginText: output.Escape(c.stderr),
+		Warnings: rest.NewWarningWriter(c.reports, rest.WarningWriterOptions{Deduplicate: true}),
+		Note:     c.say,
 	}
 }
 
@@ -79,7 +77,6 @@ func (c *console) at(ctx context.Context, f *cluster.Flags, timeout time.Duratio
 	if err != nil {
 		return err
 	}
-	defer k.Close()
 	ctx, cancel := bounded(ctx, timeout)
 	defer cancel()
 	return ended(ctx, work(ctx, k), whole)
@@ -96,5 +93,5 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 // isDumb reports whether a terminal can't be drawn on.
 func isDumb() bool {
 	name := os.Getenv("TERM")
-	return name == "dumb" || name == "" && !isWindows
+	return name == "dumb" || name == "" && runtime.GOOS != "windows"
 }

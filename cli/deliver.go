@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -172,7 +173,7 @@ func (d *delivery) undelivered(w *watching) error {
 	summary, undelivered := d.queue.Summary()
 	w.say(summary)
 	switch kept := d.queue.Kept(); {
-	case kept > 0 && w.state.checkThere() != nil: // which the end of the state reports
+	case kept > 0 && cmp.Or(w.state.checkThere(), w.state.file.Intact()) != nil: // which the end of the state reports
 	case kept == 1:
 		w.say("1 event waits in " + w.state.path + ": the next run with it delivers it")
 	case kept > 1:

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -99,6 +101,7 @@ type onScreen struct {
 func (s *onScreen) run(ctx context.Context, c *console) error {
 	s.screen.stderr = &diverted{w: c.stderr}
 	c.stderr = s.screen.stderr
+	defer catchStderr(output.Escape(s.screen.stderr))()
 	if !c.isQuiet() {
 		c.reports = s.screen.stderr
 	}
@@ -140,10 +143,11 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 
 // around shows the screen while watch runs, and ends it when the user ends that.
 func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *watching, watch func() error) error {
-	defer notifyHangup(cancel)()
+	hangup, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal is closed
+	defer stop()
+	defer context.AfterFunc(hangup, func() { cancel(context.Cause(hangup)) })()
 	shown, hide := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	guard := newGuard(w.out.file)
 	s.stderr.divert(func(line string) { s.live.Note(time.Now(), line) })
 	go func() {
 		err := s.live.Run(shown, w.out.file)
@@ -156,7 +160,6 @@ func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *
 			closed = true
 			hide()
 			err = <-ended
-			guard.release()
 			s.stderr.release()
 		}
 		return err

@@ -32,9 +32,15 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 		return fmt.Errorf(instead, cmd.Root().DisplayName(), resourcesIn(cmd, args, flag))
 	}
 	var others []string
-	for _, c := range append(cmd.Root().Commands(), cmd.Root()) {
-		if c != cmd && c.Name() != "rbac" && c.Flags().Lookup(flag) != nil {
-			others = append(others, pathOf(c))
+	for _, d := range append(slices.Clone(commands), streamDescription) {
+		path := cmd.Root().DisplayName()
+		if d.name != streamDescription.name {
+			path += " " + d.name
+		}
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		addFlags(f, d.command())
+		if d.name != "rbac" && path != pathOf(cmd) && f.Lookup(flag) != nil {
+			others = append(others, path)
 		}
 	}
 	if len(others) == 0 {

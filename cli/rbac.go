@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
 	"dwatch/cli/plan"
@@ -88,6 +89,23 @@ func (r *roles) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		return s.rights.Print(ctx, s.out, s.plan.Targets, as, r.format)
+		return s.rights.Print(ctx, s.out, s.needs(r.of.identity), as, r.format)
 	})
+}
+
+// needs are the rights that a run of the session takes, which also asks for the identity of
+// the cluster perhaps.
+func (s *session) needs(identity bool) []access.Need {
+	selection := access.Selection{LabelSelector: s.request.LabelSelector, FieldSelector: s.request.FieldSelector}
+	var needs []access.Need
+	for _, t := range s.plan.Targets {
+		needs = append(needs, selection.Watch(t))
+		if s.about != nil {
+			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
+		}
+	}
+	if identity {
+		needs = append(needs, access.Identity())
+	}
+	return needs
 }

@@ -127,6 +127,34 @@ func TestReadmeLength(t *testing.T) {
 	}
 }
 
+var (
+	codeSpan  = regexp.MustCompile("`((?:--|dwatch )[^`\n]+)`")
+	longFlag  = regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]+)`)
+	elsewhere = []string{"chunk-size", "output-watch-events"} // flags of kubectl
+)
+
+// TestReadmeFlagsExist: the flags that the pages name in passing are there.
+func TestReadmeFlagsExist(t *testing.T) {
+	there := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, d := range append(slices.Clone(commands), streamDescription) {
+		addFlags(there, d.command())
+	}
+	named := 0
+	for _, page := range readme.Pages(t) {
+		for _, span := range codeSpan.FindAllStringSubmatch(readme.Read(t, page), -1) {
+			for _, flag := range longFlag.FindAllStringSubmatch(span[1], -1) {
+				named++
+				if there.Lookup(flag[1]) == nil && !slices.Contains(elsewhere, flag[1]) {
+					t.Errorf("%s: there is no flag --%s: %s", page, flag[1], span[0])
+				}
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("%d flags are found", named)
+	}
+}
+
 // TestReadmeCommands: what the README tells to type, other than in examples
 // that are run, can be typed.
 func TestReadmeCommands(t *testing.T) {

@@ -63,7 +63,6 @@ func (r *redelivery) identify(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	defer k.Close()
 	if err := k.Login(ctx); err != nil {
 		return fail.Server(k.Host, err)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func testRoot() *cobra.Command { return newRoot("dwatch", []string{"rbac"}, Streams{Err: io.Discard}) }
+func testRoot() *cobra.Command {
+	return newRoot("dwatch", []string{"list", "live", "serve", "send", "wait", "rbac"}, Streams{Err: io.Discard})
+}
 
 // TestFlagGroups: each flag is in one group, also those that cobra adds, and help shows
 // each once; those of the connection come last.

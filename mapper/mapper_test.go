@@ -297,6 +297,7 @@ func TestUnknown(t *testing.T) {
 		verb bool
 		want string
 	}{
+		{"replay", false, `the server doesn't have a resource type "replay"`}, // two of the six letters of deploy
 		{"deploymets", false, `the server doesn't have a resource type "deploymets"; did you mean deployments (apps/v1)?`},
 		{"Deploymets.apps", false, `the server doesn't have a resource type "Deploymets.apps"; did you mean deployments (apps/v1)?`},
 		{"deployments.v1beta1.apps", false, `the server doesn't have a resource type "deployments.v1beta1.apps"; did you mean deployments (apps/v1)?`},

@@ -85,6 +85,17 @@ func (c *columnSet) rowCells(values gjson.Result) (cells []string, err error) {
 	return cells, err
 }
 
+// Cells returns n of the cells of a row, a JSON array of a Table of the API, as kubectl
+// prints them: safe for a terminal, and empty where there are less.
+func Cells(row string, n int) ([]string, error) {
+	c := columnSet{definitions: make([]metav1.TableColumnDefinition, n)}
+	cells, err := c.rowCells(gjson.Parse(row))
+	for i, cell := range cells {
+		cells[i] = strings.Clone(Line(cell)) // not a part of the whole row
+	}
+	return cells, err
+}
+
 // cellText is the value of a cell as kubectl prints it.
 func cellText(value gjson.Result) (string, error) {
 	switch value.Type {

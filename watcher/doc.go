@@ -50,6 +50,6 @@
 // or with [Options.Follow] another one that is asked for, a target joins with an
 // Arrived: within two seconds where definitions and API services may be watched.
 //
-// Locks: a queue's and a source's are held for a few assignments each, never while
-// another is taken, and never while anything is sent or delivered.
+// Locks: a queue's is held for a few assignments, and never while anything is sent or
+// delivered.
 package watcher

@@ -12,7 +12,7 @@ import (
 	"dwatch/testdata/bed"
 )
 
-// faults is a client's transport that misbehaves when it is told to.
+// faults is a client's transport that misbehaves when a test wants it to.
 type faults struct {
 	next http.RoundTripper
 

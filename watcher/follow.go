@@ -140,7 +140,7 @@ func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 func (w *definitionWatch) Observe(o source.Observation) {
 	w.gate.Leave(o.Held)
 	switch {
-	case o.Kind == source.Handed:
+	case o.Kind == source.Changed:
 		source.Signal(w.changed)
 	case o.Kind == source.SyncEnded, o.Kind == source.Answered && o.ResourceVersion != "":
 		if w.blind.CompareAndSwap(true, false) {

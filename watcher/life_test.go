@@ -87,12 +87,12 @@ func TestNoAnswerToWatch(t *testing.T) {
 	w.await("MODIFIED a=1", 1)
 	w.stop()
 	if !slices.ContainsFunc(w.events, func(e event.Event) bool { return e.Type == event.Disconnected }) {
-		t.Error("the loss was not told")
+		t.Error("the loss was not reported")
 	}
 }
 
 // TestDeniedWhileWatching: a right is taken away while the watch is open, which
-// the server lets go on. It is told when the watch is renewed, and when it is
+// the server lets go on. It is reported when the watch is renewed, and when it is
 // given back.
 func TestDeniedWhileWatching(t *testing.T) {
 	t.Parallel()

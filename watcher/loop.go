@@ -36,7 +36,7 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 		select {
 		case <-l.queue.ready:
 		case <-beats:
-			l.batch = append(l.batch, heartbeat(l.links))
+			l.batch = append(l.batch, l.heartbeat())
 		}
 		notes, open = l.queue.take(notes)
 		for i := range notes {
@@ -49,6 +49,15 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 		notes = emptied(notes)
 	}
 	return l.failed
+}
+
+// heartbeat says how all targets are, as far as what was delivered says: it never knows more
+// than the reader.
+func (l *loop) heartbeat() event.Event {
+	return event.Event{
+		Type: event.Heartbeat, Time: time.Now(),
+		Count: l.links.Present(), Connected: l.links.Connected(), LastEvent: l.links.LastEvent,
+	}
 }
 
 // take adds to the batch what n has to report.
@@ -76,7 +85,7 @@ func (l *loop) take(n *note) {
 	l.held += n.Held
 }
 
-// deliver hands over the batch, and makes room for what comes next.
+// deliver delivers the batch, and makes room for what comes next.
 func (l *loop) deliver(ctx context.Context) {
 	if len(l.batch) > 0 && l.failed == nil {
 		now := time.Now()

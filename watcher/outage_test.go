@@ -63,8 +63,8 @@ func TestDeniedThenOutage(t *testing.T) {
 	}
 }
 
-// TestCutRelist: a list after a gap is cut. It told of an object that is gone
-// before the next: so its deletion is told, too.
+// TestCutRelist: a list after a gap is cut. It named an object that is gone
+// before the next: so its deletion is reported, too.
 func TestCutRelist(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
@@ -95,7 +95,7 @@ func TestCutRelist(t *testing.T) {
 	}
 }
 
-// addedThenGone is the event that tells of an object, which it then deletes.
+// addedThenGone is the event that reports an object, which it then deletes.
 func (r *room) addedThenGone(name string) string {
 	event := r.added(name)
 	r.delete(name)

@@ -16,27 +16,27 @@ import (
 	"dwatch/watcher/event"
 )
 
-// past is what events have told, as a Past.
+// past is what events have reported, as a Past.
 func past(complete bool, events ...event.Event) event.Past {
-	told := map[cache.ObjectName]event.Reported{}
+	reported := map[cache.ObjectName]event.Reported{}
 	for _, e := range events {
 		switch o := e.Object; {
 		case e.Type.IsMark():
 		case e.Type == event.Deleted:
-			delete(told, cache.ObjectName{Namespace: o.Namespace, Name: o.Name})
+			delete(reported, cache.ObjectName{Namespace: o.Namespace, Name: o.Name})
 		default:
-			told[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = event.Reported{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+			reported[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = event.Reported{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}
 	}
 	return func(_ event.Target, take func(event.Reported)) (bool, error) {
-		for _, o := range told {
+		for _, o := range reported {
 			take(o)
 		}
 		return complete, nil
 	}
 }
 
-// firstRun makes four ConfigMaps, tells of them, and then changes all but one.
+// firstRun makes four ConfigMaps, reports them, and then changes all but one.
 func firstRun(t *testing.T) (*room, []event.Event) {
 	t.Helper()
 	r := newRoom(t, cluster)
@@ -65,7 +65,7 @@ var sinceFirstRun = []string{
 	"SYNCED",
 }
 
-// TestPast: only what is different from what an earlier run told is told.
+// TestPast: only what is different from what an earlier run reported is reported.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
@@ -99,7 +99,7 @@ func checkIdentity(t *testing.T, e event.Event, before []event.Event) {
 		}
 		return
 	}
-	t.Errorf("never told: %s", e.Object.Raw())
+	t.Errorf("never reported: %s", e.Object.Raw())
 }
 
 // TestPastOfLists: the same from a server that streams no initial events.
@@ -122,7 +122,7 @@ func TestPastOfLists(t *testing.T) {
 }
 
 // TestPastIncomplete: an earlier run ended before all that existed at its start
-// was told. The rest still is what existed at the start.
+// was reported. The rest still is what existed at the start.
 func TestPastIncomplete(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
@@ -142,7 +142,7 @@ func TestPastIncomplete(t *testing.T) {
 }
 
 // TestPastCutInSync: while the first sync is not complete, what it has not named
-// yet is not told as deleted.
+// yet is not reported as deleted.
 func TestPastCutInSync(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
@@ -171,7 +171,7 @@ func TestPastCutInSync(t *testing.T) {
 }
 
 // TestPastOfAnotherHistory: etcd was restored from a backup meanwhile. What is
-// listed as present is told, though it is older.
+// listed as present is reported, though it is older.
 func TestPastOfAnotherHistory(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
@@ -240,8 +240,8 @@ func TestPastError(t *testing.T) {
 	}
 }
 
-// TestPastUnsure: an earlier run was killed while it told what it had found. What
-// the reader may not have got is told again, deletions first.
+// TestPastUnsure: an earlier run was killed while it reported what it had found. What
+// the reader may not have got is reported again, deletions first.
 func TestPastUnsure(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
@@ -258,11 +258,11 @@ func TestPastUnsure(t *testing.T) {
 		}
 	}
 	said := func(name string, unsure bool, uid types.UID) event.Reported {
-		told := event.Reported{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
+		reported := event.Reported{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
 		if o := there[name]; uid == "" {
-			told.UID, told.ResourceVersion = o.UID, o.ResourceVersion
+			reported.UID, reported.ResourceVersion = o.UID, o.ResourceVersion
 		}
-		return told
+		return reported
 	}
 	w = watchWith(t, Options{
 		Config: r.config, Targets: []event.Target{r.target()},

@@ -81,7 +81,7 @@ func TestListedAsOfNow(t *testing.T) {
 	}
 }
 
-// added is the event that tells of an object as it is.
+// added is the event that reports an object as it is.
 func (r *room) added(name string) string {
 	u, err := r.configMaps().Get(r.t.Context(), name, metav1.GetOptions{})
 	if err != nil {

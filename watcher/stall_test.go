@@ -26,7 +26,7 @@ const (
 	// fits is how many events of that size are let in at a time.
 	fits = source.GateBytes / (fat + source.EventBytes)
 	// beside is how many events more may have been read: one that waits for the
-	// gate, one in client-go's hands, one in the reader's.
+	// gate, one that client-go has, one that the reader has.
 	beside = 3
 )
 
@@ -43,8 +43,8 @@ func (r *room) createFat(name string) {
 	}
 }
 
-// told is an event as a reader sees it that keeps no content.
-type told struct {
+// seen is an event as a reader sees it that keeps no content.
+type seen struct {
 	kind    event.Type
 	object  string // namespace and name
 	uid     types.UID
@@ -64,9 +64,9 @@ type staller struct {
 	running sync.WaitGroup
 	ended   error // of Run, when running is done
 
-	mu      sync.Mutex
-	told    []told
-	changed sync.Cond
+	mu       sync.Mutex
+	reported []seen
+	changed  sync.Cond
 }
 
 func stallAt(t *testing.T, options Options, at func(event.Event) bool) *staller {
@@ -88,24 +88,24 @@ func (s *staller) emit(e event.Event) (err error) {
 			err = s.err
 		})
 	}
-	line := told{kind: e.Type}
+	line := seen{kind: e.Type}
 	if !e.Type.IsMark() {
-		line = told{e.Type, e.Object.Namespace + "/" + e.Object.Name, e.Object.UID, e.Object.ResourceVersion, gjson.Get(e.Object.Raw(), "data.n").Int()}
+		line = seen{e.Type, e.Object.Namespace + "/" + e.Object.Name, e.Object.UID, e.Object.ResourceVersion, gjson.Get(e.Object.Raw(), "data.n").Int()}
 	}
 	s.mu.Lock()
-	s.told = append(s.told, line)
+	s.reported = append(s.reported, line)
 	s.changed.Broadcast()
 	s.mu.Unlock()
 	return err
 }
 
-// await returns when an event has been told of an object.
+// await returns when an event has been reported of an object.
 func (s *staller) await(kind event.Type, object string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for from := 0; ; s.changed.Wait() {
-		for ; from < len(s.told); from++ {
-			if e := s.told[from]; e.kind == kind && e.object == object && e.n == n {
+		for ; from < len(s.reported); from++ {
+			if e := s.reported[from]; e.kind == kind && e.object == object && e.n == n {
 				return
 			}
 		}
@@ -129,13 +129,13 @@ func (s *staller) end() {
 	checkLeaks(s.t)
 }
 
-// check finds what was told twice or out of order.
+// check finds what was reported twice or out of order.
 func (s *staller) check() {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := map[string]told{}
-	for _, e := range s.told {
+	last := map[string]seen{}
+	for _, e := range s.reported {
 		if e.kind.IsMark() {
 			continue
 		}
@@ -170,7 +170,7 @@ func stalledCost(streams int64) int64 {
 }
 
 // TestStall: the reader stalls while objects change. The server is held back,
-// and when the reader wakes it is told all that is final, in order.
+// and when the reader wakes it gets all that is final, in order.
 func TestStall(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -246,20 +246,20 @@ func (r *room) writeFat(n int) {
 	r.update("recreated", 7)
 }
 
-// awaitFinal returns when the last state of each object of writeFat was told.
+// awaitFinal returns when the last state of each object of writeFat was reported.
 func (s *staller) awaitFinal(namespace string, n int) {
 	s.await(event.Modified, namespace+"/changing", int64(n))
 	s.await(event.Deleted, namespace+"/deleted", 0)
 	s.awaitLast(namespace+"/recreated", 7)
 }
 
-// awaitLast returns when state n of an object was told, however it came there.
+// awaitLast returns when state n of an object was reported, however it came there.
 func (s *staller) awaitLast(object string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for from := 0; ; s.changed.Wait() {
-		for ; from < len(s.told); from++ {
-			if e := s.told[from]; e.object == object && e.n == n {
+		for ; from < len(s.reported); from++ {
+			if e := s.reported[from]; e.object == object && e.n == n {
 				return
 			}
 		}
@@ -322,7 +322,7 @@ func testStallInSync(t *testing.T, keep bool) {
 func (s *staller) count(kind event.Type) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.told {
+	for _, e := range s.reported {
 		if e.kind == kind {
 			n++
 		}

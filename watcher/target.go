@@ -53,7 +53,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 		t.ledger.Begin()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o)
-	case source.Listed, source.Handed:
+	case source.Listed, source.Changed:
 		dst = t.see(dst, o)
 	}
 	return t.setTarget(dst, from)

@@ -168,7 +168,7 @@ func TestHangsAtStart(t *testing.T) {
 }
 
 // TestOverlap: what is watched by name comes to be watched as a whole, as when a
-// definition gets a category. Nothing is told twice.
+// definition gets a category. Nothing is reported twice.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)

@@ -135,8 +135,6 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 		starting: starting{fail: cancel, targets: len(w.options.Targets)},
 		links:    event.NewLinks(w.options.Targets),
 	}
-	beats, stop := ticks(w.options.Heartbeat)
-	defer stop()
 	set := newTargetSet(ctx, r, cancel)
 	if err := set.begin(); err != nil {
 		return err
@@ -145,7 +143,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 		set.running.Wait()
 		q.close()
 	}()
-	if err := l.run(ctx, beats); err != nil {
+	if err := l.run(ctx, time.Tick(w.options.Heartbeat)); err != nil {
 		return err
 	}
 	var failed *startError

@@ -250,7 +250,7 @@ func TestOld(t *testing.T) {
 }
 
 // TestCutInSync: the connection breaks before the initial events are complete.
-// What was told already is not told again, and what has vanished meanwhile is.
+// What was reported already is not reported again, and what has vanished meanwhile is.
 func TestCutInSync(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)

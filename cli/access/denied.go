@@ -3,6 +3,8 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +13,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// detailTimeout bounds the questions about one error, or about all that end
-// dwatch.
-const detailTimeout = 2 * time.Second
+const (
+	// detailTimeout bounds the questions about one error, or about all that end
+	// dwatch.
+	detailTimeout = 2 * time.Second
+	// maxNamespaces is how many namespaces are asked about where all are denied.
+	maxNamespaces = 3
+)
 
 // deniedError is a denial, with what the server says when it is asked.
 type deniedError struct {
@@ -35,7 +41,7 @@ func (e deniedError) Explain() string {
 		return message
 	}
 	if e.both {
-		message = strings.Replace(message, " cannot "+verb+" ", " cannot "+strings.Join(verbs[:], " or ")+" ", 1)
+		message = strings.Replace(message, " cannot "+verb+" ", " cannot "+strings.Join(watchVerbs, " or ")+" ", 1)
 	}
 	message += "; dwatch needs the verbs list and watch, dwatch rbac prints a role with them"
 	if e.hint != "" {
@@ -47,7 +53,7 @@ func (e deniedError) Explain() string {
 // deniedVerb is the verb in the server's message; empty if it is another one, or
 // not the API server's message.
 func deniedVerb(message string) string {
-	for _, verb := range verbs {
+	for _, verb := range watchVerbs {
 		if strings.Contains(message, " cannot "+verb+" ") {
 			return verb
 		}
@@ -82,7 +88,7 @@ func (r *Rights) detail(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &of) {
 		return denied
 	}
-	n := r.options.need(of.Target)
+	n := r.options.Watch(of.Target)
 	switch deniedVerb(status.Status().Message) {
 	case "list":
 		denied.both = r.lacks(ctx, n, "watch")
@@ -93,4 +99,23 @@ func (r *Rights) detail(ctx context.Context, err error) error {
 		denied.hint = r.narrower(ctx, n)
 	}
 	return denied
+}
+
+// narrower says which namespaces to ask for instead of all: what is denied in all may be
+// allowed in some. Asked about are those that -A has overruled, and that of the context.
+func (r *Rights) narrower(ctx context.Context, n Need) string {
+	var allowed []string
+	likely := append(slices.Clone(r.options.Namespaces), r.cluster.Namespace)
+	for _, n.namespace = range likely[max(0, len(likely)-maxNamespaces):] {
+		if slices.Contains(allowed, n.namespace) {
+			continue
+		}
+		if may, known := r.may(ctx, n, "watch"); may && known {
+			allowed = append(allowed, n.namespace)
+		}
+	}
+	if len(allowed) == 0 {
+		return "-n NAMESPACE takes the right in that namespace only"
+	}
+	return fmt.Sprintf("it is allowed with -n %s instead of -A, and perhaps in other namespaces", strings.Join(allowed, ","))
 }

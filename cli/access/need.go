@@ -2,9 +2,11 @@ package access
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,12 +14,14 @@ import (
 	"dwatch/watcher/event"
 )
 
-// verbs are what dwatch needs of each resource: it watches, and it lists where
-// the server does not stream what is there.
-var verbs = [...]string{"list", "watch"}
+// watchVerbs are what watching takes of each resource: dwatch watches, and it lists
+// where the server does not stream what is there.
+var watchVerbs = []string{"list", "watch"}
 
-// need is the right that watching takes: to list and watch a resource.
-type need struct {
+// Need is the right to do something with the objects of a resource. What a command
+// takes is a list of them, in any order.
+type Need struct {
+	verbs         []string // sorted
 	resource      schema.GroupVersionResource
 	namespace     string // empty: cluster-wide
 	name          string // empty: all
@@ -25,16 +29,17 @@ type need struct {
 	labelSelector string
 }
 
-// Selection is what decides, besides its targets, which rights a run takes.
+// Selection is what decides, besides its targets, which rights a watch takes.
 type Selection struct {
 	LabelSelector string
 	FieldSelector string
 }
 
-// need is the right that watching t takes. To watch definitions and API services,
-// which show when a resource comes, is not needed: without it dwatch polls.
-func (s Selection) need(t event.Target) need {
-	n := need{
+// Watch is the need of watching t. To watch definitions and API services, which show
+// when a resource comes, is not needed: without it dwatch polls.
+func (s Selection) Watch(t event.Target) Need {
+	n := Need{
+		verbs:         watchVerbs,
 		resource:      t.Resource(),
 		namespace:     t.Namespace,
 		name:          t.Name,
@@ -49,9 +54,47 @@ func (s Selection) need(t event.Target) need {
 	return n
 }
 
+// Identity is the need of what knows the cluster by more than its address: a state file,
+// and the source of CloudEvents. See cluster.Cluster.Identity.
+func Identity() Need {
+	return Need{verbs: []string{"get"}, resource: core("namespaces"), name: metav1.NamespaceSystem}
+}
+
+// Owners are the needs of finding out which Events, in one namespace or with "" in all,
+// are about an object of root's resource, or about what it owns: to get what Events are
+// about, and its owners. Those are the built-in workloads. What else may stand between
+// is not known beforehand; a run says what it was denied.
+func Owners(root event.Target, namespace string) []Need {
+	resources := []schema.GroupVersionResource{core("pods"), core("replicationcontrollers")}
+	for _, resource := range []string{"daemonsets", "deployments", "replicasets", "statefulsets"} {
+		resources = append(resources, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource})
+	}
+	for _, resource := range []string{"cronjobs", "jobs"} {
+		resources = append(resources, schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: resource})
+	}
+	var needs []Need
+	add := func(resource schema.GroupVersionResource, namespace string) {
+		needs = append(needs, Need{verbs: []string{"get"}, resource: resource, namespace: namespace})
+	}
+	for _, resource := range resources {
+		add(resource, namespace)
+	}
+	switch {
+	case !root.Namespaced():
+		add(root.Resource(), "")
+	case !slices.Contains(resources, root.Resource()):
+		add(root.Resource(), namespace)
+	}
+	return needs
+}
+
+func core(resource string) schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource(resource)
+}
+
 // refusal says that user lacks verbs, as the server would say it. An empty user is
 // whoever reads it.
-func (n need) refusal(user string, verbs ...string) string {
+func (n Need) refusal(user string, verbs ...string) string {
 	who := "you"
 	if user != "" {
 		who = "User " + strconv.Quote(user)

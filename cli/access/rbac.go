@@ -14,22 +14,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"dwatch/cli/fail"
-	"dwatch/watcher/event"
 )
 
-// Print prints the smallest roles that allow to watch targets, bound to user, or if
-// that is empty to the user that the server knows this one as. format is yaml or
-// json.
-func (r *Rights) Print(ctx context.Context, w io.Writer, targets []event.Target, user, format string) error {
+// Print prints the smallest roles that grant needs, bound to user, or if that is empty
+// to the user that the server knows this one as. format is yaml or json.
+func (r *Rights) Print(ctx context.Context, w io.Writer, needs []Need, user, format string) error {
 	if user == "" {
 		var err error
 		if user, err = r.askUser(ctx); err != nil {
 			return err
 		}
-	}
-	var needs []need
-	for _, t := range targets {
-		needs = append(needs, r.options.need(t))
 	}
 	return printObjects(w, rbacObjects(needs, subjectOf(user)), format)
 }

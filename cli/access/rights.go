@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"dwatch/cli/cluster"
@@ -35,19 +34,11 @@ type Rights struct {
 	options Options
 	access  authorization.SelfSubjectAccessReviewInterface
 	self    authentication.SelfSubjectReviewInterface
-	objects metadata.Interface
 
 	// silent: the server does not answer such questions.
 	silent bool
 	// lists has, by namespace, whether the user may list everything there.
 	lists map[string]bool
-	// namespaces are those there may be a right in, the likely ones first, complete
-	// if there are no others; nil before they are needed. guesses is how many have
-	// been asked about.
-	namespaces []string
-	likely     int
-	complete   bool
-	guesses    int
 }
 
 // New makes no request.
@@ -64,16 +55,11 @@ func New(c *cluster.Cluster, o Options) (*Rights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	objects, err := metadata.NewForConfigAndClient(config, c.HTTP)
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
 	return &Rights{
 		cluster: c,
 		options: o,
 		access:  access.SelfSubjectAccessReviews(),
 		self:    self.SelfSubjectReviews(),
-		objects: objects,
 		lists:   map[string]bool{},
 	}, nil
 }
@@ -83,7 +69,7 @@ func New(c *cluster.Cluster, o Options) (*Rights, error) {
 func (r *Rights) LacksList(ctx context.Context, target event.Target) (refusal string, lacks bool) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
-	n := r.options.need(target)
+	n := r.options.Watch(target)
 	if !r.lacksList(ctx, n) {
 		return "", false
 	}
@@ -91,9 +77,12 @@ func (r *Rights) LacksList(ctx context.Context, target event.Target) (refusal st
 	return n.refusal(user, "list"), true
 }
 
-// may reports whether the user may do verb as n says. It may be called by
-// several goroutines.
-func (r *Rights) may(ctx context.Context, n need, verb string) (bool, error) {
+// may reports whether the server says that the user may do verb as n says; known is
+// false where it does not say. Once it has not answered, it is not asked again.
+func (r *Rights) may(ctx context.Context, n Need, verb string) (allowed, known bool) {
+	if r.silent {
+		return false, false
+	}
 	attributes := &authorizationv1.ResourceAttributes{
 		Verb:      verb,
 		Group:     n.resource.Group,
@@ -113,29 +102,25 @@ func (r *Rights) may(ctx context.Context, n need, verb string) (bool, error) {
 	}
 	review, err := r.access.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, n.resource.GroupResource(), err)
+		r.silent = !errors.Is(err, context.Canceled)
+		return false, false
 	}
-	return review.Status.Allowed, nil
+	return review.Status.Allowed, true
 }
 
-// lacks reports whether the server says that the user may not do verb. Once it
-// has not answered, it is not asked again.
-func (r *Rights) lacks(ctx context.Context, n need, verb string) bool {
-	if r.silent {
-		return false
-	}
-	allowed, err := r.may(ctx, n, verb)
-	r.silent = err != nil && !errors.Is(err, context.Canceled)
-	return err == nil && !allowed
+// lacks reports whether the server says that the user may not do verb.
+func (r *Rights) lacks(ctx context.Context, n Need, verb string) bool {
+	allowed, known := r.may(ctx, n, verb)
+	return known && !allowed
 }
 
 // lacksList is lacks for the verb list. Where there are many targets, one
 // question is enough for those who may do everything.
-func (r *Rights) lacksList(ctx context.Context, n need) bool {
+func (r *Rights) lacksList(ctx context.Context, n Need) bool {
 	if r.options.Several && !r.silent {
 		all, asked := r.lists[n.namespace]
 		if !asked {
-			everything := need{namespace: n.namespace}
+			everything := Need{namespace: n.namespace}
 			everything.resource.Group, everything.resource.Version, everything.resource.Resource = "*", "*", "*"
 			all = !r.lacks(ctx, everything, "list")
 			r.lists[n.namespace] = all

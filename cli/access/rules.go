@@ -17,8 +17,8 @@ import (
 // rbacObjects returns what grants needs to subject: a role and its binding for
 // each namespace, after those for the cluster. The same needs give the same
 // objects, in whatever order they come.
-func rbacObjects(needs []need, subject rbacv1.Subject) []any {
-	byNamespace := map[string][]need{}
+func rbacObjects(needs []Need, subject rbacv1.Subject) []any {
+	byNamespace := map[string][]Need{}
 	for _, n := range needs {
 		byNamespace[n.namespace] = append(byNamespace[n.namespace], n)
 	}
@@ -52,16 +52,16 @@ func roleAndBinding(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subject r
 }
 
 // rulesFor returns the rules for needs of one namespace. A rule allows all its
-// resources in all its groups under all its names: only resources of one group
-// with the same names may share one.
-func rulesFor(needs []need) []rbacv1.PolicyRule {
+// verbs on all its resources in all its groups under all its names: only resources of
+// one group with the same verbs and names may share one.
+func rulesFor(needs []Need) []rbacv1.PolicyRule {
 	rules := map[string]*rbacv1.PolicyRule{}
-	for resource, names := range namesByResource(needs) {
-		key := fmt.Sprintf("%q %q", resource.Group, names)
+	for what, names := range namesByAction(needs) {
+		key := fmt.Sprintf("%q %q %q", what.Group, what.verbs, names)
 		if rules[key] == nil {
-			rules[key] = &rbacv1.PolicyRule{APIGroups: []string{resource.Group}, ResourceNames: names, Verbs: verbs[:]}
+			rules[key] = &rbacv1.PolicyRule{APIGroups: []string{what.Group}, ResourceNames: names, Verbs: strings.Fields(what.verbs)}
 		}
-		rules[key].Resources = append(rules[key].Resources, resource.Resource)
+		rules[key].Resources = append(rules[key].Resources, what.Resource)
 	}
 	var sorted []rbacv1.PolicyRule
 	for _, rule := range rules {
@@ -69,23 +69,29 @@ func rulesFor(needs []need) []rbacv1.PolicyRule {
 		sorted = append(sorted, *rule)
 	}
 	slices.SortFunc(sorted, func(a, b rbacv1.PolicyRule) int {
-		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Resources, b.Resources))
+		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Resources, b.Resources), slices.Compare(a.Verbs, b.Verbs))
 	})
 	return sorted
 }
 
-// namesByResource returns the sorted names that are needed of each resource; nil
-// means all.
-func namesByResource(needs []need) map[schema.GroupResource][]string {
-	names := map[schema.GroupResource][]string{}
+// action is what is done with a resource; its verbs are separated by spaces.
+type action struct {
+	schema.GroupResource
+	verbs string
+}
+
+// namesByAction returns the sorted names that are needed for each action; nil means
+// all.
+func namesByAction(needs []Need) map[action][]string {
+	names := map[action][]string{}
 	for _, n := range needs {
-		resource := n.resource.GroupResource()
-		known, seen := names[resource]
+		what := action{n.resource.GroupResource(), strings.Join(n.verbs, " ")}
+		known, seen := names[what]
 		switch {
 		case n.name == "" || seen && known == nil:
-			names[resource] = nil
+			names[what] = nil
 		case !slices.Contains(known, n.name):
-			names[resource] = slices.Sorted(slices.Values(append(known, n.name)))
+			names[what] = slices.Sorted(slices.Values(append(known, n.name)))
 		}
 	}
 	return names

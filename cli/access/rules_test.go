@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-func needed(group, resource, name string) need {
-	return need{resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, name: name}
+func needed(group, resource, name string) Need {
+	return Need{verbs: watchVerbs, resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, name: name}
 }
 
 func TestRulesFor(t *testing.T) {
@@ -21,18 +21,18 @@ func TestRulesFor(t *testing.T) {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: strings.Fields(resources), ResourceNames: strings.Fields(names), Verbs: []string{"list", "watch"}}
 	}
 	for name, test := range map[string]struct {
-		needs []need
+		needs []Need
 		want  []rbacv1.PolicyRule
 	}{
-		"one":            {[]need{needed("", "pods", "")}, []rbacv1.PolicyRule{rule("", "pods", "")}},
-		"one group":      {[]need{needed("", "pods", ""), needed("", "configmaps", "")}, []rbacv1.PolicyRule{rule("", "configmaps pods", "")}},
-		"two groups":     {[]need{needed("b", "pods", ""), needed("a", "pods", "")}, []rbacv1.PolicyRule{rule("a", "pods", ""), rule("b", "pods", "")}},
-		"twice":          {[]need{needed("", "pods", "a"), needed("", "pods", "a")}, []rbacv1.PolicyRule{rule("", "pods", "a")}},
-		"names":          {[]need{needed("", "pods", "b"), needed("", "pods", "a")}, []rbacv1.PolicyRule{rule("", "pods", "a b")}},
-		"same names":     {[]need{needed("", "pods", "a"), needed("", "secrets", "a")}, []rbacv1.PolicyRule{rule("", "pods secrets", "a")}},
-		"other names":    {[]need{needed("", "pods", "a"), needed("", "secrets", "b")}, []rbacv1.PolicyRule{rule("", "pods", "a"), rule("", "secrets", "b")}},
-		"all and a name": {[]need{needed("", "pods", "a"), needed("", "pods", ""), needed("", "pods", "b")}, []rbacv1.PolicyRule{rule("", "pods", "")}},
-		"a quoted name":  {[]need{needed("", "pods", `a" "b`), needed("", "secrets", "a"), needed("", "secrets", "b")}, nil},
+		"one":            {[]Need{needed("", "pods", "")}, []rbacv1.PolicyRule{rule("", "pods", "")}},
+		"one group":      {[]Need{needed("", "pods", ""), needed("", "configmaps", "")}, []rbacv1.PolicyRule{rule("", "configmaps pods", "")}},
+		"two groups":     {[]Need{needed("b", "pods", ""), needed("a", "pods", "")}, []rbacv1.PolicyRule{rule("a", "pods", ""), rule("b", "pods", "")}},
+		"twice":          {[]Need{needed("", "pods", "a"), needed("", "pods", "a")}, []rbacv1.PolicyRule{rule("", "pods", "a")}},
+		"names":          {[]Need{needed("", "pods", "b"), needed("", "pods", "a")}, []rbacv1.PolicyRule{rule("", "pods", "a b")}},
+		"same names":     {[]Need{needed("", "pods", "a"), needed("", "secrets", "a")}, []rbacv1.PolicyRule{rule("", "pods secrets", "a")}},
+		"other names":    {[]Need{needed("", "pods", "a"), needed("", "secrets", "b")}, []rbacv1.PolicyRule{rule("", "pods", "a"), rule("", "secrets", "b")}},
+		"all and a name": {[]Need{needed("", "pods", "a"), needed("", "pods", ""), needed("", "pods", "b")}, []rbacv1.PolicyRule{rule("", "pods", "")}},
+		"a quoted name":  {[]Need{needed("", "pods", `a" "b`), needed("", "secrets", "a"), needed("", "secrets", "b")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := rulesFor(test.needs)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
 
 	"dwatch/mapper"
 	"dwatch/watcher/object/owner"
@@ -29,8 +30,7 @@ const (
 	// from one to the next it doubles, maxDoublings times.
 	firstRetry   = time.Second
 	maxDoublings = 3
-	// maxRecent bounds the objects of which the owners are remembered: at least so many,
-	// and twice as many at most.
+	// maxRecent bounds the objects of which the owners are remembered.
 	maxRecent = 1 << 15
 )
 
@@ -38,12 +38,12 @@ const (
 // meanwhile. It is used from one goroutine.
 type Owners struct {
 	*Client
-	sayDenied      func(resource string, err error)
-	recent, before map[owner.Ref][]owner.Owner // by Named
-	asked          map[place]*questions
-	denied         map[schema.GroupKind]time.Time
-	said           map[schema.GroupKind]bool // that it was denied
-	retry          time.Duration
+	sayDenied func(resource string, err error)
+	recent    *lru.Cache // the owners of an object by Ref.Named
+	asked     map[place]*questions
+	denied    map[schema.GroupKind]time.Time
+	said      map[schema.GroupKind]bool // that it was denied
+	retry     time.Duration
 }
 
 // place is where objects of one kind are.
@@ -63,7 +63,7 @@ type questions struct {
 func (c *Client) Owners(denied func(resource string, err error)) *Owners {
 	return &Owners{
 		Client: c, sayDenied: denied,
-		recent: map[owner.Ref][]owner.Owner{},
+		recent: lru.New(maxRecent),
 		asked:  map[place]*questions{},
 		denied: map[schema.GroupKind]time.Time{},
 		said:   map[schema.GroupKind]bool{},
@@ -125,21 +125,13 @@ func passes(err error) bool {
 
 // recall returns what is remembered of an object.
 func (w *Owners) recall(o owner.Ref) (known []owner.Owner, ok bool) {
-	if known, ok = w.recent[o.Named()]; ok {
-		return known, true
+	if found, ok := w.recent.Get(o.Named()); ok {
+		return found.([]owner.Owner), true
 	}
-	if known, ok = w.before[o.Named()]; ok {
-		w.remember(o, known)
-	}
-	return known, ok
+	return nil, false
 }
 
-func (w *Owners) remember(o owner.Ref, known []owner.Owner) {
-	if len(w.recent) >= maxRecent {
-		w.recent, w.before = map[owner.Ref][]owner.Owner{}, w.recent
-	}
-	w.recent[o.Named()] = known
-}
+func (w *Owners) remember(o owner.Ref, known []owner.Owner) { w.recent.Add(o.Named(), known) }
 
 // ask asks the server for the owners of an object, or for those of all objects beside it.
 func (w *Owners) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {

@@ -163,7 +163,7 @@ func TestOwnersForget(t *testing.T) {
 			t.Fatalf("after %d it is forgotten", i)
 		}
 	}
-	if n := len(p.recent) + len(p.before); n > 2*maxRecent {
+	if n := p.recent.Len(); n > maxRecent {
 		t.Errorf("%d are remembered", n)
 	}
 	if _, ok := p.recall(name(1)); ok {

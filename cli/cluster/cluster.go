@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -48,13 +47,10 @@ type Options struct {
 	// Note gets a line for people when something takes long, from any goroutine;
 	// nil: nothing is said.
 	Note func(line string)
-	// PluginText gets what a credential plugin writes to stderr, as it comes; nil:
-	// the plugin has the process's stderr.
-	PluginText io.Writer
 }
 
-// Connect reads the configuration. It does not talk to the server. The Cluster has
-// to be closed.
+// Connect reads the configuration. It makes no request. What a credential
+// plugin says goes to the process's stderr: client-go lets nobody choose.
 func (f *Flags) Connect(o Options) (*Cluster, error) {
 	if timeout, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil || timeout < 0 {
 		return nil, fail.Usage(fmt.Errorf("invalid --request-timeout %q: it takes seconds, or a number with a unit such as 1s, 2m or 3h", f.overrides.Timeout))
@@ -93,20 +89,9 @@ func (c *Cluster) prepare(o Options) (err error) {
 	config.WarningHandler = o.Warnings
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryClosed{next} })
-	if c.plugin, err = newPlugin(config, o); err != nil {
-		return err
-	}
-	if c.HTTP, err = newClient(config, c.plugin); err != nil {
-		c.Close()
-	}
+	c.plugin = newPlugin(config, o.Note)
+	c.HTTP, err = newClient(config, c.plugin)
 	return err
-}
-
-// Close prints what is left of a credential plugin's text.
-func (c *Cluster) Close() {
-	if c.plugin != nil {
-		c.plugin.close()
-	}
 }
 
 // Discovery returns a client that asks the server what it serves.

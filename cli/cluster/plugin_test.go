@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // client stands in for client-go: it runs a plugin, makes the request, and after a
@@ -143,21 +146,16 @@ func TestPluginThatHangsAfterUnauthorized(t *testing.T) {
 	})
 }
 
-// A question says by itself what is waited for.
+// One that always asks a person is not talked over.
 func TestPluginThatAsks(t *testing.T) {
-	b := newBench(http.StatusOK, func() {})
-	b.stderr = &pluginStderr{}
-	text := (*lineEnds)(&b.stderr.midLine)
-	io.WriteString(text, "one line\nPassword: ")
-	b.takesLong()
-	if len(b.notes) > 0 {
-		t.Errorf("%q", b.notes)
-	}
-	if _, err := b.ask(t, time.Minute); err != nil { // the plugin runs again, and asks nothing
-		t.Fatal(err)
-	}
-	b.takesLong()
-	if len(b.notes) != 1 {
-		t.Errorf("%q", b.notes)
+	for mode, want := range map[api.ExecInteractiveMode]bool{
+		api.AlwaysExecInteractiveMode: false, api.IfAvailableExecInteractiveMode: true, api.NeverExecInteractiveMode: true,
+	} {
+		said := false
+		config := &rest.Config{ExecProvider: &api.ExecConfig{Command: "login", InteractiveMode: mode}}
+		newPlugin(config, func(string) { said = true }).takesLong()
+		if said != want {
+			t.Errorf("%s: said %v, want %v", mode, said, want)
+		}
 	}
 }

@@ -1,40 +1,46 @@
 package complete
 
 import (
-	"context"
-	"slices"
+	"io"
+	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"dwatch/cli/cluster"
 )
 
-func TestWithin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		found := within(t.Context(), time.Minute, func(ctx context.Context) []cobra.Completion {
-			deadline, ok := ctx.Deadline()
-			if !ok || time.Until(deadline) != time.Minute {
-				t.Errorf("deadline %v, want in a minute", deadline)
-			}
-			return []cobra.Completion{"a"}
-		})
-		if !slices.Equal(found, []string{"a"}) {
-			t.Errorf("%q, want what was found", found)
+// TestAdd: each command completes the values of the flags that it has.
+func TestAdd(t *testing.T) {
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+	root, sub := &cobra.Command{Use: "root"}, &cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}}
+	root.AddCommand(sub)
+	for _, cmd := range []*cobra.Command{root, sub} {
+		cmd.Flags().String("output", "", "As `FORMAT`")
+		Add(cmd, Options{Connection: &cluster.Flags{}, Values: map[string][]string{"output": {cmd.Name()}, "other": {"x"}}})
+	}
+	var file string
+	sub.Flags().StringVar(&file, "state", "", "Keep it in `FILE`")
+	Add(sub, Options{Connection: &cluster.Flags{}}) // what is completed already stays
+	root.AddCommand(ScriptCommand("root"))
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	Unquote(root)
+	for _, test := range []struct{ line, want string }{
+		{"--output |", "root\n:4\n"},
+		{"sub --output |", "sub\n:4\n"},
+		{"sub --state |", ":0\n"},
+		{"sub --st|", "--state\tKeep it in FILE\n:4\n"},
+		{"su|", "sub\n:4\n"},
+	} {
+		var out strings.Builder
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		root.SetArgs(append([]string{cobra.ShellCompRequestCmd}, strings.Split(strings.TrimSuffix(test.line, "|"), " ")...))
+		if err := root.Execute(); err != nil || out.String() != test.want {
+			t.Errorf("%s: %q, %v, want %q", test.line, out.String(), err, test.want)
 		}
-
-		start := time.Now()
-		never := make(chan struct{})
-		found = within(t.Context(), time.Minute, func(context.Context) []cobra.Completion {
-			<-never
-			return []cobra.Completion{"a"}
-		})
-		if took := time.Since(start); found != nil || took != time.Minute {
-			t.Errorf("%q after %v, want nothing after a minute", found, took)
-		}
-		close(never)
-	})
+	}
 }
 
 func TestChooseItem(t *testing.T) {

@@ -1,74 +1,80 @@
 package complete
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
 )
 
-// completer completes one command line. Of its methods only those in server.go ask
-// the server.
+// completer completes one command. Of its methods only those in server.go ask the
+// server.
 type completer struct{ Options }
 
-// flags returns how the value of a flag is completed, for all flags of which
-// something is known. Of the others, nothing is offered.
-func (c *completer) flags() map[string]cobra.CompletionFunc {
-	return map[string]cobra.CompletionFunc{
-		"output":                fixed(c.Formats...),
-		"template":              files,
-		"color":                 fixed("auto", "always", "never"),
-		"only":                  fixed(paths...),
-		"ignore":                fixed(paths...),
-		"mask":                  fixed(paths...),
-		"types":                 fixedList(string(event.Added), string(event.Modified), string(event.Deleted)),
-		"where":                 c.expression(nil),
-		"until":                 c.expression(c.Presets),
-		"fail-if":               c.expression(c.Presets),
-		"until-for":             fixed(c.Quantifiers...),
-		"for":                   c.object,
-		"heartbeat":             fixed("10s", "30s", "1m", "5m"),
-		"workers":               fixed("2", "4", "8"),
-		"deadline":              fixed("10s", "1m", "10m"),
-		"max-backoff":           fixed("10s", "1m", "10m"),
-		"rate":                  fixed("1", "10", "100"),
-		"give-up-after":         fixed("10m", "1h", "24h"),
-		"dead-letters":          files,
-		"redeliver":             files,
-		"drain":                 fixed("10s", "1m"),
-		"listen":                fixed(":9090", "127.0.0.1:9090"),
-		"outbox-size":           fixed("64Mi", "512Mi", "4Gi"),
-		"to-format":             fixed(c.WebhookFormats...),
-		"to-token-file":         files,
-		"to-header-file":        files,
-		"to-signing-file":       files,
-		"to-cert":               files,
-		"to-key":                files,
-		"to-ca":                 files,
-		"nats-creds":            files,
-		"nats-nkey":             files,
-		"nats-login":            files,
-		"serve":                 fixed("127.0.0.1:8080", "localhost:8080"),
-		"tls-cert":              files,
-		"tls-key":               files,
-		"timeout":               fixed("30s", "5m", "1h"),
-		"resource":              c.resource,
-		"exclude":               c.resource,
-		"namespace":             c.namespace,
-		"context":               c.kubeconfig(contexts),
-		"cluster":               c.kubeconfig(clusters),
-		"user":                  c.kubeconfig(users),
-		"state":                 files,
-		"kubeconfig":            files,
-		"cache-dir":             files,
-		"certificate-authority": files,
-		"client-certificate":    files,
-		"client-key":            files,
+// flag returns how the value of a flag is completed; nil if nothing is known of it.
+func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
+	if words := c.Values[f.Name]; words != nil {
+		return fixed(words...)
 	}
+	switch f.Name {
+	case "resource", "exclude":
+		return c.resource
+	case "namespace":
+		return c.namespace
+	case "for":
+		return c.object
+	case "where":
+		return c.expression(nil)
+	case "until", "fail-if":
+		return c.expression(c.Presets)
+	case "types":
+		return fixedList(string(event.Added), string(event.Modified), string(event.Deleted))
+	case "context":
+		return c.kubeconfig(contexts)
+	case "cluster":
+		return c.kubeconfig(clusters)
+	case "user":
+		return c.kubeconfig(users)
+	}
+	if words := examples[f.Name]; words != nil {
+		return fixed(words...)
+	}
+	if takesFile(f) {
+		return files
+	}
+	return nil
+}
+
+// takesFile reports whether the value of a flag is the path of a file, by its help.
+func takesFile(f *pflag.Flag) bool {
+	value, usage := pflag.UnquoteUsage(f)
+	return value == "FILE" || value == "DIR" || strings.HasPrefix(usage, "Path to ") || f.Name == "template"
+}
+
+// examples are values, of which others are as good, by the names of the flags.
+var examples = map[string][]string{
+	"color":         {"auto", "always", "never"},
+	"only":          paths,
+	"ignore":        paths,
+	"mask":          paths,
+	"heartbeat":     {"10s", "30s", "1m", "5m"},
+	"workers":       {"2", "4", "8"},
+	"deadline":      {"10s", "1m", "10m"},
+	"max-backoff":   {"10s", "1m", "10m"},
+	"rate":          {"1", "10", "100"},
+	"give-up-after": {"10m", "1h", "24h"},
+	"drain":         {"10s", "1m"},
+	"listen":        {":9090", "127.0.0.1:9090"},
+	"outbox-size":   {"64Mi", "512Mi", "4Gi"},
+	"addr":          {"127.0.0.1:8080", "localhost:8080"},
+	"timeout":       {"30s", "5m", "1h"},
 }
 
 // paths are some that many objects have.
@@ -118,29 +124,24 @@ func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion) cobra
 }
 
 func contexts(config *api.Config) []cobra.Completion {
-	var choices []cobra.Completion
-	for name, c := range config.Contexts {
-		namespace := c.Namespace
-		if namespace == "" {
-			namespace = "default"
-		}
-		choices = append(choices, choice(name, "namespace "+namespace+" of "+c.Cluster))
-	}
-	return slices.Sorted(slices.Values(choices))
+	return choices(config.Contexts, func(c *api.Context) string {
+		return "namespace " + cmp.Or(c.Namespace, metav1.NamespaceDefault) + " of " + c.Cluster
+	})
 }
 
 func clusters(config *api.Config) []cobra.Completion {
-	var choices []cobra.Completion
-	for name, c := range config.Clusters {
-		choices = append(choices, choice(name, fail.HostOf(c.Server)))
-	}
-	return slices.Sorted(slices.Values(choices))
+	return choices(config.Clusters, func(c *api.Cluster) string { return fail.HostOf(c.Server) })
 }
 
 func users(config *api.Config) []cobra.Completion {
-	var choices []cobra.Completion
-	for name := range config.AuthInfos {
-		choices = append(choices, choice(name, ""))
+	return choices(config.AuthInfos, func(*api.AuthInfo) string { return "" })
+}
+
+// choices are the names in a part of the kubeconfig, in order.
+func choices[T any](named map[string]T, describe func(T) string) []cobra.Completion {
+	var found []cobra.Completion
+	for name, what := range named {
+		found = append(found, choice(name, describe(what)))
 	}
-	return slices.Sorted(slices.Values(choices))
+	return slices.Sorted(slices.Values(found))
 }

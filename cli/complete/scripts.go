@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
@@ -25,7 +26,7 @@ const long = `Print the completion script of %[1]s for a shell.
 With it, TAB completes flags and their values, resource types, namespaces and the
 names of objects. What the server has to say, it has to say within two seconds.`
 
-const examples = `  # bash, with its package bash-completion: for this shell, for all shells to come
+const scriptExamples = `  # bash: for this shell, for all shells to come
   source <(%[1]s completion bash)
   %[1]s completion bash > ~/.local/share/bash-completion/completions/dwatch
 
@@ -51,45 +52,85 @@ var scripts = map[string]func(*cobra.Command, io.Writer) error{
 	"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
 }
 
-// bashScript is cobra's without its quoting, which puts a backslash before each
-// comma, so that nothing fits a list any more. What dwatch offers needs none: see
-// isPlain.
+// bashWords does without the package bash-completion what cobra's script takes from it:
+// the words up to the cursor, those joined again that bash has broken at = and :.
+const bashWords = `
+__dwatch_words()
+{
+    if declare -F _get_comp_words_by_ref >/dev/null; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local i word gap line=${COMP_LINE:0:COMP_POINT}
+    words=()
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        gap=${line%%[![:space:]]*}
+        line=${line:${#gap}}
+        word=${COMP_WORDS[i]:0:${#line}}
+        line=${line:${#word}}
+        if [[ i -gt 0 && -z $gap && ( ${COMP_WORDS[i]} =~ ^[=:]+$ || ${COMP_WORDS[i-1]} =~ ^[=:]+$ ) ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+    done
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=${words[cword > 0 ? cword - 1 : 0]}
+}
+`
+
+// bashScript is cobra's, which takes the words from bashWords. Its quoting puts a
+// backslash before each comma, so that nothing fits a list any more. What dwatch offers
+// needs none: see isPlain.
 func bashScript(root *cobra.Command, w io.Writer) error {
 	var script bytes.Buffer
 	if err := root.GenBashCompletionV2(&script, true); err != nil {
 		return err
 	}
-	_, err := w.Write(bytes.ReplaceAll(script.Bytes(), []byte("%q"), []byte("%s")))
+	_, err := strings.NewReplacer(
+		"%q", "%s",
+		`_get_comp_words_by_ref "$@" cur prev words cword`, `__dwatch_words "$@"`,
+	).WriteString(w, script.String())
+	if err == nil {
+		_, err = io.WriteString(w, bashWords)
+	}
 	return err
 }
 
 // Shells are those with a script.
 var Shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// Options is what completion needs to know of the command that it completes.
+// Options is what completion needs to know of a command that watches something.
 type Options struct {
 	Connection *cluster.Flags
-	// Formats are the values of --output, WebhookFormats those of --to-format.
-	Formats, WebhookFormats []string
-	// Conditions are what --where, --until and --fail-if may begin with, Presets what
-	// the last two may be as well, and Quantifiers the values of --until-for.
-	Conditions, Presets, Quantifiers []string
+	// Values are all that flags take, by their names.
+	Values map[string][]string
+	// Conditions are what --where, --until and --fail-if may begin with, and Presets
+	// what the last two may be as well.
+	Conditions, Presets []string
 	// Targets returns what arguments without a name, with the flags given so far,
 	// would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
 }
 
-// Add makes cmd answer to the scripts.
+// Add has the arguments of cmd and the values of its flags completed. Several commands
+// may have flags in common: the first that is added completes those.
 func Add(cmd *cobra.Command, o Options) {
 	c := &completer{o}
 	cmd.ValidArgsFunction = c.arguments
-	for flag, complete := range c.flags() {
-		if cmd.Flags().Lookup(flag) == nil {
-			continue
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if complete := c.flag(f); complete != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // or another command has it, too
 		}
-		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // a flag of that name does not exist
-		}
+	})
+}
+
+// Unquote prepares root and its commands for a shell's question: it shows descriptions
+// of flags as they are, where help takes the name of the value from its backticks.
+func Unquote(root *cobra.Command) {
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	}
 }
 
@@ -100,7 +141,7 @@ func ScriptCommand(display string) *cobra.Command {
 		Use:                   "completion " + strings.Join(Shells, "|"),
 		Short:                 "Print a completion script: " + strings.Join(Shells, ", "),
 		Long:                  fmt.Sprintf(long, display),
-		Example:               fmt.Sprintf(examples, display, strings.ReplaceAll(display, " ", "-")),
+		Example:               fmt.Sprintf(scriptExamples, display, strings.ReplaceAll(display, " ", "-")),
 		ValidArgs:             Shells,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

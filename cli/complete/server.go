@@ -67,10 +67,7 @@ func (c *completer) namespace(cmd *cobra.Command, _ []string, typed string) ([]c
 // given returns what the command line names so far, if that makes sense. head
 // is the part of the word being typed that is complete.
 func given(cmd *cobra.Command, head string, args []string) []mapper.Argument {
-	resources, err := cmd.Flags().GetStringArray("resource")
-	if err != nil {
-		panic(err) // it is a flag of another kind
-	}
+	resources, _ := cmd.Flags().GetStringArray("resource") // a command may not have the flag
 	if list := strings.TrimSuffix(head, ","); list != "" {
 		resources = append(slices.Clone(resources), list)
 	}
@@ -93,17 +90,17 @@ type server struct {
 // ask returns what question finds at the server, or nothing if there is none or
 // it does not answer in time.
 func (c *completer) ask(ctx context.Context, question func(context.Context, server) []cobra.Completion) []cobra.Completion {
-	return within(ctx, deadline, func(ctx context.Context) []cobra.Completion {
-		s, err := c.connect()
-		if err != nil {
-			return nil
-		}
-		choices := question(ctx, s)
-		if s.cut.Load() {
-			choices = cobra.AppendActiveHelp(choices, "there are more names than these")
-		}
-		return choices
-	})
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	s, err := c.connect()
+	if err != nil {
+		return nil
+	}
+	choices := question(ctx, s)
+	if s.cut.Load() {
+		choices = cobra.AppendActiveHelp(choices, "there are more names than these")
+	}
+	return choices
 }
 
 func (c *completer) connect() (server, error) {
@@ -120,21 +117,4 @@ func (c *completer) connect() (server, error) {
 		return server{}, err
 	}
 	return server{c.Options, cluster, mapper.New(d), objects, new(atomic.Bool)}, nil
-}
-
-// within returns what find finds, or nothing when timeout has passed. It does not
-// wait for a find that goes on after the end of its context, unlike all other code
-// here: a program that gets credentials does not know of contexts, and dwatch ends
-// with this answer.
-func within(ctx context.Context, timeout time.Duration, find func(context.Context) []cobra.Completion) []cobra.Completion {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	found := make(chan []cobra.Completion, 1)
-	go func() { found <- find(ctx) }()
-	select {
-	case choices := <-found:
-		return choices
-	case <-ctx.Done():
-		return nil
-	}
 }

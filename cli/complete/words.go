@@ -62,14 +62,14 @@ func isPlain(word string) bool {
 }
 
 // reply is what a completion function returns. No space follows a word that
-// can't be the whole.
+// after which more has to come.
 func reply(choices []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
-	whole := func(c cobra.Completion) bool {
+	isComplete := func(c cobra.Completion) bool {
 		word, _, _ := strings.Cut(c, "\t")
 		return !strings.HasSuffix(word, "/") && !strings.HasSuffix(word, "=")
 	}
-	if len(choices) > 0 && !slices.ContainsFunc(choices, whole) {
+	if len(choices) > 0 && !slices.ContainsFunc(choices, isComplete) {
 		directive |= cobra.ShellCompDirectiveNoSpace
 	}
 	return choices, directive

@@ -34,8 +34,7 @@ type family struct {
 
 // collector gives Prometheus what Metrics know at the time of a scrape.
 type collector struct {
-	m   *Metrics
-	all []family
+	m *Metrics
 
 	build                                     family
 	events, last                              family
@@ -48,46 +47,37 @@ type collector struct {
 // there may be any number.
 func newCollector(m *Metrics) *collector {
 	c := &collector{m: m}
-	c.build = c.gauge("dwatch_build_info", "Which dwatch this is.", "version", "goversion")
+	c.build = gauge("dwatch_build_info", "Which dwatch this is.", "version", "goversion")
 
-	c.events = c.counter("dwatch_events_total", "Events that the watch has reported, before any filter.", "resource", "type")
-	c.last = c.gauge("dwatch_last_event_timestamp_seconds", "When the last event was seen, since the epoch.", "resource")
-	c.disconnects = c.counter("dwatch_disconnects_total", "Connections that were lost.", "resource")
-	c.reconnects = c.counter("dwatch_reconnects_total", "Connections that were resumed where they broke: nothing was missed.", "resource")
-	c.gaps = c.counter("dwatch_gaps_total", "Times that all was relisted: states in between may be missing.", "resource")
-	c.connected = c.gauge("dwatch_connected", "Whether all that is watched of a resource is connected.", "resource")
+	c.events = counter("dwatch_events_total", "Events that the watch has reported, before any filter.", "resource", "type")
+	c.last = gauge("dwatch_last_event_timestamp_seconds", "When the last event was seen, since the epoch.", "resource")
+	c.disconnects = counter("dwatch_disconnects_total", "Connections that were lost.", "resource")
+	c.reconnects = counter("dwatch_reconnects_total", "Connections that were resumed where they broke: nothing was missed.", "resource")
+	c.gaps = counter("dwatch_gaps_total", "Times that all was relisted: states in between may be missing.", "resource")
+	c.connected = gauge("dwatch_connected", "Whether all that is watched of a resource is connected.", "resource")
 
-	c.attempts = c.counter("dwatch_delivery_attempts_total", "Tries to deliver an event, by how they ended.", "result")
-	c.delivered = c.counter("dwatch_delivery_delivered_total", "Events that the receiver has taken.")
-	c.givenUp = c.counter("dwatch_delivery_given_up_total", "Events that were given up.")
-	c.waiting = c.gauge("dwatch_delivery_waiting_events", "Events that wait for the receiver.")
-	c.waitingBytes = c.gauge("dwatch_delivery_waiting_bytes", "What the events take that wait for the receiver.")
-	c.oldest = c.gauge("dwatch_delivery_oldest_age_seconds", "For how long the oldest event has waited; 0 if none waits.")
-	c.down = c.gauge("dwatch_delivery_down", "Whether the receiver takes nothing at present.")
-	c.full = c.gauge("dwatch_delivery_full", "Whether there is no room for more: the server is held back.")
+	c.attempts = counter("dwatch_delivery_attempts_total", "Tries to deliver an event, by how they ended.", "result")
+	c.delivered = counter("dwatch_delivery_delivered_total", "Events that the receiver has taken.")
+	c.givenUp = counter("dwatch_delivery_given_up_total", "Events that were given up.")
+	c.waiting = gauge("dwatch_delivery_waiting_events", "Events that wait for the receiver.")
+	c.waitingBytes = gauge("dwatch_delivery_waiting_bytes", "What the events take that wait for the receiver.")
+	c.oldest = gauge("dwatch_delivery_oldest_age_seconds", "For how long the oldest event has waited; 0 if none waits.")
+	c.down = gauge("dwatch_delivery_down", "Whether the receiver takes nothing at present.")
+	c.full = gauge("dwatch_delivery_full", "Whether there is no room for more: the server is held back.")
 	return c
 }
 
-func (c *collector) counter(name, help string, labels ...string) family {
-	return c.describe(prometheus.CounterValue, name, help, labels)
+func counter(name, help string, labels ...string) family {
+	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue}
 }
 
-func (c *collector) gauge(name, help string, labels ...string) family {
-	return c.describe(prometheus.GaugeValue, name, help, labels)
+func gauge(name, help string, labels ...string) family {
+	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue}
 }
 
-func (c *collector) describe(kind prometheus.ValueType, name, help string, labels []string) family {
-	f := family{prometheus.NewDesc(name, help, labels, nil), kind}
-	c.all = append(c.all, f)
-	return f
-}
-
-// Describe says which metrics there may be.
-func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, f := range c.all {
-		to <- f.desc
-	}
-}
+// Describe says nothing, which is for a collector whose metrics come and go: with what is
+// watched, and with a receiver.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect says how they are. The events don't wait for who takes them.
 func (c *collector) Collect(to chan<- prometheus.Metric) {

@@ -8,8 +8,7 @@ import (
 // queue does one thing after the other beside the events. The zero value is ready.
 type queue struct {
 	mu      sync.Mutex
-	waiting []func()
-	busy    bool
+	last    <-chan struct{} // closed when what was added last is done
 	working sync.WaitGroup
 }
 
@@ -18,30 +17,15 @@ type queue struct {
 func (q *queue) add(ctx context.Context, do func(context.Context)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, func() { do(ctx) })
-	if !q.busy {
-		q.busy = true
-		q.working.Go(q.work)
-	}
-}
-
-func (q *queue) work() {
-	for do := q.next(); do != nil; do = q.next() {
-		do()
-	}
-}
-
-// next is nil when there is nothing left to do.
-func (q *queue) next() func() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		q.busy = false
-		return nil
-	}
-	do := q.waiting[0]
-	q.waiting = q.waiting[1:]
-	return do
+	before, done := q.last, make(chan struct{})
+	q.last = done
+	q.working.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		do(ctx)
+	})
 }
 
 // wait returns when all is done. Nothing may be added any more.

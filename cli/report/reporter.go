@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"dwatch/cli/access"
-	"dwatch/cli/fail"
 	"dwatch/output"
 	"dwatch/watcher/event"
 )
@@ -160,107 +158,3 @@ func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...an
 
 // Line writes text, from wherever it comes, as one line.
 func Line(w io.Writer, text string) { fmt.Fprintln(w, output.Line(text)) }
-
-// mark reports what a mark means.
-func (r *Reporter) mark(ctx context.Context, e event.Event) {
-	t := e.Target
-	was, lost := r.status.observe(&e)
-	if was.Denied && e.Type.Phase() == event.PhaseLive {
-		r.queue.add(ctx, func(context.Context) { r.note(e.Time, "%s: allowed", describe(t)) })
-	}
-	// What it cost many targets is reported at the end of the outage, in one line; in a Note
-	// that of any number.
-	counted := e.Type == event.Gap && was.Phase() == event.PhaseLost && (r.many || r.Note != nil)
-	if counted {
-		r.gaps++
-	}
-	r.outage(e, was, lost)
-	switch {
-	case e.Type == event.Synced:
-		if e.Count == 0 {
-			r.nothingThere(ctx, e)
-		}
-		if !was.Synced {
-			r.checkList(ctx, t)
-		}
-	case e.Type == event.Gap && !counted:
-		r.gap(e)
-	case e.Type == event.Gone:
-		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
-	case e.Type == event.Arrived:
-		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
-	case e.Type == event.Denied && !was.Denied:
-		r.deny(ctx, e)
-	}
-}
-
-// relisted is what a Note says of a gap.
-const relisted = "relisted: only intermediate states may be missing"
-
-// gap reports what a list after a loss may have cost.
-func (r *Reporter) gap(e event.Event) {
-	if r.Note != nil { // for people, to whom resourceVersions mean nothing
-		r.miss(e.Time, "%s: %s", describe(e.Target), relisted)
-		return
-	}
-	r.line(r.Err, "%s: relisted at resourceVersion %s: only intermediate states since %s may be missing",
-		describe(e.Target), e.ResourceVersion, cmp.Or(e.From, "the start"))
-}
-
-// outage reports an outage once, however many targets it hits, and its end. lost is how many
-// are lost after the mark.
-func (r *Reporter) outage(e event.Event, was before, lost int) {
-	if was.lost == 0 && lost > 0 {
-		r.resumed = true
-		r.note(e.Time, "connection lost, trying again: %s", fail.Loss(e.Err))
-	}
-	if e.Type == event.Gap || lost < was.lost { // a gap also if this target's loss was not noticed
-		r.resumed = r.resumed && e.Type == event.Reconnected
-	}
-	switch {
-	case lost > 0 || was.lost == 0:
-	case r.gaps > 0 && r.Note != nil:
-		r.miss(e.Time, "reconnected; %s", relisted)
-	case r.gaps > 0:
-		r.line(r.Err, "reconnected; %d resources were relisted: only intermediate states may be missing", r.gaps)
-	case r.Note != nil && r.resumed:
-		r.note(e.Time, "reconnected, nothing missed")
-	default:
-		r.note(e.Time, "reconnected")
-	}
-	if lost == 0 {
-		r.gaps = 0
-	}
-}
-
-func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
-	t := e.Target
-	switch {
-	case r.many:
-		return
-	case t.Name == "":
-		r.say("no %s%s yet", describe(t), r.About)
-		return
-	}
-	waiting := "%s is not there yet; waiting for it%s"
-	if r.IsWell != nil && r.IsWell(&e) {
-		waiting = "%s is not there%s"
-	}
-	if r.Namesake != nil {
-		if resource := r.Namesake(ctx, t.Name); resource != "" {
-			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
-			return
-		}
-	}
-	if r.Near == nil {
-		r.say(waiting, describe(t), "")
-		return
-	}
-	r.queue.add(ctx, func(ctx context.Context) {
-		hint := ""
-		if near := r.Near(ctx, t); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		r.say(waiting, describe(t), hint)
-	})
-}

@@ -72,7 +72,7 @@ bs: relisted at resourceVersion 7: only intermediate states since 5 may be missi
 	}
 }
 
-// TestDeliver: a batch is handed on as it is, after its marks are reported; and
+// TestDeliver: a batch is passed on as it is, after its marks are reported; and
 // targets that read the same but for their names are told apart.
 func TestDeliver(t *testing.T) {
 	var w bytes.Buffer
@@ -95,7 +95,7 @@ func TestDeliver(t *testing.T) {
 	}
 	r.Wait()
 	if len(got) != len(batch) || &got[0] != &batch[0] {
-		t.Errorf("%v handed on", got)
+		t.Errorf("%v passed on", got)
 	}
 	want := `no pods in namespace a yet
 connection lost, trying again: down

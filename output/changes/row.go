@@ -104,7 +104,7 @@ func text(value any, quoted bool) string {
 	return clean(text)
 }
 
-// isMistakable reports whether text needs quotes to be told from what stands beside it.
+// isMistakable reports whether text needs quotes to be distinguished from what stands beside it.
 func isMistakable(text string) bool {
 	return text == "" || text != strings.TrimSpace(text) || isLong(text) || text[0] == '"' || strings.Contains(text, "→")
 }

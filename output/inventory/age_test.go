@@ -50,11 +50,12 @@ func TestColumns(t *testing.T) {
 	row := func(columns, cells string) event.Object {
 		return pod("a", "u", "1", "Running").WithRow(`{"columnDefinitions":[` + columns + `],"cells":[` + cells + `]}`)
 	}
+	escaped := `"` + strings.Repeat("\\u0041", 200) + `"` // longer than what it stands for
 	const two = `{"name":"Name","type":"string","format":"name"},{"name":"Last Seen","type":"string","priority":1}`
 	long := strings.Repeat("語", 2000)
 	all := s.deliver(
 		of(event.Added, row(two, `"a","5m"`), 0), of(event.Modified, row(two, `"a","6m",7`), 1),
-		of(event.Modified, row(`{"name":"Node"}`, `"`+long+`"`), 2), of(event.Modified, pod("a", "u", "1", "Running"), 3))
+		of(event.Modified, row(`{"name":"Node"}`, `"`+long+`"`), 2), of(event.Modified, row(`{"name":"Node"}`, escaped), 3), of(event.Modified, pod("a", "u", "1", "Running"), 4))
 	first, second := all[0].State.Columns(), all[1].State.Columns()
 	if &first[0] != &second[0] || !first[0].IsName() || first[1].Clock != Ago || first[1].Priority != 1 {
 		t.Errorf("%+v", first)
@@ -74,8 +75,24 @@ func TestColumns(t *testing.T) {
 		got = append(got, strings.Join(cells, " "))
 	}
 	want := "[NAME=a LAST SEEN=5m APP= NONE= LABELS=app=a NAME=a LAST SEEN=6m APP= NONE= LABELS=app=a" +
-		" NODE=語語 APP= NONE= LABELS=app=a NAME=a AGE=5m3s APP= NONE= LABELS=app=a]"
+		" NODE=語語 APP= NONE= LABELS=app=a NODE=AAAAAA APP= NONE= LABELS=app=a NAME=a AGE=5m4s APP= NONE= LABELS=app=a]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%s\nnot\n%s", got, want)
+	}
+}
+
+// TestCellChanged: a time that goes by is no change.
+func TestCellChanged(t *testing.T) {
+	for _, c := range []struct {
+		before, now string
+		want        bool
+	}{
+		{"1/1", "1/1", false}, {"0/1", "1/1", true}, {"5m", "6m", false}, {"3d4h", "3d5h", false},
+		{"3 (5m ago)", "3 (6m ago)", false}, {"3 (5m ago)", "4 (1s ago)", true}, {"0", "1 (1s ago)", true},
+		{"5", "6", true}, {"", "1", true}, {"<none>", "10m", true},
+	} {
+		if got := CellChanged(c.before, c.now); got != c.want {
+			t.Errorf("%q to %q: %v", c.before, c.now, got)
+		}
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/expression"
+	"dwatch/watcher/object/owner"
 )
 
 // Now is the time of the present.
@@ -47,6 +50,17 @@ func (i *Inventory) Ended() []*State {
 		all[n] = o.state()
 	}
 	return all
+}
+
+// Owned returns the objects that are there and name the one with a UID as an owner, sorted.
+func (i *Inventory) Owned(uid types.UID) []*State {
+	if uid == "" {
+		return nil
+	}
+	owned, _ := i.At(Now, func(s *State) bool { // of now it is known
+		return slices.ContainsFunc(s.Owners, func(o owner.Owner) bool { return o.UID == uid })
+	})
+	return owned
 }
 
 // Present returns the states of those of the objects with these IDs that are there.

@@ -110,9 +110,8 @@ func cellsOf(row string) string {
 	var short []json.RawMessage
 	for _, cell := range cells.Array() {
 		one := json.RawMessage(cell.Raw)
-		if len(one) > maxCell {
-			text := strings.ToValidUTF8(cell.String()[:maxCell], "") + "…"
-			one, _ = json.Marshal(text) // text has a JSON form
+		if text := cell.String(); len(text) > maxCell {
+			one, _ = json.Marshal(strings.ToValidUTF8(text[:maxCell], "") + "…") // it has a JSON form
 		}
 		short = append(short, one)
 	}
@@ -159,3 +158,6 @@ func (s *State) age() string {
 	}
 	return HowLong(s.Time, s.Created)
 }
+
+// HasTable reports whether the server makes a table of the object.
+func (s *State) HasTable() bool { return s.cells != "" }

@@ -9,25 +9,29 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestStory: what was told of the states before is kept, and is what would be told again.
-func TestStory(t *testing.T) {
+// TestTrail: what was shown of the states before is kept, and is what would be shown again.
+func TestTrail(t *testing.T) {
 	s := newScreen(t, 100, 40, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
-	_, r := s.selected()
-	of := &story{model: s.model}
+	another := func(o event.Object) event.Object { // of the same name
+		o.Identity.UID = "another"
+		return o
+	}
+	_, r := s.view.selected()
+	of := &trail{details: s.details}
 	for i, e := range []event.Event{
 		modified(pod(t, "web-a", "Running", 2)), removed(pod(t, "web-a", "Running", 3)),
-		{Type: event.Added, Object: pod(t, "web-a", "Pending", 4)}, modified(pod(t, "web-a", "Running", 5)),
+		{Type: event.Added, Object: another(pod(t, "web-a", "Pending", 4))}, modified(another(pod(t, "web-a", "Running", 5))),
 	} {
 		s.clock = s.clock.Add(time.Second)
 		s.deliver(e)
-		kept, fresh := of.lines(r, 90), (&story{model: s.model}).lines(r, 90)
+		kept, fresh := of.lines(r, 90), (&trail{details: s.details}).lines(r, 90)
 		if !slices.Equal(kept, fresh) {
 			t.Errorf("after %d events:\n%s\nwant\n%s", i+1, strings.Join(kept, "\n"), strings.Join(fresh, "\n"))
 		}
 	}
 	for key, one := range of.made {
-		if key.version == "2" {
+		if key.to.Object.ResourceVersion == "2" {
 			one.text = "as it was told\n"
 			of.made[key] = one
 		}

@@ -47,12 +47,12 @@ func beginsCondition(typed string) bool {
 // matches reports whether a row is shown.
 func (f *filter) matches(s *section, r *row) bool {
 	if f.holds != nil {
-		return f.holds(r.object)
+		return f.holds(r.Object)
 	}
 	if len(f.words)+len(f.without) == 0 {
 		return true
 	}
-	text := strings.ToLower(s.resource.Resource + " " + r.namespace + " " + r.name + " " + strings.Join(r.cells, " ") + " " + r.why)
+	text := strings.ToLower(s.resource.Resource + " " + r.Of.Namespace + " " + r.Of.Name + " " + strings.Join(r.cells, " ") + " " + r.why())
 	contained := func(word string) bool { return strings.Contains(text, word) }
 	return !slices.ContainsFunc(f.words, func(word string) bool { return !contained(word) }) && !slices.ContainsFunc(f.without, contained)
 }

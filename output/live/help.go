@@ -33,14 +33,13 @@ object goes with its changes when its row does, after 8 seconds.
 const helpTitle = "help"
 
 // help explains the screen.
-func (m *model) help() *pager {
-	return &pager{title: helpTitle, text: func(int) []string {
-		var lines []string
-		for line := range strings.SplitSeq(strings.Trim(helpText, "\n"), "\n") {
+func (d *details) help(back *pager) *pager {
+	return &pager{canvas: d.canvas, title: helpTitle, back: back, text: func(int) []string {
+		lines := strings.Split(strings.Trim(helpText, "\n"), "\n")
+		for i, line := range lines {
 			if title, ok := strings.CutPrefix(line, "# "); ok {
-				line = m.paint(heading, title)
+				lines[i] = d.paint(heading, title)
 			}
-			lines = append(lines, line)
 		}
 		return lines
 	}}

@@ -44,31 +44,21 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// health is how the connection is.
-type health int
-
-const (
-	connecting health = iota
-	connected
-	lost
-	denied
-)
-
-// healthOf is that of all, in a word, and since when it is bad.
-func healthOf(links *event.Links) (health, string, time.Time) {
+// connection is how all are, in a phase and in words, and since when they are lost or denied.
+func connection(links *event.Links) (event.Phase, string, time.Time) {
 	worst := troubleWith(links, func(*event.Link) bool { return true })
 	all, waiting := len(links.All()), links.Count(event.PhaseConnecting)
 	switch {
 	case worst.phase == event.PhaseLost:
-		return lost, "connection lost", worst.since
+		return worst.phase, "connection lost", worst.since
 	case worst.phase == event.PhaseDenied:
-		return denied, "denied", worst.since
+		return worst.phase, "denied", worst.since
 	case all == 0:
-		return connecting, "waiting for a resource", worst.since
+		return event.PhaseConnecting, "waiting for a resource", time.Time{}
 	case waiting == all:
-		return connecting, "connecting", worst.since
+		return event.PhaseConnecting, "connecting", time.Time{}
 	case waiting > 0:
-		return connecting, fmt.Sprintf("connecting, %d of %d", all-waiting, all), worst.since
+		return event.PhaseConnecting, fmt.Sprintf("connecting, %d of %d", all-waiting, all), time.Time{}
 	}
-	return connected, "connected", worst.since
+	return event.PhaseLive, "connected", time.Time{}
 }

@@ -3,13 +3,12 @@ package live
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"dwatch/output"
 )
 
 type (
@@ -19,61 +18,29 @@ type (
 	tickMsg struct{}
 )
 
-// model is what the screen is about besides the store. Only the program's goroutine
-// looks at it.
+// model is the screen: it passes keys and messages on to what they are about, and puts the
+// frame together. Only the program's goroutine looks at it.
 type model struct {
+	*canvas
 	*store
-	painter
-	measure
-	ctx           context.Context
-	width, height int
-	now           func() time.Time
-
-	// frozen is the table as it was when the user paused it, and frozenAt when that
-	// was; nil: it goes on.
-	frozen       *table
-	frozenAt     time.Time
-	frozenEvents int
-
-	cursor cursor
-	pager  *pager // nil: the table is shown
-	// typed is the filter that is being typed; nil: none is.
-	typed *string
-	// before is the filter that was in force before.
-	before filter
-	// search is for the rows of the next filter, and searchedPart how much of it is
-	// done, in percent; nil: the filter is in force.
-	search       *search
-	searchedPart int
-	said         said
-	// stopping: the process stops itself, or has done so. Others may look at it, too.
-	stopping atomic.Bool
+	view    *view
+	finder  *finder
+	status  *statusLine
+	details *details
+	pager   *pager // nil: the table is shown
+	suspension
 
 	frame string // drawn last
 	dirty bool
 }
 
-// said is an answer to a key.
-type said struct {
-	text string
-	at   time.Time
-}
-
-// saidFor is how long it is shown.
-const saidFor = 4 * time.Second
-
-// cursor is which row is selected.
-type cursor struct {
-	resource schema.GroupResource
-	object   object
-	// holds: it was chosen. Else it is the first row, whichever that is.
-	holds bool
-	// row is its number among all, and line where it stands on the screen.
-	row, line int
-}
-
 func newModel(ctx context.Context, s *store) *model {
-	return &model{store: s, painter: painter{s.Color}, measure: measure{ansi.WcWidth}, ctx: ctx, now: time.Now, dirty: true}
+	c := &canvas{Method: ansi.WcWidth, color: s.Color, now: time.Now}
+	v := &view{canvas: c, store: s}
+	return &model{
+		canvas: c, store: s, view: v, finder: &finder{canvas: c, view: v},
+		status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,
+	}
 }
 
 // Init implements tea.Model.
@@ -82,10 +49,9 @@ func (m *model) Init() tea.Cmd { return m.tick(false) }
 // tick wakes the model when something changes by itself: an age, each second; what
 // fades, more often.
 func (m *model) tick(young bool) tea.Cmd {
-	const step = 500 * time.Millisecond
 	every := time.Second
 	if young {
-		every = step
+		every /= 2
 	}
 	now := m.now()
 	return tea.Tick(now.Truncate(every).Add(every).Sub(now), func(time.Time) tea.Msg { return tickMsg{} })
@@ -100,46 +66,130 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tickMsg:
 		return m, m.tick(m.table.grow(m.now()))
 	case changedMsg:
-		m.dirty = m.frozen == nil || m.pager != nil
+		m.dirty = m.view.paused == nil || m.pager != nil
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.ModeReportMsg:
 		if msg.Mode == ansi.ModeUnicodeCore && msg.Value != ansi.ModeNotRecognized && msg.Value != ansi.ModePermanentlyReset {
-			m.measure = measure{ansi.GraphemeWidth} // as bubbletea does
+			m.Method = ansi.GraphemeWidth // as bubbletea does
 		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
-		if m.typed != nil {
-			return m, m.typeFilter(*m.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
+		if m.finder.typed != nil {
+			return m, m.finder.take(*m.finder.typed + strings.Join(strings.Fields(msg.Content), " ")) // lines, too
 		}
 	case tea.MouseWheelMsg:
 		m.wheel(msg.Button)
 	case tea.MouseClickMsg:
-		m.click(msg.Y)
+		if m.pager == nil {
+			m.view.click(msg.Y)
+		}
 	case searchedMsg:
-		return m, m.searched(msg.search)
+		return m, m.finder.goOn(msg.search)
 	case eventsMsg:
-		msg.pager.lines = nil
-		msg.pager.text = func(width int) []string { return m.eventLines(msg, width) }
+		m.details.answered(msg)
 	}
 	return m, nil
 }
 
-// shownTable is what is on the screen.
-func (m *model) shownTable() *table {
-	if m.frozen != nil {
-		return m.frozen
+// press does what a key stands for.
+func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
+	pressed := key.String()
+	if letter, is := strings.CutPrefix(pressed, "alt+"); is && len(letter) == 1 {
+		// What a terminal sends for Escape and a letter soon after.
+		return tea.Batch(m.press(tea.KeyPressMsg{Code: tea.KeyEscape}), m.press(tea.KeyPressMsg{Code: key.Code, Text: letter}))
 	}
-	return m.table
+	switch {
+	case pressed == "ctrl+c":
+		return tea.Quit
+	case pressed == "ctrl+z":
+		return m.suspend()
+	case m.finder.typed != nil:
+		cmd, err := m.finder.press(key)
+		if err != nil {
+			m.status.say(output.Line(err.Error()))
+		}
+		return cmd
+	case m.pager != nil:
+		return m.pressInPager(pressed)
+	case m.view.press(pressed):
+		return nil
+	}
+	return m.pressInTable(pressed)
 }
 
-// clock is the time for which the table is drawn.
-func (m *model) clock() time.Time {
-	if m.frozen != nil {
-		return m.frozenAt
+func (m *model) pressInTable(key string) tea.Cmd {
+	switch key {
+	case "q":
+		return tea.Quit
+	case "/":
+		m.finder.begin()
+	case "esc":
+		m.finder.leave()
+	case "s":
+		m.status.say("sorted: " + m.view.sort())
+	case "p":
+		m.view.pause()
+	case "?":
+		m.pager = m.details.help(nil)
+	case "l":
+		m.pager = m.details.log()
+	default:
+		if s, r := m.view.selected(); r != nil {
+			return m.pressAbout(key, s, r)
+		}
 	}
-	return m.now()
+	return nil
+}
+
+func (m *model) pressInPager(key string) tea.Cmd {
+	p := m.pager
+	switch key {
+	case "esc", "q", "backspace":
+		m.pager = p.back
+	case "?":
+		if p.title != helpTitle {
+			m.pager = m.details.help(p)
+		}
+	case "enter", "d", "e", "y":
+		if p.row != nil {
+			return m.pressAbout(key, p.section, p.present())
+		}
+	default:
+		p.press(key)
+	}
+	return nil
+}
+
+// pressAbout does what is about a row.
+func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
+	switch key {
+	case "enter":
+		m.pager = m.details.changes(s, r)
+	case "d":
+		m.pager = m.details.yaml(s, r)
+	case "e":
+		m.pager, cmd = m.details.events(s, r)
+	case "y":
+		m.status.say("copied " + output.Line(r.Of.Name) + ", if the terminal allows that (OSC 52)")
+		cmd = tea.SetClipboard(r.Of.Name)
+	}
+	return cmd
+}
+
+// wheelStep is by how many lines the wheel scrolls.
+const wheelStep = 3
+
+func (m *model) wheel(button tea.MouseButton) {
+	by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelStep, tea.MouseWheelDown: wheelStep}[button]
+	switch {
+	case by == 0: // to a side
+	case m.pager != nil:
+		m.pager.scroll(by)
+	default:
+		m.view.scroll(by)
+	}
 }
 
 // View implements tea.Model.
@@ -152,9 +202,49 @@ func (m *model) View() tea.View {
 	v := tea.NewView(m.frame)
 	v.AltScreen = true
 	v.MouseMode = tea.MouseModeCellMotion
-	v.Cursor = m.caret()
+	v.Cursor = m.finder.caret()
 	return v
 }
 
-// say shows an answer to a key.
-func (m *model) say(text string) { m.said = said{text, m.now()} }
+// draw returns all that is on the screen.
+func (m *model) draw() string {
+	var top, message, bottom string
+	var body []string
+	if p := m.pager; p != nil {
+		top, body = m.status.top(p.heading(m.view.clock()), m.middle, ""), p.seen()
+		message, bottom = m.status.message("", ""), p.keys()
+	} else {
+		top, body = m.status.top(m.Title, m.cutTitle, m.status.counts(m.view.shown())), m.view.lines()
+		message, bottom = m.status.message(m.view.about(), m.view.position()), m.tableKeys()
+	}
+	if m.finder.typed != nil {
+		bottom = m.finder.prompt()
+	}
+	lines := append(make([]string, 0, m.height), top)
+	if m.above() > 1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, body...)
+	for len(lines) < m.height-below {
+		lines = append(lines, "")
+	}
+	lines = append(lines[:max(m.height-below, 0)], message, bottom)
+	lines = lines[max(len(lines)-m.height, 0):]
+	for i, line := range lines {
+		if m.StringWidth(line) > m.width { // on a very small screen
+			lines[i] = m.Truncate(line, m.width, "")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// tableKeys is the last line while the table is shown.
+func (m *model) tableKeys() string {
+	left := ""
+	if paused := m.view.paused; paused != nil {
+		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+counted(m.events-paused.events, "event")+" since, p goes on ")
+	}
+	left += m.finder.inForce()
+	keys := []string{"↵ changes", "d yaml", "e events", "/ filter", "s sort", "p pause", "y copy", "? help", "q quit"}
+	return m.Truncate(left+m.keyLine(keys, m.width-m.StringWidth(left)), m.width, ellipsis)
+}

@@ -1,18 +1,14 @@
 package live
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/s2"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/output"
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/status"
 )
 
 // rank is how much an object is in need of a look; those that need one come first.
@@ -24,16 +20,25 @@ const (
 	ready
 )
 
-// row is an object, as it is or was last.
+// rankOf is that of an object.
+func rankOf(s *inventory.State) rank {
+	switch s.Status {
+	case kstatus.CurrentStatus, kstatus.UnknownStatus:
+		return ready
+	case kstatus.FailedStatus:
+		return failed
+	}
+	return unready
+}
+
+// row is what the screen shows of a name: of the object that has it, or had it last.
 type row struct {
-	namespace, name string
-	object          event.Object // its content is packed
-	cells           []string
-	created         time.Time // zero: not known
-	made            time.Time // when the server made the cells
-	rank            rank
-	// why is the state of an object that is not ready, in words.
-	why string
+	// State is the last one that is not of a deletion.
+	*inventory.State
+	// earlier is the object that had the name before, if its row was still there; nil: none.
+	earlier *inventory.Object
+	cells   []string
+	rank    rank
 
 	// at is when the last event of it came, zero if none did since the start, and sign
 	// what that was.
@@ -51,7 +56,23 @@ type row struct {
 	sorted rank
 	// shown: it stands in the order of its section.
 	shown bool
-	history
+	// past are its histories, in a table that is paused.
+	past []inventory.History
+}
+
+// name is that of a row within its section.
+func (r *row) name() name { return name{r.Of.Namespace, r.Of.Name} }
+
+// why is the state of an object that is not ready, in words.
+func (r *row) why() string {
+	if r.rank == ready {
+		return ""
+	}
+	why := r.Status.String()
+	if message := strings.Join(strings.Fields(r.Why), " "); message != "" {
+		why += ": " + message
+	}
+	return output.Line(why)
 }
 
 // How long what has changed stands out, and how.
@@ -83,97 +104,39 @@ func (r *row) settled(now time.Time) bool {
 	return now.Sub(r.at) >= fading
 }
 
-// update is what an event makes of a row, worked out before the store is locked.
-type update struct {
-	event *event.Event
-	// leaves: the object is none any more of those that are shown.
-	leaves  bool
-	object  event.Object // packed
-	size    int          // of what is packed
-	cells   []string
-	columns []output.Column
-	created time.Time
-	rank    rank
-	why     string
-}
-
-// judge says in what state an object is.
-func (u *update) judge(o event.Object) error {
-	before, after := event.CutManagedFields(o.Raw()) // half of the object, of which no state is made
-	decoded := &unstructured.Unstructured{}
-	if err := decoded.UnmarshalJSON([]byte(before + after)); err != nil {
-		return fmt.Errorf("decode an object: %w", err)
+// take makes the row what a state says.
+func (r *row) take(s *inventory.State, cells []string) {
+	isNew, again, before := r.State == nil, r.gone, r.cells
+	r.State, r.cells, r.rank, r.gone = s, cells, rankOf(s), false
+	if isNew {
+		r.sorted = r.rank
 	}
-	u.created = decoded.GetCreationTimestamp().Time
-	word, message := status.Of(decoded)
-	u.rank = ready
-	switch word {
-	case kstatus.CurrentStatus, kstatus.UnknownStatus:
-		return nil
-	case kstatus.FailedStatus:
-		u.rank = failed
+	r.sorted = min(r.sorted, r.rank)
+	switch {
+	case isNew && s.Initial:
+		return
+	case isNew || again:
+		r.sign, r.added, r.changed = '+', s.Time, nil
 	default:
-		u.rank = unready
+		if freshness(r.added, s.Time) == 0 { // what is new changes at once, and stays new
+			r.sign = '~'
+		}
+		r.mark(before)
 	}
-	u.why = word.String()
-	if message = strings.Join(strings.Fields(message), " "); message != "" {
-		u.why += ": " + message
-	}
-	u.why = output.Line(u.why)
-	return nil
+	r.at = s.Time
 }
 
-// packed is the content of an object in less memory.
-type packed []byte
-
-// pack returns the object with its content packed, and the size of that.
-func pack(o event.Object, scratch *[]byte) (event.Object, int) {
-	*scratch = s2.Encode((*scratch)[:cap(*scratch)], []byte(o.Raw()))
-	return event.NewKept(o.Identity, packed(bytes.Clone(*scratch))), len(*scratch)
-}
-
-// Content implements event.Kept.
-func (p packed) Content() string {
-	content, err := s2.Decode(nil, p)
-	if err != nil {
-		panic(err) // it was packed here
-	}
-	return string(content)
-}
-
-// cellChanged reports whether a cell has changed by more than the time that passes.
-func cellChanged(before, now string) bool {
-	if before == now {
-		return false
-	}
-	before, wasAgo := cutAgo(before)
-	now, isAgo := cutAgo(now)
-	if wasAgo && isAgo {
-		return before != now
-	}
-	return !isDuration(before) || !isDuration(now)
-}
-
-// cutAgo cuts from a cell such as "3 (5m ago)" when that was.
-func cutAgo(cell string) (string, bool) {
-	if i := strings.LastIndex(cell, " ("); i > 0 && strings.HasSuffix(cell, " ago)") {
-		return cell[:i], true
-	}
-	return cell, false
-}
-
-// isDuration reports whether a cell is one as kubectl writes them, such as 3d4h.
-func isDuration(cell string) bool {
-	digits := 0
-	for _, c := range []byte(cell) {
-		switch {
-		case c >= '0' && c <= '9':
-			digits++
-		case digits > 0 && strings.IndexByte("smhdy", c) >= 0:
-			digits = 0
-		default:
-			return false
+// mark notes which cells have changed.
+func (r *row) mark(before []string) {
+	for i := range min(len(before), len(r.cells)) {
+		if inventory.CellChanged(before[i], r.cells[i]) {
+			if len(r.changed) != len(r.cells) {
+				r.changed = make([]time.Time, len(r.cells))
+			}
+			r.changed[i] = r.Time
 		}
 	}
-	return cell != "" && digits == 0
 }
+
+// leave makes the row that of an object which is deleted.
+func (r *row) leave(e *event.Event) { r.gone, r.sign, r.at, r.changed = true, '-', e.Time, nil }

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/output"
+	"dwatch/output/inventory"
 )
 
 // order is by what rows are sorted.
@@ -26,25 +25,21 @@ const (
 
 var orderNames = [orders]string{"not ready first", "name", "newest first", "last changed first"}
 
-// object is the name of an object within its section.
-type object struct{ namespace, name string }
+// name is that of a row within its section.
+type name struct{ namespace, name string }
 
 // section has the rows of one resource.
 type section struct {
 	resource schema.GroupResource
-	rows     map[object]*row
-	columns  []output.Column
+	rows     map[name]*row
+	columns  []inventory.Column
 	// widths are how wide the columns are: once wider, they stay so.
 	widths         []int
 	namespaceWidth int
 	// order are the rows that are shown, sorted.
 	order []*row
-	// unready and failed are how many rows are, and gone how many are deleted.
-	unready, failed, gone int
-}
-
-func newSection(r schema.GroupResource) *section {
-	return &section{resource: r, rows: map[object]*row{}}
+	// notReady and gone are how many rows are that, or deleted.
+	notReady, gone int
 }
 
 // count is how many objects there are.
@@ -55,10 +50,8 @@ func (s *section) tally(r *row, by int) {
 	switch {
 	case r.gone:
 		s.gone += by
-	case r.rank == failed:
-		s.failed += by
-	case r.rank == unready:
-		s.unready += by
+	case r.rank != ready:
+		s.notReady += by
 	}
 }
 
@@ -69,14 +62,14 @@ func (o order) compare(a, b *row) int {
 	case byState:
 		first = cmp.Compare(a.sorted, b.sorted)
 	case byAge:
-		first = b.created.Compare(a.created)
+		first = b.Created.Compare(a.Created)
 	case byChange:
 		first = b.at.Compare(a.at)
 	}
 	if first != 0 {
 		return first
 	}
-	return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+	return cmp.Or(strings.Compare(a.Of.Namespace, b.Of.Namespace), strings.Compare(a.Of.Name, b.Of.Name))
 }
 
 // find returns where a row stands, or would stand.
@@ -105,14 +98,14 @@ func (s *section) hide(o order, r *row) {
 }
 
 // setColumns takes other columns, and brings the cells of all rows into them.
-func (s *section) setColumns(columns []output.Column) {
+func (s *section) setColumns(columns []inventory.Column) {
 	if len(columns) == 0 || len(s.columns) == len(columns) && &s.columns[0] == &columns[0] {
 		return
 	}
 	before := s.columns
 	s.columns, s.widths = columns, make([]int, len(columns))
 	for i, c := range columns {
-		s.widths[i] = width(c.Name)
+		s.widths[i] = ansi.StringWidthWc(c.Header())
 	}
 	for _, r := range s.rows {
 		r.cells, r.changed = moved(r.cells, before, columns), nil
@@ -121,10 +114,10 @@ func (s *section) setColumns(columns []output.Column) {
 }
 
 // moved returns cells by the names of other columns.
-func moved(cells []string, from, to []output.Column) []string {
+func moved(cells []string, from, to []inventory.Column) []string {
 	now := make([]string, len(to))
 	for i, c := range to {
-		if j := slices.IndexFunc(from, func(f output.Column) bool { return f.Name == c.Name }); j >= 0 && j < len(cells) {
+		if j := slices.IndexFunc(from, func(f inventory.Column) bool { return f.Header() == c.Header() }); j >= 0 && j < len(cells) {
 			now[i] = cells[j]
 		}
 	}
@@ -135,33 +128,22 @@ func moved(cells []string, from, to []output.Column) []string {
 func (s *section) widen(r *row) {
 	for i, cell := range r.cells {
 		if i < len(s.widths) {
-			s.widths[i] = max(s.widths[i], width(cell)+s.growth(i, cell))
+			s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
 		}
 	}
-	s.namespaceWidth = max(s.namespaceWidth, width(r.namespace))
+	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Of.Namespace))
 }
 
 // growth is by how much a cell can become wider with time.
 func (s *section) growth(column int, cell string) int {
-	if !s.columns[column].Ticks {
+	if s.columns[column].Clock == inventory.Stands {
 		return 0
 	}
-	said := cell
-	if text, is := cutAgo(cell); is {
-		said = strings.TrimSuffix(cell[len(text)+len(" ("):], " ago)")
+	if text, is := inventory.CutAgo(cell); is {
+		cell = strings.TrimSuffix(cell[len(text)+len(" ("):], " ago)")
 	}
-	if !isDuration(said) {
+	if !inventory.IsDuration(cell) {
 		return 0
 	}
-	return max(len("9m59s")-len(said), 0)
-}
-
-// width is how many columns of a terminal a text takes.
-func width(text string) int {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return ansi.StringWidthWc(text)
-		}
-	}
-	return len(text)
+	return max(longestAgo-len(cell), 0)
 }

@@ -2,13 +2,12 @@ package live
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"dwatch/output"
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
@@ -16,24 +15,21 @@ import (
 // reads it.
 type store struct {
 	Options
-	mu      sync.Mutex
-	table   *table
-	archive archive
-	links   *event.Links
-	notes   []note
-	// events counts those of objects, and last is when the last came.
+	inventory *inventory.Inventory
+	err       error // for Deliver alone
+
+	mu    sync.Mutex // for all below
+	table *table
+	links *event.Links
+	notes []note
+	// events counts those of objects.
 	events int
-	last   time.Time
 
 	// changed has room for one word that something has.
 	changed chan struct{}
-
-	// rows and scratch are for Deliver alone.
-	rows    map[*section]*output.Rows
-	scratch []byte
 }
 
-// note is what somebody else says.
+// note is what is to be known of the watch.
 type note struct {
 	at   time.Time
 	text string
@@ -43,124 +39,65 @@ type note struct {
 const maxNotes = 1000
 
 func newStore(o Options) *store {
-	s := &store{
-		Options: o, table: newTable(), archive: archive{limit: maxHistory}, links: event.NewLinks(o.Targets),
-		changed: make(chan struct{}, 1), rows: map[*section]*output.Rows{},
-	}
+	s := &store{Options: o, links: event.NewLinks(o.Targets), changed: make(chan struct{}, 1)}
+	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels}, s.take)
+	s.table = newTable(s.inventory.Forget)
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())
 	}
 	return s
 }
 
-// chunk is for how many events the store is locked at once.
-const chunk = 128
-
 // Deliver implements event.Sink.
-func (s *store) Deliver(_ context.Context, batch []event.Event) error {
-	for part := range slices.Chunk(batch, chunk) {
-		updates := make([]*update, len(part))
-		for i := range part {
-			if err := s.prepare(&part[i], &updates[i]); err != nil {
-				return err
-			}
+func (s *store) Deliver(ctx context.Context, batch []event.Event) error {
+	if err := s.inventory.Deliver(ctx, batch); err != nil {
+		return err
+	}
+	return s.err
+}
+
+// take takes over what has changed in the inventory.
+func (s *store) take(changes []inventory.Change) {
+	cells := make([][]string, len(changes))
+	for i, c := range changes {
+		if c.State == nil || c.State.Type == event.Deleted {
+			continue
 		}
-		s.put(part, updates)
-	}
-	return nil
-}
-
-// prepare works out what an event makes of its row; nothing for a mark.
-func (s *store) prepare(e *event.Event, into **update) error {
-	if e.Type.IsMark() {
-		return nil
-	}
-	u := &update{event: e}
-	*into = u
-	if s.Where != nil && e.Type != event.Deleted && !s.Where(e) {
-		u.leaves = true
-		return nil
-	}
-	u.object, u.size = pack(e.Object, &s.scratch)
-	if e.Type == event.Deleted {
-		return nil
-	}
-	rows := s.rowsOf(e)
-	var err error
-	if u.cells, err = rows.Cells(e.Object); err == nil {
-		shorten(u.cells)
-		u.columns = rows.Columns()
-		err = u.judge(e.Object)
-	}
-	if err != nil {
-		return fmt.Errorf("show %s/%s: %w", e.Object.Kind, output.Line(e.Object.Name), err)
-	}
-	return nil
-}
-
-// maxCell is how many bytes of a cell are kept: more than a screen can show.
-const maxCell = 1000
-
-// shorten cuts cells that are too long for any screen.
-func shorten(cells []string) {
-	for i, cell := range cells {
-		if len(cell) > maxCell {
-			cells[i] = strings.ToValidUTF8(cell[:maxCell], "") + ellipsis
+		if cells[i], s.err = c.State.Cells(); s.err != nil {
+			return
 		}
 	}
-}
-
-// rowsOf returns what makes the cells of an object.
-func (s *store) rowsOf(e *event.Event) *output.Rows {
-	s.mu.Lock()
-	section := s.table.section(e.Target.Resource().GroupResource())
-	s.mu.Unlock()
-	if s.rows[section] == nil {
-		s.rows[section] = &output.Rows{Labels: s.Labels, ShowLabels: s.ShowLabels}
-	}
-	return s.rows[section]
-}
-
-// put takes over some events.
-func (s *store) put(part []event.Event, updates []*update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, u := range updates {
-		e := &part[i]
-		s.links.Observe(e)
-		if u == nil {
-			continue
+	for i := range changes {
+		c := &changes[i]
+		s.links.Observe(c.Event)
+		if !c.Event.Type.IsMark() {
+			s.events++
+			s.table.apply(c, cells[i])
 		}
-		s.events++
-		if e.Time.After(s.last) {
-			s.last = e.Time
-		}
-		section := s.table.section(e.Target.Resource().GroupResource())
-		if u.leaves {
-			s.table.forget(section, e.Object)
-			continue
-		}
-		s.record(u, s.table.apply(section, u))
 	}
 	s.touch()
 }
 
-// overhead is about what a state takes in memory beside what is packed.
-const overhead = 300
-
-// record keeps the state of an object.
-func (s *store) record(u *update, r *row) {
-	if r == nil {
-		return
+// histories are that of the object of a row, and before it of the one that had its name
+// before. None: they are no longer held.
+func (s *store) histories(r *row) (all []inventory.History) {
+	if r.past != nil {
+		return r.past
 	}
-	e := u.event
-	r.add(&s.archive, state{
-		kind: e.Type, at: e.Time, object: u.object, target: e.Target, size: u.size + overhead,
-		initial: e.Initial, listed: e.Listed, unknown: e.FinalStateUnknown,
-	})
+	for _, o := range []*inventory.Object{r.earlier, r.Of} {
+		if o == nil {
+			continue
+		}
+		if h, held := s.inventory.History(o.ID); held && h.Object == o {
+			all = append(all, h)
+		}
+	}
+	return all
 }
 
-// Note takes what somebody else has to say.
+// Note takes what is to be known of the watch.
 func (s *store) Note(at time.Time, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -34,20 +35,26 @@ func (returned) SetStdout(io.Writer) {}
 // SetStderr implements tea.ExecCommand.
 func (returned) SetStderr(io.Writer) {}
 
+// suspension is how the process is stopped and goes on.
+type suspension struct {
+	// stopping: the process stops itself, or has done so.
+	stopping atomic.Bool
+}
+
 // suspend gives the terminal back and stops the process until the shell continues it.
-func (m *model) suspend() tea.Cmd {
-	if m.stopping.Swap(true) {
+func (s *suspension) suspend() tea.Cmd {
+	if s.stopping.Swap(true) {
 		return nil
 	}
 	return tea.Exec(returned(stopSelf), func(error) tea.Msg {
-		m.stopping.Store(false)
+		s.stopping.Store(false)
 		return nil
 	})
 }
 
 // takeBack brings the terminal in order each time somebody else has stopped the process,
 // so that it could not give it back, and has continued it.
-func (m *model) takeBack(ctx context.Context, p *tea.Program, terminal *os.File) {
+func (s *suspension) takeBack(ctx context.Context, p *tea.Program, terminal *os.File) {
 	continued, end := notifyContinued()
 	defer end()
 	for {
@@ -57,7 +64,7 @@ func (m *model) takeBack(ctx context.Context, p *tea.Program, terminal *os.File)
 		case <-continued:
 		}
 		switch {
-		case m.stopping.Load(): // after suspend it is in order
+		case s.stopping.Load(): // after suspend it is in order
 		case ownsTerminal(terminal):
 			p.Send(tea.Exec(returned(func() {}), nil)())
 		default: // continued by bg: it has to wait for fg

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
@@ -16,9 +17,13 @@ type table struct {
 	filter   filter
 	// young are the rows that change with time by more than their age.
 	young map[*row]*section
+	// forget lets go of an object that no row is about any more.
+	forget func(*inventory.Object)
 }
 
-func newTable() *table { return &table{young: map[*row]*section{}} }
+func newTable(forget func(*inventory.Object)) *table {
+	return &table{young: map[*row]*section{}, forget: forget}
+}
 
 // section returns that of a resource; they stand in the order of the first calls.
 func (t *table) section(r schema.GroupResource) *section {
@@ -27,98 +32,70 @@ func (t *table) section(r schema.GroupResource) *section {
 			return s
 		}
 	}
-	s := newSection(r)
+	s := &section{resource: r, rows: map[name]*row{}}
 	t.sections = append(t.sections, s)
 	return s
 }
 
-// apply takes over what an event says of an object.
-func (t *table) apply(s *section, u *update) *row {
-	key := object{u.event.Object.Namespace, u.event.Object.Name}
-	r := s.rows[key]
-	if u.event.Type == event.Deleted {
+// apply takes over a change of an object; cells are those that it has now.
+func (t *table) apply(c *inventory.Change, cells []string) {
+	e := c.Event
+	s, named := t.section(e.Target.Resource().GroupResource()), name{e.Object.Namespace, e.Object.Name}
+	r := s.rows[named]
+	isDeleted := e.Type == event.Deleted
+	switch {
+	case c.State == nil: // it is none any more of those that are shown
 		if r != nil {
-			t.bury(s, r, u.event.Time)
+			t.remove(s, r)
 		}
-		return r
+		return
+	case isDeleted && (r == nil || r.gone): // there is nothing that could disappear
+		t.forget(c.State.Of)
+		return
+	case !isDeleted:
+		s.setColumns(c.State.Columns())
 	}
-	s.setColumns(u.columns)
-	isNew := r == nil
-	if isNew {
-		r = &row{namespace: key.namespace, name: key.name, rank: ready, sorted: u.rank}
-		s.rows[key] = r
+	if r == nil {
+		r = &row{}
+		s.rows[named] = r
 	} else {
 		s.tally(r, -1)
 		s.hide(t.order, r)
 	}
-	r.take(u, len(s.columns), isNew)
+	if isDeleted {
+		r.leave(e)
+	} else {
+		t.succeed(r, c.State.Of)
+		r.take(c.State, cells)
+		s.widen(r)
+	}
 	s.tally(r, 1)
-	s.widen(r)
 	if !r.at.IsZero() {
 		t.young[r] = s
 	}
 	t.place(s, r)
-	return r
 }
 
-// take makes the row what an update says.
-func (r *row) take(u *update, columns int, isNew bool) {
-	e := u.event
-	before, again := r.cells, r.gone
-	r.object, r.cells, r.created, r.rank, r.why = u.object, u.cells, u.created, u.rank, u.why
-	r.gone, r.made, r.sorted = false, e.Time, min(r.sorted, u.rank)
-	switch {
-	case isNew && e.Initial:
-		return
-	case isNew || again:
-		r.sign, r.added, r.changed = '+', e.Time, nil
-	default:
-		if freshness(r.added, e.Time) == 0 { // what is new changes at once, and stays new
-			r.sign = '~'
-		}
-		r.mark(before, columns, e.Time)
-	}
-	r.at = e.Time
-}
-
-// mark notes which cells have changed.
-func (r *row) mark(before []string, columns int, at time.Time) {
-	for i := range min(len(before), len(r.cells), columns) {
-		if cellChanged(before[i], r.cells[i]) {
-			if len(r.changed) != columns {
-				r.changed = make([]time.Time, columns)
-			}
-			r.changed[i] = at
-		}
-	}
-}
-
-// bury shows a row as deleted.
-func (t *table) bury(s *section, r *row, at time.Time) {
-	if r.gone {
+// succeed notes which object had the name of a row before. One is enough.
+func (t *table) succeed(r *row, by *inventory.Object) {
+	if r.State == nil || r.Of == by {
 		return
 	}
-	s.tally(r, -1)
-	s.hide(t.order, r)
-	r.gone, r.sign, r.at, r.changed = true, '-', at, nil
-	s.tally(r, 1)
-	t.young[r] = s
-	t.place(s, r)
+	if r.earlier != nil {
+		t.forget(r.earlier)
+	}
+	r.earlier = r.Of
 }
 
 // remove forgets a row.
 func (t *table) remove(s *section, r *row) {
 	s.tally(r, -1)
 	s.hide(t.order, r)
-	delete(s.rows, object{r.namespace, r.name})
+	delete(s.rows, r.name())
 	delete(t.young, r)
-	r.drop()
-}
-
-// forget removes the row of an object that is none any more of those that are shown.
-func (t *table) forget(s *section, o event.Object) {
-	if r := s.rows[object{o.Namespace, o.Name}]; r != nil {
-		t.remove(s, r)
+	t.forget(r.Of)
+	if r.earlier != nil {
+		t.forget(r.earlier)
 	}
 }
 
@@ -150,13 +127,13 @@ func (t *table) grow(now time.Time) bool {
 	return len(t.young) > 0
 }
 
-// choose takes another filter for all rows. Of objects that are found it is known whether
-// it matches.
-func (t *table) choose(f filter, found map[*event.Identity]bool) {
+// choose takes another filter for all rows. Of the states that are found it is known
+// whether it matches.
+func (t *table) choose(f filter, found map[*inventory.State]bool) {
 	t.filter = f
 	for _, s := range t.sections {
 		for _, r := range s.rows {
-			matches, known := found[r.object.Identity]
+			matches, known := found[r.State]
 			r.shown = known && matches || !known && t.filter.matches(s, r)
 		}
 	}
@@ -176,16 +153,16 @@ func (t *table) arrange() {
 	}
 }
 
-// clone returns a table of its own, of the rows as they are.
-func (t *table) clone() *table {
+// clone returns a table of its own, of the rows as they are. past says what they were.
+func (t *table) clone(past func(*row) []inventory.History) *table {
 	c := &table{order: t.order, filter: t.filter, young: map[*row]*section{}}
 	for _, s := range t.sections {
 		copied := *s
-		copied.rows, copied.order = make(map[object]*row, len(s.rows)), nil
+		copied.rows, copied.order = make(map[name]*row, len(s.rows)), nil
 		copied.widths = slices.Clone(s.widths)
 		for key, r := range s.rows {
 			one := *r
-			one.changed, one.states = slices.Clone(r.changed), slices.Clone(r.states)
+			one.changed, one.past = slices.Clone(r.changed), past(r)
 			copied.rows[key] = &one
 		}
 		c.sections = append(c.sections, &copied)
@@ -198,7 +175,7 @@ func (t *table) clone() *table {
 func (t *table) total() (objects, notReady, shown int) {
 	for _, s := range t.sections {
 		objects += s.count()
-		notReady += s.unready + s.failed
+		notReady += s.notReady
 		shown += len(s.order)
 	}
 	return objects, notReady, shown

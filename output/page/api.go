@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/object/expression"
 )
 
 const (
@@ -69,74 +73,98 @@ type selection struct {
 	resource, namespace, name string
 	labels                    labels.Selector
 	keys                      []string
-	// after is the last object of the page before; nil: there was none.
-	after *record
-	limit int
-	whole bool
+	where                     *expression.Expression // nil: all
 }
 
-func selectionOf(r *http.Request) (s selection, err error) {
-	values, err := query(r, "resource", "namespace", "name", "labelSelector", "key", "limit", "continue", "object")
-	if err != nil {
-		return s, err
-	}
+// selecting are the parameters of a selection.
+var selecting = []string{"resource", "namespace", "name", "labelSelector", "key", "where"}
+
+func selectionOf(values url.Values) (s selection, err error) {
 	s = selection{resource: values.Get("resource"), namespace: values.Get("namespace"), name: values.Get("name"), keys: values["key"]}
 	if s.labels, err = labels.Parse(values.Get("labelSelector")); err != nil {
 		return s, fmt.Errorf("labelSelector: %w", err)
 	}
-	if s.limit, err = limitOf(values); err != nil {
-		return s, err
+	if values.Has("where") {
+		s.where, err = compile(values.Get("where"))
+	}
+	return s, err
+}
+
+// has reports whether a state is of the selection, as far as that is quickly known.
+func (s *selection) has(state *inventory.State) bool {
+	o := state.Of
+	return (s.resource == "" || s.resource == o.Resource.String()) &&
+		(s.namespace == "" || s.namespace == o.Namespace) &&
+		(s.name == "" || s.name == o.Name) &&
+		(len(s.keys) == 0 || slices.Contains(s.keys, o.ID)) &&
+		(s.labels.Empty() || s.labels.Matches(state.Labels()))
+}
+
+// find returns the states of the selection that there are now, in order.
+func (s *selection) find(ctx context.Context, i *inventory.Inventory) ([]*inventory.State, error) {
+	all, err := i.At(inventory.Now, s.has)
+	if err != nil || s.where == nil {
+		return all, err
+	}
+	found := all[:0]
+	err = evaluate(ctx, s.where, all, func(state *inventory.State, holds bool) error {
+		if holds {
+			found = append(found, state)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// list is what is asked of the lister.
+type list struct {
+	selection
+	limit int
+	whole bool
+	// after is the last object of the page before; nil: there was none.
+	after *inventory.State
+}
+
+func listOf(r *http.Request) (l list, err error) {
+	values, err := query(r, append(slices.Clone(selecting), "limit", "continue", "object")...)
+	if err != nil {
+		return l, err
+	}
+	if l.selection, err = selectionOf(values); err != nil {
+		return l, err
+	}
+	if l.limit, err = limitOf(values); err != nil {
+		return l, err
 	}
 	if text := values.Get("continue"); text != "" {
-		if s.after, err = parseContinue(text); err != nil {
-			return s, err
+		if l.after, err = parseContinue(text); err != nil {
+			return l, err
 		}
 	}
 	if text := values.Get("object"); text != "" {
-		if s.whole, err = strconv.ParseBool(text); err != nil {
-			return s, errors.New("object takes true or false")
+		if l.whole, err = strconv.ParseBool(text); err != nil {
+			return l, errors.New("object takes true or false")
 		}
 	}
-	return s, nil
+	return l, nil
 }
 
-// matches reports whether a record is of the selection, but for its labels.
-func (s *selection) matches(r *record) bool {
-	return r.row.Ended == 0 &&
-		(s.resource == "" || s.resource == r.row.Resource) &&
-		(s.namespace == "" || s.namespace == r.row.Namespace) &&
-		(s.name == "" || s.name == r.row.Name) &&
-		(len(s.keys) == 0 || slices.Contains(s.keys, r.row.Key))
+// continueOf is what leads to the page after an object.
+func continueOf(s *inventory.State) string {
+	o := s.Of
+	return base64.RawURLEncoding.EncodeToString(encode([]string{o.Resource.Resource, o.Resource.Group, o.Namespace, o.Name, o.ID}))
 }
 
-func hasLabels(content string, selector labels.Selector) bool {
-	set := labels.Set{}
-	gjson.Get(content, "metadata.labels").ForEach(func(name, value gjson.Result) bool {
-		set[name.String()] = value.String()
-		return true
-	})
-	return selector.Matches(set)
-}
-
-// continueOf is what leads to the page after a record.
-func continueOf(r *record) string {
-	return base64.RawURLEncoding.EncodeToString(encode([]string{r.row.Resource, r.row.Namespace, r.row.Name, r.row.Key}))
-}
-
-func parseContinue(text string) (*record, error) {
+func parseContinue(text string) (*inventory.State, error) {
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	var parts []string
-	if err != nil || json.Unmarshal(decoded, &parts) != nil || len(parts) != 4 {
+	if err != nil || json.Unmarshal(decoded, &parts) != nil || len(parts) != 5 {
 		return nil, errors.New("continue takes what an answer had")
 	}
-	return &record{row: row{Resource: parts[0], Namespace: parts[1], Name: parts[2], Key: parts[3]}}, nil
-}
-
-// found is what is listed of an object, at one time.
-type found struct {
-	*record
-	encoded []byte
-	packed  []byte
+	return &inventory.State{Of: &inventory.Object{
+		Resource:  schema.GroupResource{Resource: parts[0], Group: parts[1]},
+		Namespace: parts[2], Name: parts[3], ID: parts[4],
+	}}, nil
 }
 
 type item struct {
@@ -144,55 +172,58 @@ type item struct {
 	Object json.RawMessage `json:"object,omitempty"`
 }
 
-// find returns what is selected, in order.
-func (h *Hub) find(s *selection) (all []*found, seq uint64) {
-	h.mu.Lock()
-	for _, r := range h.store.records {
-		if s.matches(r) {
-			all = append(all, &found{r, r.encoded, r.packed})
-		}
-	}
-	seq = h.log.last
-	h.mu.Unlock()
-	if !s.labels.Empty() {
-		all = slices.DeleteFunc(all, func(f *found) bool { return !hasLabels(unpack(f.packed), s.labels) })
-	}
-	slices.SortFunc(all, func(a, b *found) int { return order(a.record, b.record) })
-	return all, seq
-}
-
 // objects lists objects.
 func (s *Server) objects(w http.ResponseWriter, r *http.Request) {
-	selected, err := selectionOf(r)
+	asked, err := listOf(r)
+	var all []*inventory.State
+	if err == nil {
+		all, err = asked.find(r.Context(), s.hub.inventory)
+	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	all, seq := s.hub.find(&selected)
 	result := struct {
 		Stream   string `json:"stream"`
 		Seq      uint64 `json:"seq"`
 		Total    int    `json:"total"`
 		Items    []item `json:"items"`
 		Continue string `json:"continue,omitempty"`
-	}{s.hub.stream, seq, len(all), []item{}, ""}
-	if selected.after != nil {
-		all = slices.DeleteFunc(all, func(f *found) bool { return order(f.record, selected.after) <= 0 })
+	}{s.hub.stream, 0, len(all), []item{}, ""}
+	if asked.after != nil {
+		all = slices.DeleteFunc(all, func(f *inventory.State) bool { return inventory.Order(f, asked.after) <= 0 })
 	}
+	rows, seq := s.hub.rows(all[:min(len(all), asked.limit)])
+	result.Seq = seq
 	bytes := 0
-	for i, f := range all {
-		one := item{Row: f.encoded}
-		if selected.whole {
-			one.Object = json.RawMessage(unpack(f.packed))
+	for i, row := range rows {
+		one := item{Row: row}
+		if asked.whole {
+			one.Object = json.RawMessage(all[i].Object.Raw())
 		}
-		bytes += len(one.Row) + len(one.Object)
-		if i == selected.limit || i > 0 && bytes > maxAnswer {
-			result.Continue = continueOf(all[i-1].record)
+		if bytes += len(one.Row) + len(one.Object); i > 0 && bytes > maxAnswer {
 			break
 		}
 		result.Items = append(result.Items, one)
 	}
+	if n := len(result.Items); n < len(all) {
+		result.Continue = continueOf(all[n-1])
+	}
 	answer(w, result)
+}
+
+// rows returns the rows of states, and the number of the last message that is in them.
+func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range states {
+		if d := drawn(s); d != nil {
+			rows = append(rows, d.row)
+		} else { // it has just come
+			rows = append(rows, encode(rowOf(s, &drawing{}, 0)))
+		}
+	}
+	return rows, h.log.last
 }
 
 // feed lists what happened before.
@@ -238,39 +269,4 @@ func (h *Hub) past(before uint64, limit int) (items []json.RawMessage, more, las
 		more = e.seq
 	}
 	return items, 0, h.log.last
-}
-
-// where says of which objects an expression holds.
-func (s *Server) where(w http.ResponseWriter, r *http.Request) {
-	values, err := query(r, "expr", "key")
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	x, err := compile(values.Get("expr"))
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	result := struct {
-		Stream string   `json:"stream"`
-		Seq    uint64   `json:"seq"`
-		Keys   []string `json:"keys"`
-		Errors *errorOf `json:"errors,omitempty"`
-	}{Stream: s.hub.stream, Keys: []string{}}
-	all, seq := s.hub.contents(values["key"])
-	result.Seq = seq
-	mistakes, err := judge(r.Context(), x, all, func(key string, holds bool) {
-		if holds {
-			result.Keys = append(result.Keys, key)
-		}
-	}, nil)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	if mistakes.Count > 0 {
-		result.Errors = &mistakes
-	}
-	answer(w, result)
 }

@@ -154,18 +154,23 @@ func TestBadRequests(t *testing.T) {
 		"/api/objects?labelSelector=%3D%3D":  400,
 		"/api/objects?continue=x":            400,
 		"/api/objects?continue=" + base64.RawURLEncoding.EncodeToString([]byte("{}")): 400,
-		"/api/objects?object=maybe":                               400,
-		"/api/objects?%zz":                                        400,
-		"/api/objects?key=" + strings.Repeat("x&key=", 500):       400,
-		"/api/object":                                             400,
-		"/api/object?key=a&key=b":                                 400,
-		"/api/object?key=pods/nope":                               404,
-		"/api/feed?before=x":                                      400,
-		"/api/where":                                              400,
-		"/api/where?expr=object.":                                 400,
-		"/api/where?expr=old+!%3D+null":                           400,
-		"/api/where?expr=" + strings.Repeat("x", maxExpression+1): 400,
-		"/api/nope":                                               404,
+		"/api/objects?object=maybe":                                  400,
+		"/api/objects?%zz":                                           400,
+		"/api/objects?key=" + strings.Repeat("x&key=", 500):          400,
+		"/api/object":                                                400,
+		"/api/object?key=a&key=b":                                    400,
+		"/api/object?key=pods/nope":                                  404,
+		"/api/feed?before=x":                                         400,
+		"/api/objects?where=":                                        400,
+		"/api/objects?where=object.":                                 400,
+		"/api/objects?where=old+!%3D+null":                           400,
+		"/api/objects?where=" + strings.Repeat("x", maxExpression+1): 400,
+		"/api/events?where=object.":                                  400,
+		"/api/events?types=nope":                                     400,
+		"/api/events?marks=maybe":                                    400,
+		"/api/events?limit=1":                                        400,
+		"/api/where":                                                 404,
+		"/api/nope":                                                  404,
 	} {
 		response, body := send(t, s.request(t, "GET", path))
 		if response.StatusCode != code {
@@ -179,21 +184,20 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestWhereAPI: of which objects an expression holds; what it could not look at is said.
+// TestWhereAPI: objects of which an expression holds are listed.
 func TestWhereAPI(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	s := serve(t, h)
 	deliver(t, h, added(pods, pod("a", "u1", "1", "Running"), 0), added(pods, pod("b", "u2", "2", "Pending"), 0), added(secrets, object("Secret", "s", "u3", "3", "}"), 0))
-	where := func(expr, keys string) message { return s.get(t, "/api/where?expr="+url.QueryEscape(expr)+keys) }
-	if m := where("object.status.phase == 'Running'", ""); keysOf(m) != "pods/u1" || m["errors"] != nil {
-		t.Errorf("%v", m)
-	}
-	if m := where("true", "&key=pods/u2&key=pods/nope"); keysOf(m) != "pods/u2" {
-		t.Errorf("%v", m)
-	}
-	if m := where("object.metadata.name < 3", "&key=pods/u2"); keysOf(m) != "" || m["errors"] == nil {
-		t.Errorf("%v", m)
+	for expr, want := range map[string]string{
+		"object.status.phase == 'Running'": "a", "true": "a b s", "true&key=pods/u2&key=pods/nope": "b", "true&resource=secrets": "s",
+		"object.metadata.name < 3": "", // for none it can be evaluated
+	} {
+		condition, more, _ := strings.Cut(expr, "&")
+		if m := s.get(t, "/api/objects?where="+url.QueryEscape(condition)+"&"+more); names(m) != want {
+			t.Errorf("%s: %v", expr, m)
+		}
 	}
 }
 
@@ -231,7 +235,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for _, guess := range []string{"object.data.password == '" + password + "'", "object.data.password.startsWith('c2')"} {
-		if m := s.get(t, "/api/where?expr="+url.QueryEscape(guess)); keysOf(m) != "" {
+		if m := s.get(t, "/api/objects?where="+url.QueryEscape(guess)); names(m) != "" {
 			t.Errorf("%s: %v", guess, m)
 		}
 	}

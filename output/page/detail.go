@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
@@ -44,7 +45,11 @@ type condition struct {
 type history struct {
 	Items   []json.RawMessage `json:"items"`
 	Dropped int               `json:"dropped"`
+	changes int               // of all there were
 }
+
+// maxPast is how many changes of an object its detail has.
+const maxPast = 20
 
 // object serves all about one object.
 func (s *Server) object(w http.ResponseWriter, r *http.Request) {
@@ -53,17 +58,18 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "it takes one key")
 		return
 	}
-	d, identity, packed := s.hub.detail(values.Get("key"))
-	if d == nil {
+	past, held := s.hub.inventory.History(values.Get("key"))
+	if !held {
 		fail(w, http.StatusNotFound, "there is no object with this key, or it is no longer held")
 		return
 	}
-	if packed != nil {
-		content := unpack(packed)
-		d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
-		if d.YAML, err = yamlOf(event.NewObject(&identity, content)); err != nil {
-			d.YAML = content // JSON is YAML
-		}
+	d := s.hub.detail(past.Object)
+	d.History.add(s.hub, past.States)
+	o := past.States[len(past.States)-1].Object
+	content := o.Raw()
+	d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
+	if d.YAML, err = yamlOf(o); err != nil {
+		d.YAML = content // JSON is YAML
 	}
 	if len(d.YAML) > maxYAML {
 		d.YAML, d.YAMLCut = strings.ToValidUTF8(d.YAML[:maxYAML], ""), true
@@ -71,45 +77,41 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 	answer(w, d)
 }
 
-// detail returns what is held of an object, but for what is in its content; nil if
-// nothing is.
-func (h *Hub) detail(key string) (*detail, event.Identity, []byte) {
+// detail returns what is drawn of an object and of what it owns.
+func (h *Hub) detail(o *inventory.Object) *detail {
+	owned := h.inventory.Owned(o.UID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := h.store.records[key]
-	if r == nil {
-		return nil, event.Identity{}, nil
+	d := &detail{Stream: h.stream, Seq: h.log.last, Owned: []json.RawMessage{}, OwnedMore: max(len(owned)-maxLimit, 0)}
+	if drawing, is := o.Drawn.(*drawing); is {
+		d.Row, d.History.changes = drawing.appendTo(nil), drawing.changes
 	}
-	d := &detail{
-		Stream: h.stream, Seq: h.log.last, Row: r.line.appendTo(slices.Clone(r.encoded)),
-		Conditions: []condition{}, Owned: []json.RawMessage{}, History: history{[]json.RawMessage{}, r.pastMore},
-	}
-	for _, p := range r.past {
-		d.History.Items = append(d.History.Items, p.text)
-	}
-	owned := h.owned(r.row.UID)
-	slices.SortFunc(owned, order)
-	for i, o := range owned {
-		if i == maxLimit {
-			d.OwnedMore = len(owned) - i
-			break
+	for _, s := range owned[:min(len(owned), maxLimit)] {
+		if drawing := drawn(s); drawing != nil {
+			d.Owned = append(d.Owned, drawing.row)
 		}
-		d.Owned = append(d.Owned, o.encoded)
 	}
-	return d, r.identity, r.packed
+	return d
 }
 
-// owned returns the objects that name this one as their owner.
-func (h *Hub) owned(uid string) (all []*record) {
-	if uid == "" {
-		return nil
-	}
-	for _, r := range h.store.records {
-		if r.row.Ended == 0 && slices.ContainsFunc(r.row.Owners, func(o ownerRef) bool { return o.UID == uid }) {
-			all = append(all, r)
+// add adds the last of the changes from state to state.
+func (past *history) add(h *Hub, states []*inventory.State) {
+	past.Items = []json.RawMessage{}
+	for i := len(states) - 1; i >= 0 && len(past.Items) < maxPast; i-- {
+		c := inventory.Change{State: states[i]}
+		if i > 0 {
+			c.Before = states[i-1]
+		}
+		c.Event = new(c.State.Event(c.Before))
+		if c.Before != nil && c.Event.Type == event.Modified {
+			c.Diff = new(inventory.Between(c.Before, c.State, h.Compare))
+		}
+		if m := messageOf(&c); m.Feed {
+			past.Items = append(past.Items, encode(m))
 		}
 	}
-	return all
+	slices.Reverse(past.Items)
+	past.Dropped = max(past.changes-len(past.Items), 0)
 }
 
 // conditionsOf returns the conditions in the status of an object.

@@ -7,9 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 )
@@ -27,26 +25,26 @@ type Options struct {
 	Loss func(error) string
 }
 
-// Hub holds what viewers see. It is an event.Sink that waits for nobody.
+// Hub draws the inventory for viewers. It is an event.Sink that waits for nobody.
 type Hub struct {
 	Options
-	stream  string
-	started time.Time
+	stream    string
+	started   time.Time
+	inventory *inventory.Inventory
 
-	searches      chan struct{} // has one for each that looks at all objects
-	judges        chan struct{} // has one for each that looks at what changed
-	plain, packed []byte        // what pack works with
+	searches chan struct{} // has one for each that looks at all objects
+	matchers chan struct{} // has one for each that looks at what changed
 
-	mu        sync.Mutex // for all below
+	mu        sync.Mutex // for all below, and for each drawing of an object
 	log       log
-	store     store
 	resources map[string]*resource
 	targets   targets
 	// news is closed when there is another message.
 	news chan struct{}
 	// closed is closed at the end, and reason says why.
-	closed chan struct{}
-	reason string
+	closed      chan struct{}
+	reason      string
+	subscribers map[*subscriber]bool
 }
 
 var _ event.Sink = (*Hub)(nil)
@@ -57,11 +55,13 @@ func New(o Options) *Hub {
 		o.Loss = error.Error
 	}
 	h := &Hub{
-		Options: o, stream: random(), started: time.Now(),
-		store: newStore(), resources: map[string]*resource{},
-		news: make(chan struct{}), closed: make(chan struct{}),
+		Options: o, stream: random(), started: time.Now(), resources: map[string]*resource{},
+		searches: make(chan struct{}, maxSearches), matchers: make(chan struct{}, maxSearches),
+		news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
-	h.searches, h.judges = make(chan struct{}, maxSearches), make(chan struct{}, maxSearches)
+	h.inventory = inventory.New(inventory.Options{
+		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded,
+	}, h.take)
 	h.targets = newTargets(o, h.started)
 	for _, t := range o.Targets {
 		h.resource(t)
@@ -78,17 +78,21 @@ func random() string {
 
 // Deliver implements event.Sink. It takes as long as it takes to look at the events, and
 // waits for no viewer.
-func (h *Hub) Deliver(_ context.Context, batch []event.Event) error {
+func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 	defer h.wake()
-	for i := range batch {
-		e := &batch[i]
-		if e.Type.IsMark() {
-			h.mark(e)
-			continue
+	return h.inventory.Deliver(ctx, batch)
+}
+
+// take shows viewers what has changed.
+func (h *Hub) take(changes []inventory.Change) {
+	for i := range changes {
+		if c := &changes[i]; c.State != nil {
+			m := messageOf(c) // it takes time
+			h.draw(c, &m)
+		} else if c.Event.Type != event.Heartbeat {
+			h.mark(c.Event)
 		}
-		h.object(e)
 	}
-	return nil
 }
 
 // wake tells the viewers that there is something new.
@@ -113,130 +117,36 @@ func (h *Hub) Close(reason string) {
 
 // mark takes what becomes of the watch.
 func (h *Hub) mark(e *event.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if e.Type == event.Heartbeat {
-		return
-	}
+	h.publish(&inventory.Change{Event: e})
 	h.resource(e.Target)
 	m := h.targets.observe(e)
 	m.Seq = h.log.next()
 	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: encode(m), feed: m.Feed})
 }
 
-// object takes an event of an object.
-func (h *Hub) object(e *event.Event) {
-	var seen look
-	var diff compared
-	known := e.Type != event.Deleted || !e.FinalStateUnknown
-	if known { // this takes time
-		seen = h.look(e.Object)
-	}
-	compares := e.Type == event.Modified && !e.Old.IsZero()
-	if compares {
-		diff = h.compare(e)
-	}
+// draw shows viewers a change, if there is anything to be seen of it.
+func (h *Hub) draw(c *inventory.Change, m *changed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	resource := h.resource(e.Target)
-	seen.cells = h.cells(resource, e.Object)
-	h.targets.links.Observe(e)
-	m := changed{
-		Type: "change", Event: string(e.Type), Time: millis(e.Time), Key: keyOf(resource.ID, e.Object),
-		Resource: resource.ID, Namespace: e.Object.Namespace, Name: clip(e.Object.Name, maxName),
-		Changes: diff.changes, More: diff.more, Noise: diff.noise, Text: seen.event,
+	s := c.State
+	h.publish(c)
+	h.columns(h.resource(s.Target), s)
+	h.targets.links.Observe(c.Event)
+	d := drawn(s)
+	if d == nil {
+		d = &drawing{}
+		s.Of.Drawn = d
 	}
-	r, isNew := h.record(&m, e)
-	wasDeleting := r.deleting
-	differs := isNew
-	if known {
-		differs = r.show(&seen) || differs
-		r.deleting = seen.deleting
+	if !d.show(s, m, h.log.next()) {
+		return
 	}
-	m.Feed, m.Text = h.feed(&m, e, r, compares, wasDeleting)
-	if e.Type != event.Modified {
-		status := r.row.Status
-		m.Status = &status
-	}
-	if m.Feed || differs || e.Type != event.Modified {
-		h.note(r, &m, e)
-	}
-}
-
-// feed reports whether a change belongs into a feed, and says what its changes do not.
-func (h *Hub) feed(m *changed, e *event.Event, r *record, compared bool, wasDeleting string) (feed bool, text string) {
-	switch {
-	case e.Object.IsEvent():
-		return e.Type != event.Deleted && !e.Initial, m.Text
-	case e.Type == event.Added:
-		if ended := h.store.names[r.name()]; ended > 0 {
-			text = "replaces the one deleted " + ago(e.Time.Sub(time.UnixMilli(ended))) + " ago"
-		}
-		return !e.Initial, text
-	case e.Type == event.Deleted && e.FinalStateUnknown:
-		return true, "found out later"
-	case e.Type == event.Deleted:
-		return true, ""
-	case !compared:
-		return true, "changed; what, is not known: the state before is not"
-	case r.deleting != wasDeleting:
-		return true, r.deleting
-	}
-	return len(m.Changes) > 0, ""
-}
-
-// record returns the record of the object of an event.
-func (h *Hub) record(m *changed, e *event.Event) (r *record, isNew bool) {
-	if r := h.store.records[m.Key]; r != nil && r.row.Ended == 0 {
-		return r, false
-	}
-	r = &record{row: row{
-		Key: m.Key, Resource: m.Resource, Namespace: m.Namespace, Name: m.Name, UID: string(e.Object.UID),
-		First: m.Time, Initial: e.Initial, Status: state{State: "Unknown"},
-	}}
-	if old := h.store.records[m.Key]; old != nil { // there again, with the same UID: the watch was wrong
-		h.store.forget(old)
-	}
-	h.store.records[m.Key] = r
-	return r, true
-}
-
-// note adds a change to all that tells of it.
-func (h *Hub) note(r *record, m *changed, e *event.Event) {
 	m.Seq = h.log.next()
-	r.identity, r.row.Seq = *e.Object.Identity, m.Seq
-	if m.Feed {
-		r.row.Changes++
-		r.row.Changed = m.Time
-		r.line.tick(m.Time)
-	}
-	if e.Type == event.Deleted {
-		r.row.Ended = m.Time
-	} else {
-		r.line.enter(m.Time, r.row.Status.State)
-	}
-	r.encoded = encode(&r.row)
 	head := encode(m)
-	entry := &entry{seq: m.Seq, kind: m.Type, head: head[:len(head)-1], row: r.encoded, key: m.Key, feed: m.Feed}
-	h.log.add(entry)
-	if m.Feed {
-		h.store.remember(r, entry.short())
-	}
-	if e.Type == event.Deleted {
-		h.store.end(r)
-	}
+	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: head[:len(head)-1], row: d.row, key: m.Key, feed: m.Feed})
 }
 
-// keyOf names an object for ever.
-func keyOf(resource string, o event.Object) string {
-	if o.UID == "" {
-		return resource + "/" + o.Namespace + "/" + clip(o.Name, maxName)
-	}
-	return resource + "/" + clip(string(o.UID), maxName)
-}
-
-// resource returns what viewers know of the resource of a target; they are told if
-// there was none.
+// resource returns what viewers know of the resource of a target; they get it if there
+// was none.
 func (h *Hub) resource(t event.Target) *resource {
 	gvr := t.Resource()
 	id := gvr.GroupResource().String()
@@ -246,31 +156,24 @@ func (h *Hub) resource(t event.Target) *resource {
 			ID: id, Resource: gvr.Resource, Group: gvr.Group, Version: gvr.Version,
 			Kind: t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(), Columns: []column{},
 		}
-		h.tell(r)
+		h.addResource(r)
 	}
 	return r
 }
 
-// tell tells the viewers of a resource.
-func (h *Hub) tell(r *resource) {
+func (h *Hub) addResource(r *resource) {
 	h.resources[r.ID] = r
 	m := resourceMessage{"resource", h.log.next(), r}
 	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: encode(m)})
 }
 
-// cells returns what the server shows of an object; nil if it does not, or if there
-// could be something in it that is masked.
-func (h *Hub) cells(r *resource, o event.Object) []byte {
-	text := o.Row()
-	if text == "" || len(h.Compare.Masks.Paths) > 0 {
-		return nil
+// columns gives viewers the columns of a state, if they have others.
+func (h *Hub) columns(r *resource, s *inventory.State) {
+	all := s.Columns()
+	if !s.HasTable() || len(all) == 0 || len(r.served) > 0 && &r.served[0] == &all[0] {
+		return
 	}
-	parsed := gjson.Parse(text)
-	if definitions := parsed.Get("columnDefinitions"); definitions.Raw != r.definitions {
-		replaced := *r // viewers may be encoding the other
-		replaced.definitions, replaced.Columns = definitions.Raw, columnsOf(definitions, schema.GroupKind{Group: r.Group, Kind: r.Kind})
-		r = &replaced
-		h.tell(r)
-	}
-	return cellsOf(parsed.Get("cells"), r.Columns, o)
+	replaced := *r // viewers may be encoding the other
+	replaced.served, replaced.Columns = all, columnsOf(all)
+	h.addResource(&replaced)
 }

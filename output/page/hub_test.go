@@ -48,7 +48,7 @@ func TestFeed(t *testing.T) {
 		{"it appears", added(pods, first, 1), true, true, "<nil>", ""},
 		{"it changes", modified(pods, first, second, 2), true, true, "[map[kind:changed new:Running old:Pending path:status.phase]]", ""},
 		{"only its version changes", modified(pods, second, pod("a", "u1", "3", "Running"), 3), false, false, "", ""},
-		{"the state before is not known", modified(pods, event.Object{}, second, 4), true, true, "<nil>", "changed; what, is not known: the state before is not"},
+		{"the state before is not known", modified(pods, event.Object{}, pod("c", "u4", "4", "Running"), 4), true, true, "<nil>", "changed; what, is not known: the state before is not"},
 		{"it is deleted", deleted(pods, other, 5), true, true, "<nil>", ""},
 		{"another takes its place", added(pods, pod("b", "u3", "6", "Running"), 8), true, true, "<nil>", "replaces the one deleted 3 s ago"},
 		{"it is found deleted", unknown, true, true, "<nil>", "found out later"},
@@ -86,8 +86,8 @@ func TestRow(t *testing.T) {
 		o = now
 	}
 	deliver(t, h, deleted(pods, o, 10))
-	r := h.store.records["pods/u1"]
-	row := decode(t, r.line.appendTo(r.encoded))
+	past, _ := h.inventory.History("pods/u1")
+	row := decode(t, past.Object.Drawn.(*drawing).appendTo(nil))
 	want := map[string]string{
 		"first": "1.789e+12", "changed": "1.78900001e+12", "ended": "1.78900001e+12", "changes": "4", "name": "a", "namespace": "shop",
 		"labels": "map[app:a]", "created": "1.767323045e+12",
@@ -101,14 +101,14 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestLine: of many states and changes the last ones are held, and the others counted.
-func TestLine(t *testing.T) {
-	var l line
+// TestTime: of many states and changes the last ones are held, and the others counted.
+func TestTime(t *testing.T) {
+	d := drawing{row: []byte(`{"key":"k"}`)}
 	for i := range int64(300) {
-		l.enter(i, []string{"Current", "InProgress"}[i%2])
-		l.tick(i)
+		d.enter(i, []string{"Current", "InProgress"}[i%2])
+		d.tick(i)
 	}
-	row := decode(t, l.appendTo([]byte(`{"key":"k"}`)))
+	row := decode(t, d.appendTo(nil))
 	if n := len(row["segments"].([]any)); n != maxSegments || row.number("segmentsMore") != 300-maxSegments {
 		t.Errorf("%d segments, %v more", n, row["segmentsMore"])
 	}
@@ -127,14 +127,9 @@ func TestEnded(t *testing.T) {
 		o := pod(fmt.Sprint("p", i), fmt.Sprint("u", i), fmt.Sprint(i+1), "Running")
 		deliver(t, h, added(pods, o, i), deleted(pods, o, i))
 	}
-	if len(h.store.records) != maxEnded || len(h.store.ended) != maxEnded || len(h.store.names) != maxEnded {
-		t.Errorf("%d records, %d ended, %d names", len(h.store.records), len(h.store.ended), len(h.store.names))
-	}
-	if h.store.records["pods/u4"] != nil || h.store.records["pods/u5"] == nil {
-		t.Error("it was not the oldest that were forgotten")
-	}
-	if n := len(h.store.queue); n != 2*maxEnded {
-		t.Errorf("%d changes of %d objects are held", n, maxEnded)
+	ended := h.inventory.Ended()
+	if len(ended) != maxEnded || ended[0].Of.ID != "pods/u5" {
+		t.Errorf("%d ended, first %s", len(ended), ended[0].Of.ID)
 	}
 }
 
@@ -150,18 +145,21 @@ func TestHistory(t *testing.T) {
 		deliver(t, h, modified(pods, o, now, i))
 		o = now
 	}
-	d, _, _ := h.detail("pods/l")
-	if len(d.History.Items) != maxPast || d.History.Dropped != 5001-maxPast {
-		t.Errorf("%d changes, %d dropped", len(d.History.Items), d.History.Dropped)
+	history := func(key string) history {
+		past, _ := h.inventory.History(key)
+		d := h.detail(past.Object)
+		d.History.add(h, past.States)
+		return d.History
 	}
-	if last := decode(t, d.History.Items[maxPast-1]); last.number("time") != uint64(at(4999).UnixMilli()) || last["row"] != nil {
+	loud := history("pods/l")
+	if len(loud.Items) != maxPast || loud.Dropped != 5001-maxPast {
+		t.Errorf("%d changes, %d dropped", len(loud.Items), loud.Dropped)
+	}
+	if last := decode(t, loud.Items[maxPast-1]); last.number("time") != uint64(at(4999).UnixMilli()) || last["row"] != nil || last["changes"] == nil {
 		t.Errorf("the last change is %v", last)
 	}
-	if d, _, _ := h.detail("pods/q"); len(d.History.Items) != 1 || d.History.Dropped != 0 {
-		t.Errorf("of the quiet one: %+v", d.History)
-	}
-	if n := len(h.store.queue); n > 4*maxPast*3 {
-		t.Errorf("%d changes are queued for %d that are held", n, maxPast+1)
+	if quiet := history("pods/q"); len(quiet.Items) != 1 || quiet.Dropped != 0 {
+		t.Errorf("of the quiet one: %+v", quiet)
 	}
 }
 

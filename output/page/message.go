@@ -3,6 +3,8 @@ package page
 import (
 	"encoding/json"
 	"time"
+
+	"dwatch/output/inventory"
 )
 
 // protocol is raised when a page that was made for an older one would go wrong.
@@ -43,8 +45,8 @@ type resource struct {
 	Kind       string   `json:"kind"`
 	Namespaced bool     `json:"namespaced"`
 	Columns    []column `json:"columns"`
-	// definitions are the columns as the server sent them.
-	definitions string
+	// served are the columns as the inventory has them.
+	served []inventory.Column
 }
 
 type column struct {
@@ -54,8 +56,6 @@ type column struct {
 	Priority int32  `json:"priority"`
 	// Counts: a number in it is a time, from which the page counts.
 	Counts bool `json:"counts,omitempty"`
-	// begins is where in an object that time is.
-	begins []string
 }
 
 type target struct {
@@ -75,7 +75,7 @@ type watch struct {
 }
 
 // row is what viewers see of an object at a glance. segments and ticks are added where
-// they belong; see line.
+// they belong; see drawing.
 type row struct {
 	Key        string            `json:"key"`
 	Seq        uint64            `json:"seq"`

@@ -149,7 +149,6 @@ func (s *Server) handler() http.Handler {
 		"/api/objects": s.searching(s.objects),
 		"/api/object":  s.searching(s.object),
 		"/api/feed":    s.searching(s.feed),
-		"/api/where":   s.searching(s.where),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dwatch/output/inventory"
 )
 
 // interval is how often a ping is sent.
@@ -34,8 +36,6 @@ type transport interface {
 type position struct {
 	stream string
 	seq    uint64
-	// norows: it wants no snapshot.
-	norows bool
 }
 
 // viewer sends one viewer what there is. All of it happens in one goroutine.
@@ -43,8 +43,7 @@ type viewer struct {
 	*Hub
 	to transport
 	// at is the number of the last message that was sent, or is in a snapshot.
-	at     uint64
-	norows bool
+	at uint64
 	// question is what it wants to know of all objects; nil: nothing.
 	question *question
 	buffer   []byte
@@ -59,7 +58,7 @@ var errBye = errors.New("the run has ended")
 func (h *Hub) view(ctx context.Context, to transport, from position, questions <-chan *question) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	v := &viewer{Hub: h, to: to, norows: from.norows, tick: tick.C}
+	v := &viewer{Hub: h, to: to, tick: tick.C}
 	if err := v.begin(ctx, from); err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	if err := v.to.send(ctx, m.Type, 0, encode(m)); err != nil {
 		return err
 	}
-	if resumed || v.norows {
+	if resumed {
 		return nil
 	}
 	return v.snapshot(ctx)
@@ -144,14 +143,18 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 
 // snapshot sends all rows, in parts, each as it is when its turn comes.
 func (v *viewer) snapshot(ctx context.Context) error {
-	records := v.all()
+	states, err := v.inventory.At(inventory.Now, nil)
+	if err != nil {
+		return err
+	}
+	states = append(states, v.inventory.Ended()...)
 	for part := 0; ; part++ {
-		message, rest := v.part(part, records)
-		records = rest
+		message, rest := v.part(part, states)
+		states = rest
 		if err := v.to.send(ctx, "snapshot", 0, message); err != nil {
 			return err
 		}
-		if len(records) == 0 {
+		if len(states) == 0 {
 			return nil
 		}
 		select {
@@ -162,37 +165,22 @@ func (v *viewer) snapshot(ctx context.Context) error {
 	}
 }
 
-// all returns the records in the order of a snapshot.
-func (h *Hub) all() []*record {
-	h.mu.Lock()
-	var there []*record
-	for _, r := range h.store.records {
-		if r.row.Ended == 0 {
-			there = append(there, r)
-		}
-	}
-	ended := slices.Clone(h.store.ended)
-	h.mu.Unlock()
-	slices.SortFunc(there, order) // what order looks at does not change
-	return append(there, ended...)
-}
-
-// part is a message with the first of these records.
-func (v *viewer) part(number int, records []*record) (message []byte, rest []*record) {
+// part is a message with the first of the objects that these are states of.
+func (v *viewer) part(number int, states []*inventory.State) (message []byte, rest []*inventory.State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows, n := v.buffer[:0], 0
-	for ; n < len(records) && n < maxRows && len(rows) < maxPart; n++ {
-		r := records[n]
-		if r.forgotten {
+	for ; n < len(states) && n < maxRows && len(rows) < maxPart; n++ {
+		d := drawn(states[n])
+		if d == nil { // it comes as a change
 			continue
 		}
 		if len(rows) > 0 {
 			rows = append(rows, ',')
 		}
-		rows = r.line.appendTo(append(rows, r.encoded...))
+		rows = d.appendTo(rows)
 	}
-	v.buffer, rest = rows, records[n:]
+	v.buffer, rest = rows, states[n:]
 	seq := v.at // the first goes with the hello
 	if number > 0 {
 		seq = v.log.last
@@ -231,7 +219,7 @@ func (v *viewer) turn(ctx context.Context) (more bool, err error) {
 
 // again begins from the beginning.
 func (v *viewer) again(ctx context.Context) error {
-	if err := v.begin(ctx, position{norows: v.norows}); err != nil {
+	if err := v.begin(ctx, position{}); err != nil {
 		return err
 	}
 	if v.question == nil {

@@ -351,8 +351,8 @@ func TestMatchesTakeTurns(t *testing.T) {
 	g.next(t)
 	questions <- &question{id: 1, text: "object.status.phase == 'Pending'"}
 	g.next(t)
-	for range cap(h.judges) {
-		h.judges <- struct{}{}
+	for range cap(h.matchers) {
+		h.matchers <- struct{}{}
 	}
 	deliver(t, h, modified(pods, a, pod("a", "u1", "2", "Pending"), 1))
 	if m := g.next(t); m["type"] != "change" {
@@ -361,11 +361,11 @@ func TestMatchesTakeTurns(t *testing.T) {
 	if m := <-g.messages; m["type"] != "ping" {
 		t.Fatalf("while it waits: %v", m)
 	}
-	<-h.judges
+	<-h.matchers
 	if m := g.next(t); m["type"] != "matches" {
 		t.Fatalf("%v", m)
 	}
-	if n := len(h.judges); n != cap(h.judges)-1 {
+	if n := len(h.matchers); n != cap(h.matchers)-1 {
 		t.Errorf("%d are still at work", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"dwatch/watcher/event"
+	"dwatch/output/inventory"
 	"dwatch/watcher/object/expression"
 )
 
@@ -19,8 +19,6 @@ const (
 	maxWait     = time.Second
 	// maxQuestion is how long it may take to look at all objects.
 	maxQuestion = 5 * time.Second
-	// breath is after how many objects the one who asked is thought of.
-	breath = 100
 	// maxExpression is how many bytes an expression has at most.
 	maxExpression = 8 << 10
 	// maxKeys is how many keys a message has at most.
@@ -50,12 +48,6 @@ type question struct {
 	holds map[string]bool
 }
 
-// errorOf is the first mistake that an expression made, and of how many objects.
-type errorOf struct {
-	Count int    `json:"count"`
-	First string `json:"first"`
-}
-
 // compile reads the expression of a viewer.
 func compile(text string) (*expression.Expression, error) {
 	if len(text) > maxExpression {
@@ -64,65 +56,15 @@ func compile(text string) (*expression.Expression, error) {
 	return expression.CompileForObjects(text)
 }
 
-// content is an object at one time, to be looked at without a lock.
-type content struct {
-	key      string
-	identity event.Identity
-	packed   []byte
-}
-
-// contents returns the objects that exist, or those of them that are named, after the
-// message with this number.
-func (h *Hub) contents(keys []string) (all []content, seq uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	add := func(r *record) {
-		if r != nil && r.row.Ended == 0 && r.packed != nil {
-			all = append(all, content{r.row.Key, r.identity, r.packed})
-		}
-	}
-	if keys == nil {
-		for _, r := range h.store.records {
-			add(r)
-		}
-		return all, h.log.last
-	}
-	for _, key := range keys {
-		add(h.store.records[key])
-	}
-	return all, h.log.last
-}
-
 // errTooLong: an expression took too long for all objects.
 var errTooLong = fmt.Errorf("the expression takes more than %s for all objects", maxQuestion)
 
-// judge calls take with what the expression says of each object, and breathe, if it is
-// not nil, now and then.
-func judge(ctx context.Context, x *expression.Expression, all []content, take func(key string, holds bool), breathe func() error) (errorOf, error) {
-	var mistakes errorOf
-	limit := time.Now().Add(maxQuestion)
-	for i := range all {
-		c := &all[i]
-		if ctx.Err() != nil {
-			return mistakes, ctx.Err()
-		}
-		if time.Now().After(limit) {
-			return mistakes, errTooLong
-		}
-		if i%breath == breath-1 && breathe != nil {
-			if err := breathe(); err != nil {
-				return mistakes, err
-			}
-		}
-		holds, err := x.HoldsOf(event.NewObject(&c.identity, unpack(c.packed)), time.Now())
-		if err != nil {
-			if mistakes.Count++; mistakes.Count == 1 {
-				mistakes.First = clip(err.Error(), maxValue)
-			}
-		}
-		take(c.key, holds && err == nil)
-	}
-	return mistakes, nil
+// evaluate calls take with what an expression says of each state; for one of which it
+// can't be evaluated it does not hold.
+func evaluate(ctx context.Context, x *expression.Expression, states []*inventory.State, take func(s *inventory.State, holds bool) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxQuestion, errTooLong)
+	defer cancel()
+	return inventory.Where(ctx, x, states, func(s *inventory.State, holds bool, err error) error { return take(s, holds && err == nil) })
 }
 
 // ask answers a question of the viewer, and keeps the answer up to date from then on.
@@ -136,11 +78,9 @@ func (v *viewer) ask(ctx context.Context, q *question) error {
 	holds := map[string]bool{}
 	x, err := compile(q.text)
 	if err == nil {
-		err = v.judgeAll(ctx, x, func(key string, does bool) {
-			if does {
-				holds[key] = true
-				m.Keys = append(m.Keys, key)
-			}
+		err = v.findAll(ctx, x, func(key string) {
+			holds[key] = true
+			m.Keys = append(m.Keys, key)
 		})
 	}
 	if ctx.Err() != nil {
@@ -160,16 +100,22 @@ func (v *viewer) refuse(ctx context.Context, id int64, err error) error {
 	return v.to.send(ctx, m.Type, 0, encode(m))
 }
 
-// judgeAll calls take with what the expression says of each object that exists.
-// Pings go on meanwhile.
-func (v *viewer) judgeAll(ctx context.Context, x *expression.Expression, take func(key string, holds bool)) error {
+// findAll calls take with the key of each object of which the expression holds. Pings go
+// on meanwhile.
+func (v *viewer) findAll(ctx context.Context, x *expression.Expression, take func(key string)) error {
 	release, err := v.search(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	all, _ := v.contents(nil)
-	_, err = judge(ctx, x, all, take, func() error {
+	all, err := v.inventory.At(inventory.Now, nil)
+	if err != nil {
+		return err
+	}
+	return evaluate(ctx, x, all, func(s *inventory.State, holds bool) error {
+		if holds {
+			take(s.Of.ID)
+		}
 		select {
 		case <-v.tick:
 			return v.ping(ctx)
@@ -177,7 +123,6 @@ func (v *viewer) judgeAll(ctx context.Context, x *expression.Expression, take fu
 			return nil
 		}
 	})
-	return err
 }
 
 // answer sends the keys in parts.
@@ -198,7 +143,7 @@ func (v *viewer) answer(ctx context.Context, m whereMessage) error {
 func (v *viewer) awaitTurn(ctx context.Context) error {
 	for {
 		select {
-		case v.judges <- struct{}{}:
+		case v.matchers <- struct{}{}:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -227,8 +172,8 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	if err := v.awaitTurn(ctx); err != nil {
 		return err
 	}
-	all, _ := v.contents(keys)
-	_, err := judge(ctx, q.expression, all, func(key string, holds bool) {
+	err := evaluate(ctx, q.expression, v.inventory.Present(keys), func(s *inventory.State, holds bool) error {
+		key := s.Of.ID
 		delete(seen, key)
 		switch {
 		case holds && !q.holds[key]:
@@ -238,8 +183,9 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 			delete(q.holds, key)
 			m.Out = append(m.Out, key)
 		}
-	}, nil)
-	<-v.judges
+		return nil
+	})
+	<-v.matchers
 	for key := range seen { // no longer there
 		delete(q.holds, key)
 	}

@@ -81,29 +81,30 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// notes returns what the reader of the table has to know.
+// notes returns what the reader of the tables has to know.
 func notes() string {
 	return strings.ReplaceAll(`dwatch is ~dwatch pods -A~, kubectl is ~kubectl get pods -A --watch --output-watch-events -o json~ with
 ~--chunk-size=0~ (else it prints each 500 of the initial pods as one event), curl is a watch of the same
-pods that begins with what is there. --where has a condition on two fields, which holds for all of them. The page of
---serve has ten viewers, who come when all pods are out. One runs at a time, its stdout into a pipe. Ratios are of medians: below 1, dwatch has less. Times count from the
-start of the process; "first out" of --list is its first byte. MB are 10^6 bytes, and memory is what is
-resident. Latency is from just before an update is sent to the server until its line is read; the update sets
-two annotations of a pod of less than 2 KB, of which there are a hundred among the others. Updates at full
-speed set those of pods of 9 KB, and come as fast as the server writes them beside the reader. In the last row
-kubectl is ~kubectl get configmaps -o json~, with its cache of discovery filled. The second table has what
-prints no JSON beside the kubectl that prints the same: ~kubectl get pods -A --watch~, and with
-~--chunk-size=0~ a jsonpath of three values. No row of a table says when a pod was updated.
+pods that begins with what is there. kubectl table is ~kubectl get pods -A --watch~, and kubectl jsonpath, with
+~--chunk-size=0~, a jsonpath of three values. --where has a condition on two fields, which holds for all of them.
+Of dwatch serve it is what a viewer of its page gets, with nine others, who come when all pods are out. One
+program runs at a time, its stdout into a pipe. Ratios are of medians, and to the kubectl that prints the same:
+below 1, dwatch has less. Times count from the start of the process; "first out" of dwatch list is its first
+byte. MB are 10^6 bytes, and memory is what is resident. Latency is from just before an update is sent to the
+server until its line is read; the update sets two annotations of a pod of less than 2 KB, of which there are a
+hundred among the others; no row of a table says when a pod was updated. Updates at full speed set those of pods
+of 9 KB, and come as fast as the server writes them beside the reader. At the start on one object kubectl is
+~kubectl get configmaps~, with its cache of discovery filled.
 `, "~", "`")
 }
 
 // deliveryNotes returns what the reader of the table of deliveries has to know.
 func deliveryNotes() string {
-	return fmt.Sprintf(strings.ReplaceAll(`~dwatch pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
+	return fmt.Sprintf(strings.ReplaceAll(`~dwatch send pods --to http://127.0.0.1:PORT --workers %d~ delivers %s events of 5 KB, all of which wait in its queue
 when the receiver begins to answer; the bare Go client posts the same bodies from %[1]d goroutines to the same
-receiver, with net/http as it is. ~dwatch pods --to nats://127.0.0.1:PORT/PREFIX --workers %[4]d~ delivers the same events to a
+receiver, with net/http as it is. ~dwatch send pods --to nats://127.0.0.1:PORT/PREFIX --workers %[4]d~ delivers the same events to a
 stream in files, all of which wait when the server comes; bare nats.go publishes the same bodies with ids and as many
-acknowledgements under way; both by the times at which the server stored the first and the last. ~dwatch pods -- true~
+acknowledgements under way; both by the times at which the server stored the first and the last. ~dwatch send pods -- true~
 runs a program for each of %[3]s events, or all there are, from its start to its end; the shell, for the same lines,
 does nothing else. These take turns. Ratios of this table are medians of those of single turns.
 With ~--state~, what waits is in its file.

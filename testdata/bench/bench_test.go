@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ func TestFormat(t *testing.T) {
 		{seconds(0), "0.00 µs"},
 		{megabytes(2_600_400_000), "2600 MB"},
 		{megabytes(11_200_000), "11.2 MB"},
+		{megabytes(40), "40 B"},
 		{significant(0.0213, 2), "0.021"},
 		{significant(0.253, 2), "0.25"},
 		{significant(1.05, 3), "1.05"},
@@ -72,44 +74,114 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+// measured are results of which something was measured.
+func measured() results {
 	found := results{}
 	for _, value := range []float64{3, 1, 2} {
 		found.add(dwatchName, allOut, value)
+		found.add(before(dwatchName), allOut, 2*value)
 		found.add(kubectlName, allOut, 4*value)
 		found.add(curlName, allOut, value/2)
 	}
 	found.add(dwatchName, churnSeen, 5000)
 	found.add(kubectlName, churnSeen, 5000)
 	found.add(dwatchListName, syncCPU, 1)
-	table := found.table(options{pods: 20000, updates: 5000, rate: 200})
-	var got []string
-	for line := range strings.Lines(table) {
-		if strings.Contains(line, " out ") || strings.Contains(line, "seen") || strings.Contains(line, "curl") {
-			got = append(got, strings.Join(strings.Fields(line), " "))
-		}
-	}
+	found.add(tableName, syncCPU, 1)
+	found.add(kubectlTableName, syncCPU, 4)
+	found.add(kubectlName, syncCPU, 100)
+	return found
+}
+
+// Each subject has a table, of those of whom something was measured, with the ratios to
+// what prints the same; what nobody has is left out.
+func TestTables(t *testing.T) {
+	text := measured().tables(options{pods: 20000, updates: 5000, rate: 200})
+	got := strings.Split(regexp.MustCompile(` +`).ReplaceAllString(regexp.MustCompile(`(?m)^\|-.*\n`).ReplaceAllString(text, ""), " "), "\n")
 	want := []string{
-		"| | dwatch | / kubectl | / curl | dwatch --list | / kubectl | kubectl | curl |",
-		"| first out | | | | | | | |",
-		"| all 20,000 out | 2.00 s | 0.25 | 2.0 | | | 8.00 s | 1.00 s |",
-		"| CPU until all are out | | | | 1.00 s | | | |",
-		"| bytes out | | | | | | | |",
-		"| seen of 5,000 updates at full speed | 5,000 | | | | | 5,000 | |",
+		"**Time until all 20,000 pods are out**",
+		"",
+		"| | first out | all out | / kubectl | / curl | / before | bytes out |",
+		"| dwatch | | 2.00 s | 0.25 | 2.0 | 0.50 | |",
+		"| before | | 4.00 s | | | | |",
+		"| kubectl | | 8.00 s | | | | |",
+		"| curl | | 1.00 s | | | | |",
+		"",
+		"**CPU**",
+		"",
+		"| | until all are out | / kubectl | for an update |",
+		"| dwatch list | 1.00 s | 0.010 | |",
+		"| dwatch -o table | 1.00 s | 0.25 | |",
+		"| kubectl | 100 s | | |",
+		"| kubectl table | 4.00 s | | |",
+		"",
+		"**Updates**",
+		"",
+		"| | seen of 5,000 at full speed | a second | latency at 200/s, median | p99 |",
+		"| dwatch | 5,000 | | | |",
+		"| kubectl | 5,000 | | | |",
+		"",
+		"",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n%s", diff, table)
+		t.Errorf("%s\n%s", diff, text)
 	}
 }
 
-// Whoever is left out has no column.
-func TestTableWithout(t *testing.T) {
+// No table is too wide to be read, even beside the version before.
+func TestTablesAreNarrow(t *testing.T) {
 	found := results{}
-	found.add(dwatchName, allOut, 2)
-	found.add(curlName, allOut, 1)
-	head, _, _ := strings.Cut(found.table(options{pods: 100000}), "\n")
-	if got := strings.Join(strings.Fields(head), " "); got != "| | dwatch | / curl | curl |" {
-		t.Error(got)
+	for _, name := range inTables() {
+		for m := range sentRate {
+			found.add(name, m, 1)
+		}
+	}
+	for line := range strings.Lines(found.tables(options{pods: 20000, updates: 5000, rate: 200})) {
+		if columns := strings.Count(line, "|") - 1; columns > 8 {
+			t.Errorf("%d columns: %s", columns, line)
+		}
+	}
+}
+
+// A dwatch from before there were commands has flags for them.
+func TestDialect(t *testing.T) {
+	for _, test := range []struct {
+		commands bool
+		got      func(dialect) []string
+		want     string
+	}{
+		{true, func(d dialect) []string { return d.list("pods", "-A") }, "dw list pods -A"},
+		{false, func(d dialect) []string { return d.list("pods", "-A") }, "dw pods -A --list"},
+		{true, func(d dialect) []string { return d.serve("pods") }, "dw serve pods"},
+		{false, func(d dialect) []string { return d.serve("pods") }, "dw pods -o none --serve"},
+		{true, func(d dialect) []string { return d.send("pods", "--", "true") }, "dw send pods -- true"},
+		{false, func(d dialect) []string { return d.send("pods", "--", "true") }, "dw pods -- true"},
+		{true, func(d dialect) []string { return d.stream("pods") }, "dw pods"},
+	} {
+		if got := strings.Join(test.got(dialect{"dw", test.commands}), " "); got != test.want {
+			t.Errorf("%s, want %s", got, test.want)
+		}
+	}
+}
+
+// Of what a viewer gets, each object counts once, and each change.
+func TestPageMessage(t *testing.T) {
+	known := map[string]bool{}
+	for _, step := range []struct{ message, want string }{
+		{`{"type":"hello"}`, ""},
+		{`{"type":"snapshot","rows":[{"key":"pods/a"},{"key":"pods/b"}]}`, "row pods/a\nrow pods/b\n"},
+		{`{"type":"change","event":"ADDED","key":"pods/b"}`, ""},
+		{`{"type":"change","event":"ADDED","key":"pods/c"}`, "row pods/c\n"},
+		{`{"type":"change","event":"MODIFIED","key":"pods/c","changes":[{"new":"1700000000000000001"}]}`, `{"type":"change","event":"MODIFIED","key":"pods/c","changes":[{"new":"1700000000000000001"}]}` + "\n"},
+	} {
+		got := pageMessage([]byte(step.message), known)
+		if string(got) != step.want {
+			t.Errorf("%s: %q", step.message, got)
+		}
+		if strings.Contains(step.message, "MODIFIED") {
+			if at, err := pageLines.writtenAt(got); err != nil || !at.Equal(time.Unix(1_700_000_000, 1)) {
+				t.Errorf("%v, %v", at, err)
+			}
+		}
 	}
 }
 
@@ -183,37 +255,6 @@ func TestFirstWords(t *testing.T) {
 	}
 	if got := firstWords("curl", 2); got != "curl" {
 		t.Error(got)
-	}
-}
-
-// What prints another format has a table of its own, beside the kubectl that prints it.
-func TestFormats(t *testing.T) {
-	found := results{}
-	found.add(tableName, syncCPU, 1)
-	found.add(kubectlTableName, syncCPU, 4)
-	found.add(jsonPathName, syncCPU, 2)
-	found.add(kubectlName, syncCPU, 100)
-	var got []string
-	for line := range strings.Lines(found.formats(options{})) {
-		if strings.Contains(line, "dwatch") || strings.Contains(line, "CPU until") {
-			got = append(got, strings.Join(strings.Fields(line), " "))
-		}
-	}
-	want := []string{
-		"| | dwatch -o table | / kubectl | kubectl table | dwatch -o jsonpath | / kubectl | kubectl jsonpath |",
-		"| CPU until all are out | 1.00 s | 0.25 | 4.00 s | 2.00 s | | |",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	delete(found, jsonPathName)
-	if head, _, _ := strings.Cut(found.formats(options{}), "\n"); strings.Contains(head, "jsonpath") {
-		t.Errorf("no jsonpath was measured: %s", head)
-	}
-	delete(found, tableName)
-	delete(found, kubectlTableName)
-	if table := found.formats(options{}); table != "" {
-		t.Errorf("none of it was measured:\n%s", table)
 	}
 }
 

@@ -13,12 +13,11 @@ import (
 const (
 	dwatchName     = "dwatch"
 	dwatchOldName  = "dwatch --old"
-	dwatchListName = "dwatch --list"
+	dwatchListName = "dwatch list"
 	changesName    = "dwatch --changes"
 	viewName       = "dwatch -o changes"
 	whereName      = "dwatch --where"
-	pageName       = "dwatch --serve"
-	beforeName     = "before"
+	pageName       = "dwatch serve"
 	kubectlName    = "kubectl"
 	curlName       = "curl"
 
@@ -28,6 +27,14 @@ const (
 	kubectlTableName    = "kubectl table"
 	kubectlJSONPathName = "kubectl jsonpath"
 )
+
+// compared are those that are compared with kubectl, in the order of the tables, each with
+// the kubectl that prints the same.
+var compared = []struct{ name, kubectl string }{
+	{dwatchName, kubectlName}, {dwatchOldName, kubectlName}, {changesName, kubectlName}, {viewName, kubectlName},
+	{whereName, kubectlName}, {pageName, kubectlName}, {dwatchListName, kubectlName},
+	{tableName, kubectlTableName}, {jsonPathName, kubectlJSONPathName},
+}
 
 // written is a template that shows when a pod was updated.
 const written = `jsonpath={.metadata.namespace} {.metadata.name} {.metadata.annotations.dwatch\.test/written-at}{"\n"}`
@@ -46,6 +53,7 @@ type contender struct {
 	watch []string // follows all pods, one event a line; or
 	list  []string // prints all pods and ends
 	start []string // prints the lonely object
+	page  bool     // it prints nothing: its page is read instead
 	language
 }
 
@@ -53,6 +61,7 @@ type contender struct {
 type field struct {
 	contenders []contender
 	env        []string // of every child
+	versions   []version
 }
 
 // newField prepares the contenders for a cluster. dir is for their files, and is
@@ -63,28 +72,12 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 		return nil, err
 	}
 	kubectl, pods := opts.kubectl, "/api/v1/pods"
-	one := []string{"configmaps", "--namespace", lonely}
 	f := &field{env: append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "HOME="+dir, "KUBECACHEDIR=")}
-	f.addDwatch(opts.dwatch, one, dwatchName, dwatchOldName, dwatchListName)
-	f.add(changesName, contender{
-		watch: []string{opts.dwatch, "pods", "-A", "--changes"},
-		start: append([]string{opts.dwatch, "--changes"}, one...),
-	})
-	f.add(viewName, contender{
-		watch:    []string{opts.dwatch, "pods", "-A", "-o", "changes"},
-		start:    append([]string{opts.dwatch, "-o", "changes"}, one...),
-		language: changeLines,
-	})
-	f.add(whereName, contender{
-		watch: []string{opts.dwatch, "pods", "-A", "--where", passesAll},
-		start: append([]string{opts.dwatch, "--where", passesAll}, one...),
-	})
-	f.add(pageName, contender{
-		watch: []string{opts.dwatch, "pods", "-A", "-o", "json", "--serve"},
-		start: append([]string{opts.dwatch, "--serve"}, one...),
-	})
-	if opts.before != "" {
-		f.addDwatch(opts.before, one, beforeName, before(dwatchOldName), before(dwatchListName))
+	if f.versions, err = versionsOf(opts); err != nil {
+		return nil, err
+	}
+	for _, v := range f.versions {
+		f.addDwatch(v)
 	}
 	// Without --chunk-size=0 kubectl prints each 500 of the initial objects as one
 	// event, of a list. Time, CPU and memory are much the same.
@@ -92,7 +85,16 @@ func newField(cluster *bed.Cluster, opts options, dir string) (*field, error) {
 		watch: []string{kubectl, "get", "pods", "-A", "--watch", "--output-watch-events", "-o", "json", "--chunk-size=0"},
 		start: append([]string{kubectl, "get", "-o", "json"}, one...),
 	})
-	f.addFormats(opts, one)
+	f.add(kubectlTableName, contender{
+		watch:    []string{kubectl, "get", "pods", "-A", "--watch"},
+		start:    append([]string{kubectl, "get"}, one...),
+		language: tableLines,
+	})
+	f.add(kubectlJSONPathName, contender{
+		watch:    []string{kubectl, "get", "pods", "-A", "--watch", "--chunk-size=0", "-o", written},
+		start:    append([]string{kubectl, "get", "-o", `jsonpath={.items[*].metadata.name}{"\n"}`}, one...),
+		language: writtenLines,
+	})
 	f.add(curlName, contender{
 		watch: curl(pods),
 		start: curl("/api/v1/namespaces/" + lonely + "/configmaps"),
@@ -115,31 +117,6 @@ func (o options) leavesOut(name string) bool {
 	return name == o.without
 }
 
-// addFormats adds what prints something else than events as JSON, as kubectl prints it when
-// nothing else is asked for.
-func (f *field) addFormats(opts options, one []string) {
-	f.add(tableName, contender{
-		watch:    []string{opts.dwatch, "pods", "-A", "-o", "table"},
-		start:    append([]string{opts.dwatch, "-o", "table"}, one...),
-		language: tableLines,
-	})
-	f.add(kubectlTableName, contender{
-		watch:    []string{opts.kubectl, "get", "pods", "-A", "--watch"},
-		start:    append([]string{opts.kubectl, "get"}, one...),
-		language: tableLines,
-	})
-	f.add(jsonPathName, contender{
-		watch:    []string{opts.dwatch, "pods", "-A", "-o", written},
-		start:    append([]string{opts.dwatch, "-o", "jsonpath={.metadata.name}"}, one...),
-		language: writtenLines,
-	})
-	f.add(kubectlJSONPathName, contender{
-		watch:    []string{opts.kubectl, "get", "pods", "-A", "--watch", "--chunk-size=0", "-o", written},
-		start:    append([]string{opts.kubectl, "get", "-o", `jsonpath={.items[*].metadata.name}{"\n"}`}, one...),
-		language: writtenLines,
-	})
-}
-
 func (f *field) add(name string, c contender) {
 	c.name = name
 	if c.isEvent == nil {
@@ -148,24 +125,28 @@ func (f *field) add(name string, c contender) {
 	f.contenders = append(f.contenders, c)
 }
 
-// addDwatch adds what is measured of one dwatch: a stream, one with --old, a list.
-func (f *field) addDwatch(path string, one []string, plain, old, list string) {
-	f.add(plain, contender{
-		watch: []string{path, "pods", "-A"},
-		start: append([]string{path}, one...),
-	})
-	f.add(old, contender{
-		watch: []string{path, "pods", "-A", "--old"},
-		start: append([]string{path, "--old"}, one...),
-	})
-	f.add(list, contender{
-		list:  []string{path, "pods", "-A", "--list"},
-		start: append([]string{path, "--list"}, one...),
-	})
-}
+// one is the lonely object, as a program is asked for it.
+var one = []string{"configmaps", "--namespace", lonely}
 
-// before is the contender that one of dwatch's is compared with.
-func before(name string) string { return strings.Replace(name, dwatchName, beforeName, 1) }
+// addDwatch adds what is measured of one dwatch.
+func (f *field) addDwatch(d version) {
+	stream := func(name string, of language, flags ...string) {
+		f.add(d.named(name), contender{
+			watch:    d.stream(slices.Concat([]string{"pods", "-A"}, flags)...),
+			start:    d.stream(slices.Concat(one, flags)...),
+			language: of,
+		})
+	}
+	stream(dwatchName, jsonLines)
+	stream(dwatchOldName, jsonLines, "--old")
+	stream(changesName, jsonLines, "--changes")
+	stream(viewName, changeLines, "-o", "changes")
+	stream(whereName, jsonLines, "--where", passesAll)
+	f.add(d.named(pageName), contender{watch: d.serve("pods", "-A"), start: d.serve(one...), page: true, language: pageLines})
+	f.add(d.named(dwatchListName), contender{list: d.list("pods", "-A"), start: d.list(one...)})
+	stream(tableName, tableLines, "-o", "table")
+	stream(jsonPathName, writtenLines, "-o", written)
+}
 
 // curlTo returns what makes curl's command line for a watch of path. It writes
 // the token and the certificate into dir, so that curl reads them from files.

@@ -19,9 +19,9 @@ import (
 
 // The contenders that deliver, each beside what it is compared with.
 const (
-	webhookName = "dwatch --to http://"
+	webhookName = "dwatch send --to http://"
 	postName    = "bare Go client"
-	commandName = "dwatch -- true"
+	commandName = "dwatch send -- true"
 	shellName   = "while read -r l; do true; done"
 	// kept is what is added to a name if what waits is in the file of --state.
 	kept = " --state FILE"
@@ -49,12 +49,14 @@ func (b *bench) deliver(ctx context.Context) error {
 		return err
 	}
 	defer r.server.Close()
-	if _, err := b.webhook(ctx, r, n, webhookName+kept, "--state", b.stateFile("webhook")); err != nil {
-		return err
-	}
-	events, err := b.webhook(ctx, r, n, webhookName)
-	if err != nil {
-		return err
+	var events []byte
+	for _, v := range b.versions {
+		if _, err := b.webhook(ctx, r, n, v, webhookName+kept, "--state", b.stateFile("webhook")); err != nil {
+			return err
+		}
+		if events, err = b.webhook(ctx, r, n, v, webhookName); err != nil {
+			return err
+		}
 	}
 	file := filepath.Join(b.dir, "events")
 	if err := os.WriteFile(file, events, 0o600); err != nil {
@@ -83,9 +85,9 @@ func (b *bench) stateFile(name string) string {
 
 // webhook measures dwatch from the moment when all events wait in its queue, and returns
 // them.
-func (b *bench) webhook(ctx context.Context, r *receiver, n int, name string, flags ...string) ([]byte, error) {
+func (b *bench) webhook(ctx context.Context, r *receiver, n int, v version, name string, flags ...string) ([]byte, error) {
 	r.begin(true)
-	cmd := b.child(ctx, b.options.dwatch, append([]string{"pods", "-n", heavy, "--count", strconv.Itoa(n),
+	cmd := b.send(ctx, v, append([]string{"pods", "-n", heavy, "--count", strconv.Itoa(n),
 		"--to", r.url, "--workers", strconv.Itoa(posters), "--drain", deliveryPatience.String()}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -105,7 +107,7 @@ func (b *bench) webhook(ctx context.Context, r *receiver, n int, name string, fl
 		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
 	}
 	rate, err := r.rate()
-	b.found.add(name, sentRate, rate)
+	b.found.add(v.named(name), sentRate, rate)
 	return bytes.Join(r.bodies, nil), err
 }
 
@@ -131,13 +133,17 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 		return err
 	}
 	each := []string{"pods", "-n", heavy, "--count", strconv.Itoa(n), "--drain", deliveryPatience.String()}
-	one := b.child(ctx, b.options.dwatch, slices.Concat(each, []string{"--", program})...)
-	stored := b.child(ctx, b.options.dwatch, slices.Concat(each, []string{"--state", b.stateFile("command"), "--", program})...)
-	all := b.child(ctx, "sh", "-c", fmt.Sprintf("head -n %d %s | while read -r l; do %s; done", n, file, program))
-	for _, way := range []struct {
+	type way struct {
 		name string
 		cmd  *exec.Cmd
-	}{{shellName, all}, {commandName, one}, {commandName + kept, stored}} {
+	}
+	ways := []way{{shellName, b.child(ctx, "sh", "-c", fmt.Sprintf("head -n %d %s | while read -r l; do %s; done", n, file, program))}}
+	for _, v := range b.versions {
+		ways = append(ways,
+			way{v.named(commandName), b.send(ctx, v, slices.Concat(each, []string{"--", program})...)},
+			way{v.named(commandName + kept), b.send(ctx, v, slices.Concat(each, []string{"--state", b.stateFile(v.named("command")), "--", program})...)})
+	}
+	for _, way := range ways {
 		began := time.Now()
 		if text, err := way.cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", way.cmd, err, text)
@@ -145,6 +151,12 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 		b.found.add(way.name, sentRate, float64(n)/time.Since(began).Seconds())
 	}
 	return nil
+}
+
+// send is a dwatch that delivers.
+func (b *bench) send(ctx context.Context, v version, args ...string) *exec.Cmd {
+	argv := v.send(args...)
+	return b.child(ctx, argv[0], argv[1:]...)
 }
 
 func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cmd {
@@ -156,14 +168,20 @@ func (b *bench) child(ctx context.Context, name string, args ...string) *exec.Cm
 // deliveries is the table of what was measured. The ratio is the median of those of the
 // turns: what the machine was busy with then met both.
 func (r results) deliveries() string {
-	lines := [][]string{{"events a second", "dwatch", "the other", "ratio"}}
+	lines := [][]string{{"", "events a second", "beside", "events a second", "ratio"}}
 	for _, pair := range [][2]string{
 		{webhookName, postName}, {webhookName + kept, webhookName},
 		{natsName, publishName}, {natsName + kept, natsName},
 		{commandName, shellName}, {commandName + kept, commandName},
+		{webhookName, before(webhookName)}, {webhookName + kept, before(webhookName + kept)},
+		{natsName, before(natsName)}, {natsName + kept, before(natsName + kept)},
+		{commandName, before(commandName)}, {commandName + kept, before(commandName + kept)},
 	} {
+		if r[pair[0]] == nil || r[pair[1]] == nil {
+			continue
+		}
 		one, other := r.median(pair[0], sentRate), r.median(pair[1], sentRate)
-		lines = append(lines, []string{pair[0] + ", " + pair[1], count(one), count(other), significant(r.paired(pair[0], pair[1], sentRate), 2)})
+		lines = append(lines, []string{pair[0], count(one), pair[1], count(other), significant(r.paired(pair[0], pair[1], sentRate), 2)})
 	}
 	return markdown(lines)
 }

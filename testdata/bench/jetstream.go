@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,29 +20,40 @@ import (
 
 // The contenders that publish, and how many acknowledgements each has under way.
 const (
-	natsName    = "dwatch --to nats://"
+	natsName    = "dwatch send --to nats://"
 	publishName = "bare nats.go"
 	publishing  = 64
 )
 
 // jetStream measures dwatch, and a bare client that publishes the same events.
 func (b *bench) jetStream(ctx context.Context, n int, file string) error {
-	s, err := bed.StartNATS(filepath.Join(b.dir, "nats"))
+	// A stream keeps what it has, and drops repeats for two minutes: in that of a round
+	// before, the same events would be stored twice, or not at all.
+	dir, err := os.MkdirTemp(b.dir, "nats-")
+	if err != nil {
+		return err
+	}
+	s, err := bed.StartNATS(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { s.Kill() }()
-	streams := map[string]string{"dwatch": natsName, "kept": natsName + kept, "bare": publishName}
+	streams := map[string]string{"bare": publishName}
+	for _, v := range b.versions {
+		streams[v.named("dwatch")], streams[v.named("dwatch-kept")] = v.named(natsName), v.named(natsName+kept)
+	}
 	for prefix := range streams {
 		if err := withStream(ctx, s, prefix, func(jetstream.Stream) error { return nil }); err != nil {
 			return err
 		}
 	}
-	if err := b.deliverToStream(ctx, s, n, "dwatch"); err != nil {
-		return err
-	}
-	if err := b.deliverToStream(ctx, s, n, "kept", "--state", b.stateFile("nats")); err != nil {
-		return err
+	for _, v := range b.versions {
+		if err := b.deliverToStream(ctx, s, n, v, v.named("dwatch")); err != nil {
+			return err
+		}
+		if err := b.deliverToStream(ctx, s, n, v, v.named("dwatch-kept"), "--state", b.stateFile("nats")); err != nil {
+			return err
+		}
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -70,9 +80,9 @@ const askEvery = 50 * time.Millisecond
 
 // deliverToStream runs dwatch, whose events all wait when the server comes, until all are
 // in the stream of a prefix.
-func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int, prefix string, flags ...string) error {
+func (b *bench) deliverToStream(ctx context.Context, s *bed.NATS, n int, v version, prefix string, flags ...string) error {
 	s.Kill()
-	cmd := b.child(ctx, b.options.dwatch, append([]string{"pods", "-n", heavy, "--where", fmt.Sprintf("object.metadata.name <= 'pod-%05d'", n),
+	cmd := b.send(ctx, v, append([]string{"pods", "-n", heavy, "--where", fmt.Sprintf("object.metadata.name <= 'pod-%05d'", n),
 		"--to", "nats://" + s.Address + "/" + prefix, "--workers", strconv.Itoa(publishing), "--max-backoff", "100ms"}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -58,6 +58,13 @@ var changeLines = language{
 	},
 }
 
+// pageLines are what a viewer of the page gets to know: see pageMessage.
+var pageLines = language{
+	isEvent:   func([]byte) bool { return true },
+	initial:   func(pods int) int { return pods },
+	writtenAt: changeLines.writtenAt,
+}
+
 // tableLines are the rows of a table, after its header.
 var tableLines = language{
 	isEvent: func(line []byte) bool {

@@ -14,7 +14,7 @@ const podMark = `"kind": "Pod"`
 
 // list measures a contender that prints all pods and ends.
 func (b *bench) list(ctx context.Context, c contender) error {
-	p, err := start(ctx, c.list, b.env)
+	p, err := start(ctx, c.list, b.env, false)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command bench measures dwatch beside kubectl and curl on the test bed, and
-// prints two Markdown tables: run it from the root of the repository, by make
+// prints narrow Markdown tables, one a subject: run it from the root of the repository, by make
 // bench or by
 //
 //	go run ./testdata/bench [-n PODS] [-rounds R] ...
@@ -12,7 +12,7 @@
 //	         then the ways to a receiver, each beside a bare one
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
-// cluster, contenders.go says what runs, process.go and lines.go run it and read
+// cluster, contenders.go and dialect.go say what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
 // watch.go, list.go, start.go, deliver.go and jetstream.go measure, results.go and table.go make the
 // tables.
@@ -94,11 +94,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
 	if about += "\n\n"; !opts.deliver {
-		about += found.table(opts) + "\n"
-		if formats := found.formats(opts); formats != "" {
-			about += formats + "\n"
-		}
-		about += notes() + "\n"
+		about += found.tables(opts) + notes() + "\n"
 	}
 	_, err = os.Stdout.WriteString(about + found.deliveries() + "\n" + deliveryNotes())
 	return err

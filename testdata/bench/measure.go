@@ -66,7 +66,7 @@ func (b *bench) warmUp(ctx context.Context) error {
 		}
 	}
 	curl := slices.IndexFunc(b.contenders, func(c contender) bool { return c.name == curlName })
-	p, err := start(ctx, b.contenders[curl].watch, b.env)
+	p, err := start(ctx, b.contenders[curl].watch, b.env, false)
 	if err != nil {
 		return err
 	}

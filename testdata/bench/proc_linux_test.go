@@ -39,7 +39,7 @@ func TestShare(t *testing.T) {
 
 // TestProcess reads and lists a child that says what dwatch would.
 func TestProcess(t *testing.T) {
-	p, err := start(t.Context(), []string{"printf", `{"type":"ADDED","object":{}}\n`}, nil)
+	p, err := start(t.Context(), []string{"printf", `{"type":"ADDED","object":{}}\n`}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessErrors(t *testing.T) {
-	p, err := start(t.Context(), []string{"cat", "/nonesuch"}, nil)
+	p, err := start(t.Context(), []string{"cat", "/nonesuch"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestProcessErrors(t *testing.T) {
 	if err = p.end(err); err == nil || !strings.Contains(err.Error(), "No such file") {
 		t.Errorf("what it wrote to stderr is not in %v", err)
 	}
-	if _, err := start(t.Context(), []string{"/nonesuch"}, nil); err == nil {
+	if _, err := start(t.Context(), []string{"/nonesuch"}, nil, false); err == nil {
 		t.Error("no program is no error")
 	}
 }

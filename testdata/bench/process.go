@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/exec"
-	"slices"
 	"sync"
 	"time"
 )
@@ -26,28 +24,36 @@ type process struct {
 	stdout  *os.File
 	stderr  bytes.Buffer // complete once the child was waited for
 	lines   *lineReader
-	page    <-chan *url.URL // gets the address of its page; nil: it has none
-	left    sync.WaitGroup  // its viewers
+
+	page    *pageTap // nil: it has none
+	leave   context.CancelFunc
+	viewers sync.WaitGroup // of its page
 }
 
-// start starts a child. The caller must call end.
-func start(ctx context.Context, argv, env []string) (*process, error) {
+// start starts a child. Of one with a page, stdout is what a viewer of it gets. The caller
+// must call end.
+func start(ctx context.Context, argv, env []string, page bool) (*process, error) {
 	stdout, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close() // the child has its own descriptor
 	if err := enlarge(stdout, pipeSize); err != nil {
-		return nil, errors.Join(err, stdout.Close())
+		return nil, errors.Join(err, stdout.Close(), theirs.Close())
 	}
 	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), stdout: stdout, lines: newLineReader(stdout)}
-	page := newPageTap()
-	if slices.Contains(argv, "--serve") {
-		p.page = page.found
+	ctx, p.leave = context.WithCancel(ctx)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, theirs, &p.stderr
+	if page {
+		p.page = newPageTap()
+		p.cmd.Stdout, p.cmd.Stderr = nil, io.MultiWriter(&p.stderr, p.page)
+		p.viewers.Go(func() { p.readPage(ctx, theirs) })
+	} else {
+		defer theirs.Close() // the child has its own descriptor
 	}
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, theirs, io.MultiWriter(&p.stderr, page)
 	p.started = time.Now()
 	if err := p.cmd.Start(); err != nil {
+		p.leave()
+		p.viewers.Wait()
 		return nil, errors.Join(err, stdout.Close())
 	}
 	return p, nil
@@ -65,6 +71,8 @@ func (p *process) end(err error) error {
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
 	p.stdout.Close()
+	p.leave()
+	p.viewers.Wait()
 	switch {
 	case err == nil:
 		return nil

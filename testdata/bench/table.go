@@ -9,117 +9,124 @@ import (
 	"unicode/utf8"
 )
 
-// row is how a metric appears in the table.
-type row struct {
+// subject is a table: one row for each contender of which any of it was measured.
+type subject struct {
+	title   string
+	columns []column
+}
+
+// column is how a metric appears in a table, with the ratios to others that stand beside it.
+type column struct {
 	metric metric
 	name   string
 	format func(float64) string
-	plain  bool // without ratios
+	beside []string
 }
 
-// rows returns the rows of the table from top to bottom.
-func rows(o options) []row {
-	return []row{
-		{firstOut, "first out", seconds, false},
-		{allOut, fmt.Sprintf("all %s out", thousands(o.pods)), seconds, false},
-		{syncCPU, "CPU until all are out", seconds, false},
-		{syncPeak, "peak memory", megabytes, false},
-		{settled, fmt.Sprintf("memory %g s later", rest.Seconds()), megabytes, false},
-		{bytesOut, "bytes out", megabytes, false},
-		{churnSeen, fmt.Sprintf("seen of %s updates at full speed", thousands(o.updates)), count, true},
-		{churnRate, "updates per second", count, false},
-		{churnCPU, "CPU per update", seconds, false},
-		{churnPeak, "peak memory, updates included", megabytes, false},
-		{latency, fmt.Sprintf("latency at %g/s, median", o.rate), seconds, false},
-		{latencyP99, fmt.Sprintf("latency at %g/s, p99", o.rate), seconds, false},
-		{startUp, "start to first out, one object", seconds, false},
+// subjects returns the tables.
+func subjects(o options) []subject {
+	wire, kubectl := []string{kubectlName, curlName, beforeName}, []string{kubectlName, beforeName}
+	return []subject{
+		{fmt.Sprintf("Time until all %s pods are out", thousands(o.pods)), []column{
+			{firstOut, "first out", seconds, nil},
+			{allOut, "all out", seconds, wire},
+			{bytesOut, "bytes out", megabytes, nil},
+		}},
+		{"CPU", []column{
+			{syncCPU, "until all are out", seconds, wire},
+			{churnCPU, "for an update", seconds, kubectl},
+		}},
+		{"Memory", []column{
+			{syncPeak, "peak", megabytes, kubectl},
+			{settled, fmt.Sprintf("%g s later", rest.Seconds()), megabytes, nil},
+			{churnPeak, "peak, updates included", megabytes, kubectl},
+		}},
+		{"Updates", []column{
+			{churnSeen, fmt.Sprintf("seen of %s at full speed", thousands(o.updates)), count, nil},
+			{churnRate, "a second", count, nil},
+			{latency, fmt.Sprintf("latency at %g/s, median", o.rate), seconds, kubectl},
+			{latencyP99, "p99", seconds, nil},
+		}},
+		{"Start to first out, one object", []column{{startUp, "time", seconds, kubectl}}},
 	}
 }
 
-// table returns the medians as a Markdown table: a column for each contender, and
-// beside those of dwatch their ratios to the references. Curl, which has one way to
-// watch, stands beside the one that does the same.
-func (r results) table(o options) string {
-	return r.columns(o,
-		r.measured(dwatchName, dwatchOldName, changesName, viewName, whereName, pageName, dwatchListName),
-		r.measured(beforeName, kubectlName, curlName))
+// inTables returns the contenders in the order of the tables: each dwatch, with the one
+// before it, then what they are compared with.
+func inTables() (names []string) {
+	for _, c := range compared {
+		names = append(names, c.name, before(c.name))
+	}
+	return append(names, kubectlName, kubectlTableName, kubectlJSONPathName, curlName)
 }
 
-// formats is the table of what prints something else than events as JSON. Each stands
-// beside the kubectl that prints the same. Where none took part, there is no table.
-func (r results) formats(o options) string {
-	header, pairs := []string{""}, [][2]string{{tableName, kubectlTableName}, {jsonPathName, kubectlJSONPathName}}
-	pairs = slices.DeleteFunc(pairs, func(pair [2]string) bool { return len(r.measured(pair[:]...)) == 0 })
-	if len(pairs) == 0 {
+// tables returns the medians as Markdown, a table for each subject.
+func (r results) tables(o options) string {
+	var b strings.Builder
+	for _, s := range subjects(o) {
+		if text := r.table(s); text != "" {
+			fmt.Fprintf(&b, "**%s**\n\n%s\n", s.title, text)
+		}
+	}
+	return b.String()
+}
+
+// table returns one of them, without the ratios that no row has; empty if nothing of it
+// was measured.
+func (r results) table(s subject) string {
+	names := slices.DeleteFunc(inTables(), func(name string) bool {
+		return !slices.ContainsFunc(s.columns, func(c column) bool { return r.cell(c, name) != "" })
+	})
+	if len(names) == 0 {
 		return ""
 	}
-	for _, pair := range pairs {
-		header = append(header, pair[0], "/ kubectl", pair[1])
-	}
-	lines := [][]string{header}
-	for _, row := range rows(o) {
-		line := []string{row.name}
-		for _, pair := range pairs {
-			line = append(line, r.cell(row, pair[0]), r.ratio(row, pair[0], pair[1]), r.cell(row, pair[1]))
-		}
-		lines = append(lines, line)
-	}
-	return markdown(lines)
-}
-
-// columns is a table of subjects beside references.
-func (r results) columns(o options, subjects, references []string) string {
-	header := []string{""}
-	for i, name := range subjects {
-		header = append(header, name)
-		for _, reference := range beside(i, references) {
-			header = append(header, "/ "+reference)
+	lines := make([][]string, 1+len(names))
+	add := func(title string, cell func(name string) string) {
+		lines[0] = append(lines[0], title)
+		for i, name := range names {
+			lines[1+i] = append(lines[1+i], cell(name))
 		}
 	}
-	lines := [][]string{append(header, references...)}
-	for _, row := range rows(o) {
-		line := []string{row.name}
-		for i, name := range subjects {
-			line = append(line, r.cell(row, name))
-			for _, reference := range beside(i, references) {
-				line = append(line, r.ratio(row, name, reference))
+	add("", func(name string) string { return name })
+	for _, c := range s.columns {
+		add(c.name, func(name string) string { return r.cell(c, name) })
+		for _, other := range c.beside {
+			ratio := func(name string) string { return r.ratio(c, name, other) }
+			if slices.ContainsFunc(names, func(name string) bool { return ratio(name) != "" }) {
+				add("/ "+other, ratio)
 			}
 		}
-		for _, reference := range references {
-			line = append(line, r.cell(row, reference))
-		}
-		lines = append(lines, line)
 	}
 	return markdown(lines)
 }
 
-// beside returns the references whose ratios stand beside a subject.
-func beside(subject int, references []string) []string {
-	if subject == 0 {
-		return references
-	}
-	return slices.DeleteFunc(slices.Clone(references), func(name string) bool { return name == curlName })
-}
-
-// measured returns those of the contenders that took part.
-func (r results) measured(names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return r[name] == nil })
-}
-
-func (r results) cell(row row, name string) string {
-	value := r.median(name, row.metric)
+func (r results) cell(c column, name string) string {
+	value := r.median(name, c.metric)
 	if math.IsNaN(value) {
 		return ""
 	}
-	return row.format(value)
+	return c.format(value)
 }
 
-func (r results) ratio(row row, name, reference string) string {
-	if reference == beforeName {
-		reference = before(name)
+// ratio is that of a dwatch to the kubectl that prints the same, to curl if it prints the
+// same as that, or to the one before it.
+func (r results) ratio(c column, name, other string) string {
+	i := slices.IndexFunc(compared, func(pair struct{ name, kubectl string }) bool { return pair.name == name })
+	if i < 0 {
+		return ""
 	}
-	value := r.median(name, row.metric) / r.median(reference, row.metric)
-	if math.IsNaN(value) || row.plain {
+	switch other {
+	case kubectlName:
+		other = compared[i].kubectl
+	case curlName:
+		if name != dwatchName {
+			return ""
+		}
+	case beforeName:
+		other = before(name)
+	}
+	value := r.median(name, c.metric) / r.median(other, c.metric)
+	if math.IsNaN(value) {
 		return ""
 	}
 	return significant(value, 2)
@@ -177,8 +184,13 @@ func seconds(s float64) string {
 	}
 }
 
-// megabytes formats bytes in millions.
-func megabytes(bytes float64) string { return significant(bytes/1e6, 3) + " MB" }
+// megabytes formats bytes in millions, or as they are if they are few.
+func megabytes(bytes float64) string {
+	if bytes < 1e4 {
+		return count(bytes) + " B"
+	}
+	return significant(bytes/1e6, 3) + " MB"
+}
 
 // count formats a number of things.
 func count(n float64) string { return thousands(int(math.Round(n))) }

@@ -32,16 +32,16 @@ type watcher struct {
 
 // watch measures a contender that watches all pods.
 func (b *bench) watch(ctx context.Context, c contender) error {
-	p, err := start(ctx, c.watch, b.env)
+	p, err := start(ctx, c.watch, b.env, c.page)
 	if err != nil {
 		return err
 	}
 	p.lines.isEvent = c.language.isEvent
 	w := &watcher{b, p, c.name, c.language}
 	viewing, leave := context.WithCancel(ctx)
-	viewers := func() error { return w.view(viewing, w.page) }
-	defer w.left.Wait()
+	defer w.viewers.Wait()
 	defer leave()
+	viewers := func() error { return w.view(viewing) }
 	for _, part := range []func() error{w.sync, viewers, w.rest, w.fullSpeed, w.steady, w.finally} {
 		if err := part(); err != nil {
 			return p.end(err)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package program
 
 import (
@@ -17,13 +19,14 @@ import (
 
 // beside runs dwatch and kubectl beside each other.
 type beside struct {
-	t          *testing.T
-	kubectl    string
-	kubeconfig string
+	t       *testing.T
+	kubectl string
+	server  string // its URL
+	cluster *bed.Cluster
 }
 
 // newBeside starts an API server with the objects of testdata/kubectl, which nobody
-// changes: what both print of it is the same but for the time.
+// changes, and in front of it what leaves out their ages: what both print of it is the same.
 func newBeside(t *testing.T) *beside {
 	t.Helper()
 	root, err := bed.Root()
@@ -49,7 +52,7 @@ func newBeside(t *testing.T) *beside {
 			t.Fatal(err)
 		}
 	}
-	b := &beside{t, kubectl, c.Kubeconfig}
+	b := &beside{t, kubectl, front{of: c, change: withoutAges}.serve(t), c}
 	b.run(kubectl, "apply", "--server-side", "--subresource=status", "-f", withStatus(t, filepath.Join(folder, "objects.yaml")))
 	return b
 }
@@ -94,7 +97,7 @@ func (b *beside) resources(c *discovery.DiscoveryClient) (names []string) {
 
 func (b *beside) run(program string, args ...string) string {
 	b.t.Helper()
-	cmd := exec.Command(program, append(args, "--kubeconfig", b.kubeconfig)...)
+	cmd := exec.Command(program, append(args, "--kubeconfig", os.DevNull, "--server", b.server)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -104,7 +107,8 @@ func (b *beside) run(program string, args ...string) string {
 }
 
 // compare compares what "kubectl get" and "dwatch list" print. Where that is not the
-// same, kubectl is asked again: if it does not print what it did, time has passed in AGE.
+// same, kubectl is asked again: if it does not print what it did, the server has changed
+// something meanwhile.
 func (b *beside) compare(format string, args ...string) {
 	b.t.Helper()
 	asKubectl, asDwatch := []string{"get"}, []string{"list", "-q"}
@@ -134,7 +138,7 @@ func (b *beside) compare(format string, args ...string) {
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	b := newBeside(t)
-	config, err := (&bed.Cluster{Kubeconfig: b.kubeconfig}).Config("admin")
+	config, err := b.cluster.Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}

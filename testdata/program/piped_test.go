@@ -4,6 +4,7 @@ package program
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"dwatch/testdata/bed"
 )
 
 // piped is a dwatch whose stdout is a pipe that nobody reads but the test.
@@ -145,6 +148,7 @@ func room(t *testing.T) (o *objects, kubeconfig string) {
 
 // front is an HTTP server in front of the API server, for requests as admin.
 type front struct {
+	of *bed.Cluster // nil: the one that all tests share
 	// instead answers a request in the place of the API server, if it returns true.
 	instead func(http.ResponseWriter, *http.Request) bool
 	// change changes an answer.
@@ -169,7 +173,7 @@ func (f front) serveTLS(t *testing.T) string {
 
 func (f front) handler(t *testing.T) http.Handler {
 	t.Helper()
-	config, err := testbed.Config("admin")
+	config, err := cmp.Or(f.of, testbed).Config("admin")
 	if err != nil {
 		t.Fatal(err)
 	}

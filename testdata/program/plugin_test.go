@@ -24,7 +24,7 @@ type credentials struct {
 const pluginScript = `#!/bin/sh
 cd "$(dirname "$0")"
 if [ -e hang ]; then
-	printf '%s' "$(cat hang)" >&2
+	cat hang >&2
 	read line <gate
 fi
 echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
@@ -75,6 +75,10 @@ func (c *credentials) kubeconfig(t *testing.T, server, namespace string) string 
 	return filepath.Join(c.dir, "config")
 }
 
+// promptlyBesides is promptly, and how long the end of stderr is waited for, which a plugin
+// that goes on holds open.
+const promptlyBesides = 2 * promptly
+
 const waitingForPlugin = "waiting for the credential plugin login.sh of the user in the kubeconfig; Ctrl-C ends dwatch"
 
 // A plugin that hangs is named, and the first signal ends dwatch, though the plugin
@@ -95,7 +99,7 @@ func TestPluginThatHangs(t *testing.T) {
 			p := startPiped(t, c.kubeconfig(t, "https://127.0.0.1:1", ""), append(test.args, "--request-timeout", "1s")...)
 			p.says(t, "^"+waitingForPlugin+"$")
 			p.signal(os.Interrupt)
-			p.ends(t, test.code, waitingForPlugin+"\n"+test.want)
+			p.endsWithin(t, promptlyBesides, test.code, waitingForPlugin+"\n"+test.want)
 		})
 	}
 }
@@ -136,9 +140,37 @@ func TestPluginThatHangsLater(t *testing.T) {
 			}
 			p.says(t, "^"+waitingForPlugin+"$")
 			p.signal(os.Interrupt)
-			p.ends(t, fail.ExitOK, "watching .*\nno configmaps .*\n(connection lost, .*\n)?"+waitingForPlugin+"\n")
+			p.endsWithin(t, promptlyBesides, fail.ExitOK, "watching .*\nno configmaps .*\n(connection lost, .*\n)?"+waitingForPlugin+"\n")
 		})
 	}
+}
+
+// What a plugin prints while the live table has the terminal is a line of its messages,
+// and steers nothing. The table ends, though the plugin goes on.
+func TestPluginInLive(t *testing.T) {
+	t.Parallel()
+	o, _ := room(t)
+	o.create(t, "one")
+	c := newCredentials(t)
+	watches := make(chan context.CancelFunc, 100)
+	f := front{instead: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Has("watch") {
+			ctx, cancel := context.WithCancel(r.Context())
+			*r = *r.WithContext(ctx)
+			watches <- cancel
+		}
+		return false
+	}}
+	m := startTmux(t, 100, 24, c.kubeconfig(t, f.serveTLS(t), o.namespace))
+	m.live("cm")
+	m.shows(`^   one +0 `)
+	c.hang(t, "log in\x1b[2J at https://login.invalid\n\n")
+	receive(t, watches)()
+	m.press("l")
+	m.shows(`log in\\u001b\[2J at https://login\.invalid`)
+	m.press("q", "q")
+	m.shows(`^END=0$`)
+	m.isAsBefore()
 }
 
 // What a plugin prints is seen at once, as a question has to be. Its answer may take
@@ -149,7 +181,7 @@ func TestPluginThatAsks(t *testing.T) {
 	c := newCredentials(t)
 	c.hang(t, "Go on\x1b[31m? ")
 	p := startPiped(t, c.kubeconfig(t, front{}.serveTLS(t), o.namespace), "cm", "--request-timeout", "10s")
-	p.says(t, `^Go on\\u001b\[31m\? $`)
+	p.says(t, `^Go on\x1b\[31m\? $`)
 	if err := os.Remove(filepath.Join(c.dir, "hang")); err != nil {
 		t.Fatal(err)
 	}
@@ -158,5 +190,5 @@ func TestPluginThatAsks(t *testing.T) {
 	}
 	p.says(t, "^no configmaps in namespace \\S+ yet$")
 	p.signal(os.Interrupt)
-	p.ends(t, fail.ExitOK, `Go on\\u001b\[31m\? watching .*\nno configmaps .*\n`)
+	p.ends(t, fail.ExitOK, `Go on\x1b\[31m\? watching .*\nno configmaps .*\n`)
 }

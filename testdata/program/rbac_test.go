@@ -1,7 +1,12 @@
+//go:build unix
+
 package program
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +21,7 @@ import (
 // with the same arguments, and is not if a rule, a resource or a name is left out.
 func TestRBACIsSmallest(t *testing.T) {
 	t.Parallel()
-	o, err := newObjects()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(o.leave)
+	o := rbacObjects(t)
 	for i, args := range []string{
 		"cm,secrets,deploy -n NS",
 		"cm,nodes -A",
@@ -30,24 +31,82 @@ func TestRBACIsSmallest(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
-			args := strings.Fields(strings.ReplaceAll(args, "NS", o.namespace))
-			user := o.namespace + "-smallest-" + string(rune('a'+i))
-			for without := -1; ; without++ {
-				as := append(slices.Clone(args), "--as", user+"-"+string(rune('b'+without)))
-				roles, left := narrowed(printedRBAC(t, as), without)
-				grant(t, o, roles)
-				denied := isDenied(t, as)
-				switch {
-				case left != "" && !denied:
-					t.Errorf("it works without %s", left)
-				case without == -1 && denied:
-					t.Error("all the rules are not enough")
-				}
-				if without >= 0 && left == "" {
-					return // all was left out once
-				}
-			}
+			isSmallest(t, o, "smallest-"+string(rune('a'+i)), args, func(t *testing.T, args []string) bool {
+				return isDenied(t, append([]string{"list"}, args...))
+			})
 		})
+	}
+}
+
+// TestRBACOfOwners: the same of what finds out what Events are about.
+func TestRBACOfOwners(t *testing.T) {
+	t.Parallel()
+	o := rbacObjects(t)
+	const about = `
+apiVersion: v1
+kind: Event
+metadata: {name: %[2]s}
+involvedObject: {apiVersion: %[1]s, kind: %[2]s, name: gone, namespace: %[3]s, uid: "%[2]s"}
+reason: Seen
+message: seen
+---
+`
+	var events strings.Builder
+	for _, kind := range []string{
+		"v1 Pod", "v1 ReplicationController", "apps/v1 DaemonSet", "apps/v1 Deployment", "apps/v1 ReplicaSet",
+		"apps/v1 StatefulSet", "batch/v1 CronJob", "batch/v1 Job", "v1 Service",
+	} {
+		version, kind, _ := strings.Cut(kind, " ")
+		fmt.Fprintf(&events, strings.ReplaceAll(about, "{name: %[2]s}", "{name: "+strings.ToLower(kind)+"}"), version, kind, o.namespace)
+	}
+	o.applyText(t, strings.TrimSuffix(events.String(), "---\n"))
+	isSmallest(t, o, "owners", "events --for svc/web -n NS", func(t *testing.T, args []string) bool {
+		return isDenied(t, append([]string{"list"}, args...))
+	})
+}
+
+// TestRBACOfIdentity: the same of what says of which cluster events are.
+func TestRBACOfIdentity(t *testing.T) {
+	t.Parallel()
+	o := rbacObjects(t)
+	o.create(t, "one")
+	sources := make(chan string, 100)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sources <- r.Header.Get("Ce-Source") }))
+	t.Cleanup(hook.Close)
+	isSmallest(t, o, "identity", "send cm -n NS --to "+hook.URL, func(t *testing.T, args []string) bool {
+		return isDenied(t, append(args, "--count", "1")) || !strings.HasPrefix(<-sources, "urn:uuid:")
+	})
+}
+
+func rbacObjects(t *testing.T) *objects {
+	t.Helper()
+	o, err := newObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.leave)
+	return o
+}
+
+// isSmallest checks what is printed for args; denied says whether something is missing
+// for a user with some roles.
+func isSmallest(t *testing.T, o *objects, name, line string, denied func(t *testing.T, args []string) bool) {
+	args := strings.Fields(strings.ReplaceAll(line, "NS", o.namespace))
+	user := o.namespace + "-" + name
+	for without := -1; ; without++ {
+		as := append(slices.Clone(args), "--as", user+"-"+string(rune('b'+without)))
+		roles, left := narrowed(printedRBAC(t, as), without)
+		grant(t, o, roles)
+		denied := denied(t, as)
+		switch {
+		case left != "" && !denied:
+			t.Errorf("it works without %s", left)
+		case without == -1 && denied:
+			t.Error("all the rules are not enough")
+		}
+		if without >= 0 && left == "" {
+			return // all was left out once
+		}
 	}
 }
 
@@ -115,14 +174,15 @@ func grant(t *testing.T, o *objects, roles []unstructured.Unstructured) {
 	}
 }
 
-// isDenied: a named object that is not there is no denial.
+// isDenied runs dwatch, which ends by itself: a named object that is not there is no
+// denial, and an Event that is left out is one.
 func isDenied(t *testing.T, args []string) bool {
 	t.Helper()
-	cmd := dwatchCmd(append([]string{"list"}, args...)...)
+	cmd := dwatchCmd(args...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	err := cmd.Run()
-	denied := strings.Contains(stderr.String(), "is forbidden")
+	denied := strings.Contains(stderr.String(), "is forbidden") || strings.Contains(stderr.String(), "are left out")
 	if err != nil && !denied && !strings.Contains(stderr.String(), "not found") {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}

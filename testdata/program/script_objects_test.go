@@ -152,18 +152,27 @@ func (o *objects) remove(arg string) error {
 	if err != nil {
 		return err
 	}
-	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+	doomed, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	// A controller may make another one of that name at once.
+	uid := doomed.GetUID()
+	if err := client.Delete(ctx, name, *metav1.NewPreconditionDeleteOptions(string(uid))); err != nil {
 		return err
 	}
 	left, err := client.Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) || err == nil && left.GetUID() != uid:
 		return nil
 	case err != nil:
 		return err
 	}
 	// From there on: it may be gone before the watch begins.
-	return o.await(ctx, client, name, left.GetResourceVersion(), func(e watch.Event) bool { return e.Type == watch.Deleted })
+	return o.await(ctx, client, name, left.GetResourceVersion(), func(e watch.Event) bool {
+		u, ok := e.Object.(*unstructured.Unstructured)
+		return e.Type == watch.Deleted && ok && u.GetUID() == uid
+	})
 }
 
 // await watches an object until done, from a resourceVersion or, if that is empty,

@@ -37,7 +37,7 @@ func (c commitment) isEmpty() bool {
 // the first record that has entered. It gives back the memory of the pages that it read:
 // as the file grows, each commit reads others.
 func (f *File) commit(c commitment) (first uint64, err error) {
-	err = f.db.Update(func(tx *bolt.Tx) error {
+	err = f.update(func(tx *bolt.Tx) error {
 		if first, err = writeOutbox(tx, c.entered, c.left); err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func (f *File) commit(c commitment) (first uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return first, f.db.View(func(tx *bolt.Tx) error {
-		release(f.db, tx)
+	return first, f.view(func(tx *bolt.Tx) error {
+		release(tx)
 		return nil
 	})
 }
@@ -62,17 +62,13 @@ func (c commitment) writeTargets(tx *bolt.Tx) error {
 	}
 	p := pages{targets, map[*saved]*bolt.Bucket{}}
 	for i, c := range c.reported {
-		if i%releaseKeys == 0 {
-			release(tx.DB(), tx)
-		}
+		releaseNow(tx, i)
 		if err := p.apply(c, c.reported); err != nil {
 			return err
 		}
 	}
 	for i, c := range c.announced {
-		if i%releaseKeys == 0 {
-			release(tx.DB(), tx)
-		}
+		releaseNow(tx, i)
 		if c.kind != event.Added {
 			continue
 		}

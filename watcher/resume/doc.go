@@ -35,6 +35,9 @@
 // that has come meanwhile is the next batch, and one commit. An error of the disk
 // ends the run: nothing goes on unrecorded.
 //
+// Somebody else who cuts or overwrites the file ends the run with an error as soon as that
+// shows: nobody hangs, and nothing crashes.
+//
 // Ending: Close records all that was delivered, and so waits for the disk. A process
 // that can't wait is killed, as a second signal does: the contract covers it.
 //

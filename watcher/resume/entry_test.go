@@ -26,7 +26,7 @@ func parseEntry(t *testing.T, text string) entry {
 
 func TestEntry(t *testing.T) {
 	announced := func(s state) func(entry) entry { return func(e entry) entry { return e.announce(s) } }
-	told := func(kind event.Type, s state) func(entry) entry {
+	reported := func(kind event.Type, s state) func(entry) entry {
 		return change{kind: kind, state: s}.reported
 	}
 	taken := func(older string) func(entry) entry {
@@ -37,24 +37,24 @@ func TestEntry(t *testing.T) {
 		then   func(entry) entry
 		want   string
 	}{
-		"new":                            {"", announced("a 1"), "?a 1"},
-		"and told":                       {"?a 1", told(event.Added, "a 1"), "a 1"},
-		"changed":                        {"a 1", told(event.Modified, "a 2"), "a 2"},
-		"deleted":                        {"a 1", told(event.Deleted, "a 2"), ""},
-		"recreated":                      {"a 1", announced("b 2"), "?b 2,a 1"},
-		"recreated twice":                {"?b 2,a 1", announced("c 3"), "?c 3,b 2,a 1"},
-		"recreated, the deletion told":   {"?b 2,a 1", told(event.Deleted, "a 1"), "?b 2"},
-		"recreated, both told":           {"?b 2", told(event.Added, "b 2"), "b 2"},
-		"unsure, and again":              {"?a 1", announced("a 2"), "?a 2"},
-		"unsure, recreated, and again":   {"?b 2,a 1", announced("b 3"), "?b 3,a 1"},
-		"unsure, and deleted":            {"?a 1", told(event.Deleted, "a 1"), ""},
-		"a deletion of something else":   {"b 2", told(event.Deleted, "a 1"), "b 2"},
-		"a deletion of what is not here": {"", told(event.Deleted, "a 1"), ""},
-		"taken over":                     {"", taken("?b 2,a 1"), "?b 2,a 1"},
-		"taken over, and known":          {"a 2", taken("?a 1"), "a 2"},
-		"taken over, and recreated":      {"?b 2", taken("a 1"), "?b 2,a 1"},
-		"taken over, and again":          {"?a 2", taken("?b 1,a 1"), "?a 2,b 1"},
-		"without UIDs":                   {" 1", told(event.Modified, " 2"), " 2"},
+		"new":                              {"", announced("a 1"), "?a 1"},
+		"and reported":                     {"?a 1", reported(event.Added, "a 1"), "a 1"},
+		"changed":                          {"a 1", reported(event.Modified, "a 2"), "a 2"},
+		"deleted":                          {"a 1", reported(event.Deleted, "a 2"), ""},
+		"recreated":                        {"a 1", announced("b 2"), "?b 2,a 1"},
+		"recreated twice":                  {"?b 2,a 1", announced("c 3"), "?c 3,b 2,a 1"},
+		"recreated, the deletion reported": {"?b 2,a 1", reported(event.Deleted, "a 1"), "?b 2"},
+		"recreated, both reported":         {"?b 2", reported(event.Added, "b 2"), "b 2"},
+		"unsure, and again":                {"?a 1", announced("a 2"), "?a 2"},
+		"unsure, recreated, and again":     {"?b 2,a 1", announced("b 3"), "?b 3,a 1"},
+		"unsure, and deleted":              {"?a 1", reported(event.Deleted, "a 1"), ""},
+		"a deletion of something else":     {"b 2", reported(event.Deleted, "a 1"), "b 2"},
+		"a deletion of what is not here":   {"", reported(event.Deleted, "a 1"), ""},
+		"taken over":                       {"", taken("?b 2,a 1"), "?b 2,a 1"},
+		"taken over, and known":            {"a 2", taken("?a 1"), "a 2"},
+		"taken over, and recreated":        {"?b 2", taken("a 1"), "?b 2,a 1"},
+		"taken over, and again":            {"?a 2", taken("?b 1,a 1"), "?a 2,b 1"},
+		"without UIDs":                     {" 1", reported(event.Modified, " 2"), " 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := test.then(parseEntry(t, test.before))

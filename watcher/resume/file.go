@@ -7,27 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 
 	"dwatch/watcher/event"
 )
 
-// lockTimeout is how long another process may take to unlock the file.
-const lockTimeout = 500 * time.Millisecond
-
-// damaged says why the file can't be trusted.
-func damaged(why any) error {
-	return fmt.Errorf("it is damaged (%v): delete it to start over", why)
-}
-
 // File is what was reported, on disk. It is locked until it is closed.
 type File struct {
-	db     *bolt.DB
+	*store
 	path   string
 	saved  map[event.Key]*saved
 	fresh  bool
@@ -60,11 +49,11 @@ func open(path string, h Header) (*File, error) {
 		return nil, err
 	}
 	f := &File{path: path}
-	if f.db, err = openStore(path, f.check); err != nil {
+	if f.store, err = openStore(path, f.check); err != nil {
 		return nil, err
 	}
 	if err := f.claim(h); err != nil {
-		f.db.Close()
+		f.store.close()
 		return nil, err
 	}
 	return f, nil
@@ -79,11 +68,11 @@ func create(path string, h Header) error {
 	}
 	temp.Close()
 	defer os.Remove(temp.Name())
-	db, err := openStore(temp.Name(), func(*bolt.Tx) error { return nil })
+	fresh, err := openStore(temp.Name(), func(*bolt.Tx) error { return nil })
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(db.Update(h.write), db.Close()); err != nil {
+	if err := errors.Join(fresh.update(h.write), fresh.close()); err != nil {
 		return err
 	}
 	err = os.Link(temp.Name(), path)
@@ -96,66 +85,16 @@ func create(path string, h Header) error {
 	return nil
 }
 
-// openStore opens and locks the database, and checks it. What is wrong with a
-// damaged one may show as a panic, or as a fault of the mapped memory.
-func openStore(path string, check func(*bolt.Tx) error) (db *bolt.DB, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	var file *os.File
-	defer func() {
-		if p := recover(); p != nil {
-			file.Close() // and with it the lock
-			db, err = nil, damaged(p)
-		}
-	}()
-	db, err = bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:      lockTimeout,
-		FreelistType: bolt.FreelistMapType,
-		NoStatistics: true,
-		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
-			file, err = os.OpenFile(path, flag, mode)
-			return file, err
-		},
-	})
-	if err != nil {
-		return nil, explain(err)
-	}
-	if err := db.View(check); err != nil {
-		db.Close()
-		return nil, err
-	}
-	return db, nil
-}
-
-// explain says in the words of dwatch why the database does not open.
-func explain(err error) error {
-	var system syscall.Errno
-	switch {
-	case errors.As(err, &system):
-		return err
-	case errors.Is(err, berrors.ErrTimeout):
-		return errors.New("another dwatch is using it: end that one, or take another file")
-	case errors.Is(err, berrors.ErrChecksum):
-		return damaged(err)
-	default:
-		return errForeign
-	}
-}
-
 // check reads all that is in the file, so that nothing is wrong with it later.
 func (f *File) check(tx *bolt.Tx) error {
-	if info, err := os.Stat(f.path); err != nil {
-		return err
-	} else if tx.Size() > info.Size() {
-		return damaged(fmt.Sprintf("%d of %d bytes are there", info.Size(), tx.Size()))
-	}
 	if _, err := readHeader(tx); err != nil {
 		return err
 	}
-	defer release(tx.DB(), tx)
+	defer release(tx)
 	if err := tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return walk(b) }); err != nil {
 		return err
 	}
-	if damage := f.damage(tx); damage != nil {
+	if damage := damageOf(tx); damage != nil {
 		return damaged(damage)
 	}
 	var err error
@@ -167,10 +106,10 @@ func (f *File) check(tx *bolt.Tx) error {
 // releaseEvery is how often what was read is given back while all of the file is.
 const releaseEvery = time.Millisecond
 
-// damage returns what is wrong with the pages of the file. Check runs in a goroutine of
+// damageOf returns what is wrong with the pages of the file. Check runs in a goroutine of
 // its own, in which a fault could not be caught: it comes after the walk, and has to be
 // received to its end.
-func (f *File) damage(tx *bolt.Tx) (damage error) {
+func damageOf(tx *bolt.Tx) (damage error) {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
 	errs := tx.Check()
@@ -182,22 +121,14 @@ func (f *File) damage(tx *bolt.Tx) (damage error) {
 			}
 			damage = cmp.Or(damage, err)
 		case <-tick.C:
-			release(tx.DB(), tx)
+			release(tx)
 		}
 	}
 }
 
-// releaseKeys is after how many keys what was read is given back: of each, 64 KB may have
-// come with it.
-const releaseKeys = 64
-
 // walk touches each page of b: one that is not what it should be panics.
 func walk(b *bolt.Bucket) error {
-	n := 0
-	return b.ForEach(func(key, value []byte) error {
-		if n++; n%releaseKeys == 0 {
-			release(b.Tx().DB(), b.Tx())
-		}
+	return eachKey(b, func(key, value []byte) error {
 		if value == nil {
 			return walk(b.Bucket(key))
 		}
@@ -207,7 +138,7 @@ func walk(b *bolt.Bucket) error {
 
 // claim makes sure that the file is for h.
 func (f *File) claim(h Header) error {
-	return f.db.Update(func(tx *bolt.Tx) error {
+	return f.update(func(tx *bolt.Tx) error {
 		before, err := readHeader(tx)
 		if err != nil {
 			return err
@@ -228,5 +159,11 @@ func (f *File) claim(h Header) error {
 // Fresh reports whether nothing had been reported when the file was opened.
 func (f *File) Fresh() bool { return f.fresh }
 
-// Close unlocks the file. Its Stage is to be closed before.
-func (f *File) Close() error { return f.db.Close() }
+// Close unlocks the file. Its Stage is to be closed before. An error says that the file was
+// cut or overwritten meanwhile.
+func (f *File) Close() error {
+	if err := f.store.close(); err != nil {
+		return fmt.Errorf("state file %s: %w", f.path, err)
+	}
+	return nil
+}

@@ -46,7 +46,7 @@ type Outbox struct {
 // Outbox returns the outbox of the file, which is made if there is none. encoding is how
 // its records are encoded; if something waits, it has to be encoded in that way.
 func (f *File) Outbox(encoding string) (*Outbox, error) {
-	err := f.db.Update(func(tx *bolt.Tx) error {
+	err := f.update(func(tx *bolt.Tx) error {
 		if before := encodingOf(tx); before != "" && before != encoding {
 			return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(tx), before)
 		}
@@ -64,14 +64,14 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 
 // WithoutOutbox says that there is no receiver. What waits for one must not be forgotten.
 func (f *File) WithoutOutbox() error {
-	err := f.db.View(func(tx *bolt.Tx) error {
+	err := f.view(func(tx *bolt.Tx) error {
 		if encodingOf(tx) != "" {
 			return fmt.Errorf("%s in it for a receiver: go on with one until nothing waits, or delete the file to start over", waiting(tx))
 		}
 		return nil
 	})
 	if err == nil && f.HadReceiver() {
-		err = f.db.Update(func(tx *bolt.Tx) error {
+		err = f.update(func(tx *bolt.Tx) error {
 			return errors.Join(tx.DeleteBucket(outboxBucket), tx.Bucket(headerBucket).Delete(encodingKey), writeFormat(tx))
 		})
 	}
@@ -84,7 +84,7 @@ func (f *File) WithoutOutbox() error {
 // HadReceiver reports whether the last run with the file had a receiver. It is asked
 // before Outbox.
 func (f *File) HadReceiver() (had bool) {
-	f.db.View(func(tx *bolt.Tx) error { // has no error of its own
+	f.view(func(tx *bolt.Tx) error { // has no error of its own
 		had = tx.Bucket(outboxBucket) != nil
 		return nil
 	})
@@ -105,7 +105,7 @@ func encodingOf(tx *bolt.Tx) string {
 
 // waiting says how much waits.
 func waiting(tx *bolt.Tx) string {
-	defer release(tx.DB(), tx)
+	defer release(tx)
 	n := tx.Bucket(outboxBucket).Stats().KeyN
 	if n == 1 {
 		return "1 event waits"
@@ -150,10 +150,10 @@ func (o *Outbox) takeRemoved() []uint64 {
 
 // Record returns a record.
 func (o *Outbox) Record(number uint64) (record []byte, err error) {
-	err = o.file.db.View(func(tx *bolt.Tx) error {
+	err = o.file.view(func(tx *bolt.Tx) error {
 		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
 		if o.read.Add(1)%releaseReads == 0 {
-			release(o.file.db, tx)
+			release(tx)
 		}
 		return nil
 	})
@@ -168,13 +168,8 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 
 // Each calls take with all records in the order in which they came. They may not be kept.
 func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
-	err := o.file.db.View(func(tx *bolt.Tx) error {
-		defer release(o.file.db, tx)
-		n := 0
-		return tx.Bucket(outboxBucket).ForEach(func(key, record []byte) error {
-			if n++; n%releaseKeys == 0 {
-				release(o.file.db, tx)
-			}
+	err := o.file.view(func(tx *bolt.Tx) error {
+		return eachKey(tx.Bucket(outboxBucket), func(key, record []byte) error {
 			if len(key) != 8 {
 				return damaged(fmt.Sprintf("at %q", key))
 			}
@@ -202,9 +197,7 @@ func writeOutbox(tx *bolt.Tx, added [][]byte, removed []uint64) (first uint64, e
 	b := tx.Bucket(outboxBucket)
 	b.FillPercent = 1 // what comes new is behind all else
 	for i, number := range removed {
-		if i%releaseKeys == 0 {
-			release(tx.DB(), tx)
-		}
+		releaseNow(tx, i)
 		if err := b.Delete(numberKey(number)); err != nil {
 			return 0, err
 		}

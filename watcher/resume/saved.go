@@ -85,12 +85,7 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	if objects == nil {
 		return nil
 	}
-	defer release(tx.DB(), tx)
-	n := 0
-	return objects.ForEach(func(key, value []byte) error {
-		if n++; n%releaseKeys == 0 {
-			release(tx.DB(), tx)
-		}
+	return eachKey(objects, func(key, value []byte) error {
 		namespace, name, isKey := decodeKey(key)
 		e, isEntry := decodeEntry(value)
 		if !isKey || !isEntry {
@@ -113,7 +108,7 @@ func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, e
 	if s == nil {
 		return false, nil
 	}
-	return s.about.Synced, f.db.View(func(tx *bolt.Tx) error { return s.read(tx, take) })
+	return s.about.Synced, f.view(func(tx *bolt.Tx) error { return s.read(tx, take) })
 }
 
 // Orphans returns the targets of which the file has objects and that are not

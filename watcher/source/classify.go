@@ -8,15 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// request is what a request that failed was for.
-type request uint8
-
-const (
-	forSync  request = iota // a watch that streams the initial events
-	forList                 // a list, where the server streams none
-	forWatch                // a watch from a known resourceVersion
-)
-
 // action is what is done about a failed request.
 type action uint8
 
@@ -30,17 +21,18 @@ const (
 // of the server nothing is retried, so that a wrong address, user or selector ends
 // a session at once.
 //
-// resumed: the request went on from a resourceVersion or a continue token; only
+// syncing: it was for a watch that streams the initial events, and not for a list or for a
+// watch from a known state. resumed: the request went on from a resourceVersion or a continue token; only
 // then can that be too old. To the informer an expiry is a reason to ask again at
 // once, so it is not given one that comes again.
-func classify(err error, r request, answered, resumed bool) action {
+func classify(err error, syncing, answered, resumed bool) action {
 	switch {
 	case apierrors.IsNotFound(err):
 		// The resource is not served (any more): it has to be resolved again.
 		return abort
 	case isExpired(err) && resumed:
 		return relist
-	case r == forSync && isUnsupported(err):
+	case syncing && isUnsupported(err):
 		// No initial events from this server, or a bad request: the list that
 		// the informer asks for now will show.
 		return relist

@@ -18,35 +18,33 @@ func TestClassify(t *testing.T) {
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil)
 	for name, test := range map[string]struct {
-		err                    error
-		sync, list, watch      action
-		syncRun, listRun, wRun action // after the start
+		err               error
+		sync, other       action
+		syncRun, otherRun action // after the start
 	}{
-		"refused":      {refused, abort, abort, abort, retry, retry, retry},
-		"forbidden":    {apierrors.NewForbidden(pods, "", nil), abort, abort, abort, retry, retry, retry},
-		"unauthorized": {apierrors.NewUnauthorized(""), abort, abort, abort, retry, retry, retry},
-		"busy":         {apierrors.NewTooManyRequests("", 1), abort, abort, abort, retry, retry, retry},
-		"internal":     {apierrors.NewInternalError(errors.New("")), abort, abort, abort, retry, retry, retry},
-		"not found":    {apierrors.NewNotFound(pods, ""), abort, abort, abort, abort, abort, abort},
-		"expired":      {apierrors.NewResourceExpired(""), relist, relist, relist, relist, relist, relist},
-		"gone":         {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone, Code: 410}}, relist, relist, relist, relist, relist, relist},
-		"too large":    {tooLarge, relist, relist, relist, relist, relist, relist},
-		"no watchlist": {invalid, relist, abort, abort, relist, retry, retry},
-		"bad selector": {apierrors.NewBadRequest(""), relist, abort, abort, relist, retry, retry},
-		"silent":       {errSilentSync, relist, relist, relist, relist, relist, relist},
-		"cut":          {errCutSync, abort, abort, abort, retry, retry, retry},
+		"refused":      {refused, abort, abort, retry, retry},
+		"forbidden":    {apierrors.NewForbidden(pods, "", nil), abort, abort, retry, retry},
+		"unauthorized": {apierrors.NewUnauthorized(""), abort, abort, retry, retry},
+		"busy":         {apierrors.NewTooManyRequests("", 1), abort, abort, retry, retry},
+		"internal":     {apierrors.NewInternalError(errors.New("")), abort, abort, retry, retry},
+		"not found":    {apierrors.NewNotFound(pods, ""), abort, abort, abort, abort},
+		"expired":      {apierrors.NewResourceExpired(""), relist, relist, relist, relist},
+		"gone":         {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone, Code: 410}}, relist, relist, relist, relist},
+		"too large":    {tooLarge, relist, relist, relist, relist},
+		"no watchlist": {invalid, relist, abort, relist, retry},
+		"bad selector": {apierrors.NewBadRequest(""), relist, abort, relist, retry},
+		"silent":       {errSilentSync, relist, relist, relist, relist},
+		"cut":          {errCutSync, abort, abort, retry, retry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range []struct {
-				r       request
-				started bool
-				want    action
+				syncing, started bool
+				want             action
 			}{
-				{forSync, false, test.sync}, {forList, false, test.list}, {forWatch, false, test.watch},
-				{forSync, true, test.syncRun}, {forList, true, test.listRun}, {forWatch, true, test.wRun},
+				{true, false, test.sync}, {false, false, test.other}, {true, true, test.syncRun}, {false, true, test.otherRun},
 			} {
-				if got := classify(test.err, c.r, c.started, true); got != c.want {
-					t.Errorf("request %d, started %v: action %d, want %d", c.r, c.started, got, c.want)
+				if got := classify(test.err, c.syncing, c.started, true); got != c.want {
+					t.Errorf("syncing %v, started %v: action %d, want %d", c.syncing, c.started, got, c.want)
 				}
 			}
 		})
@@ -55,12 +53,12 @@ func TestClassify(t *testing.T) {
 
 // TestClassifyFreshExpiry: a request that goes on from nothing can't be too late.
 func TestClassifyFreshExpiry(t *testing.T) {
-	for _, p := range []request{forSync, forList} {
-		if got := classify(apierrors.NewResourceExpired(""), p, false, false); got != abort {
-			t.Errorf("request %d before the start: action %d", p, got)
+	for _, syncing := range []bool{true, false} {
+		if got := classify(apierrors.NewResourceExpired(""), syncing, false, false); got != abort {
+			t.Errorf("syncing %v, before the start: action %d", syncing, got)
 		}
-		if got := classify(apierrors.NewResourceExpired(""), p, true, false); got != retry {
-			t.Errorf("request %d after the start: action %d", p, got)
+		if got := classify(apierrors.NewResourceExpired(""), syncing, true, false); got != retry {
+			t.Errorf("syncing %v, after the start: action %d", syncing, got)
 		}
 	}
 }

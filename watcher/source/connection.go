@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"dwatch/watcher/shallow"
@@ -38,9 +37,8 @@ type connection struct {
 	life, patience time.Duration
 	bounded        bool
 	// heard is when the last event had been passed on, so that the wait for a slow
-	// reader does not count as silence.
+	// reader does not count as silence; zero before the first.
 	heard   time.Time
-	events  int
 	silence silence
 	columns shallow.Columns
 
@@ -52,15 +50,14 @@ type connection struct {
 // newConnection spreads the lives of watches, so that those which began together
 // are not renewed together.
 func newConnection(s *stream) *connection {
-	least := s.tap.options.WatchLife
+	least, now := s.client.options.WatchLife, time.Now()
 	return &connection{
 		stream:   s,
-		opened:   time.Now(),
-		heard:    time.Now(),
+		opened:   now,
 		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
-		silence:  silence{limit: s.tap.options.SyncSilence, since: time.Now()},
+		silence:  silence{limit: s.client.options.SyncSilence, since: now},
 	}
 }
 
@@ -85,7 +82,7 @@ func (c *connection) serve(ctx context.Context) error {
 // open makes the request. The server has RequestTimeout to answer, in a sync no
 // longer than for an event.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
-	patience, late := c.tap.options.RequestTimeout, errNoAnswer
+	patience, late := c.client.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
 		patience, late = c.silence.limit, errSilentSync
 	}
@@ -95,7 +92,7 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	if err != nil {
 		return nil, err
 	}
-	c.tap.hear()
+	c.client.hear()
 	if c.syncing || !c.lost {
 		return conn, nil
 	}
@@ -106,32 +103,6 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	c.lost, c.unchecked = false, 0
 	return conn, nil
 }
-
-// checkPresent returns an error if the server is at an older resourceVersion than the
-// one from which the watch goes on. It has lost its past then, as when etcd was
-// restored from a backup, and it would keep silent up to that resourceVersion. Who may
-// not list, or gets no answer again and again, has to do without that.
-func (c *connection) checkPresent(ctx context.Context) error {
-	list, err := c.ResourceInterface.List(ctx, metav1.ListOptions{
-		LabelSelector: c.options.LabelSelector,
-		FieldSelector: c.options.FieldSelector,
-		Limit:         1,
-	})
-	if err != nil {
-		c.unchecked++
-		if isRefused(err) || c.unchecked >= maxUnchecked {
-			return nil
-		}
-		return err
-	}
-	if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), c.resumeFrom); err == nil && order < 0 {
-		return apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
-	}
-	return nil
-}
-
-// maxUnchecked is how often in a row the server may fail to say where it is.
-const maxUnchecked = 3
 
 // listOptions are what the informer asked for, from where the stream has come to. A
 // sync may take any time: the server is not asked to end it.
@@ -167,7 +138,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			return errRenewed
 		case e, open := <-conn.ResultChan():
 			if !open {
-				c.tap.hear() // it was there until now
+				c.client.hear() // it was there until now
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {
@@ -202,7 +173,7 @@ func (c *connection) rechecked() <-chan struct{} {
 	if c.syncing {
 		return nil
 	}
-	return c.tap.recheck
+	return c.client.recheck
 }
 
 // take passes on one event.
@@ -210,7 +181,7 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	syncing := c.syncing
 	if u, ok := e.Object.(*unstructured.Unstructured); ok {
 		c.columns.Complete(u)
-		c.tap.setType(u)
+		c.client.setType(u)
 	}
 	if syncing {
 		c.silence.heard(e)
@@ -218,7 +189,6 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	if err := c.pass(ctx, e); err != nil {
 		return err
 	}
-	c.events++
 	c.heard = time.Now()
 	switch {
 	case c.syncing:
@@ -246,8 +216,8 @@ func (c *connection) renew() error {
 func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:
-		return c.tap.cutSync()
-	case c.events > 0 || lived >= shortWatch:
+		return c.client.cutSync()
+	case !c.heard.IsZero() || lived >= shortWatch:
 		c.short = 0
 		return nil
 	}

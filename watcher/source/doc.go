@@ -1,13 +1,13 @@
 // Package source is one target's way from the server: requests, connections,
 // retries, silence, renewals, and client-go's informer in the middle of it.
 //
-//	server -> tap -> informer -> handler -> Observer
+//	server -> client -> informer -> handler -> Observer
 //	            \_ objects of a sync _____/
 //
 // A [Source] runs one session after the other. Each has a
 // DynamicSharedInformerFactory with one unstructured informer: a factory has one
 // namespace and one stop channel, and an informer never restarts. Below the
-// informer, the tap decorates dynamic.Interface: it retries with its own back-off,
+// informer, a client decorates dynamic.Interface: it retries with its own back-off,
 // resumes a watch where it broke off, and gives the informer only what it has to
 // act on.
 //

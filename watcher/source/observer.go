@@ -27,8 +27,8 @@ const (
 	// SyncEnded: the server has named all that there was at ResourceVersion. From is
 	// where the informer had been taken to before; empty at first.
 	SyncEnded
-	// Handed: the informer has handed out an object that changed after the sync.
-	Handed
+	// Changed: an object that changed after the sync, as the informer passed it on.
+	Changed
 	// Answered: the server answers, for the first time or again. ResourceVersion is
 	// where the watch goes on; empty where a sync comes first.
 	Answered
@@ -40,7 +40,7 @@ const (
 // Observation is one thing that a Source has observed.
 type Observation struct {
 	Kind Kind
-	// Object is what was seen, of Listed and Handed; of a deletion the last that is
+	// Object is what was seen, of Listed and Changed; of a deletion the last that is
 	// known. Old is what the store had before, where content is kept.
 	Object, Old event.Object
 	// Added: the server says that the object is there, and not what becomes of it.

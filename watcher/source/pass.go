@@ -18,7 +18,7 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
 		err := apierrors.FromObject(e.Object)
 		if !utilnet.IsHTTP2ConnectionLost(err) { // by which it is noticed that nothing comes
-			s.tap.hear()
+			s.client.hear()
 		}
 		return err
 	}
@@ -33,12 +33,12 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	case e.Type == watch.Bookmark:
 		return s.passBookmark(ctx, e, u)
 	case s.syncing:
-		if err := s.tap.show(u, e.Type); err != nil {
+		if err := s.client.show(u, e.Type); err != nil {
 			return err
 		}
 		return s.send(ctx, e)
-	case s.tap.options.Keep == KeepObjects:
-		return s.send(ctx, e) // a list is of what was named; nobody takes the ticket off
+	case s.client.options.Keep == KeepObjects:
+		return s.send(ctx, e) // a list is of what was named; nobody takes off what is attached
 	default:
 		return s.passLive(ctx, e, u)
 	}
@@ -47,7 +47,7 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
 	last := u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	if last {
-		s.tap.endSync(u.GetResourceVersion())
+		s.client.endSync(u.GetResourceVersion())
 	}
 	if err := s.send(ctx, e); err != nil {
 		return err
@@ -58,21 +58,24 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 	return nil
 }
 
-// passLive gives the informer an event that comes after the sync, with a ticket
-// inside for its handler.
+// passLive gives the informer an event that comes after the sync, with an
+// attachment inside for its handler.
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
-	held, err := s.tap.options.Gate.enter(ctx, len(shallow.Content(u))+len(shallow.Row(u)))
+	held, err := s.client.options.Gate.enter(ctx, len(shallow.Content(u))+len(shallow.Row(u)))
 	if err != nil {
 		return err
 	}
-	t := &ticket{held: held, row: shallow.Row(u)}
-	u.Object[ticketKey] = t
+	u.Object[attachmentKey] = &attachment{held: held, row: shallow.Row(u)}
 	resourceVersion := u.GetResourceVersion() // u is the informer's from here on
-	s.tap.session.transit.enter()
-	if err := s.send(ctx, e); err != nil {
-		s.tap.session.transit.leave()
-		s.tap.options.Gate.Leave(held)
-		return err
+	inFlight := s.client.session.inFlight
+	if err = inFlight.Acquire(ctx, 1); err == nil {
+		if err = s.send(ctx, e); err != nil {
+			inFlight.Release(1)
+		}
+	}
+	if err != nil {
+		s.client.options.Gate.Leave(held)
+		return causeOr(ctx, err)
 	}
 	s.advance(resourceVersion)
 	return nil
@@ -85,5 +88,5 @@ func (s *stream) advance(resourceVersion string) {
 		return
 	}
 	s.resumeFrom = resourceVersion
-	s.tap.reached(resourceVersion)
+	s.client.cursor.Store(&resourceVersion)
 }

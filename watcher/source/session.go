@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,10 +21,12 @@ import (
 
 // session is one run of a source's informer.
 type session struct {
-	source  *Source
-	tap     *tap
-	transit transit
-	factory dynamicinformer.DynamicSharedInformerFactory
+	source *Source
+	client *sessionClient
+	// inFlight has room for any number of events: those after the sync that the informer was
+	// given, and that its handler has not been given yet.
+	inFlight *semaphore.Weighted
+	factory  dynamicinformer.DynamicSharedInformerFactory
 	// informer of the target's resource, with its lister.
 	informer informers.GenericInformer
 	// synced is closed when the handler has been given all of the first sync.
@@ -32,6 +36,9 @@ type session struct {
 	// plain and packed are memory for pack.
 	plain, packed []byte
 }
+
+// anyNumber is the size of a semaphore that is there to be waited for, and bounds nothing.
+const anyNumber = math.MaxInt64
 
 // drainPatience is how long an informer may take to pass on what it was given,
 // which takes it milliseconds: its handler never waits. An informer that loses
@@ -87,12 +94,13 @@ func (s *Source) runSession(ctx context.Context, synced func(*session) error) er
 }
 
 func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (*session, error) {
-	s.mu.Lock()
-	s.synced = false
-	s.mu.Unlock()
-	now := &session{source: s, stop: make(chan struct{})}
-	now.tap = &tap{Interface: s.options.Client, Source: s, session: now, ctx: ctx, fail: fail}
-	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now.tap, 0, s.target.Namespace, s.options.narrowTo(s.target))
+	s.synced.Store(false)
+	now := &session{source: s, inFlight: semaphore.NewWeighted(anyNumber), stop: make(chan struct{})}
+	now.client = &sessionClient{
+		Interface: s.options.Client, Source: s, session: now,
+		ctx: ctx, fail: fail, calls: semaphore.NewWeighted(anyNumber),
+	}
+	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now.client, 0, s.target.Namespace, s.options.narrowTo(s.target))
 	now.informer = now.factory.ForResource(s.target.Resource())
 	informer := now.informer.Informer()
 	if s.options.Keep != KeepObjects {
@@ -121,14 +129,16 @@ func (s *session) beginSync(ctx context.Context) {
 func (s *session) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
-	s.transit.wait(ctx)
+	if s.inFlight.Acquire(ctx, anyNumber) == nil {
+		s.inFlight.Release(anyNumber)
+	}
 }
 
 // end stops the informer and waits for all that the session started.
 func (s *session) end() {
 	close(s.stop)
 	s.factory.Shutdown()
-	s.tap.calls.close()
+	s.client.calls.Acquire(context.Background(), anyNumber) // fails never
 }
 
 // list reads the store through the generic lister.

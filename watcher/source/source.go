@@ -3,7 +3,7 @@ package source
 import (
 	"cmp"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,19 +55,17 @@ type Source struct {
 	// recheck holds one: the server is to be asked whether it has the resource.
 	recheck chan struct{}
 
-	mu sync.Mutex
 	// answered: the server has answered once, be it with a no. Before that nothing is
-	// retried.
-	answered bool
-	// connected: since the last loss the server has answered.
-	connected bool
-	// heard is when something last came from the server, or it ended a connection.
-	heard time.Time
+	// retried. connected: since the last loss it has.
+	answered, connected atomic.Bool
 	// synced: in the present session, or the last one, a sync has ended.
-	synced bool
-	// cursor is the resourceVersion that the informer has been taken to; empty
-	// before the first sync.
-	cursor string
+	synced atomic.Bool
+	// heard is when something last came from the server, or it ended a connection, in
+	// nanoseconds since the epoch; 0 for never.
+	heard atomic.Int64
+	// cursor is the resourceVersion that the informer has been taken to; nil before the
+	// first sync.
+	cursor atomic.Pointer[string]
 }
 
 // New returns a Source of t. It makes no request.
@@ -94,59 +92,34 @@ func Signal(c chan<- struct{}) {
 }
 
 // HasAnswer reports whether the server has answered, be it with a no.
-func (s *Source) HasAnswer() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answered
-}
+func (s *Source) HasAnswer() bool { return s.answered.Load() }
 
 // SetAnswered makes what failed be retried from the first request on.
-func (s *Source) SetAnswered() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answered = true
-}
+func (s *Source) SetAnswered() { s.answered.Store(true) }
 
 // HasSynced reports whether in the present session, or the last one, a sync has
 // ended.
-func (s *Source) HasSynced() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.synced
-}
+func (s *Source) HasSynced() bool { return s.synced.Load() }
 
 // Lost observes that the connection is down, or denied.
 func (s *Source) Lost(err error) {
-	s.mu.Lock()
-	s.connected = false
-	heard := s.heard
-	s.mu.Unlock()
-	s.observer.Observe(Observation{Kind: Lost, Err: err, Heard: heard})
+	s.connected.Store(false)
+	o := Observation{Kind: Lost, Err: err}
+	if heard := s.heard.Load(); heard > 0 {
+		o.Heard = time.Unix(0, heard)
+	}
+	s.observer.Observe(o)
 }
 
 // hear notes that the server is there now.
-func (s *Source) hear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heard = time.Now()
-}
+func (s *Source) hear() { s.heard.Store(time.Now().UnixNano()) }
 
 // noteAnswer observes that the server is there (again).
 func (s *Source) noteAnswer(resourceVersion string) {
-	s.mu.Lock()
-	again := s.connected
-	s.answered, s.connected = true, true
-	s.mu.Unlock()
-	if !again {
+	s.answered.Store(true)
+	if !s.connected.Swap(true) {
 		s.observer.Observe(Observation{Kind: Answered, ResourceVersion: resourceVersion})
 	}
-}
-
-// reached notes how far the informer has been taken.
-func (s *Source) reached(resourceVersion string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cursor = resourceVersion
 }
 
 // narrowTo returns what makes a request ask for t and no more.

@@ -21,10 +21,10 @@ type stored struct {
 	identity           event.Identity
 	// packed is the object's content, where the store keeps that.
 	packed []byte
-	// content and ticket are of what came after the sync, until the handler has been
+	// content and attached are of what came after the sync, until the handler has been
 	// given them; none but the handler looks.
-	content string
-	ticket  *ticket
+	content  string
+	attached *attachment
 }
 
 var (
@@ -38,16 +38,16 @@ func (s *stored) GetName() string            { return s.identity.Name }
 func (s *stored) GetUID() types.UID          { return s.identity.UID }
 func (s *stored) GetResourceVersion() string { return s.identity.ResourceVersion }
 
-// ticket goes with a live event through the informer, to its handler.
-type ticket struct {
+// attachment goes with a live event through the informer, to its handler.
+type attachment struct {
 	// held is what the event holds of the gate.
 	held int64
 	// row is what the server shows of the object in a table.
 	row string
 }
 
-// ticketKey is where a shallow object on its way to the informer has its ticket.
-const ticketKey = "\x00ticket"
+// attachmentKey is where a shallow object on its way to the informer has its attachment.
+const attachmentKey = "\x00attachment"
 
 // transform is the informer's: it makes of an object what the store is to keep.
 // client-go calls it twice for some objects.
@@ -61,8 +61,8 @@ func (s *session) transform(obj any) (any, error) {
 	if s.source.options.Keep == KeepContent {
 		o.packed = s.pack(content)
 	}
-	if t, ok := u.Object[ticketKey].(*ticket); ok {
-		o.content, o.ticket = content, t
+	if t, ok := u.Object[attachmentKey].(*attachment); ok {
+		o.content, o.attached = content, t
 	}
 	return o, nil
 }

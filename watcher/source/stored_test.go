@@ -3,6 +3,7 @@ package source
 import (
 	"testing"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -10,7 +11,7 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-var _ dynamic.Interface = (*tap)(nil)
+var _ dynamic.Interface = (*sessionClient)(nil)
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","resourceVersion":"7","uid":"u"},"spec":{}}`
 
@@ -28,10 +29,9 @@ func shallowOf(t *testing.T, text string) *unstructured.Unstructured {
 func TestTransform(t *testing.T) {
 	identity := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","resourceVersion":"7","uid":"u"}}`
 	for keep, left := range map[Keep]string{KeepIdentity: identity, KeepContent: web} {
-		s := &session{source: &Source{options: Options{Keep: keep}}}
+		s := &session{source: &Source{options: Options{Keep: keep}}, inFlight: semaphore.NewWeighted(anyNumber)}
 		u := shallowOf(t, web)
-		pass := &ticket{held: 1}
-		u.Object[ticketKey] = pass
+		u.Object[attachmentKey] = &attachment{held: 1}
 		first, err := s.transform(u)
 		if err != nil {
 			t.Fatal(err)
@@ -47,9 +47,14 @@ func TestTransform(t *testing.T) {
 		}
 		var seen Observation
 		s.source.observer, s.informer = observer(func(o Observation) { seen = o }), nil
-		s.transit.enter()
+		if err := s.inFlight.Acquire(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
 		s.OnAdd(first, false)
-		if seen.Object.Raw() != web || seen.Held != 1 || seen.Kind != Handed {
+		if !s.inFlight.TryAcquire(anyNumber) {
+			t.Error("it counts as under way for ever")
+		}
+		if seen.Object.Raw() != web || seen.Held != 1 || seen.Kind != Changed {
 			t.Errorf("observed: %+v", seen)
 		}
 		if object := open(first); object.Raw() != left {

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -24,7 +25,7 @@ var (
 // stream is one watch as the informer sees it: it lives on over any number of
 // connections.
 type stream struct {
-	resourceTap
+	resourceClient
 	options metav1.ListOptions
 	out     chan watch.Event
 	// ctx ends with the session, or when the informer stops the stream.
@@ -48,22 +49,22 @@ type stream struct {
 	backoff *Backoff
 }
 
-func newStream(r resourceTap, options metav1.ListOptions) *stream {
-	ctx, cancel := context.WithCancel(r.tap.ctx)
+func newStream(r resourceClient, options metav1.ListOptions) *stream {
+	ctx, cancel := context.WithCancel(r.client.ctx)
 	syncing := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if syncing {
 		options.ResourceVersion = "" // the present state, as for lists
 	}
 	return &stream{
-		resourceTap: r,
-		options:     options,
-		ctx:         ctx,
-		cancel:      cancel,
-		out:         make(chan watch.Event),
-		stopped:     make(chan struct{}),
-		syncing:     syncing,
-		resumeFrom:  options.ResourceVersion,
-		backoff:     NewBackoff(),
+		resourceClient: r,
+		options:        options,
+		ctx:            ctx,
+		cancel:         cancel,
+		out:            make(chan watch.Event),
+		stopped:        make(chan struct{}),
+		syncing:        syncing,
+		resumeFrom:     options.ResourceVersion,
+		backoff:        NewBackoff(),
 	}
 }
 
@@ -86,7 +87,7 @@ func (s *stream) run() {
 	defer s.cancel()
 	for s.serve() {
 	}
-	if s.tap.ctx.Err() != nil {
+	if s.client.ctx.Err() != nil {
 		<-s.stopped
 	}
 }
@@ -95,7 +96,7 @@ func (s *stream) run() {
 // there is to be a next.
 func (s *stream) serve() bool {
 	if s.syncing {
-		s.tap.session.beginSync(s.ctx)
+		s.client.session.beginSync(s.ctx)
 	}
 	opened := time.Now()
 	err := newConnection(s).serve(s.ctx)
@@ -109,33 +110,26 @@ func (s *stream) serve() bool {
 	case err == nil:
 		return true
 	}
-	switch classify(err, s.request(), s.tap.HasAnswer(), s.resumeFrom != "") {
+	switch classify(err, s.syncing, s.client.HasAnswer(), s.resumeFrom != "") {
 	case abort:
-		s.tap.fail(err)
+		s.client.fail(err)
 		return false
 	case relist:
 		if errors.Is(err, errSilentSync) {
-			s.tap.lost(err)
+			s.client.lost(err)
 		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:
-		s.tap.session.drain(s.ctx) // what came before the loss is observed before it
-		s.tap.lost(err)
+		s.client.session.drain(s.ctx) // what came before the loss is observed before it
+		s.client.lost(err)
 		s.lost = true
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
 }
 
-func (s *stream) request() request {
-	if s.syncing {
-		return forSync
-	}
-	return forWatch
-}
-
 func (s *stream) noteEvent() {
-	s.tap.hear()
+	s.client.hear()
 	s.received = true
 	s.short = 0
 	s.backoff.Reset()
@@ -146,13 +140,39 @@ func (s *stream) noteEvent() {
 // nothing yet: that a resourceVersion is too old comes as the first event.
 func (s *stream) noteAnswer() {
 	if s.syncing {
-		s.tap.noteAnswer("")
+		s.client.noteAnswer("")
 	} else {
-		s.tap.noteAnswer(s.resumeFrom)
+		s.client.noteAnswer(s.resumeFrom)
 	}
 }
 
-// send hands e to the informer, unless the stream ends first.
+// checkPresent returns an error if the server is at an older resourceVersion than the
+// one from which the watch goes on. It has lost its past then, as when etcd was
+// restored from a backup, and it would keep silent up to that resourceVersion. Who may
+// not list, or gets no answer again and again, has to do without that.
+func (s *stream) checkPresent(ctx context.Context) error {
+	list, err := s.ResourceInterface.List(ctx, metav1.ListOptions{
+		LabelSelector: s.options.LabelSelector,
+		FieldSelector: s.options.FieldSelector,
+		Limit:         1,
+	})
+	if err != nil {
+		s.unchecked++
+		if isRefused(err) || s.unchecked >= maxUnchecked {
+			return nil
+		}
+		return err
+	}
+	if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), s.resumeFrom); err == nil && order < 0 {
+		return apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
+	}
+	return nil
+}
+
+// maxUnchecked is how often in a row the server may fail to say where it is.
+const maxUnchecked = 3
+
+// send gives e to the informer, unless the stream ends first.
 func (s *stream) send(ctx context.Context, e watch.Event) error {
 	select {
 	case s.out <- e:

@@ -1,7 +1,6 @@
 package until
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -53,27 +52,18 @@ func (s *Stage) Pending() (some []Pending, more int) {
 			some = append(some, Pending{Target: o.last.Target, Object: o.last.Object})
 		}
 	}
-	slices.SortFunc(some, Pending.compare)
+	slices.SortFunc(some, func(p, q Pending) int { return strings.Compare(p.order(), q.order()) })
 	return some, s.unmet - known
 }
 
-func (p Pending) compare(q Pending) int {
-	return cmp.Or(
-		strings.Compare(p.resource(), q.resource()),
-		strings.Compare(p.name(), q.name()),
-	)
-}
-
-func (p Pending) resource() string {
-	if p.Awaited != "" {
+// order returns what Pending is sorted by: the resource, and then the name.
+func (p Pending) order() string {
+	switch {
+	case p.Awaited != "":
 		return p.Awaited
+	case p.Object.IsZero():
+		return p.Target.Resource().Resource + "\x00" + p.Target.Namespace + "/" + p.Target.Name
+	default:
+		return p.Target.Resource().Resource + "\x00" + p.Object.Namespace + "/" + p.Object.Name
 	}
-	return p.Target.Resource().Resource
-}
-
-func (p Pending) name() string {
-	if p.Object.IsZero() {
-		return p.Target.Namespace + "/" + p.Target.Name
-	}
-	return p.Object.Namespace + "/" + p.Object.Name
 }

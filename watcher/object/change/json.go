@@ -59,13 +59,13 @@ var managedFields = Path{{Field: "metadata"}, {Field: "managedFields"}}
 // for.
 func (w *walk) metadata(old, new map[string]string) (was, is map[string]any) {
 	w.path = append(w.path, managedFields...)
-	verdict, quiet := w.judge()
+	decision, quiet := w.decide()
 	w.path = w.path[:0]
-	if verdict == report || verdict == split {
+	if decision == report || decision == split {
 		return differing(old, new, "managedFields")
 	}
 	w.fields.oldText, w.fields.newText = old["managedFields"], new["managedFields"]
-	if verdict == noise && w.fields.oldText != w.fields.newText {
+	if decision == noise && w.fields.oldText != w.fields.newText {
 		w.count(managedFields[:quiet])
 	}
 	delete(old, "managedFields")
@@ -160,7 +160,7 @@ func decodeBoth(old, new gjson.Result, sparse bool, depth int) (was, is any) {
 	return decodeMaps(before, after, sparse, depth)
 }
 
-// decodeLists decodes two states of a list, whose items are whole: they are told apart
+// decodeLists decodes two states of a list, whose items are whole: they are distinguished
 // by what is in them.
 func decodeLists(old, new []gjson.Result, depth int) (was, is []any) {
 	was, is = make([]any, len(old)), make([]any, len(new))

@@ -15,7 +15,7 @@ func (w *walk) lists(old, new []any) {
 		w.emit(Changed, old, new)
 		return
 	}
-	switch verdict, quiet := w.judge(); verdict {
+	switch decision, quiet := w.decide(); decision {
 	case noise: // not looked into: it may be long
 		w.count(w.path[:quiet])
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // fields is what two states of an object say about their fields: which have
-// managers, and how the items of lists are told apart (metadata.managedFields;
+// managers, and how the items of lists are distinguished (metadata.managedFields;
 // KEP-555, and the field sets of structured-merge-diff).
 type fields struct {
 	old, new map[string]any

@@ -83,7 +83,7 @@ func (w *walk) prune(value *any) (gone bool) {
 	m, list := map[string]any{}, []any{}
 	for step, part := range w.fields.children(w.path, *value) {
 		w.push(step)
-		if verdict, quiet := w.judge(); verdict == noise {
+		if decision, quiet := w.decide(); decision == noise {
 			w.count(w.path[:quiet])
 		} else if gone := w.prune(&part); !gone {
 			if step.Item != nil {

@@ -70,19 +70,19 @@ func (w *walk) values(old, new any) {
 	}
 }
 
-// verdict says what is to be done with a change.
-type verdict int
+// decision says what is to be done with a change.
+type decision int
 
 const (
-	report verdict = iota
-	split          // only parts of it are asked for
+	report decision = iota
+	split           // only parts of it are asked for
 	noise
 	skip // not asked for
 )
 
-// judge returns the verdict on a change at the path, and for noise the number of
+// decide returns the decision on a change at the path, and for noise the number of
 // steps that are named as such.
-func (w *walk) judge() (verdict, int) {
+func (w *walk) decide() (decision, int) {
 	quiet, _ := w.options.Noise.Paths.match(w.path)
 	if len(w.options.Only) == 0 {
 		if quiet > 0 {
@@ -104,13 +104,13 @@ func (w *walk) judge() (verdict, int) {
 
 // emit reports a change at the path, as far as it counts.
 func (w *walk) emit(kind Kind, old, new any) {
-	verdict, quiet := w.judge()
+	decision, quiet := w.decide()
 	switch {
-	case verdict == noise:
+	case decision == noise:
 		w.count(w.path[:quiet])
-	case verdict == split && (kind == Added || kind == Removed):
+	case decision == split && (kind == Added || kind == Removed):
 		w.parts(kind, old, new)
-	case verdict != report:
+	case decision != report:
 	case kind == Moved && w.options.Noise.Moves.Match(w.path):
 		w.noise++
 	case kind == Added && isZero(new) && w.options.Noise.Zeros.Match(w.path),

@@ -10,7 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// BenchmarkHolds judges events of a pod of 9.7 KB.
+// BenchmarkHolds evaluates expressions for events of a pod of 9.7 KB.
 func BenchmarkHolds(b *testing.B) {
 	pod := readPod(b)
 	other := strings.Replace(pod, `"resourceVersion":"230"`, `"resourceVersion":"231"`, 1)

@@ -2,11 +2,9 @@ package expression
 
 import (
 	"encoding/json"
-	"strings"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -74,58 +72,24 @@ func (c *comparison) touches(p change.Pattern) bool {
 	if asked {
 		return known
 	}
-	o := c.compare
-	o.Only = change.Patterns{p}
-	found, simple := c.betweenParts(p.Fields(), o)
-	if !simple {
-		found = c.between(o)
+	touched := false
+	if c.was != nil && !c.sameAt(p.Fields()) {
+		o := c.compare
+		o.Only = change.Patterns{p}
+		touched = len(c.between(o)) > 0
 	}
-	c.changed[p.String()] = len(found) > 0
-	return len(found) > 0
+	c.changed[p.String()] = touched
+	return touched
 }
 
-// betweenParts returns the changes in what the fields lead to, without decoding the rest.
-// It is false where that does not do: items of lists may be known by what managed fields
-// say.
-func (c *comparison) betweenParts(fields []string, o change.Options) (found []change.Change, ok bool) {
-	if c.was == nil {
-		return nil, true
-	}
+// sameAt reports whether what the fields lead to is written the same in both states, as far
+// as that is seen without decoding them: mostly it is.
+func (c *comparison) sameAt(fields []string) bool {
 	c.was.value()
 	c.is.value()
 	was, known := c.was.lazy.textAt(fields)
 	is, too := c.is.lazy.textAt(fields)
-	switch {
-	case !known || !too:
-		return nil, false
-	case was == is:
-		return nil, true
-	case len(fields) == 0 || strings.Contains(was, "[") || strings.Contains(is, "["):
-		return nil, false
-	}
-	old, ok := partly(fields, was)
-	new, fine := partly(fields, is)
-	if !ok || !fine {
-		return nil, false
-	}
-	return change.Between(old, new, o).Changes, true
-}
-
-// partly returns an object that has nothing but what the fields lead to, and not that if
-// its text is empty.
-func partly(fields []string, text string) (map[string]any, bool) {
-	part := map[string]any{}
-	if text != "" {
-		var value any
-		if utiljson.Unmarshal([]byte(text), &value) != nil {
-			return nil, false
-		}
-		part[fields[len(fields)-1]] = value
-	}
-	for i := len(fields) - 2; i >= 0; i-- {
-		part = map[string]any{fields[i]: part}
-	}
-	return part, true
+	return known && too && was == is
 }
 
 // changeFields are the fields of a change, with their types.

@@ -63,7 +63,7 @@ func TestTouchesLists(t *testing.T) {
 		"changed('spec.ports[containerPort=81].hostPort')": false,
 		"changed('spec.ports')":                            true,
 	} {
-		if ok, err := judge(t, text, modified(state("1"), state("2"))); ok != want || err != nil {
+		if ok, err := evaluate(t, text, modified(state("1"), state("2"))); ok != want || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 	}

@@ -1,6 +1,7 @@
-// Package expression judges events by expressions in CEL, the language of Kubernetes'
-// own expressions: [Compile], then [Expression.Holds] for each event. docs/expressions.md
-// is what users read.
+// Package expression evaluates conditions for events, which are expressions in CEL, the
+// language of Kubernetes' own: [Compile], then [Expression.Holds] for each event. For
+// objects as they are: [CompileForObjects], [Expression.HoldsOf]. docs/expressions.md is
+// what users read.
 //
 //	text -> environment (once) -> checked AST -> program, Needs
 //	event -> Input: object, old, changes, each decoded when it is asked for

@@ -45,7 +45,7 @@ func TestDocs(t *testing.T) {
 				continue
 			}
 			count++
-			if ok, err := judge(t, example, e); outcome(ok, err) != want {
+			if ok, err := evaluate(t, example, e); outcome(ok, err) != want {
 				t.Errorf("%s: %s, %v", example, outcome(ok, err), err)
 			}
 		}

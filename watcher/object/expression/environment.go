@@ -7,6 +7,7 @@ import (
 	"cel.dev/cel-go/common/functions"
 	"cel.dev/cel-go/ext"
 	"cel.dev/cel-go/interpreter"
+	"k8s.io/utils/lru"
 )
 
 // Bounds of an expression's text, which is checked before anything is watched.
@@ -14,16 +15,16 @@ const (
 	maxText  = 16 << 10 // characters
 	maxDepth = 100      // of brackets and operators
 	maxNodes = 10_000   // after macros
-	// maxRecovery is how often the parser goes on after an error: the first is told.
+	// maxRecovery is how often the parser goes on after an error: the first is reported.
 	maxRecovery = 2
 )
 
 // environment is what all expressions share: variables, functions, macros.
 type environment struct {
 	*cel.Env
-	growth     map[string]growth
+	growths    map[string]growth
 	operations map[string]functions.FunctionOp // by overload, or function
-	regexes    regexes
+	regexes    *lru.Cache                      // by their text
 	// patterns are those of changed(), parsed, by their text.
 	patterns sync.Map
 	// paths are those of jsonpath(), likewise.
@@ -34,7 +35,7 @@ type environment struct {
 var sharedEnvironment = sync.OnceValues(newEnvironment)
 
 func newEnvironment() (*environment, error) {
-	e := &environment{}
+	e := &environment{regexes: lru.New(maxRegexes)}
 	var options []cel.EnvOption
 	for _, some := range [][]cel.EnvOption{limits(), libraries(), variables(), quantityOptions(), e.objectOptions(), e.jsonPathOptions()} {
 		options = append(options, some...)
@@ -46,8 +47,8 @@ func newEnvironment() (*environment, error) {
 	if e.Env, err = cel.NewEnv(options...); err != nil {
 		return nil, err
 	}
-	e.growth = e.growths()
-	e.operations, err = implementations(e.Env, e.growth)
+	e.growths = e.newGrowths()
+	e.operations, err = implementations(e.Env, e.growths)
 	return e, err
 }
 
@@ -96,15 +97,11 @@ func variables() []cel.EnvOption {
 func (e *environment) program(checked *cel.Ast) (cel.Program, error) {
 	return e.Program(checked,
 		cel.CostLimit(budget),
-		cel.CostTracking(costs{e}),
+		cel.CostTracking(costs{e.growths}),
 		cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-			call, ok := i.(interpreter.InterpretableCall)
-			if !ok {
-				return i, nil
+			if call, ok := i.(interpreter.InterpretableCall); ok {
+				return &explained{e.bounded(call)}, nil
 			}
-			if bounded := e.bounded(call); bounded != nil {
-				call = bounded
-			}
-			return &judged{call}, nil
+			return i, nil
 		}))
 }

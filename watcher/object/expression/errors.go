@@ -34,8 +34,8 @@ type Error struct {
 	Line, Column int
 	// What is wrong, in a few words.
 	What string
-	// Text is the expression.
-	Text string
+
+	node int64 // of the expression, where Line and Column are not known yet
 }
 
 // Error says it in one line.
@@ -50,41 +50,11 @@ func (e *Error) Error() string {
 	return where + e.What
 }
 
-// excerptWidth is how much of a line is shown around a mistake.
-const excerptWidth = 60
-
-// Excerpt returns the line of the text that has the mistake, shortened if it is long,
-// and below it a line with a caret that points at it; nothing if it is not known where.
-func (e *Error) Excerpt() string {
-	lines := strings.Split(e.Text, "\n")
-	if e.Line < 1 || e.Line > len(lines) {
-		return ""
-	}
-	line := []rune(printable(lines[e.Line-1]))
-	at := min(max(e.Column-1, 0), len(line))
-	from, to := max(at-excerptWidth, 0), min(at+excerptWidth, len(line))
-	before, after := "", ""
-	if from > 0 {
-		before = "..."
-	}
-	if to < len(line) {
-		after = "..."
-	}
-	pad := strings.Repeat(" ", len(before)) + blanks(line[from:at])
-	return before + string(line[from:to]) + after + "\n" + pad + "^"
-}
-
-// blanks are as wide as text is on a terminal, as far as that is a character each.
-func blanks(text []rune) string { return strings.Repeat(" ", len(text)) }
-
-// errMissing is the error of what is not there. CEL's own of that kind are told by
+// errMissing is the error of what is not there. CEL's own of that kind are known by
 // their text, as they have no type that is exported: see isMissing.
 var errMissing = errors.New("no such key")
 
-var (
-	errWrongType = errors.New("no such overload")
-	errTooLong   = errors.New("too long")
-)
+var errWrongType = errors.New("no such overload")
 
 func missing() ref.Val { return types.WrapErr(errMissing) }
 
@@ -103,40 +73,33 @@ func isMissing(text string) bool {
 	return strings.HasPrefix(text, "index '") && strings.Contains(text, "out of range")
 }
 
-// mistake is an error of one call, in words that name types, not values.
-type mistake struct {
-	id     int64
-	reason Reason
-	what   string
-}
-
-func (m *mistake) Error() string { return m.what }
-
-// judged is a call whose errors are told apart where they arise: what went wrong is
+// explained is a call whose errors are classified where they arise: what went wrong is
 // known there.
-type judged struct{ interpreter.InterpretableCall }
+type explained struct{ interpreter.InterpretableCall }
 
 // Exec implements interpreter.InterpretableV2.
-func (j *judged) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	result := j.InterpretableCall.Exec(frame)
+func (c *explained) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	result := c.InterpretableCall.Exec(frame)
 	if err, failed := result.(*types.Err); failed {
-		return j.judge(frame, err)
+		return c.explain(frame, err)
 	}
 	return result
 }
 
 // Eval implements interpreter.Interpretable.
-func (j *judged) Eval(a interpreter.Activation) ref.Val { return interpreter.EvalActivation(a, j.Exec) }
+func (c *explained) Eval(a interpreter.Activation) ref.Val {
+	return interpreter.EvalActivation(a, c.Exec)
+}
 
-// judge returns the error as one of what is missing, or as a mistake. A null counts as
-// missing where it does not fit.
-func (j *judged) judge(frame *interpreter.ExecutionFrame, err *types.Err) ref.Val {
-	var known *mistake
+// explain returns the error as one of what is missing, or as an [Error], in words that name
+// types, not values. A null counts as missing where it does not fit.
+func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) ref.Val {
+	var known *Error
 	if errors.As(err, &known) || isMissing(err.String()) {
 		return err
 	}
 	var names []string
-	for _, arg := range j.Args() {
+	for _, arg := range c.Args() {
 		v := arg.Exec(frame)
 		switch {
 		case types.IsError(v):
@@ -146,26 +109,23 @@ func (j *judged) judge(frame *interpreter.ExecutionFrame, err *types.Err) ref.Va
 		}
 		names = append(names, typeName(v))
 	}
-	if j.Function() == ageFunction { // the present is no argument that anybody wrote
+	if c.Function() == ageFunction { // the present is no argument that anybody wrote
 		names = names[:1]
 	}
-	name, given := functionName(j.Function()), strings.Join(names, " and ")
-	m := &mistake{id: j.ID(), reason: BadValue}
+	name, given := functionName(c.Function()), strings.Join(names, " and ")
+	e := &Error{Reason: BadValue, node: c.ID()}
 	switch {
 	case strings.Contains(err.String(), errWrongType.Error()):
-		m.reason = WrongType
-		m.what = fmt.Sprintf("%s does not take %s", name, given)
-	case errors.Is(err.Unwrap(), errTooLong):
-		m.reason = TooExpensive
-		m.what = fmt.Sprintf("the regular expression of %s takes too much", name)
+		e.Reason = WrongType
+		e.What = printable(fmt.Sprintf("%s does not take %s", name, given))
 	case strings.Contains(err.String(), "by zero"):
-		m.what = "a division by zero"
+		e.What = "a division by zero"
 	case strings.Contains(err.String(), "overflow"):
-		m.what = fmt.Sprintf("the result of %s does not fit into its type", name)
+		e.What = fmt.Sprintf("the result of %s does not fit into its type", name)
 	default:
-		m.what = fmt.Sprintf("%s cannot use this value, of type %s", name, given)
+		e.What = printable(fmt.Sprintf("%s cannot use this value, of type %s", name, given))
 	}
-	return types.WrapErr(m)
+	return types.WrapErr(e)
 }
 
 // functionName is a function as it is written.
@@ -189,4 +149,4 @@ func functionName(symbol string) string {
 }
 
 // typeName is the name of a value's type as it is written in expressions.
-func typeName(v ref.Val) string { return typeNames().Replace(v.Type().TypeName()) }
+func typeName(v ref.Val) string { return typeNames.Replace(v.Type().TypeName()) }

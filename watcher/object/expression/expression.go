@@ -65,13 +65,13 @@ func Compile(text string) (*Expression, error) {
 	x := &Expression{text: text}
 	var issues *cel.Issues
 	if x.ast, issues = e.Compile(text); issues.Err() != nil {
-		return nil, x.explain(issues)
+		return nil, explain(issues)
 	}
 	if err := x.checkResult(); err != nil {
 		return nil, err
 	}
 	if x.program, err = e.program(x.ast); err != nil {
-		return nil, &Error{Reason: Syntax, Text: text, What: printable(err.Error())}
+		return nil, &Error{Reason: Syntax, What: printable(err.Error())}
 	}
 	x.needs = needsOf(x.ast.NativeRep())
 	return x, nil
@@ -87,9 +87,9 @@ func (x *Expression) checkResult() error {
 	case t.IsExactType(types.BoolType), t.Kind() == types.DynKind:
 		return nil
 	case t.TypeName() == "optional_type":
-		return &Error{Reason: NotBoolean, Text: x.text, What: "the result is an optional value: end with .orValue(false), or .hasValue()"}
+		return &Error{Reason: NotBoolean, What: "the result is an optional value: end with .orValue(false), or .hasValue()"}
 	}
-	return &Error{Reason: NotBoolean, Text: x.text, What: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
+	return &Error{Reason: NotBoolean, What: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
 }
 
 // Holds reports whether the expression holds for an event. It does not where it ends in
@@ -117,26 +117,24 @@ func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
 	case types.Null:
 		return false, nil
 	}
-	return false, &Error{Reason: NotBoolean, Text: x.text, What: "the result is neither true nor false, but of type " + printable(typeName(result))}
+	return false, &Error{Reason: NotBoolean, What: "the result is neither true nor false, but of type " + printable(typeName(result))}
 }
 
 // mistake returns an error of an evaluation in words that have no values in them.
 func (x *Expression) mistake(err error) error {
-	e := &Error{Text: x.text}
-	var found *mistake
+	e := &Error{Reason: BadValue, What: "the expression cannot be evaluated"}
+	var found *Error
 	var cancelled interpreter.EvalCancelledError
 	var failed *types.Err
 	switch {
 	case errors.As(err, &cancelled):
 		e.Reason, e.What = TooExpensive, "the expression takes too long or too much memory for this object"
 	case errors.As(err, &found):
-		e.Reason, e.What = found.reason, printable(found.what)
-		e.Line, e.Column = x.place(found.id)
+		*e = *found
+		e.Line, e.Column = x.place(found.node)
 	case errors.As(err, &failed): // of what is no call: && || ?:
 		e.Reason, e.What = WrongType, "a condition is neither true nor false"
 		e.Line, e.Column = x.place(failed.NodeID())
-	default:
-		e.Reason, e.What = BadValue, "the expression cannot be evaluated"
 	}
 	return e
 }

@@ -67,7 +67,7 @@ func TestValues(t *testing.T) {
 		" \n\tready(object) || !ready(object)\n",
 		"// why\ntrue",
 	} {
-		if ok, err := judge(t, text, e); !ok || err != nil {
+		if ok, err := evaluate(t, text, e); !ok || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestPresets(t *testing.T) {
 	} {
 		var got []string
 		for _, word := range Presets() {
-			ok, err := judge(t, " "+word+"\n", test.e)
+			ok, err := evaluate(t, " "+word+"\n", test.e)
 			if err != nil {
 				t.Errorf("%s: %s: %v", test.what, word, err)
 			}
@@ -141,7 +141,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestNoValues: a mistake is told without what is in the object.
+// TestNoValues: a mistake is said without what is in the object.
 func TestNoValues(t *testing.T) {
 	const secret = "aHVudGVyMg"
 	e := modified(sample, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"web"},
@@ -178,7 +178,7 @@ func TestNoValues(t *testing.T) {
 		"bool(object.data.password)",
 		"[1, 2].sortBy(x, [object.data.password, 1][x - 1]).size() == 1",
 	} {
-		_, err := judge(t, text, e)
+		_, err := evaluate(t, text, e)
 		var mistake *Error
 		if err != nil && !errors.As(err, &mistake) {
 			t.Errorf("%s: %v", text, err)
@@ -241,7 +241,7 @@ func TestDeep(t *testing.T) {
 	}
 	long := `"` + strings.Repeat("x", 500_000)
 	start := time.Now()
-	if ok, err := judge(t, "object != old", modified(deep(long+`1"`), deep(long+`2"`))); !ok || err != nil {
+	if ok, err := evaluate(t, "object != old", modified(deep(long+`1"`), deep(long+`2"`))); !ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if took := time.Since(start); took > 10*time.Second {

@@ -101,14 +101,14 @@ func expandNow(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *
 
 func expandAge(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) != 1 {
-		return nil, f.NewError(last(args), "age() takes one object: age(object)")
+		return nil, f.NewError(here(f), "age() takes one object: age(object)")
 	}
 	return f.NewCall(ageFunction, args[0], f.NewIdent(nowVariable)), nil
 }
 
 func (e *environment) expandChanged(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) != 1 {
-		return nil, f.NewError(last(args), "changed() takes one path: changed('spec.replicas')")
+		return nil, f.NewError(here(f), "changed() takes one path: changed('spec.replicas')")
 	}
 	text, ok := literal(args[0])
 	if !ok {
@@ -125,13 +125,8 @@ func (e *environment) expandChanged(f cel.MacroExprFactory, _ ast.Expr, args []a
 	return f.NewCall(changedFunction, f.NewIdent(comparisonVariable), args[0]), nil
 }
 
-// last returns the node that is one too many; 0 if there is none.
-func last(args []ast.Expr) int64 {
-	if len(args) == 0 {
-		return 0
-	}
-	return args[len(args)-1].ID()
-}
+// here returns a node in the place of the macro.
+func here(f cel.MacroExprFactory) int64 { return f.NewLiteral(types.NullValue).ID() }
 
 // literal returns the string that stands there literally.
 func literal(e ast.Expr) (string, bool) {

@@ -31,8 +31,8 @@ func modified(old, new string) event.Event {
 	return event.Event{Type: event.Modified, Object: object(new), Old: object(old), Time: clock}
 }
 
-// judge returns whether the expression holds for the event.
-func judge(t testing.TB, text string, e event.Event) (bool, error) {
+// evaluate returns whether the expression holds for the event.
+func evaluate(t testing.TB, text string, e event.Event) (bool, error) {
 	t.Helper()
 	x, err := Compile(text)
 	if err != nil {

@@ -137,8 +137,8 @@ func TestHostileText(t *testing.T) {
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%.60q: %v", text, took)
 		}
-		if len(e.Error()) > 300 || len(e.Excerpt()) > 400 || strings.ContainsAny(e.Error(), "\n\x00") {
-			t.Errorf("%.60q: %q\n%q", text, e, e.Excerpt())
+		if len(e.Error()) > 300 || strings.ContainsAny(e.Error(), "\n\x00") {
+			t.Errorf("%.60q: %q", text, e)
 		}
 		t.Logf("%.60q: %v", text, e)
 	}

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"strings"
 	"time"
 
 	"cel.dev/cel-go/common/types"
@@ -103,8 +104,7 @@ func (s *state) value() ref.Val {
 		return types.NullValue
 	}
 	if s.lazy == nil {
-		text := s.object.Raw()
-		s.lazy = &lazyMap{text: text[skipSpace(text, 0):], of: s}
+		s.lazy = &lazyMap{text: strings.TrimSpace(s.object.Raw()), of: s}
 	}
 	return s.lazy
 }

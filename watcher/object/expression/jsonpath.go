@@ -86,7 +86,7 @@ func (e *environment) jsonPathOptions() []cel.EnvOption {
 
 func (e *environment) expandJSONPath(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if len(args) != 2 {
-		return nil, f.NewError(last(args), "jsonpath() takes an object and a path: jsonpath(object, '.status.phase')")
+		return nil, f.NewError(here(f), "jsonpath() takes an object and a path: jsonpath(object, '.status.phase')")
 	}
 	text, ok := literal(args[1])
 	if !ok {
@@ -128,11 +128,11 @@ func (e *environment) jsonPath(v, text ref.Val) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, texts)
 }
 
-// growJSONPath counts how often a path goes through an object.
-func (e *environment) growJSONPath(args []ref.Val) (uint64, error) {
+// passes counts how often a path goes through an object.
+func (e *environment) passes(args []ref.Val) uint64 {
 	path, known := e.paths.Load(args[1])
 	if !known {
-		return 0, nil
+		return 0
 	}
-	return min((textWeight(args[0])+1)*path.(*jsonPath).growth, budget+1), nil
+	return min((textWeight(args[0])+1)*path.(*jsonPath).growth, budget+1)
 }

@@ -38,7 +38,7 @@ func TestJSONPath(t *testing.T) {
 		"{.status.phase[0]}":            ``,
 	} {
 		text := fmt.Sprintf("jsonpath(object, %s) == [%s]", quoted(path), want)
-		if ok, err := judge(t, text, e); !ok || err != nil {
+		if ok, err := evaluate(t, text, e); !ok || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 	}
@@ -49,11 +49,11 @@ func TestJSONPath(t *testing.T) {
 		"jsonpath(object, '.spec.nope').size() > 0": false,
 		"jsonpath(object, '.spec.n').size() == 1":   true,
 	} {
-		if ok, err := judge(t, text, e); ok != want || err != nil {
+		if ok, err := evaluate(t, text, e); ok != want || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 	}
-	if ok, err := judge(t, "jsonpath(object.spec, '.n') == []", e); ok || err == nil {
+	if ok, err := evaluate(t, "jsonpath(object.spec, '.n') == []", e); ok || err == nil {
 		t.Errorf("of a part: %v, %v", ok, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+	"github.com/tidwall/gjson"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -33,7 +34,7 @@ func decode(text string, depth int) ref.Val {
 		return decodeAll(text)
 	case '[':
 		if depth < maxLazyDepth {
-			return &lazyList{text: text, depth: depth}
+			return newLazyList(text, depth)
 		}
 		return decodeAll(text)
 	case '"':
@@ -123,58 +124,51 @@ func (m *lazyMap) scan() {
 		return
 	}
 	m.scanned = true
-	ok := parts(m.text, func(name, value string) {
-		if name, ok := unquote(name); ok {
-			m.members = append(m.members, member{name: name, text: value})
+	gjson.Parse(m.text).ForEach(func(name, value gjson.Result) bool {
+		if name, ok := unquote(name.Raw); ok {
+			m.add(name, value.Raw)
 		}
+		return true
 	})
-	if !ok {
-		m.members = nil
-	}
-	if len(m.members) < manyMembers {
-		m.members = withoutDuplicates(m.members)
-		return
-	}
-	m.index = make(map[string]int, len(m.members))
-	unique := m.members[:0]
-	for _, f := range m.members {
-		if at, there := m.index[f.name]; there { // the last counts, as everywhere
-			unique[at] = f
-			continue
-		}
-		m.index[f.name] = len(unique)
-		unique = append(unique, f)
-	}
-	m.members = unique
 }
 
-// withoutDuplicates leaves of fields with one name the last, as all decoders do.
-func withoutDuplicates(members []member) []member {
-	unique := members[:0]
-	for i, f := range members {
-		if !slices.ContainsFunc(members[i+1:], func(o member) bool { return o.name == f.name }) {
-			unique = append(unique, f)
+// add takes a field. Of several with one name the last counts, as everywhere.
+func (m *lazyMap) add(name, text string) {
+	if at := m.at(name); at >= 0 {
+		m.members[at].text = text
+		return
+	}
+	m.members = append(m.members, member{name: name, text: text})
+	switch last := len(m.members) - 1; {
+	case m.index != nil:
+		m.index[name] = last
+	case last == manyMembers:
+		m.index = make(map[string]int, 2*manyMembers)
+		for at, f := range m.members {
+			m.index[f.name] = at
 		}
 	}
-	return unique
+}
+
+// at returns where in members a field is; -1 if there is none.
+func (m *lazyMap) at(name string) int {
+	if m.index == nil {
+		return slices.IndexFunc(m.members, func(f member) bool { return f.name == name })
+	}
+	if at, there := m.index[name]; there {
+		return at
+	}
+	return -1
 }
 
 // find returns the field's value.
 func (m *lazyMap) find(name string) (ref.Val, bool) {
 	m.scan()
-	if m.index != nil {
-		at, there := m.index[name]
-		if !there {
-			return nil, false
-		}
-		return m.value(at), true
+	at := m.at(name)
+	if at < 0 {
+		return nil, false
 	}
-	for at := range m.members {
-		if m.members[at].name == name {
-			return m.value(at), true
-		}
-	}
-	return nil, false
+	return m.value(at), true
 }
 
 func (m *lazyMap) value(at int) ref.Val {
@@ -190,7 +184,7 @@ func (m *lazyMap) value(at int) ref.Val {
 func (m *lazyMap) textAt(fields []string) (text string, ok bool) {
 	for i, name := range fields {
 		m.scan()
-		at := slices.IndexFunc(m.members, func(f member) bool { return f.name == name })
+		at := m.at(name)
 		switch {
 		case at < 0:
 			return "", true
@@ -249,7 +243,8 @@ func (m *lazyMap) Contains(key ref.Val) ref.Val {
 
 // Equal implements ref.Val: it decodes nothing where the texts are the same.
 func (m *lazyMap) Equal(other ref.Val) ref.Val {
-	if o, ok := other.(*lazyMap); ok && o.text == m.text {
+	lazy, lazily := other.(*lazyMap)
+	if lazily && lazy.text == m.text {
 		return types.True
 	}
 	o, ok := other.(traits.Mapper)
@@ -261,6 +256,9 @@ func (m *lazyMap) Equal(other ref.Val) ref.Val {
 		return types.False
 	}
 	for at, f := range m.members {
+		if lazily && lazy.at(f.name) >= 0 && lazy.members[lazy.at(f.name)].text == f.text {
+			continue
+		}
 		theirs, there := o.Find(types.String(f.name))
 		if !there || types.Equal(m.value(at), theirs) == types.False {
 			return types.False
@@ -305,67 +303,28 @@ func (m *lazyMap) ConvertToType(t ref.Type) ref.Val {
 	return m.all().ConvertToType(t)
 }
 
-// lazyList is a list as JSON. Its items are decoded when the first is asked for, and
-// what is in them later.
+// lazyList is a list with its text. Its items are decoded when they are looked into.
 type lazyList struct {
-	text  string
-	depth int
-	items traits.Lister
+	traits.Lister
+	text string
 }
 
-func (l *lazyList) all() traits.Lister {
-	if l.items == nil {
-		var items []ref.Val
-		if !parts(l.text, func(_, value string) { items = append(items, decode(value, l.depth+1)) }) {
-			items = nil
-		}
-		l.items = types.NewRefValList(types.DefaultTypeAdapter, items)
-	}
-	return l.items
+func newLazyList(text string, depth int) *lazyList {
+	var items []ref.Val
+	gjson.Parse(text).ForEach(func(_, value gjson.Result) bool {
+		items = append(items, decode(value.Raw, depth+1))
+		return true
+	})
+	return &lazyList{types.NewRefValList(types.DefaultTypeAdapter, items), text}
 }
 
-// Equal implements ref.Val: it decodes nothing where the texts are the same.
+// Equal implements ref.Val: it looks into no items where the texts are the same.
 func (l *lazyList) Equal(other ref.Val) ref.Val {
-	if o, ok := other.(*lazyList); ok {
-		if o.text == l.text {
-			return types.True
-		}
-		return l.all().Equal(o.all())
+	if o, ok := other.(*lazyList); ok && o.text == l.text {
+		return types.True
 	}
-	return l.all().Equal(other)
+	return l.Lister.Equal(other)
 }
-
-// Add implements traits.Adder.
-func (l *lazyList) Add(other ref.Val) ref.Val { return l.all().Add(other) }
-
-// Contains implements traits.Container.
-func (l *lazyList) Contains(item ref.Val) ref.Val { return l.all().Contains(item) }
-
-// Get implements traits.Indexer.
-func (l *lazyList) Get(index ref.Val) ref.Val { return l.all().Get(index) }
-
-// Iterator implements traits.Iterable.
-func (l *lazyList) Iterator() traits.Iterator { return l.all().Iterator() }
-
-// Size implements traits.Sizer.
-func (l *lazyList) Size() ref.Val { return l.all().Size() }
 
 // IsZeroValue implements traits.Zeroer.
 func (l *lazyList) IsZeroValue() bool { return l.Size() == types.Int(0) }
-
-// Type implements ref.Val.
-func (l *lazyList) Type() ref.Type { return types.ListType }
-
-// Value implements ref.Val.
-func (l *lazyList) Value() any { return l.all().Value() }
-
-// ConvertToNative implements ref.Val.
-func (l *lazyList) ConvertToNative(t reflect.Type) (any, error) { return l.all().ConvertToNative(t) }
-
-// ConvertToType implements ref.Val.
-func (l *lazyList) ConvertToType(t ref.Type) ref.Val {
-	if t == types.ListType {
-		return l
-	}
-	return l.all().ConvertToType(t)
-}

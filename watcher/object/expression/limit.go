@@ -1,10 +1,8 @@
 package expression
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/cost"
@@ -29,57 +27,50 @@ const (
 	maxRegex = 1000
 	// bytesPerUnit is how much text one unit pays for.
 	bytesPerUnit = 10
+	// maxNesting is how deep values are looked into to weigh them.
+	maxNesting = 1000
+	// maxRegexes is how many regular expressions are kept compiled: all that an expression
+	// has, not all that it makes of objects.
+	maxRegexes = 100
 )
 
-// costs counts what calls cost, in the place of CEL's own estimates, which believe that
-// what they do not know costs nothing.
-type costs struct{ e *environment }
+// costs counts what a call has cost where CEL has no count of its own, and believes that
+// it costs nothing.
+type costs struct{ growths map[string]growth }
 
 // CallCost implements cost.ActualCostEstimator. It is asked after the call.
 func (c costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	var units uint64
-	if growth, grows := c.e.growth[function]; grows {
-		units, _ = growth(args)
-		units += weight(result)
-	} else {
-		units = callWeight(function, args, result)
+	if len(args) == 0 {
+		return &step
 	}
-	if units == 0 {
-		return &free
+	units := 1 + weight(result)
+	_, resultIsList := result.(traits.Lister)
+	_, firstIsText := args[0].(types.String)
+	grow, grows := c.growths[function]
+	switch {
+	case grows:
+		units += grow(args)
+	case function == operators.Equals || function == operators.NotEquals:
+		units += min(textWeight(args[0]), textWeight(args[1]))
+	case function == operators.In:
+		units += weight(args[1]) * (1 + textWeight(args[0]))
+	case function == operators.Add && resultIsList: // it refers to both
+		units = 1
+	case function == overloads.StartsWith, function == overloads.EndsWith:
+		units += weight(args[1])
+	case function == overloads.Size && !firstIsText:
+	default:
+		for _, arg := range args {
+			units += weight(arg)
+		}
 	}
-	units++
+	if units == 1 {
+		return &step
+	}
 	return &units
 }
 
-var free uint64 = 1 // of what costs nothing but the step
-
-// callWeight is what a call goes through or makes.
-func callWeight(function string, args []ref.Val, result ref.Val) (units uint64) {
-	switch function {
-	case operators.Equals, operators.NotEquals:
-		return min(textWeight(args[0]), textWeight(args[1]))
-	case operators.In:
-		if list, ok := args[1].(traits.Lister); ok {
-			return weight(list) + textWeight(args[0])
-		}
-		return 0
-	case operators.Add:
-		if _, list := result.(traits.Lister); list { // it refers to both
-			return 0
-		}
-		return weight(result)
-	case overloads.StartsWith, overloads.EndsWith:
-		return weight(args[len(args)-1])
-	case overloads.Size:
-		if _, text := args[0].(types.String); !text {
-			return 0
-		}
-	}
-	for _, arg := range args {
-		units += weight(arg)
-	}
-	return units + weight(result)
-}
+var step uint64 = 1
 
 // weight is the size of a text or list, not of what is in it.
 func weight(v ref.Val) uint64 {
@@ -107,195 +98,127 @@ func textWeight(v ref.Val) uint64 {
 	return weight(v)
 }
 
-func length(v traits.Sizer) uint64 {
-	if n, ok := v.Size().(types.Int); ok && n > 0 {
-		return uint64(n)
-	}
-	return 0
-}
-
-// growth says, before a call, what it will cost at most; for functions whose cost is no
-// matter of the sizes of what they are given.
-type growth func(args []ref.Val) (units uint64, err error)
-
-// growths returns the functions that could take much in one step.
-func (e *environment) growths() map[string]growth {
-	return map[string]growth{
-		"replace":         growReplace,
-		"join":            growJoin,
-		"format":          growFormat,
-		"flatten":         func(args []ref.Val) (uint64, error) { return deepWeight(args[0], 0, budget+1, false), nil },
-		"distinct":        func(args []ref.Val) (uint64, error) { return pairs(args[0], args[0]), nil },
-		"hasOnly":         growPairs,
-		"hasAny":          growPairs,
-		"hasAll":          growPairs,
-		"hasExactly":      growPairs,
-		"sets.contains":   growPairs,
-		"sets.equivalent": growPairs,
-		"sets.intersects": growPairs,
-		jsonPathFunction:  e.growJSONPath,
-		overloads.Matches: e.growRegex,
-		"regex.extract":   e.growRegex,
-		"regex.extractAll": func(args []ref.Val) (uint64, error) { // each character may be a match, with its indexes
-			units, err := e.growRegex(args)
-			return units + 3*textLength(args[0]), err
-		},
-		"regex.replace": func(args []ref.Val) (uint64, error) {
-			units, err := e.growRegex(args)
-			if len(args) > 2 { // each match may be put in for each group that is named
-				units += (textLength(args[0]) + 1) * (textLength(args[2]) + 1) / bytesPerUnit
-			}
-			return units, err
-		},
-	}
-}
-
-func textLength(v ref.Val) uint64 {
-	text, _ := v.(types.String)
-	return uint64(len(text))
-}
-
-func growReplace(args []ref.Val) (uint64, error) {
-	text, _ := args[0].(types.String)
-	if len(args) < 3 {
-		return 0, nil
-	}
-	old, _ := args[1].(types.String)
-	return (uint64(len(text)) + uint64(strings.Count(string(text), string(old)))*textLength(args[2])) / bytesPerUnit, nil
-}
-
-func growJoin(args []ref.Val) (uint64, error) {
-	list, ok := args[0].(traits.Lister)
-	if !ok {
-		return 0, nil
-	}
-	units := deepWeight(list, 0, budget+1, true)
-	if len(args) > 1 {
-		units += length(list) * textLength(args[1]) / bytesPerUnit
-	}
-	return units, nil
-}
-
-// growFormat counts each argument once for its verb, and each verb for what it may pad.
-func growFormat(args []ref.Val) (uint64, error) {
-	text, _ := args[0].(types.String)
-	units := uint64(len(text)) + 50*uint64(strings.Count(string(text), "%"))
-	if len(args) > 1 {
-		units += deepWeight(args[1], 0, budget+1, true)
-	}
-	return units, nil
-}
-
-func growPairs(args []ref.Val) (uint64, error) {
-	if len(args) < 2 {
-		return 0, nil
-	}
-	return pairs(args[0], args[1]), nil
-}
-
-// pairs is what it costs to compare all items of two lists.
-func pairs(a, b ref.Val) uint64 { return weight(a) * (weight(b) + 1) / 4 }
-
-// maxNesting is how deep values are looked into to weigh them.
-const maxNesting = 1000
-
 // deepWeight is the size of a value with all that is in it, each time that it is in it,
-// up to limit. Without text only items count.
-func deepWeight(v ref.Val, depth int, limit uint64, text bool) uint64 {
-	if depth > maxNesting {
-		return limit
-	}
-	units := uint64(1)
+// as far as there is budget for that.
+func deepWeight(v ref.Val, depth int) uint64 {
+	units := 1 + textWeight(v)
 	switch v := v.(type) {
 	case *lazyMap, *lazyList:
-		if text {
-			return textWeight(v)
-		}
-	case types.String, types.Bytes:
-		if text {
-			units += weight(v)
-		}
 		return units
-	}
-	switch v := v.(type) {
 	case traits.Lister:
-		for it := v.Iterator(); it.HasNext() == types.True && units < limit; {
-			units += deepWeight(it.Next(), depth+1, limit, text)
+		for it := v.Iterator(); it.HasNext() == types.True && units <= budget; {
+			units += deepWeight(it.Next(), depth+1)
 		}
 	case traits.Mapper:
-		if !text {
-			return units
-		}
-		for it := v.Iterator(); it.HasNext() == types.True && units < limit; {
+		for it := v.Iterator(); it.HasNext() == types.True && units <= budget; {
 			key := it.Next()
 			value, _ := v.Find(key)
-			units += deepWeight(key, depth+1, limit, text) + deepWeight(value, depth+1, limit, text)
+			units += deepWeight(key, depth+1) + deepWeight(value, depth+1)
 		}
+	}
+	if depth > maxNesting {
+		return budget + 1
 	}
 	return units
 }
 
-// growRegex counts the steps of a match: instructions for each character, of which
-// many take as long as anything else.
-func (e *environment) growRegex(args []ref.Val) (uint64, error) {
-	if len(args) < 2 {
-		return 0, nil
+func length(v ref.Val) uint64 {
+	switch v := v.(type) {
+	case types.String: // in bytes
+		return uint64(len(v))
+	case traits.Sizer:
+		n, _ := v.Size().(types.Int)
+		return uint64(max(n, 0))
 	}
-	pattern, _ := args[1].(types.String)
-	compiled := e.regexes.get(string(pattern))
-	return (textLength(args[0]) + 1) * uint64(compiled.size) / (2 * bytesPerUnit), compiled.err
+	return 0
 }
 
-// regexes are compiled regular expressions, by their text.
-type regexes struct {
-	mu    sync.Mutex
-	known map[string]compiledRegex
+// growth says, before a call, what it will cost at most.
+type growth func(args []ref.Val) (units uint64)
+
+// newGrowths returns the functions that could take much in one step, whatever the sizes of
+// what they are given: what they make has to be known before.
+func (e *environment) newGrowths() map[string]growth {
+	pairs := func(args []ref.Val) uint64 { // all items of two lists are compared
+		return weight(args[0]) * (weight(args[len(args)-1]) + 1) / 4
+	}
+	return map[string]growth{
+		"distinct": pairs, "hasOnly": pairs, "hasAny": pairs, "hasAll": pairs, "hasExactly": pairs,
+		"sets.contains": pairs, "sets.equivalent": pairs, "sets.intersects": pairs,
+
+		"flatten": func(args []ref.Val) uint64 { return deepWeight(args[0], 0) },
+		"replace": func(args []ref.Val) uint64 {
+			text, _ := args[0].(types.String)
+			old, _ := args[1].(types.String)
+			return (length(text) + uint64(strings.Count(string(text), string(old)))*length(args[2])) / bytesPerUnit
+		},
+		"join": func(args []ref.Val) (units uint64) {
+			for _, separator := range args[1:] {
+				units = weight(args[0]) * length(separator) / bytesPerUnit
+			}
+			return units + deepWeight(args[0], 0)
+		},
+		"format": func(args []ref.Val) uint64 { // a verb may pad
+			text, _ := args[0].(types.String)
+			return length(text) + 50*uint64(strings.Count(string(text), "%")) + deepWeight(args[1], 0)
+		},
+
+		jsonPathFunction:  e.passes,
+		overloads.Matches: e.steps,
+		"regex.extract":   e.steps,
+		// Each character may be a match, with its indexes.
+		"regex.extractAll": func(args []ref.Val) uint64 { return e.steps(args) + 3*length(args[0]) },
+		// Each match may be put in for each group that is named.
+		"regex.replace": func(args []ref.Val) uint64 {
+			return e.steps(args) + (length(args[0])+1)*(length(args[2])+1)/bytesPerUnit
+		},
+	}
 }
 
-type compiledRegex struct {
+// steps counts those of a match: instructions for each character, of which many take as
+// long as anything else.
+func (e *environment) steps(args []ref.Val) uint64 {
+	size := e.regex(args[1]).size
+	if size > maxRegex {
+		return budget + 1
+	}
+	return (length(args[0]) + 1) * uint64(size) / (2 * bytesPerUnit)
+}
+
+// regex is a regular expression; nil if it is none, or too large.
+type regex struct {
 	*regexp.Regexp
-	size int
-	err  error
+	size int // instructions
 }
 
-// maxRegexes is how many are kept: all that an expression has, not all that it makes
-// of objects.
-const maxRegexes = 100
-
-func (r *regexes) get(pattern string) compiledRegex {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c, there := r.known[pattern]
-	if there {
-		return c
+func (e *environment) regex(pattern ref.Val) (r regex) {
+	text, _ := pattern.(types.String)
+	if known, ok := e.regexes.Get(text); ok {
+		return known.(regex)
 	}
-	if c.size, c.err = types.RegexProgramSize(pattern); c.err == nil && c.size > maxRegex {
-		c.err = fmt.Errorf("%w: a regular expression of %d instructions, and %d is the most", errTooLong, c.size, maxRegex)
-	} else if c.err == nil {
-		c.Regexp, c.err = regexp.Compile(pattern)
+	var err error
+	if r.size, err = types.RegexProgramSize(string(text)); err == nil && r.size <= maxRegex {
+		r.Regexp, _ = regexp.Compile(string(text))
 	}
-	if len(r.known) >= maxRegexes || r.known == nil {
-		r.known = map[string]compiledRegex{}
-	}
-	r.known[pattern] = c
-	return c
+	e.regexes.Add(text, r)
+	return r
 }
 
 // matches is matches() with expressions that are compiled once.
 func (e *environment) matches(args ...ref.Val) ref.Val {
 	text, isText := args[0].(types.String)
-	pattern, isPattern := args[1].(types.String)
+	_, isPattern := args[1].(types.String)
 	if !isText || !isPattern {
 		return types.WrapErr(errWrongType)
 	}
-	compiled := e.regexes.get(string(pattern))
-	if compiled.err != nil {
-		return types.WrapErr(compiled.err)
+	if r := e.regex(args[1]); r.Regexp != nil {
+		return types.Bool(r.MatchString(string(text)))
 	}
-	return types.Bool(compiled.MatchString(string(text)))
+	return types.NewErrFromString("invalid regular expression")
 }
 
-// implementations returns what runs each function that could take much in one step.
+// implementations returns what runs each function that could take much in one step, by
+// overload.
 func implementations(env *cel.Env, growths map[string]growth) (map[string]functions.FunctionOp, error) {
 	found := map[string]functions.FunctionOp{}
 	for name := range growths {
@@ -325,12 +248,12 @@ func operation(b *functions.Overload) functions.FunctionOp {
 	}
 }
 
-// bounded returns a call that counts what it will cost before it does anything; nil for
-// a function that need not.
+// bounded returns a call that counts what it will cost before it does anything; the same
+// call for a function that need not.
 func (e *environment) bounded(call interpreter.InterpretableCall) interpreter.InterpretableCall {
-	grow, ok := e.growth[call.Function()]
+	grow, ok := e.growths[call.Function()]
 	if !ok {
-		return nil
+		return call
 	}
 	run, ok := e.operations[call.OverloadID()]
 	if !ok {
@@ -340,11 +263,7 @@ func (e *environment) bounded(call interpreter.InterpretableCall) interpreter.In
 		run = e.matches
 	}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-		units, err := grow(args)
-		switch {
-		case err != nil:
-			return types.WrapErr(err)
-		case units > budget:
+		if grow(args) > budget {
 			panic(cost.LimitExceededError{}) // which ends the evaluation: Program.Eval recovers
 		}
 		return run(args...)

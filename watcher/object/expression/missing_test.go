@@ -2,6 +2,7 @@ package expression
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"dwatch/watcher/event"
@@ -37,7 +38,7 @@ func outcome(ok bool, err error) string {
 }
 
 // TestMissing: what is not there does not hold, by the rules of docs/expressions.md, and
-// what is a mistake is told.
+// what is a mistake is said.
 func TestMissing(t *testing.T) {
 	added := event.Event{Type: event.Added, Object: object(sample), Time: clock}
 	for _, test := range []struct{ text, want string }{
@@ -162,8 +163,33 @@ func TestMissing(t *testing.T) {
 		{"object.spec.nope > 3 || object.spec.text > 3", not}, // the first decides
 		{"object.spec.text > 3 || object.spec.nope > 3", mistype},
 	} {
-		if ok, err := judge(t, test.text, added); outcome(ok, err) != test.want {
+		if ok, err := evaluate(t, test.text, added); outcome(ok, err) != test.want {
 			t.Errorf("%s: %s (%v), want %s", test.text, outcome(ok, err), err, test.want)
+		}
+	}
+}
+
+// TestMissingTexts: what CEL says of what is not there is known by its text, which another
+// version of CEL might write otherwise.
+func TestMissingTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"{'a': 1}['b'] == 1":                  "no such key: b",
+		"{'a': 1}.b == 1":                     "no such key: b",
+		"[1][5] == 1":                         "index out of bounds: 5",
+		"[1].slice(0, 5) == []":               "",
+		"optional.none().value() == 1":        "optional.none() dereference",
+		"'abc'.charAt(10) == 'a'":             "index out of range: 10",
+		"'abc'.substring(10) == 'a'":          "index out of range: 10",
+		"object.spec.nope == 1":               "no such key",
+		"object.spec.containers[7].name == 1": "index out of bounds: 7",
+	} {
+		x, err := Compile(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		_, _, err = x.program.Eval(NewInput(event.Event{Type: event.Added, Object: object(sample)}, testOptions()))
+		if err == nil || isMissing(err.Error()) != (want != "") || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
@@ -171,7 +197,7 @@ func TestMissing(t *testing.T) {
 // TestUnknownOld: where the state before is not known, nobody knows what changed.
 func TestUnknownOld(t *testing.T) {
 	for _, text := range []string{"changes.size() == 0", "changes.size() > 0", "changed('spec')", "!changed('spec')", "changed", "old.spec.replicas == 3"} {
-		if ok, err := judge(t, text, modified("", sample)); ok || err != nil {
+		if ok, err := evaluate(t, text, modified("", sample)); ok || err != nil {
 			t.Errorf("%s: %v, %v", text, ok, err)
 		}
 	}

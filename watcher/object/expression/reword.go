@@ -1,217 +1,111 @@
 package expression
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"cel.dev/cel-go/cel"
 )
 
 // explain returns the first of the issues that CEL has with an expression.
-func (x *Expression) explain(issues *cel.Issues) error {
-	all := issues.Errors()
-	first := all[0]
-	for _, issue := range all[1:] {
-		at, best := issue.Location, first.Location
-		if at.Line() < 1 {
-			continue // a macro in what could not be read
-		}
-		if best.Line() < 1 || at.Line() < best.Line() || at.Line() == best.Line() && at.Column() < best.Column() {
-			first = issue
-		}
+func explain(issues *cel.Issues) error {
+	first := slices.MinFunc(issues.Errors(), func(a, b *cel.Error) int {
+		return cmp.Or(rank(a)-rank(b), a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
+	})
+	e := &Error{Reason: Syntax, What: reword(printable(first.Message))}
+	if at := first.Location; at.Line() > 0 {
+		e.Line, e.Column = at.Line(), at.Column()+1
 	}
-	e := &Error{Reason: Syntax, Text: x.text}
-	if first.Location.Line() > 0 {
-		e.Line, e.Column = first.Location.Line(), first.Location.Column()+1
-	} else {
-		e.findEmptyCall(first.Message)
-	}
-	e.What = e.reword(printable(strings.TrimPrefix(first.Message, "Syntax error: ")))
 	return e
 }
 
-// findEmptyCall finds the place of an error of a macro, which CEL does not know if it is
-// given nothing.
-func (e *Error) findEmptyCall(message string) {
-	name, _, _ := strings.Cut(message, "(")
-	at := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(\s*\)`).FindStringIndex(e.Text)
-	if at == nil {
-		return
+const syntaxError = "Syntax error: "
+
+// rank is lower for an issue that may be the cause of others: a macro finds fault with
+// what could not be read.
+func rank(issue *cel.Error) int {
+	switch {
+	case issue.Location.Line() < 1:
+		return 2
+	case strings.HasPrefix(issue.Message, syntaxError):
+		return 0
 	}
-	before := e.Text[:at[0]]
-	e.Line = 1 + strings.Count(before, "\n")
-	e.Column = 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	return 1
 }
 
-// reword returns a message of CEL's parser or checker for who does not know either.
-func (e *Error) reword(message string) string {
-	message = strings.ReplaceAll(message, " (in container '')", "")
-	if name, ok := between(message, "undeclared reference to '", "'"); ok {
-		if e.isCall() {
-			return noFunction(name)
-		}
-		return noVariable(name)
-	}
-	if call, ok := between(message, "found no matching overload for '", ""); ok {
-		return noOverload(call)
-	}
-	if name, ok := between(message, "undefined field '", "'"); ok {
-		return fmt.Sprintf("a change has no %s: it has kind, manager, new, old, operation, path and subresource", name)
-	}
-	if name, ok := between(message, "type '", "'"); ok && strings.HasSuffix(message, "does not support field selection") {
-		name, _, _ = strings.Cut(name, "(")
-		return fmt.Sprintf("a %s has no fields", name)
-	}
-	if text, ok := between(message, "token recognition error at: '", ""); ok {
-		return e.noToken(strings.TrimSuffix(text, "'"))
-	}
-	if text, ok := strings.CutPrefix(message, "expected type '"); ok {
-		want, rest, _ := strings.Cut(text, "'")
-		found, _ := between(rest, "found '", "'")
-		return fmt.Sprintf("expects %s, not %s", want, found)
-	}
-	if strings.Contains(message, "recursion") {
-		return "the expression is nested too deep"
-	}
-	switch message {
-	case "invalid duration argument":
-		return "this is no duration, such as '1h30m' or '10s'"
-	case "invalid timestamp argument":
-		return "this is no time, such as '2026-01-31T12:00:00Z'"
-	case "invalid matches argument":
-		return "this is no regular expression (RE2), or one that takes too much"
-	}
-	return unexpected(message)
+// rewordings are messages of CEL that do not help who knows neither its grammar nor what
+// there is here, and what is said in their place. All others are passed on.
+var rewordings = []struct{ message, say string }{
+	{`(?:input|reference to) '(and)'`, "there is no $1: write &&"},
+	{`(?:input|reference to) '(or)'`, "there is no $1: write ||"},
+	{`reference to '(nil|none|None)'`, "there is no $1: write null"},
+	{`reference to '(True)'`, "there is no $1: write true"},
+	{`reference to '(False)'`, "there is no $1: write false"},
+	{`reference to '(now)'`, "$1 is a function: write $1()"},
+	{`reference to '(age|status)'`, "$1 is a function: write $1(object)"},
+	{`reference to '(ready|failed|deleted|changed)'`, "$1 is a whole expression by itself, and no part of one"},
+	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a name for the item, and what is asked of it: $1(c, c.name == 'web')"},
+	{`reference to '([A-Z0-9_]+)'`, "there is no $1; a text takes quotes: '$1'"},
+	{`reference to '(.*?)'`, "there is no $1: variables are type, object, old, changes, time and initial; a text takes quotes"},
+	{`undefined field '(.*?)'`, "a change has no $1: it has kind, manager, new, old, operation, path and subresource"},
+	{`token recognition error at: '=`, "= compares nothing: write =="},
+	{`token recognition error at: '([&|])`, "there is no $1: write $1$1"},
+	{`token recognition error at: '["'].*\\`, `a text has no end, or a \ in it that means nothing: write \\`},
+	{`token recognition error at: '["']`, "a text has no end: a quote is missing"},
+	{`token recognition error at: '(.*)'`, "cannot read $1"},
+	{`mismatched input '<EOF>'|^missing .* at '<EOF>'`, "the expression ends too early"},
+	{`(?:extraneous|mismatched) input '(.*?)' expecting|viable alternative at input '(.+?)'`, "does not expect $1$2"},
+	{`invalid duration argument`, "this is no duration, such as '1h30m' or '10s'"},
+	{`invalid timestamp argument`, "this is no time, such as '2026-01-31T12:00:00Z'"},
+	{`invalid matches argument`, "this is no regular expression (RE2), or one that takes too much"},
 }
 
-// unexpected rewords what the parser says of a word that it does not expect.
-func unexpected(message string) string {
-	if strings.HasPrefix(message, "mismatched input '<EOF>'") || strings.HasPrefix(message, "missing ") && strings.HasSuffix(message, "at '<EOF>'") {
-		return "the expression ends too early"
+// reword returns a message of CEL's parser or checker in one line, for people.
+func reword(message string) string {
+	message = strings.ReplaceAll(strings.TrimPrefix(message, syntaxError), " (in container '')", "")
+	if m := regexp.MustCompile(`no matching overload for '(.*?)' applied to '(?:(.*)\.)?\((.*)\)'`).FindStringSubmatch(message); m != nil {
+		return noOverload(m[1], typeNames.Replace(m[2]), typeNames.Replace(m[3]))
 	}
-	for _, before := range []string{"extraneous input '", "mismatched input '", "no viable alternative at input '"} {
-		word, ok := between(message, before, "'")
-		switch {
-		case ok && wordsOfCEL[word] != "":
-			return fmt.Sprintf("there is no %s: write %s", word, wordsOfCEL[word])
-		case ok && word != "":
-			return "does not expect " + word
+	for _, r := range rewordings {
+		pattern := regexp.MustCompile(r.message)
+		if m := pattern.FindStringSubmatchIndex(message); m != nil {
+			return string(pattern.ExpandString(nil, r.say, message, m))
 		}
 	}
 	return message
 }
 
-// isCall reports whether the mistake is where a call has its arguments.
-func (e *Error) isCall() bool {
-	lines := strings.Split(e.Text, "\n")
-	if e.Line < 1 || e.Line > len(lines) {
-		return false
-	}
-	line := []rune(lines[e.Line-1])
-	return e.Column <= len(line) && line[e.Column-1] == '('
-}
-
-// noToken says what is wrong with text that begins no word.
-func (e *Error) noToken(text string) string {
-	switch {
-	case strings.HasPrefix(text, "="):
-		return "= compares nothing: write =="
-	case strings.HasPrefix(text, "&"):
-		return "there is no &: write &&"
-	case strings.HasPrefix(text, "|"):
-		return "there is no |: write ||"
-	case strings.HasPrefix(text, "'"), strings.HasPrefix(text, `"`):
-		if strings.Contains(text, `\`) {
-			return `a text has no end, or a \ in it that means nothing: write \\`
-		}
-		return "a text has no end: a quote is missing"
-	}
-	return "cannot read " + strings.TrimSpace(text)
-}
-
-// between returns what is in text between two others that it has; the second may be
-// empty, and is the end then.
-func between(text, before, after string) (string, bool) {
-	_, rest, ok := strings.Cut(text, before)
-	if after != "" && ok {
-		rest, _, _ = strings.Cut(rest, after)
-	}
-	return rest, ok
-}
-
-// wordsOfCEL are words of other languages, and how CEL writes them.
-var wordsOfCEL = map[string]string{
-	"and": "&&", "or": "||", "not": "!",
-	"nil": "null", "none": "null", "None": "null", "True": "true", "False": "false",
-}
-
-func noVariable(name string) string {
-	switch {
-	case wordsOfCEL[name] != "":
-		return fmt.Sprintf("there is no %s: write %s", name, wordsOfCEL[name])
-	case name == "now":
-		return "now is a function: write now()"
-	case name == "age", name == "status":
-		return fmt.Sprintf("%s is a function: write %[1]s(object)", name)
-	case presets[name] != "":
-		return fmt.Sprintf("%s stands by itself; in an expression write %s", name, presets[name])
-	case strings.ToUpper(name) == name:
-		return fmt.Sprintf("there is no %s; a text takes quotes: '%[1]s'", name)
-	}
-	return fmt.Sprintf("there is no %s: there are type, object, old, changes, time and initial; a text takes quotes", name)
-}
-
-func noFunction(name string) string {
-	switch name {
-	case "all", "exists", "exists_one", "filter", "map":
-		return fmt.Sprintf("%s() takes a name for the item, and what is asked of it: %[1]s(c, c.name == 'web')", name)
-	case "has":
-		return "has() takes a field: has(object.spec.replicas)"
-	}
-	return fmt.Sprintf("there is no function %s()", name)
-}
-
-// noOverload says what a function does not take.
-func noOverload(call string) string {
-	function, given, ok := strings.Cut(strings.TrimSuffix(call, "'"), "' applied to '")
-	if !ok {
-		return "no function takes that: " + call
-	}
-	name, given := functionName(function), typeNames().Replace(given)
-	receiver, args, member := strings.Cut(given, ".(")
-	if !member {
-		args = strings.TrimPrefix(given, "(")
-	} else {
+// noOverload says what a function, perhaps one of a receiver, does not take.
+func noOverload(function, receiver, args string) string {
+	name := functionName(function)
+	if receiver != "" {
 		name += " of " + receiver
 	}
-	args = strings.TrimSuffix(args, ")")
-	switch {
-	case args == "":
+	switch args {
+	case "":
 		return name + " does not take nothing"
-	case args == "quantity, quantity":
+	case "quantity, quantity":
 		return name + " does not take quantities: they have isGreaterThan(), isLessThan() and compareTo()"
-	case args == "timestamp, string", args == "string, timestamp":
-		return name + " does not take timestamp and string: a time is timestamp('2026-01-31T12:00:00Z')"
-	case args == "duration, string", args == "duration, int":
-		return name + " does not take " + and(args) + ": a duration is duration('1h30m')"
 	}
-	return name + " does not take " + and(args)
-}
-
-// and writes a list of two simple types.
-func and(types string) string {
-	if strings.Contains(types, "(") {
-		return types
+	hint := ""
+	switch {
+	case !strings.Contains(args, "string") && !strings.Contains(args, "int"):
+	case strings.HasPrefix(args, "timestamp, "):
+		hint = ": a time is timestamp('2026-01-31T12:00:00Z')"
+	case strings.HasPrefix(args, "duration, "):
+		hint = ": a duration is duration('1h30m')"
 	}
-	return strings.Replace(types, ", ", " and ", 1)
+	if !strings.Contains(args, "(") {
+		args = strings.Replace(args, ", ", " and ", 1)
+	}
+	return fmt.Sprintf("%s does not take %s%s", name, args, hint)
 }
 
 // typeNames are types as they are written in expressions.
-var typeNames = sync.OnceValue(func() *strings.Replacer {
-	return strings.NewReplacer(
-		"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
-		"kubernetes.Quantity", "quantity", "optional_type", "optional", "null_type", "null",
-	)
-})
+var typeNames = strings.NewReplacer(
+	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
+	"kubernetes.Quantity", "quantity", "optional_type", "optional", "null_type", "null",
+)

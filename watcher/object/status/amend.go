@@ -156,7 +156,7 @@ func isCustom(kind schema.GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 }
 
-// custom judges what kstatus calls Current for its condition Ready, or because it has
+// custom looks again at what kstatus calls Current for its condition Ready, or because it has
 // nothing that says otherwise.
 func custom(u *unstructured.Unstructured) (status.Status, string) {
 	ready := condition(u, "Ready")

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +17,7 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-// tap decorates the dynamic client of one session. It sees each request and each
+// sessionClient decorates the dynamic client for one session. It sees each request and each
 // event before the informer does, and keeps from it all that can be dealt with
 // here: a lost connection is resumed from the last resourceVersion, with our own
 // back-off, and the informer's watch simply goes on. The informer gets an error
@@ -25,7 +26,7 @@ import (
 //
 // During a sync it shows each object to the observer at once; an informer would
 // pass on nothing before the last one has arrived.
-type tap struct {
+type sessionClient struct {
 	dynamic.Interface
 	*Source
 	session *session
@@ -36,51 +37,53 @@ type tap struct {
 	// fail ends the session with a cause.
 	fail context.CancelCauseFunc
 
-	// calls are the watches that the informer was given, and its lists.
-	calls calls
+	// calls has room for any number of calls: the watches that the informer was given, and
+	// its lists. The session's end takes all of the room: client-go's reflector leaves a list
+	// alone that is on its way when it is stopped, so one may begin or be busy at any time.
+	calls *semaphore.Weighted
 
-	// whole: the pages of a list expired, and the informer's pager asks for all of
+	// unpaged: the pages of a list expired, and the informer's pager asks for all of
 	// it next. It takes what it gets then for all, and follows no continue token.
 	// Only List looks at it, of which there is one at a time.
-	whole bool
+	unpaged bool
 
 	// cuts counts the syncs in a row that broke off.
 	cuts atomic.Int32
 }
 
-func (t *tap) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	all := t.Interface.Resource(r)
-	return anyNamespace{resourceTap{all, t}, all}
+func (c *sessionClient) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	all := c.Interface.Resource(r)
+	return anyNamespace{resourceClient{all, c}, all}
 }
 
-// resourceTap is the tap of one resource in one namespace.
-type resourceTap struct {
+// resourceClient is the client of one resource in one namespace.
+type resourceClient struct {
 	dynamic.ResourceInterface
-	tap *tap
+	client *sessionClient
 }
 
 // anyNamespace is what dynamic.Interface returns: it takes a namespace or stands
 // for all of them.
 type anyNamespace struct {
-	resourceTap
-	client dynamic.NamespaceableResourceInterface
+	resourceClient
+	all dynamic.NamespaceableResourceInterface
 }
 
 func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
-	return resourceTap{a.client.Namespace(namespace), a.tap}
+	return resourceClient{a.all.Namespace(namespace), a.client}
 }
 
 // Watch returns at once; the stream connects by itself and reports what the
 // informer has to know as an ERROR event. The stream ends when the informer
 // stops it or, in mid-sync, when the connection is lost: a sync can't be
 // resumed. It is not tied to ctx, which ends later than the session's.
-func (r resourceTap) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if !r.tap.calls.begin() {
-		return nil, context.Cause(r.tap.ctx)
+func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if !r.client.calls.TryAcquire(1) {
+		return nil, context.Cause(r.client.ctx)
 	}
 	s := newStream(r, options)
 	go func() {
-		defer r.tap.calls.end()
+		defer r.client.calls.Release(1)
 		s.run()
 	}()
 	return s, nil
@@ -93,49 +96,49 @@ func (r resourceTap) Watch(_ context.Context, options metav1.ListOptions) (watch
 // answered from the server's cache, as stale as it may be, and the last
 // resourceVersion that the informer saw with the state at just that version, if
 // in pages; newer ones may have been reported.
-func (r resourceTap) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	t := r.tap
-	if !t.calls.begin() {
-		return nil, context.Cause(t.ctx)
+func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	c := r.client
+	if !c.calls.TryAcquire(1) {
+		return nil, context.Cause(c.ctx)
 	}
-	defer t.calls.end()
+	defer c.calls.Release(1)
 	if options.Continue == "" {
-		t.session.beginSync(t.ctx)
+		c.session.beginSync(c.ctx)
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
-	if options.Limit == 0 && !t.whole {
+	if options.Limit == 0 && !c.unpaged {
 		options.Limit = pageSize // the informer's pager follows, whatever it asked for
 	}
-	t.whole = false
+	c.unpaged = false
 	backoff := NewBackoff()
 	for {
 		list, err := r.list(options)
 		if err == nil {
-			t.hear()
-			t.noteAnswer("")
+			c.hear()
+			c.noteAnswer("")
 			for i := range list.Items {
-				t.setType(&list.Items[i])
+				c.setType(&list.Items[i])
 			}
-			return list, t.take(list)
+			return list, c.take(list)
 		}
-		switch classify(err, forList, t.HasAnswer(), options.Continue != "") {
+		switch classify(err, false, c.HasAnswer(), options.Continue != "") {
 		case abort:
-			t.fail(err)
+			c.fail(err)
 			return nil, err
 		case relist:
-			t.whole = isExpired(err)
+			c.unpaged = isExpired(err)
 			return nil, err
 		case retry:
-			t.lost(err)
-			if !backoff.Wait(t.ctx, err) {
-				return nil, context.Cause(t.ctx)
+			c.lost(err)
+			if !backoff.Wait(c.ctx, err) {
+				return nil, context.Cause(c.ctx)
 			}
 		}
 	}
 }
 
-func (r resourceTap) list(options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	ctx, cancel := context.WithTimeoutCause(r.tap.ctx, r.tap.options.RequestTimeout, errNoAnswer)
+func (r resourceClient) list(options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := context.WithTimeoutCause(r.client.ctx, r.client.options.RequestTimeout, errNoAnswer)
 	defer cancel()
 	list, err := r.ResourceInterface.List(ctx, options)
 	if err != nil && ctx.Err() != nil {
@@ -145,44 +148,44 @@ func (r resourceTap) list(options metav1.ListOptions) (*unstructured.Unstructure
 }
 
 // take shows the objects of a list to the observer.
-func (t *tap) take(list *unstructured.UnstructuredList) error {
+func (c *sessionClient) take(list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
-		if err := t.show(&list.Items[i], watch.Added); err != nil {
+		if err := c.show(&list.Items[i], watch.Added); err != nil {
 			return err
 		}
 	}
 	if list.GetContinue() == "" {
-		t.endSync(list.GetResourceVersion())
+		c.endSync(list.GetResourceVersion())
 	}
 	return nil
 }
 
 // endSync observes that the server has named all that there was. The informer has
 // not replaced its store yet.
-func (t *tap) endSync(resourceVersion string) {
+func (c *sessionClient) endSync(resourceVersion string) {
 	o := Observation{Kind: SyncEnded, ResourceVersion: resourceVersion}
-	if t.options.Keep == KeepContent {
-		o.Last = t.session.last()
+	if c.options.Keep == KeepContent {
+		o.Last = c.session.last()
 	}
-	t.mu.Lock()
-	o.From = t.cursor
-	t.synced, t.cursor = true, resourceVersion
-	t.mu.Unlock()
-	t.observer.Observe(o)
+	if before := c.cursor.Swap(&resourceVersion); before != nil {
+		o.From = *before
+	}
+	c.synced.Store(true)
+	c.observer.Observe(o)
 }
 
 // show shows an object of a sync to the observer, and leaves to the informer what
 // it is to keep. It waits for the gate.
-func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
-	if t.options.Keep == KeepObjects {
+func (c *sessionClient) show(u *unstructured.Unstructured, kind watch.EventType) error {
+	if c.options.Keep == KeepObjects {
 		return nil // what there is, is listed
 	}
 	content := shallow.Content(u)
-	if t.options.Keep == KeepIdentity {
+	if c.options.Keep == KeepIdentity {
 		content = shallow.Take(u)
 	}
 	row := shallow.Row(u)
-	held, err := t.options.Gate.enter(t.ctx, len(content)+len(row))
+	held, err := c.options.Gate.enter(c.ctx, len(content)+len(row))
 	if err != nil {
 		return err
 	}
@@ -193,34 +196,34 @@ func (t *tap) show(u *unstructured.Unstructured, kind watch.EventType) error {
 		Deleted: kind == watch.Deleted,
 		Held:    held,
 	}
-	if t.options.Keep == KeepContent {
-		o.Old = t.session.find(cache.MetaObjectToName(u).String())
+	if c.options.Keep == KeepContent {
+		o.Old = c.session.find(cache.MetaObjectToName(u).String())
 	}
-	t.observer.Observe(o)
+	c.observer.Observe(o)
 	return nil
 }
 
 // setType says of what type an object is that came without a type of its own.
-func (t *tap) setType(u *unstructured.Unstructured) {
+func (c *sessionClient) setType(u *unstructured.Unstructured) {
 	if shallow.IsMetadata(u) {
-		u.SetGroupVersionKind(t.target.Mapping.GroupVersionKind)
+		u.SetGroupVersionKind(c.target.Mapping.GroupVersionKind)
 	}
 }
 
 // lost observes that the connection is down, unless that is because the session
 // ends.
-func (t *tap) lost(err error) {
-	if t.ctx.Err() == nil {
-		t.Lost(err)
+func (c *sessionClient) lost(err error) {
+	if c.ctx.Err() == nil {
+		c.Lost(err)
 	}
 }
 
 // cutSync notes that a sync broke off. When that happens again and again, as
 // behind a proxy that ends requests before all has come, it is time to list in
 // pages.
-func (t *tap) cutSync() error {
-	if t.cuts.Add(1) >= cutSyncs {
-		t.cuts.Store(0)
+func (c *sessionClient) cutSync() error {
+	if c.cuts.Add(1) >= cutSyncs {
+		c.cuts.Store(0)
 		return errSilentSync
 	}
 	return errCutSync

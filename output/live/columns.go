@@ -1,0 +1,130 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"dwatch/output/inventory"
+)
+
+const (
+	// margin is in front of the first column: two signs, a space.
+	margin = 3
+	// A column is cut down to leastCell if the terminal is narrow, that of the name to
+	// leastName.
+	leastCell = 6
+	leastName = 14
+)
+
+// place is a column as it is drawn.
+type place struct {
+	cell  int // which of a row; namespace: none of them
+	title string
+	width int
+	name  bool
+	age   bool
+	ticks bool
+	wide  bool
+}
+
+const namespace = -1
+
+// places says which columns of a section are drawn, and how wide, if there is so much
+// room for all. title is what stands above the names. If no column has the name, as with
+// Events, the first one stands for the row: it shows which is selected, and whose rows
+// these are.
+func (s *section) places(room int, namespaces, wide bool, title string) []place {
+	var all []place
+	if namespaces && s.namespaceWidth > 0 {
+		all = append(all, place{cell: namespace, title: "NAMESPACE", width: max(s.namespaceWidth, len("NAMESPACE"))})
+	}
+	named := slices.IndexFunc(s.columns, func(c inventory.Column) bool { return c.IsName() })
+	for i, c := range s.columns {
+		p := place{cell: i, title: c.Header(), width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands}
+		p.name = i == max(named, 0)
+		p.wide = c.Priority != 0 && !wide && !p.name
+		switch {
+		case p.name && named < 0 && title != "":
+			p.title = title + ": " + p.title
+		case p.name:
+			p.title = cmp.Or(title, p.title)
+		case p.age:
+			p.width = max(p.width, len("2y364d"))
+		}
+		p.width = max(p.width, ansi.StringWidthWc(p.title))
+		all = append(all, p)
+	}
+	return narrow(widen(all, room), room)
+}
+
+// total is how much room columns take.
+func total(places []place) int {
+	sum := -gap
+	for _, p := range places {
+		sum += p.width + gap
+	}
+	return max(sum, 0)
+}
+
+// widen leaves out of the columns for wide terminals those for which there is no room.
+func widen(all []place, room int) []place {
+	var places []place
+	used := total(slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide }))
+	for _, p := range all {
+		if p.wide {
+			used += gap + p.width
+		}
+		if !p.wide || used <= room {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// narrow makes columns fit: the widest ones are cut first, and what does not fit even so
+// is left out from the right; the name and the age stay longest.
+func narrow(places []place, room int) []place {
+	for total(places) > room {
+		widest, last := -1, len(places)-1
+		for i, p := range places {
+			if p.width > p.least() && (widest < 0 || p.width > places[widest].width) {
+				widest = i
+			}
+			if !p.age && !p.name {
+				last = i
+			}
+		}
+		switch {
+		case widest >= 0:
+			places[widest].width--
+		case len(places) > 1:
+			places = slices.Delete(places, last, last+1)
+		default:
+			return places
+		}
+	}
+	return places
+}
+
+// least is how narrow a column may become.
+func (p place) least() int {
+	switch {
+	case p.age:
+		return p.width
+	case p.name:
+		return leastName
+	}
+	return leastCell
+}
+
+// title is what stands above the names of a section.
+func (s *section) title(several bool) string {
+	if !several {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", strings.ToUpper(s.resource.Resource), s.count())
+}

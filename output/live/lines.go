@@ -1,0 +1,166 @@
+package live
+
+import (
+	"strings"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// lines are the lines of the table that are seen.
+func (v *view) lines() []string {
+	o, top := v.settle()
+	several := len(v.shown().sections) > 1
+	if len(o.spans) == 0 || o.rows == 0 && !several && v.troubleOf(o.spans[0].section) == "" {
+		return []string{"", "   " + v.paint(faint, v.nothing())}
+	}
+	now, cursor := v.clock(), o.lineOf(v.row)
+	places := map[*section][]place{}
+	body := make([]string, 0, v.body())
+	for line := top; line < min(top+v.body(), o.lines); line++ {
+		s, i := o.at(line)
+		if s == nil {
+			body = append(body, "")
+			continue
+		}
+		if line == top {
+			i = -1 // whose rows these are is always seen
+		}
+		if places[s.section] == nil {
+			places[s.section] = s.places(v.width-margin, v.Namespaces, v.Wide, s.title(several))
+		}
+		if i < 0 {
+			body = append(body, v.header(s.section, places[s.section]))
+		} else {
+			body = append(body, v.rowLine(s.order[i], places[s.section], now, line == cursor && o.rows > 0))
+		}
+	}
+	return body
+}
+
+// nothing says why there are no rows.
+func (v *view) nothing() string {
+	objects, _, _ := v.shown().total()
+	switch phase, _, _ := connection(v.links); {
+	case objects > 0:
+		return "none of " + counted(objects, "object") + " matches; esc shows all"
+	case phase == event.PhaseLive:
+		return "nothing there yet"
+	default:
+		return "waiting for the server"
+	}
+}
+
+// troubleOf says what is wrong with the watch of a section.
+func (v *view) troubleOf(s *section) string {
+	trouble := troubleWith(v.links, func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
+	switch trouble.phase {
+	case event.PhaseLost:
+		return "as of " + trouble.asOf.Local().Format(time.TimeOnly) + ", connection lost"
+	case event.PhaseDenied:
+		return "denied, trying again"
+	case event.PhaseGone:
+		return "gone, the server no longer has the resource"
+	}
+	return ""
+}
+
+// header has the names of the columns, and what is wrong with what is below.
+func (v *view) header(s *section, places []place) string {
+	titles := make([]string, len(places))
+	for i, p := range places {
+		titles[i] = v.fit(p.title, p.width)
+	}
+	if len(places) == 0 {
+		titles = []string{strings.ToUpper(s.resource.Resource)}
+	}
+	line := strings.Repeat(" ", margin) + strings.Join(titles, strings.Repeat(" ", gap))
+	text := v.paint(heading, strings.TrimRight(line, " "))
+	trouble := v.troubleOf(s)
+	if trouble == "" {
+		return text
+	}
+	short, _, _ := strings.Cut(trouble, ",") // what comes first says most
+	long := "! " + trouble
+	if v.StringWidth(text)+gap+v.StringWidth(long) >= v.width {
+		long = "! " + short
+	}
+	return v.sides(text, v.width, v.paint(alarm, long)+" ", v.paint(alarm, "!")+" ")
+}
+
+// rowLine is a row as it is drawn. Of the selected one the name stands out.
+func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) string {
+	var line strings.Builder
+	v.signs(&line, r, now)
+	if r.gone { // it grows no older
+		now = r.at
+	}
+	for i, p := range places {
+		if i > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		look := r.look(p, now)
+		if isSelected && p.name {
+			look = selected
+		}
+		line.WriteString(v.paint(look, v.cell(r, p, now)))
+	}
+	return line.String()
+}
+
+var signStyles = map[byte]style{'+': added, '-': deleted, '~': altered}
+
+// signs are the marks in front of a row: its state, and what happened to it lately.
+func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
+	state, look := " ", normal
+	switch {
+	case r.gone:
+	case r.rank == failed:
+		state, look = "✗", broken
+	case r.rank == unready:
+		state, look = "◌", waiting
+	}
+	line.WriteString(v.paint(look, state))
+	sign, look := " ", normal
+	switch fresh := freshness(r.at, now); {
+	case r.gone, fresh == 2:
+		sign, look = string(r.sign), signStyles[r.sign]
+	case fresh == 1:
+		sign, look = string(r.sign), faint
+	}
+	line.WriteString(v.paint(look, sign) + " ")
+}
+
+// cell is what a row has in a column, exactly as wide.
+func (v *view) cell(r *row, p place, now time.Time) string {
+	text := r.Of.Namespace
+	if p.cell != namespace {
+		text = r.cells[p.cell]
+	}
+	if p.ticks {
+		text = r.At(text, now)
+	}
+	if p.name {
+		text = v.middle(text, p.width)
+	}
+	return v.fit(text, p.width)
+}
+
+// look is how a row's cell in a column looks.
+func (r *row) look(p place, now time.Time) style {
+	look := normal
+	switch {
+	case r.gone:
+		return faint
+	case p.name && r.rank == failed:
+		return broken
+	case p.name && r.rank == unready:
+		return waiting
+	case p.cell >= 0 && p.cell < len(r.changed) && !p.age:
+		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]
+	}
+	if look == normal && p.cell >= 0 && p.cell < len(r.cells) && r.cells[p.cell] == "<none>" {
+		return faint // there is nothing to see
+	}
+	return look
+}

@@ -1,0 +1,144 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+// statusLine is the line at the top, with the title and the connection, and the message above
+// the keys.
+type statusLine struct {
+	*canvas
+	*store
+	answer
+}
+
+// answer is what there is to say to a key.
+type answer struct {
+	text string
+	at   time.Time
+}
+
+const (
+	// answerFor is how long an answer is shown, and noteFor a note after it came.
+	answerFor = 4 * time.Second
+	noteFor   = 15 * time.Second
+	// leastTitle is how much of a title is seen at least, if there is room at all.
+	leastTitle = 24
+	// longestAgo is how wide it is at most how long ago something was.
+	longestAgo = len("9m59s")
+)
+
+// say shows an answer to a key.
+func (s *statusLine) say(text string) { s.answer = answer{text, s.now()} }
+
+// top says what is shown, and how the connection is. cut makes the title no wider than
+// that.
+func (s *statusLine) top(title string, cut func(string, int) string, counts string) string {
+	rights := s.connection()
+	for _, right := range rights {
+		room := s.width - s.StringWidth(right) - s.StringWidth(counts) - 3
+		if room >= min(s.StringWidth(title), leastTitle) {
+			return s.fit(s.paint(bold, " "+cut(title, room))+counts, s.width-s.StringWidth(right)) + right
+		}
+	}
+	return s.sides(s.paint(bold, " "+title), s.width, rights[len(rights)-1])
+}
+
+// cutTitle makes the title of the table no wider than that: where it is stays, of what
+// there is as much as has room.
+func (c *canvas) cutTitle(title string, room int) string {
+	i := strings.LastIndex(title, " in ")
+	left := room - c.StringWidth(title[max(i, 0):])
+	if i < 0 || left < leastTitle/3 {
+		return c.Truncate(title, room, ellipsis)
+	}
+	return c.Truncate(title[:i], left, ellipsis) + title[i:]
+}
+
+// counts says how many objects a table has, and how many of them need a look.
+func (s *statusLine) counts(t *table) string {
+	objects, notReady, shown := t.total()
+	text := "  " + counted(objects, "object")
+	if t.filter.typed != "" {
+		text = fmt.Sprintf("  %d of %s", shown, counted(objects, "object"))
+	}
+	text = s.paint(faint, text)
+	if notReady > 0 {
+		text += s.paint(faint, ", ") + s.paint(waiting, fmt.Sprintf("%d not ready", notReady))
+	}
+	return text
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// connection says how the connection is and how long ago the last event came, at length
+// and shorter. Each is as wide whatever the time is, so that nothing moves with it.
+func (s *statusLine) connection() []string {
+	now := s.now()
+	phase, word, since := connection(s.links)
+	last, short, room := "no event yet", "-", 0
+	if !s.links.LastEvent.IsZero() {
+		short = inventory.HowLong(now, s.links.LastEvent)
+		last, room = "last event "+short+" ago", longestAgo-len(short)
+	}
+	look, sign := fine, "●"
+	switch phase {
+	case event.PhaseConnecting:
+		look, sign = waiting, "◌"
+	case event.PhaseLost, event.PhaseDenied:
+		look, sign = broken, "✗"
+		lasts := inventory.HowLong(now, since)
+		word, room = word+" "+lasts, room+longestAgo-len(lasts)
+	}
+	state, rest := s.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)
+	return []string{
+		state + s.paint(faint, " · "+last) + rest,
+		state + s.paint(faint, " · "+short) + rest,
+		s.paint(look, sign) + s.paint(faint, " "+short) + rest,
+	}
+}
+
+// message is the line above the keys: an answer to a key, a note, or else what is known
+// of the selected row; and if there is room, which rows are seen.
+func (s *statusLine) message(about, position string) string {
+	text, isNews := s.news()
+	if !isNews {
+		text = s.paint(faint, about)
+	}
+	position = s.paint(faint, position)
+	room := s.width - 2 - s.StringWidth(position) - gap
+	if position == "" || room < leastName || isNews && s.StringWidth(text) > room {
+		return " " + s.Truncate(text, s.width-2, ellipsis)
+	}
+	return " " + s.fit(s.fit(text, room), room+gap) + position
+}
+
+// news is the answer or the note that is to be shown now. During an outage that is the
+// note that began it.
+func (s *statusLine) news() (string, bool) {
+	now := s.now()
+	if s.answer.text != "" && now.Sub(s.answer.at) < answerFor {
+		return s.paint(bold, s.answer.text), true
+	}
+	if len(s.notes) == 0 {
+		return "", false
+	}
+	note := s.notes[len(s.notes)-1]
+	phase, _, since := connection(s.links)
+	isOutage := (phase == event.PhaseLost || phase == event.PhaseDenied) && !note.at.Before(since.Add(-time.Second))
+	if now.Sub(note.at) >= noteFor && !isOutage {
+		return "", false
+	}
+	return s.paint(alarm, "!") + " " + note.at.Local().Format(time.TimeOnly) + " " + note.text, true
+}

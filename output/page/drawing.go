@@ -1,0 +1,252 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+// What a row has at most: characters, or bytes, or how many.
+const (
+	maxMessage    = 300
+	maxCell       = 200
+	maxCells      = 50
+	maxLabels     = 32
+	maxLabelBytes = 2 << 10
+	maxOwners     = 8
+	maxName       = 300
+)
+
+const (
+	// maxEnded is how many objects are held that were deleted.
+	maxEnded = 1000
+	// maxSegments and maxTicks are how much of the course of time a row has.
+	maxSegments = 50
+	maxTicks    = 100
+)
+
+// drawing is what viewers see of an object at a glance.
+type drawing struct {
+	state *inventory.State
+	// row is encoded, but for the course of time.
+	row []byte
+	// changed is when it last changed, and changes how often it did.
+	changed int64
+	changes int
+	// segments are since when it has been in which state, and ticks when it changed. What
+	// is too much is forgotten from the beginning, and counted.
+	segments                []segment
+	ticks                   []int64
+	segmentsMore, ticksMore int
+}
+
+type segment struct {
+	from  int64
+	state string
+}
+
+// drawn returns what viewers see of the object of a state; nil if that is nothing yet.
+func drawn(s *inventory.State) *drawing {
+	d, _ := s.Of.Drawn.(*drawing)
+	return d
+}
+
+// show takes over a state and the message of its change, which will have the number seq.
+// It reports whether there is anything to be seen of it.
+func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
+	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
+	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
+		before := gjson.GetBytes(d.row, "seq").Uint()
+		if bytes.Equal(d.row, encode(rowOf(s, d, before))) {
+			return false
+		}
+	}
+	if m.Feed {
+		d.changes++
+		d.changed = m.Time
+		d.tick(m.Time)
+	}
+	if !deleted {
+		d.enter(m.Time, s.Status.String())
+	}
+	row := rowOf(s, d, seq)
+	if deleted {
+		row.Ended = m.Time
+	}
+	d.row = encode(row)
+	return true
+}
+
+// enter notes the state that the object has at a time.
+func (d *drawing) enter(at int64, state string) {
+	if n := len(d.segments); n > 0 && d.segments[n-1].state == state {
+		return
+	}
+	if len(d.segments) == maxSegments {
+		d.segments = slices.Delete(d.segments, 0, 1)
+		d.segmentsMore++
+	}
+	d.segments = append(d.segments, segment{at, state})
+}
+
+// tick notes that it changed.
+func (d *drawing) tick(at int64) {
+	if len(d.ticks) == maxTicks {
+		d.ticks = slices.Delete(d.ticks, 0, 1)
+		d.ticksMore++
+	}
+	d.ticks = append(d.ticks, at)
+}
+
+// appendTo appends the row, with the course of time.
+func (d *drawing) appendTo(dst []byte) []byte {
+	dst = append(append(dst, d.row[:len(d.row)-1]...), `,"segments":[`...)
+	for i, s := range d.segments {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(strconv.AppendInt(append(dst, '['), s.from, 10), `,"`...)
+		dst = append(append(dst, s.state...), `"]`...) // a word of kstatus
+	}
+	dst = append(dst, `],"ticks":[`...)
+	for i, at := range d.ticks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, at, 10)
+	}
+	dst = append(dst, ']')
+	if d.segmentsMore > 0 {
+		dst = strconv.AppendInt(append(dst, `,"segmentsMore":`...), int64(d.segmentsMore), 10)
+	}
+	if d.ticksMore > 0 {
+		dst = strconv.AppendInt(append(dst, `,"ticksMore":`...), int64(d.ticksMore), 10)
+	}
+	return append(dst, '}')
+}
+
+// rowOf is the row of an object in a state.
+func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
+	r := &row{
+		Key: s.Of.ID, Seq: seq, Resource: s.Of.Resource.String(), Namespace: s.Of.Namespace, Name: clip(s.Of.Name, maxName),
+		UID: string(s.Of.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s),
+		First: millis(s.Of.First), Initial: s.Of.Initial, Changed: d.changed, Changes: d.changes,
+	}
+	r.Labels, r.LabelsMore = labelsOf(s)
+	for _, o := range s.Owners[:min(len(s.Owners), maxOwners)] {
+		r.Owners = append(r.Owners, ownerRef{clip(string(o.UID), maxName), clip(o.Kind, maxName), clip(o.Name, maxName), o.Controller})
+	}
+	return r
+}
+
+func statusOf(s *inventory.State) state { return state{s.Status.String(), clip(s.Why, maxMessage)} }
+
+// labelsOf returns as many labels as a row has room for, and how many it has not.
+func labelsOf(s *inventory.State) (some map[string]string, more int) {
+	all := s.Labels()
+	if len(all) == 0 {
+		return nil, 0
+	}
+	some = make(map[string]string, min(len(all), maxLabels))
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if size += len(name) + len(all[name]); len(some) == maxLabels || size > maxLabelBytes {
+			break
+		}
+		some[name] = all[name]
+	}
+	return some, len(all) - len(some)
+}
+
+// columnsOf returns columns for viewers.
+func columnsOf(all []inventory.Column) (columns []column) {
+	for _, c := range all[:min(len(all), maxCells)] {
+		columns = append(columns, column{
+			Name: clip(c.Name, maxCell), Type: clip(c.Type, maxCell), Format: clip(c.Format, maxCell),
+			Priority: c.Priority, Counts: c.Counts(),
+		})
+	}
+	return columns
+}
+
+// cellsOf returns the cells of an object for viewers; nil if the server makes none.
+func cellsOf(s *inventory.State) json.RawMessage {
+	if !s.HasTable() {
+		return nil
+	}
+	values := s.Values()
+	cells := []byte{'['}
+	for i := range s.Columns()[:min(len(s.Columns()), len(values), maxCells)] {
+		if i > 0 {
+			cells = append(cells, ',')
+		}
+		cells = append(cells, cellOf(s, i, values[i])...)
+	}
+	return append(cells, ']')
+}
+
+// cellOf is a cell: a time where it counts from that, and nothing where it says how long
+// ago something was, which is old at once.
+func cellOf(s *inventory.State, column int, value gjson.Result) []byte {
+	at, counts := s.Since(column)
+	clock := s.Columns()[column].Clock
+	switch {
+	case counts && !at.IsZero():
+		return strconv.AppendInt(nil, at.UnixMilli(), 10)
+	case counts, clock == inventory.Ago:
+		return []byte("null")
+	case clock == inventory.Beside && value.Type == gjson.String:
+		number, _, _ := strings.Cut(value.String(), " (")
+		return encode(clip(number, maxCell))
+	case value.Type == gjson.String, value.Type == gjson.JSON, len(value.Raw) > maxCell:
+		return encode(clip(value.String(), maxCell))
+	}
+	return []byte(value.Raw)
+}
+
+// valueText is a value as text, and how many characters of it are left out.
+func valueText(value any) (*string, int) {
+	text, isText := value.(string)
+	if !isText {
+		content, err := json.Marshal(value)
+		if err != nil {
+			content = fmt.Append(nil, value)
+		}
+		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
+	}
+	short := cut(text, maxValue)
+	return &short, utf8.RuneCountInString(text) - utf8.RuneCountInString(short)
+}
+
+// cut is text up to so many characters.
+func cut(text string, characters int) string {
+	if len(text) <= characters {
+		return text
+	}
+	for i := range text {
+		if characters == 0 {
+			return text[:i]
+		}
+		characters--
+	}
+	return text
+}
+
+// clip is cut that shows it.
+func clip(text string, characters int) string {
+	short := cut(text, characters)
+	if len(short) < len(text) {
+		return short + "…"
+	}
+	return short
+}

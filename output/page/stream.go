@@ -1,0 +1,179 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dwatch/output"
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+	"dwatch/watcher/filter"
+	"dwatch/watcher/object/expression"
+)
+
+// maxQueue is by how many events a program may be behind that reads them.
+const maxQueue = 10_000
+
+// subscriber is a program that reads events. The Hub's lock is for all but wanted.
+type subscriber struct {
+	wanted selection
+	queue  []event.Event
+	// lost: it was too far behind, and gets no more.
+	lost bool
+}
+
+// subscribe returns a subscriber, whose queue has what there is now.
+func (h *Hub) subscribe(wanted selection) (*subscriber, error) {
+	s := &subscriber{wanted: wanted}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all, err := h.inventory.At(inventory.Now, wanted.has)
+	if err != nil {
+		return nil, err
+	}
+	for _, state := range all {
+		if d := drawn(state); d != nil { // others come as events
+			e := d.state.Event(nil)
+			e.Type, e.Initial = event.Added, true
+			s.queue = append(s.queue, e)
+		}
+	}
+	h.subscribers[s] = true
+	return s, nil
+}
+
+// publish gives an event to those who read it. The Hub is locked.
+func (h *Hub) publish(c *inventory.Change) {
+	for s := range h.subscribers {
+		if c.State != nil && !s.wanted.has(c.State) {
+			continue
+		}
+		if s.lost = len(s.queue) >= maxQueue; s.lost {
+			s.queue = nil
+			delete(h.subscribers, s)
+			continue
+		}
+		e := *c.Event
+		if e.Old = (event.Object{}); c.State != nil {
+			e.Object = c.State.Object // which masks what is masked
+		}
+		s.queue = append(s.queue, e)
+	}
+}
+
+// queued returns what has come for a subscriber, and what is closed when there is more.
+func (h *Hub) queued(s *subscriber) (events []event.Event, more <-chan struct{}, lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events, s.queue = s.queue, nil
+	return events, h.news, s.lost
+}
+
+// filterOf reads which of the selected events are wanted, in the words of the command line.
+func filterOf(values url.Values, where *selection) (o filter.Options, err error) {
+	for name, into := range map[string]*bool{"watch-only": &o.WatchOnly, "marks": &o.Marks} {
+		if text := values.Get(name); text != "" {
+			if *into, err = strconv.ParseBool(text); err != nil {
+				return o, fmt.Errorf("%s takes true or false", name)
+			}
+		}
+	}
+	if text := values.Get("types"); text != "" {
+		if o.Types, err = filter.ParseTypes(strings.Split(text, ",")); err != nil {
+			return o, err
+		}
+	}
+	if x := where.where; x != nil {
+		o.Where = func(e *event.Event) bool {
+			holds, err := x.Holds(expression.NewInput(*e, expression.Options{}))
+			return holds && err == nil
+		}
+	}
+	return o, nil
+}
+
+// events serves a program that reads events, as lines of JSON.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	values, err := query(r, append(slices.Clone(selecting), "types", "watch-only", "marks")...)
+	var wanted selection
+	if err == nil {
+		wanted, err = selectionOf(values)
+	}
+	var passing filter.Options
+	if err == nil {
+		passing, err = filterOf(values, &wanted)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	subscriber, err := s.hub.subscribe(wanted)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	defer s.hub.unsubscribe(subscriber)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait for more before it passes it on
+	w.WriteHeader(http.StatusOK)
+	if err := s.send(r.Context(), w, subscriber, passing); err != nil {
+		panic(http.ErrAbortHandler) // so that the reader sees that it is not the end
+	}
+}
+
+// unsubscribe ends what subscribe began.
+func (h *Hub) unsubscribe(s *subscriber) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.subscribers, s)
+}
+
+// errLost: a reader was too far behind.
+var errLost = errors.New("the reader is too far behind")
+
+// send sends events until the run or ctx ends, or the reader is lost.
+func (s *Server) send(ctx context.Context, w http.ResponseWriter, to *subscriber, passing filter.Options) error {
+	printer, err := output.New(w, output.Options{})
+	if err != nil {
+		return err
+	}
+	sink, control := filter.New(printer, passing), http.NewResponseController(w)
+	for {
+		closed := false
+		select {
+		case <-s.hub.closed:
+			closed = true
+		default:
+		}
+		events, more, lost := s.hub.queued(to)
+		for part := range slices.Chunk(events, maxTurn) {
+			if err := control.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
+				return err
+			}
+			if err := sink.Deliver(ctx, part); err != nil {
+				return err
+			}
+		}
+		switch err := control.Flush(); {
+		case err != nil:
+			return err
+		case lost:
+			return errLost
+		case closed:
+			return nil
+		}
+		select {
+		case <-more:
+		case <-s.hub.closed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package resume
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// lockTimeout is how long another process may take to unlock the file.
+const lockTimeout = 500 * time.Millisecond
+
+// store is the database in the file. If somebody cuts or overwrites that, the database,
+// which maps it into memory, faults or panics, and keeps its locks. So each transaction has
+// a goroutine of its own: once one has failed in that way, nobody waits for any.
+type store struct {
+	db   *bolt.DB
+	file *os.File
+
+	once   sync.Once
+	broken chan struct{} // closed when err is set
+	err    error
+}
+
+// openStore opens and locks the database, and checks it.
+func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
+	s := &store{broken: make(chan struct{})}
+	err, fault := guarded(func() (err error) {
+		s.db, err = bolt.Open(path, 0o600, &bolt.Options{
+			Timeout:      lockTimeout,
+			FreelistType: bolt.FreelistMapType,
+			NoStatistics: true,
+			OpenFile: func(path string, flag int, mode os.FileMode) (file *os.File, err error) {
+				if file, err = os.OpenFile(path, flag, mode); s.file == nil {
+					s.file = file // else it is for a copy
+				}
+				return file, err
+			},
+		})
+		if err != nil {
+			return explain(err)
+		}
+		return s.db.View(func(tx *bolt.Tx) error {
+			if err := s.checkSize(tx); err != nil {
+				return damaged(err)
+			}
+			return check(tx)
+		})
+	})
+	switch {
+	case fault != nil:
+		s.file.Close() // and with it the lock
+		return nil, damaged(fault)
+	case err != nil && s.db != nil:
+		s.db.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// guarded calls do. What is wrong with a damaged file may show as a panic, or as a fault of
+// the mapped memory: that is fault then.
+func guarded(do func() error) (err error, fault any) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		fault = recover()
+		if _, isFault := fault.(interface{ Addr() uintptr }); isFault {
+			fault = "a part of it is not there"
+		}
+	}()
+	return do(), nil
+}
+
+// explain says in the words of dwatch why the database does not open.
+func explain(err error) error {
+	var system syscall.Errno
+	switch {
+	case errors.As(err, &system):
+		return err
+	case errors.Is(err, berrors.ErrTimeout):
+		return errors.New("another dwatch is using it: end that one, or take another file")
+	case errors.Is(err, berrors.ErrChecksum):
+		return damaged(err)
+	default:
+		return errForeign
+	}
+}
+
+// damaged says why the file can't be trusted.
+func damaged(why any) error {
+	return fmt.Errorf("it is damaged (%v): delete it to start over", why)
+}
+
+// update runs a transaction that writes: all of it, or nothing.
+func (s *store) update(do func(*bolt.Tx) error) error {
+	return s.run(func() error {
+		return s.db.Update(func(tx *bolt.Tx) error {
+			if err := s.checkSize(tx); err != nil {
+				s.spoilt(err) // what is written would only hide that
+				return err
+			}
+			return do(tx)
+		})
+	})
+}
+
+// view runs a transaction that reads.
+func (s *store) view(do func(*bolt.Tx) error) error {
+	return s.run(func() error { return s.db.View(do) })
+}
+
+func (s *store) run(transaction func() error) error {
+	if s.isBroken() {
+		return s.err
+	}
+	done := make(chan error, 1)
+	go func() {
+		err, fault := guarded(transaction)
+		if fault != nil {
+			s.spoilt(fault)
+			err = s.err
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-s.broken:
+		return s.err
+	}
+}
+
+// spoilt: the file is not what the database made of it.
+func (s *store) spoilt(why any) {
+	s.once.Do(func() {
+		s.err = fmt.Errorf("it was cut or overwritten while dwatch was using it (%v): delete it to start over", why)
+		close(s.broken)
+	})
+}
+
+func (s *store) isBroken() bool {
+	select {
+	case <-s.broken:
+		return true
+	default:
+		return false
+	}
+}
+
+// checkSize returns an error if the file is shorter than it should be.
+func (s *store) checkSize(tx *bolt.Tx) error {
+	info, err := s.file.Stat()
+	if err == nil && tx.Size() > info.Size() {
+		err = fmt.Errorf("%d of %d bytes are there", info.Size(), tx.Size())
+	}
+	return err
+}
+
+// Intact returns an error if the file was cut or overwritten, as far as a quick look tells.
+func (s *store) Intact() error {
+	return s.view(func(tx *bolt.Tx) error {
+		err := s.checkSize(tx)
+		if err != nil {
+			s.spoilt(err)
+		}
+		return err
+	})
+}
+
+// close unlocks the file, after a last look at it.
+func (s *store) close() error {
+	err := s.Intact()
+	if s.isBroken() {
+		s.file.Close() // and with it the lock; others of the database's may never be free
+		return s.err
+	}
+	return cmp.Or(err, s.run(s.db.Close))
+}
+
+// releaseKeys is after how many keys what was read is given back: of each, 64 KB may have
+// come with it.
+const releaseKeys = 64
+
+// releaseNow and then gives back what was read, with the n-th key from 0.
+func releaseNow(tx *bolt.Tx, n int) {
+	if n%releaseKeys == releaseKeys-1 {
+		release(tx)
+	}
+}
+
+// eachKey calls do with each key of a bucket, and gives back what was read.
+func eachKey(b *bolt.Bucket, do func(key, value []byte) error) error {
+	defer release(b.Tx())
+	n := 0
+	return b.ForEach(func(key, value []byte) error {
+		releaseNow(b.Tx(), n)
+		n++
+		return do(key, value)
+	})
+}
