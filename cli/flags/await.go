@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -112,39 +113,32 @@ func waitForm(form string) (string, error) {
 	return form, nil
 }
 
+// ofGeneration holds of a condition c that is not of an older generation of its object.
+const ofGeneration = "object.metadata.?generation.orValue(0) <= c.?observedGeneration.or(object.status.?observedGeneration).or(object.metadata.?generation).orValue(0)"
+
 // conditionForm is for NAME[=VALUE]; both are compared whatever their case is.
 func conditionForm(text string) (string, error) {
-	name, value, _ := strings.Cut(text, "=")
-	if name == "" {
-		return "", errors.New("a condition has a name, such as condition=Available")
+	name, value, has := strings.Cut(text, "=")
+	if name == "" || has && value == "" {
+		return "", errors.New("it takes condition=NAME, such as condition=Available, or condition=NAME=VALUE")
 	}
-	return fmt.Sprintf("type != 'DELETED' && object.status.conditions.exists(c, c.type.lowerAscii() == %s && c.status.lowerAscii() == %s)",
-		quoted(strings.ToLower(name)), quoted(strings.ToLower(cmp.Or(value, "true")))), nil
+	return fmt.Sprintf("type != 'DELETED' && object.status.conditions.exists(c, c.type.lowerAscii() == %s && c.status.lowerAscii() == %s && %s)",
+		strconv.Quote(strings.ToLower(name)), strconv.Quote(strings.ToLower(cmp.Or(value, "true"))), ofGeneration), nil
 }
 
-// quoted is a text as a literal of CEL.
-func quoted(text string) string { return strconv.Quote(text) }
+// pathAndValue are PATH and PATH=VALUE; in a path there may be a ==.
+var pathAndValue = regexp.MustCompile(`^((?:==|[^=])+)(=.*)?$`)
 
 // jsonPathForm is for PATH[=VALUE]: what the path finds is one value, as text that one,
 // or without VALUE anything.
 func jsonPathForm(text string) (string, error) {
-	path, value, has := strings.Cut(text, "=")
-	if strings.HasPrefix(text, "{") {
-		end := strings.LastIndex(text, "}")
-		if end < 0 {
-			return "", errors.New("the path has no closing brace: jsonpath='{.status.phase}'=Running")
-		}
-		path = text[:end+1]
-		if value, has = strings.CutPrefix(text[end+1:], "="); !has && value != "" {
-			return "", errors.New("after the path comes = and a value: jsonpath='{.status.phase}'=Running")
-		}
+	parts := pathAndValue.FindStringSubmatch(text)
+	if parts == nil || parts[2] == "=" {
+		return "", errors.New("it takes a path, and may take a value, such as jsonpath='{.status.phase}'=Running")
 	}
-	if has && value == "" {
-		return "", errors.New("after = comes a value: jsonpath='{.status.phase}'=Running")
-	}
-	found := "jsonpath(object, " + quoted(path) + ")"
-	if !has {
+	found := "jsonpath(object, " + strconv.Quote(parts[1]) + ")"
+	if parts[2] == "" {
 		return "type != 'DELETED' && " + found + ".size() > 0", nil
 	}
-	return "type != 'DELETED' && " + found + " == [" + quoted(strings.Trim(value, `"'`)) + "]", nil
+	return "type != 'DELETED' && " + found + " == [" + strconv.Quote(strings.Trim(parts[2][1:], `"'`)) + "]", nil
 }

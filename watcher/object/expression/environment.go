@@ -27,6 +27,8 @@ type environment struct {
 	regexes    *lru.Cache                      // by their text
 	// patterns are those of changed(), parsed, by their text.
 	patterns sync.Map
+	// paths are those of jsonpath(), likewise.
+	paths sync.Map
 }
 
 // sharedEnvironment is made when the first expression is compiled.
@@ -35,7 +37,7 @@ var sharedEnvironment = sync.OnceValues(newEnvironment)
 func newEnvironment() (*environment, error) {
 	e := &environment{regexes: lru.New(maxRegexes)}
 	var options []cel.EnvOption
-	for _, some := range [][]cel.EnvOption{limits(), libraries(), variables(), quantityOptions(), e.objectOptions()} {
+	for _, some := range [][]cel.EnvOption{limits(), libraries(), variables(), quantityOptions(), e.objectOptions(), e.jsonPathOptions()} {
 		options = append(options, some...)
 	}
 	options = append(options, func(e *cel.Env) (*cel.Env, error) { // the last: others change it

@@ -43,7 +43,7 @@ func Presets() []string {
 // Beginnings returns what an expression may begin with: dwatch's own functions and
 // variables.
 func Beginnings() []string {
-	return []string{"age(object)", "changed(", "changes.exists(c, ", "initial", "now()", "object.", "old.", "ready(object)", "status(object)", "time", "type"}
+	return []string{"age(object)", "changed(", "changes.exists(c, ", "initial", "jsonpath(object, ", "now()", "object.", "old.", "ready(object)", "status(object)", "time", "type"}
 }
 
 // Compile reads an expression: one in CEL whose result is true or false, or one of

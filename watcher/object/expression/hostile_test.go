@@ -75,6 +75,10 @@ func TestHostile(t *testing.T) {
 		"object.items.all(i, bytes(object.text) != b'')",
 		"object.items.all(i, object.items.map(j, i).exists(j, j == i && j.n < 0) == false)",
 		"object.items.all(i, object.items.size() == 5000 && object.items.all(j, [i, j, i, j] != []))",
+		"object.items.exists(i, jsonpath(object, '{..name}').size() == 0)",
+		"jsonpath(object, '{..[*]..[*]..[*]}').size() == 0",
+		"jsonpath(object, '{" + strings.Repeat("[*,*,*,*,*]", 20) + "}').size() == 0",
+		"jsonpath(object, '{" + strings.Repeat("..[?(@..n>1)]", 20) + "}').size() == 0",
 		"object.items.all(i, changes.all(c, c.path != '' && object.items.all(j, has(j.n))))",
 	} {
 		x, err := Compile(text)
