@@ -54,7 +54,7 @@ type Inventory struct {
 
 var _ event.Sink = (*Inventory)(nil)
 
-// New returns an Inventory that knows nothing yet. view is told of all events in their
+// New returns an Inventory that knows nothing yet. view gets the changes of all events in their
 // order, by the goroutine that delivers them; it does not keep what it is given.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
@@ -112,7 +112,7 @@ type Change struct {
 	Diff *change.Result
 }
 
-// chunk is of how many events at most the view is told at once.
+// chunk is how many changes at most the view gets at once.
 const chunk = 128
 
 // Deliver implements event.Sink. It takes as long as it takes to look at the events.
