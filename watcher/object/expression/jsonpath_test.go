@@ -69,8 +69,8 @@ func TestJSONPathWrong(t *testing.T) {
 		"jsonpath(object, '{\"text\"}')":                 "column 18: path \"{\"text\"}\": it is no path such as .status.phase or {.status.phase}",
 		"jsonpath(object, '{range .a[*]}{.b}{end}')":     "column 18: path \"{range .a[*]}{.b}{end}\": it is no path such as .status.phase or {.status.phase}",
 		"jsonpath(object, object.spec.path).size() == 1": "column 29: jsonpath() takes a path in quotes: jsonpath(object, '.status.phase')",
-		"jsonpath(object).size() == 1":                   "column 10: jsonpath() takes an object and a path: jsonpath(object, '.status.phase')",
-		"jsonpath() == []":                               "column 1: jsonpath() takes an object and a path: jsonpath(object, '.status.phase')",
+		"jsonpath(object).size() == 1":                   "column 9: jsonpath() takes an object and a path: jsonpath(object, '.status.phase')",
+		"jsonpath() == []":                               "column 9: jsonpath() takes an object and a path: jsonpath(object, '.status.phase')",
 		"jsonpath(object, '" + strings.Repeat("[", 1000): "",
 	} {
 		if _, err := Compile(text); err == nil || want != "" && err.Error() != want {
