@@ -1,12 +1,12 @@
 // Command dwatch shows what changes in a Kubernetes cluster.
 //
-//	argv -> cli -> cli/plan, mapper -> targets -> watcher -> events -> a Sink -> stdout
-//	               (names)                        (source, ledger)
+//	argv -> a command (cli) -> cli/plan, mapper -> targets -> watcher -> events -> a Sink
+//	                           (names)                        (source, ledger)
 //
-//	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> output, output/changes (a format)
-//	        (stderr)      (--until, ...)   (--state)         (--where, ...)    or output/deliver (a receiver)
+//	a Sink: cli/report -> watcher/until -> watcher/resume -> watcher/filter -> where the
+//	        (stderr)      (--until, ...)   (--state)         (--where, ...)    command sends it
 //
-// cli/run.go puts it together; docs/architecture.md draws the house.
+// cli/watching.go puts it together; docs/architecture.md draws the house.
 package main
 
 import (

@@ -43,7 +43,7 @@ func (s *serveFlags) groups() []flags.Group {
 func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &watching{
 		connection: &s.connection, listen: s.listen.Address, lasting: true,
-		needs: needs{old: true, managedFields: true, tables: true, wholeObjects: true},
+		needs: needs{managedFields: true, tables: true, wholeObjects: true},
 		to:    &served{Page: s.page},
 	}
 	w.filter.Marks, w.ending.Timeout = true, s.timeout.Duration

@@ -83,7 +83,9 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			words := []cobra.Completion{"flags"}
 			for _, c := range cmd.Root().Commands() {
-				words = append(words, c.Name())
+				if c.IsAvailableCommand() { // and not the one that a shell asks
+					words = append(words, c.Name())
+				}
 			}
 			return words, cobra.ShellCompDirectiveNoFileComp
 		},

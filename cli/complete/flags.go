@@ -28,7 +28,10 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 		return c.resource
 	case "namespace":
 		return c.namespace
-	case "for":
+	case "for": // of dwatch wait it is a condition
+		if value, _ := pflag.UnquoteUsage(f); value != "TYPE/NAME" {
+			return c.expression(slices.Concat(c.Presets, []string{"condition=", "create", "delete", "jsonpath="}))
+		}
 		return c.object
 	case "where":
 		return c.expression(nil)
@@ -60,6 +63,7 @@ func takesFile(f *pflag.Flag) bool {
 
 // examples are values, of which others are as good, by the names of the flags.
 var examples = map[string][]string{
+	"addr":          {"127.0.0.1:8080", "localhost:8080"},
 	"color":         {"auto", "always", "never"},
 	"only":          paths,
 	"ignore":        paths,
@@ -73,7 +77,6 @@ var examples = map[string][]string{
 	"drain":         {"10s", "1m"},
 	"listen":        {":9090", "127.0.0.1:9090"},
 	"outbox-size":   {"64Mi", "512Mi", "4Gi"},
-	"addr":          {"127.0.0.1:8080", "localhost:8080"},
 	"timeout":       {"30s", "5m", "1h"},
 }
 

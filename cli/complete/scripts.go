@@ -129,8 +129,9 @@ func Add(cmd *cobra.Command, o Options) {
 // Unquote prepares root and its commands for a shell's question: it shows descriptions
 // of flags as they are, where help takes the name of the value from its backticks.
 func Unquote(root *cobra.Command) {
-	for _, cmd := range append(root.Commands(), root) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	root.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	for _, cmd := range root.Commands() {
+		Unquote(cmd)
 	}
 }
 

@@ -211,13 +211,13 @@ func (b *bundle) enter() error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.done.merged += b.merged
+	q.done.Merged += b.merged
 	for _, one := range b.entries {
 		if one.replaces == nil {
 			q.add(one.key, one.item)
 			continue
 		}
-		q.done.merged++
+		q.done.Merged++
 		q.room.take(one.item.size)
 		q.room.leave(q.schedule.replaceLast(one.key, one.item).size)
 	}

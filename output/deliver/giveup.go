@@ -14,7 +14,7 @@ func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
 		return false
 	}
 	q.mu.Lock()
-	q.done.givenUp++
+	q.done.GivenUp++
 	q.mu.Unlock()
 	if q.Warn != nil {
 		q.Warn(fmt.Sprintf("gave up %s of %s (%s): %s", m.Type, m.Subject, m.ID, explain(reason)))

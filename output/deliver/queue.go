@@ -42,7 +42,7 @@ type Options struct {
 
 	// Say gets how the delivery is, a line at a time: at changes, and once a minute
 	// while something waits. Warn gets what is given up. Both are called from
-	// several goroutines; nil: nobody is told.
+	// several goroutines; nil: nobody gets them.
 	Say, Warn func(line string)
 	// Failed is called when DeadLetters can't be written, or the Store not be read. What
 	// it is about waits; Err has the error.
@@ -66,12 +66,9 @@ type Queue struct {
 	schedule *schedule
 	reason   error // of the last failure
 	about    string
-	done     counts
+	done     Stats // what became of the messages, and nothing else
 	err      error
 }
-
-// counts is what became of the messages.
-type counts struct{ delivered, repeated, givenUp, failed, refused, merged int }
 
 var _ event.Sink = (*Queue)(nil)
 

@@ -32,17 +32,17 @@ func (r *reporter) run(ctx context.Context) {
 		case <-r.changed:
 			pause(ctx, together)
 			now := r.status()
-			if now.condition == said {
+			if now.condition() == said {
 				continue
 			}
 			now.worksAgain = said.failing && !now.failing
 			r.say(now.String())
-			said = now.condition
+			said = now.condition()
 			pause(ctx, sayAtMost)
 		case <-tick.C:
-			if now := r.status(); now.waiting > 0 && (now.failing || now.full || now.oldest >= slow) {
+			if now := r.status(); now.Waiting > 0 && (now.failing || now.Full || now.Oldest >= slow) {
 				r.say(now.String())
-				said = now.condition
+				said = now.condition()
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (q *Queue) take(next key) (key, item, bool) {
 		return k, item{}, false
 	}
 	if o.tries > 0 {
-		q.done.repeated++
+		q.done.Repeated++
 	}
 	return k, o.items[0], true
 }
@@ -81,7 +81,7 @@ func (q *Queue) open(it item) (*Message, error) {
 func (q *Queue) delivered(k key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.done.delivered++
+	q.done.Delivered++
 	q.schedule.endOutage()
 	q.drop(k)
 	q.schedule.requeue(k)
@@ -125,9 +125,9 @@ func (q *Queue) countFailure(k key, m *Message, err error, isRefused bool) (trie
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if isRefused {
-		q.done.refused++
+		q.done.Refused++
 	} else {
-		q.done.failed++
+		q.done.Failed++
 	}
 	q.reason, q.about = err, m.Subject
 	return q.schedule.fail(k), q.schedule.isExpired(q.schedule.objects[k])

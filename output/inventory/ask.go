@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"dwatch/watcher/event"
 	"dwatch/watcher/object/expression"
 	"dwatch/watcher/object/owner"
 )
@@ -92,6 +91,5 @@ func Where(ctx context.Context, x *expression.Expression, states []*State, take 
 
 // Holds reports whether an expression holds for an object as it is.
 func (s *State) Holds(x *expression.Expression) (bool, error) {
-	e := event.Event{Type: event.Added, Target: s.Target, Object: s.Object, Time: time.Now()}
-	return x.Holds(expression.NewInput(e, expression.Options{}))
+	return x.HoldsOf(s.Object, time.Now())
 }

@@ -107,19 +107,27 @@ func cellsOf(row string) string {
 	if len(cells.Raw) <= maxCell {
 		return strings.Clone(cells.Raw)
 	}
-	var short []json.RawMessage
+	var short []any
 	for _, cell := range cells.Array() {
-		one := json.RawMessage(cell.Raw)
 		if text := cell.String(); len(text) > maxCell {
-			one, _ = json.Marshal(strings.ToValidUTF8(text[:maxCell], "") + "…") // it has a JSON form
+			short = append(short, shorten(text))
+		} else {
+			short = append(short, json.RawMessage(cell.Raw))
 		}
-		short = append(short, one)
 	}
 	text, err := json.Marshal(short)
 	if err != nil { // the server's JSON, which was read
 		panic(err)
 	}
 	return string(text)
+}
+
+// shorten cuts a text that is longer than a cell may be.
+func shorten(text string) string {
+	if len(text) <= maxCell {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxCell], "") + "…"
 }
 
 // Values returns the cells as the server sent them; it may have sent more than there are

@@ -1,10 +1,6 @@
 package inventory
 
-import (
-	"slices"
-
-	"dwatch/watcher/event"
-)
+import "slices"
 
 const (
 	// maxStates is how many states of one object are held, the present one among them.
@@ -89,9 +85,6 @@ type History struct {
 	States  []*State
 	Missing int
 }
-
-// Ended reports whether the object was deleted.
-func (h *History) Ended() bool { return h.States[len(h.States)-1].Type == event.Deleted }
 
 // History returns that of the object with an ID; false if it is not held.
 func (i *Inventory) History(id string) (History, bool) {

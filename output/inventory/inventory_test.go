@@ -161,6 +161,15 @@ func TestEndKnownLater(t *testing.T) {
 	}
 }
 
+// TestBad: of an object that can't be decoded no more is kept than of others.
+func TestBad(t *testing.T) {
+	s := newSeen(t, Options{})
+	state := s.deliver(of(event.Added, object("Pod", "a", "u1", "1", `},"n":1e999,"text":"`+strings.Repeat("x", 1<<20)+`"}`), 0))[0].State
+	if state.Status != "Unknown" || state.Why == "" || len(state.Why) > 2*maxCell {
+		t.Errorf("%s: %d bytes", state.Status, len(state.Why))
+	}
+}
+
 // TestSameAgain: an object that was deleted, and is there after all, is there once.
 func TestSameAgain(t *testing.T) {
 	s := newSeen(t, Options{Ended: 10})

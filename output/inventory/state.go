@@ -85,11 +85,12 @@ func (s *State) look(content string) {
 	}
 	u, err := event.NewObject(s.Object.Identity, content).Open()
 	if err != nil { // a number that nothing can hold
-		s.Why = err.Error()
+		s.Why = shorten(err.Error()) // it may have all of the content in it
 		return
 	}
 	s.Created = u.GetCreationTimestamp().Time
-	s.Status, s.Why = status.Of(u)
+	word, why := status.Of(u)
+	s.Status, s.Why = word, shorten(why)
 	s.Owners = owner.Of(u)
 	if u.GetDeletionTimestamp() != nil {
 		s.Deletion = &Deletion{Finalizers: u.GetFinalizers()}

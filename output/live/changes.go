@@ -61,37 +61,52 @@ func (t *trail) lines(r *row, width int) []string {
 	}
 	t.width, t.made = width, map[step]shownStep{}
 	var out bytes.Buffer
-	say := func(text string) { fmt.Fprintln(&out, t.paint(faint, text)) }
-	first, last, hidden := all[0].States[0], (*inventory.State)(nil), 0
-	between := t.view(&out)
-	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(first.Time) })
-	if first.Initial {
-		say(first.Time.Local().Format(time.TimeOnly) + " it was there")
+	if first := all[0].States[0]; first.Initial {
+		t.say(&out, "%s it was there", first.Time.Local().Format(time.TimeOnly))
 	}
+	t.write(&out, all, before)
+	hidden := 0
+	for _, one := range t.made {
+		hidden += one.hidden
+	}
+	if hidden > 0 {
+		t.say(&out, "%s of nothing but noise not shown", counted(hidden, "change"))
+	}
+	if len(t.made) == 1 {
+		t.say(&out, "nothing has changed since")
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+// write writes all steps, as it did before if it did.
+func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[step]shownStep) {
+	between, start := t.view(out), all[0].States[0].Time
+	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(start) })
+	var last *inventory.State
 	for _, h := range all {
 		for i, state := range h.States {
 			for ; len(notes) > 0 && !notes[0].at.After(state.Time); notes = notes[1:] {
 				between.Note(notes[0].at, notes[0].text)
 			}
 			if i == 1 && h.Missing > 0 {
-				say(fmt.Sprintf("%s %d states in between are not kept any more", ellipsis, h.Missing))
+				t.say(out, "%s %d states in between are not kept any more", ellipsis, h.Missing)
 			}
-			one := t.show(step{last, state}, before)
-			out.WriteString(one.text)
-			hidden += one.hidden
-			last = state
+			s := step{last, state}
+			shown, is := before[s]
+			if !is {
+				shown = t.show(s)
+			}
+			t.made[s], last = shown, state
+			out.WriteString(shown.text)
 		}
 	}
 	for _, n := range notes {
 		between.Note(n.at, n.text)
 	}
-	if hidden > 0 {
-		say(counted(hidden, "change") + " of nothing but noise not shown")
-	}
-	if last == first {
-		say("nothing has changed since")
-	}
-	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+func (t *trail) say(out *bytes.Buffer, format string, a ...any) {
+	fmt.Fprintln(out, t.paint(faint, fmt.Sprintf(format, a...)))
 }
 
 func (t *trail) view(out *bytes.Buffer) *changes.View {
@@ -101,24 +116,19 @@ func (t *trail) view(out *bytes.Buffer) *changes.View {
 	})
 }
 
-// show shows a step, as it did before if it did.
-func (t *trail) show(s step, before map[step]shownStep) shownStep {
-	if s.from == nil && s.to.Initial {
+// show shows a step.
+func (t *trail) show(s step) shownStep {
+	var out bytes.Buffer
+	v := t.view(&out)
+	switch {
+	case s.from == nil && s.to.Initial:
 		return shownStep{}
+	case s.from != nil && s.from.Type == event.Deleted: // for what came back
+		t.deliver(v, &out, s.from.Event(nil))
+		out.Reset()
 	}
-	shown, is := before[s]
-	if !is {
-		var out bytes.Buffer
-		v := t.view(&out)
-		if s.from != nil && s.from.Type == event.Deleted { // for what came back
-			t.deliver(v, &out, s.from.Event(nil))
-			out.Reset()
-		}
-		t.deliver(v, &out, s.to.Event(s.from))
-		shown = shownStep{out.String(), v.Hidden()}
-	}
-	t.made[s] = shown
-	return shown
+	t.deliver(v, &out, s.to.Event(s.from))
+	return shownStep{out.String(), v.Hidden()}
 }
 
 func (t *trail) deliver(v *changes.View, out *bytes.Buffer, e event.Event) {

@@ -1,10 +1,13 @@
 package live
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/watcher/event"
 )
@@ -13,10 +16,7 @@ import (
 func TestTrail(t *testing.T) {
 	s := newScreen(t, 100, 40, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
-	another := func(o event.Object) event.Object { // of the same name
-		o.Identity.UID = "another"
-		return o
-	}
+	another := func(o event.Object) event.Object { return withUID(o, "another") }
 	_, r := s.view.selected()
 	of := &trail{details: s.details}
 	for i, e := range []event.Event{
@@ -42,6 +42,37 @@ func TestTrail(t *testing.T) {
 	if got := strings.Join(of.lines(r, 60), "\n"); strings.Contains(got, "as it was told") {
 		t.Errorf("for another width it is not told anew:\n%s", got)
 	}
+}
+
+// withUID is an object of the same name.
+func withUID(o event.Object, uid types.UID) event.Object {
+	o.Identity.UID = uid
+	return o
+}
+
+// TestEarlier: of a name that many objects have had, one after the other, the last two are
+// shown. Nothing is held of objects that are no longer shown, or never were.
+func TestEarlier(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	s.deliver(synced())
+	for i := range 10 {
+		uid, phase := types.UID(fmt.Sprint(i)), fmt.Sprint("Phase-", i)
+		s.deliver(event.Event{Type: event.Added, Object: withUID(pod(t, "web-a", "Pending", 3*i), uid)}, modified(withUID(pod(t, "web-a", phase, 3*i+1), uid)))
+		s.deliver(removed(withUID(pod(t, "web-a", phase, 3*i+2), uid)))
+		s.clock = s.clock.Add(time.Second)
+	}
+	if ended := s.inventory.Ended(); len(ended) != 2 {
+		t.Errorf("%d objects are held", len(ended))
+	}
+	s.press("enter")
+	s.shows(`Pending → Phase-8[\s\S]*- po/web-a[\s\S]*Pending → Phase-9[\s\S]*- po/web-a`)
+	s.lacks(`Phase-7`)
+	s.deliver(removed(pod(t, "web-b", "Running", 100)))
+	s.pass(linger)
+	if ended := s.inventory.Ended(); len(ended) != 0 {
+		t.Errorf("%d objects are still held", len(ended))
+	}
+	s.shows(`Pending → Phase-9`) // what is shown stays
 }
 
 // TestGone: what is shown of an object says when that is deleted, and when there is

@@ -34,11 +34,11 @@ type Options struct {
 	Color      bool
 	// ManagedFields shows them in the YAML of an object.
 	ManagedFields bool
-	// Timestamps and Full are as in view.Options, for the changes of an object.
+	// Timestamps and Full are as in changes.Options.
 	Timestamps, Full bool
 	// Compare says which changes count, and what is masked.
 	Compare change.Options
-	// ShortName is as in view.Options.
+	// ShortName is as in changes.Options.
 	ShortName func(schema.GroupVersionResource) string
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
@@ -101,7 +101,7 @@ func (s *Screen) program(m *model, out io.Writer, more ...tea.ProgramOption) *te
 	}, more...)...)
 }
 
-// pump tells the program of changes, as often as it may draw.
+// pump sends the program what has changed, as often as it may draw.
 func (s *Screen) pump(ctx context.Context, p *tea.Program) {
 	pause := time.NewTicker(time.Second / framesPerSecond)
 	defer pause.Stop()

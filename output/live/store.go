@@ -16,7 +16,7 @@ import (
 type store struct {
 	Options
 	inventory *inventory.Inventory
-	err       error // for Deliver alone
+	err       error // of Deliver: what could not be shown
 
 	mu    sync.Mutex // for all below
 	table *table
@@ -63,7 +63,9 @@ func (s *store) take(changes []inventory.Change) {
 		if c.State == nil || c.State.Type == event.Deleted {
 			continue
 		}
-		if cells[i], s.err = c.State.Cells(); s.err != nil {
+		var err error
+		if cells[i], err = c.State.Cells(); err != nil {
+			s.err = err
 			return
 		}
 	}

@@ -255,7 +255,7 @@ func (v *view) about() string {
 	for _, h := range v.histories(r) {
 		states += len(h.States) + h.Missing
 	}
-	if states > 0 {
+	if states > 0 && !r.at.IsZero() { // what changes just now is in the inventory first
 		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), inventory.HowLong(v.clock(), r.at))
 	}
 	return text

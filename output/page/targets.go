@@ -11,7 +11,6 @@ const (
 	starting = "starting"
 	live     = "live"
 	degraded = "degraded"
-	held     = "held"
 )
 
 // states are the phases of a target as the page has them.
@@ -38,8 +37,6 @@ type targets struct {
 	// state is how all of them are, since when.
 	state string
 	since int64
-	// held: nothing more is read from the server.
-	held bool
 }
 
 func newTargets(o Options, now time.Time) targets {
@@ -101,8 +98,6 @@ func (ts *targets) observe(e *event.Event) watchMessage {
 func (ts *targets) update(now time.Time) {
 	state := live
 	switch {
-	case ts.held:
-		state = held
 	case ts.links.Count(event.PhaseLost)+ts.links.Count(event.PhaseDenied) > 0:
 		state = degraded
 	case ts.links.Count(event.PhaseConnecting) > 0:

@@ -141,7 +141,7 @@ func (b *bench) commands(ctx context.Context, n int, file string) error {
 	for _, v := range b.versions {
 		ways = append(ways,
 			way{v.named(commandName), b.send(ctx, v, slices.Concat(each, []string{"--", program})...)},
-			way{v.named(commandName + kept), b.send(ctx, v, slices.Concat(each, []string{"--state", b.stateFile(v.named("command")), "--", program})...)})
+			way{v.named(commandName + kept), b.send(ctx, v, slices.Concat(each, []string{"--state", b.stateFile(v.named("dwatch-command")), "--", program})...)})
 	}
 	for _, way := range ways {
 		began := time.Now()

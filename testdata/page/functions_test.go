@@ -76,8 +76,6 @@ func TestFunctions(t *testing.T) {
 		// Of what is gone it is not said that its connection was lost.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
 			`["partly","Connection lost","pods"]`},
-		{"watch", `["live", "held"].map((state) => m.describe({ store: { watch: { state, since: 1 }, targets: new Map([["pods", { state: "live" }]]) }, link: "open" }, 9).title)`,
-			`["Live","Held back"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
 		{"columns", `m.own({ columns: [{ name: "Last Seen", counts: true }, { name: "Last Seen" }] })`, `[0]`},
 		{"columns", `[m.cellText(1000, { counts: true }, 61000), m.cellText("5s", { counts: true }, 61000), m.cellText(null, { counts: true }, 61000), m.cellText(1000, {}, 61000), m.cellText(9000, { counts: true }, 1000)]`,

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -31,22 +33,36 @@ func TestControllers(t *testing.T) {
 	})
 }
 
-// controllersBed starts a server with its controllers, where there is a kubectl.
+// withControllers is the server of all tests that need its controllers, and look at no
+// namespace but their own. It is started when the first of them needs it.
+var withControllers = sync.OnceValues(func() (*bed.Cluster, error) { return bed.Start("--controllers") })
+
+// controllersBed is that server, where there is a kubectl.
 func controllersBed(t *testing.T) *bed.Cluster {
 	t.Helper()
 	if _, err := os.Stat(readme.Path(t, "bin/kubectl")); errors.Is(err, os.ErrNotExist) {
 		t.Skip("make bin/kubectl builds what this is compared with")
 	}
-	c, err := bed.Start("--controllers")
+	controlling.Store(true)
+	c, err := withControllers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	return c
+}
+
+// controlling says that there is something for stopControllers to do.
+var controlling atomic.Bool
+
+func stopControllers() error {
+	if !controlling.Load() {
+		return nil
+	}
+	c, err := withControllers()
+	if err != nil {
+		return nil // it was said
+	}
+	return c.Stop()
 }
 
 func setupWithKubectl(t *testing.T, c *bed.Cluster, env *testscript.Env) error {

@@ -60,7 +60,7 @@ func misspoken(stderr string) string {
 	}
 	for _, line := range lines {
 		switch {
-		case strings.HasPrefix(line, "error: "), strings.HasPrefix(line, "watching "):
+		case strings.HasPrefix(line, "error: "), strings.HasPrefix(line, "watching "), strings.HasPrefix(line, "waiting for "):
 		default:
 			return fmt.Sprintf("noise (%q)", line)
 		}

@@ -88,6 +88,11 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer func() {
+		if err := stopControllers(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
 	return bed.Main(m, &testbed)
 }
 

@@ -69,11 +69,10 @@ func (c commitment) writeTargets(tx *bolt.Tx) error {
 	}
 	for i, c := range c.announced {
 		releaseNow(tx, i)
-		if c.kind != event.Added {
-			continue
-		}
-		if err := p.apply(c, c.announced); err != nil {
-			return err
+		if c.kind == event.Added {
+			if err := p.apply(c, c.announced); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -161,9 +161,12 @@ func (f *File) Fresh() bool { return f.fresh }
 
 // Close unlocks the file. Its Stage is to be closed before. An error says that the file was
 // cut or overwritten meanwhile.
-func (f *File) Close() error {
-	if err := f.store.close(); err != nil {
-		return fmt.Errorf("state file %s: %w", f.path, err)
+func (f *File) Close() error { return f.named(f.store.close()) }
+
+// named says which file an error is about.
+func (f *File) named(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("state file %s: %w", f.path, err)
 }

@@ -56,7 +56,7 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 		return errors.Join(tx.Bucket(headerBucket).Put(encodingKey, []byte(encoding)), writeFormat(tx))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("state file %s: %w", f.path, err)
+		return nil, f.named(err)
 	}
 	f.outbox = &Outbox{file: f}
 	return f.outbox, nil
@@ -64,21 +64,15 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 
 // WithoutOutbox says that there is no receiver. What waits for one must not be forgotten.
 func (f *File) WithoutOutbox() error {
-	err := f.view(func(tx *bolt.Tx) error {
+	if !f.HadReceiver() {
+		return nil
+	}
+	return f.named(f.update(func(tx *bolt.Tx) error {
 		if encodingOf(tx) != "" {
 			return fmt.Errorf("%s in it for a receiver: go on with one until nothing waits, or delete the file to start over", waiting(tx))
 		}
-		return nil
-	})
-	if err == nil && f.HadReceiver() {
-		err = f.update(func(tx *bolt.Tx) error {
-			return errors.Join(tx.DeleteBucket(outboxBucket), tx.Bucket(headerBucket).Delete(encodingKey), writeFormat(tx))
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("state file %s: %w", f.path, err)
-	}
-	return nil
+		return errors.Join(tx.DeleteBucket(outboxBucket), tx.Bucket(headerBucket).Delete(encodingKey), writeFormat(tx))
+	}))
 }
 
 // HadReceiver reports whether the last run with the file had a receiver. It is asked
@@ -168,7 +162,7 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 
 // Each calls take with all records in the order in which they came. They may not be kept.
 func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
-	err := o.file.view(func(tx *bolt.Tx) error {
+	return o.file.named(o.file.view(func(tx *bolt.Tx) error {
 		return eachKey(tx.Bucket(outboxBucket), func(key, record []byte) error {
 			if len(key) != 8 {
 				return damaged(fmt.Sprintf("at %q", key))
@@ -178,11 +172,7 @@ func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
 			}
 			return nil
 		})
-	})
-	if err != nil {
-		return fmt.Errorf("state file %s: %w", o.file.path, err)
-	}
-	return nil
+	}))
 }
 
 // numberKey is the key of a record: they are in the order of their numbers.

@@ -10,8 +10,8 @@ import (
 	"dwatch/output/deliver"
 )
 
-// judge says what an answer means.
-func judge(a *http.Response, now time.Time) error {
+// outcome says what an answer means.
+func outcome(a *http.Response, now time.Time) error {
 	code := a.StatusCode
 	if code >= 200 && code < 300 {
 		return nil

@@ -48,7 +48,7 @@ func newTransport(o Options) (*http.Transport, error) {
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:                  http.ProxyURL(proxy),
-		OnProxyConnectResponse: judgeProxy,
+		OnProxyConnectResponse: checkProxy,
 		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    handshakeTimeout,
@@ -81,8 +81,8 @@ func proxyTo(address *url.URL) (*url.URL, error) {
 	return proxy, nil
 }
 
-// judgeProxy says why a proxy leads nowhere.
-func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+// checkProxy says why a proxy leads nowhere.
+func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	if answer.StatusCode == http.StatusOK {
 		return nil
 	}

@@ -100,7 +100,7 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 	if answer.StatusCode == http.StatusExpectationFailed {
 		w.unasked.Store(true)
 	}
-	return judge(answer, time.Now())
+	return outcome(answer, time.Now())
 }
 
 // request returns the request that sends a message. Its errors are of files.

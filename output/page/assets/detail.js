@@ -14,7 +14,7 @@ export class Detail {
   constructor({ store, panel, api, onOpen, onClose }) {
     Object.assign(this, { store, panel, api, onOpen, onClose });
     this.key = "";
-    this.told = null; // the answer of /api/object
+    this.answer = null; // the answer of /api/object
     this.parts = {};
   }
 
@@ -22,7 +22,7 @@ export class Detail {
   open(key, at) {
     if (key !== this.key) {
       this.key = key;
-      this.told = null;
+      this.answer = null;
       this.error = "";
       this.askedAt = -reloadEvery;
       this.whole = {};
@@ -38,7 +38,7 @@ export class Detail {
 
   close() {
     this.key = "";
-    this.told = null;
+    this.answer = null;
     this.panel.replaceChildren();
   }
 
@@ -67,7 +67,7 @@ export class Detail {
   /** update shows what is known now, and asks for what is not. */
   update() {
     if (!this.key) return;
-    const row = this.store.objects.get(this.key) ?? this.told?.row;
+    const row = this.store.objects.get(this.key) ?? this.answer?.row;
     this.ask(row);
     this.drawHead(row);
     if (!row) return;
@@ -75,10 +75,10 @@ export class Detail {
     const columns = this.store.resources.get(row.resource)?.columns.length;
     this.part("facts", `${row.seq} ${columns} ${this.whole.labels} ${Math.floor(this.store.now() / 1000)}`, () => this.facts(row));
     this.part("related", owners, () => this.related(row));
-    if (!this.told) return;
-    this.part("conditions", `${this.told.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
-    this.part("changes", `${this.told.seq} ${this.at} ${this.whole.history}`, () => this.changes());
-    this.part("yaml", `${this.whole.yaml} ${this.told.yaml}`, () => this.yaml());
+    if (!this.answer) return;
+    this.part("conditions", `${this.answer.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
+    this.part("changes", `${this.answer.seq} ${this.at} ${this.whole.history}`, () => this.changes());
+    this.part("yaml", `${this.whole.yaml} ${this.answer.yaml}`, () => this.yaml());
     this.lead();
   }
 
@@ -100,7 +100,7 @@ export class Detail {
 
   async ask(row) {
     const seq = row?.seq ?? 0, now = performance.now();
-    if (this.asking || this.askedFor === seq || now - this.askedAt < reloadEvery && (this.told || this.error)) return;
+    if (this.asking || this.askedFor === seq || now - this.askedAt < reloadEvery && (this.answer || this.error)) return;
     const key = this.key;
     this.askedFor = seq;
     this.askedAt = now;
@@ -109,7 +109,7 @@ export class Detail {
     this.asking = false;
     if (key !== this.key) return void this.update();
     this.error = answer.error ?? "";
-    if (!answer.error) this.told = answer;
+    if (!answer.error) this.answer = answer;
     else if (answer.status !== 404) this.askedFor = -1; // it is asked again: at once would be too soon
     this.update();
   }
@@ -146,7 +146,7 @@ export class Detail {
 
   conditions(row) {
     const now = row.ended || this.store.now(), from = Math.min(this.store.hello?.started ?? now, now - 1000);
-    const all = spans(this.told.conditions ?? [], this.told.history?.items ?? [], from, now);
+    const all = spans(this.answer.conditions ?? [], this.answer.history?.items ?? [], from, now);
     if (!all.length) return null;
     const grid = h("div", { class: "conditions" });
     for (const c of all) {
@@ -187,7 +187,7 @@ export class Detail {
   }
 
   changes() {
-    const { items, dropped } = this.told.history ?? { items: [], dropped: 0 };
+    const { items, dropped } = this.answer.history ?? { items: [], dropped: 0 };
     const all = items.filter((m) => m.feed).reverse();
     const chosen = all.findIndex((m) => m.time === this.at);
     const shown = this.whole.history ? all : all.slice(0, Math.max(mostHistory, chosen + 1));
@@ -215,7 +215,7 @@ export class Detail {
   }
 
   yaml() {
-    const { yaml, yamlCut } = this.told;
+    const { yaml, yamlCut } = this.answer;
     setText(this.parts.yaml.extra, `${size(yaml.length)}${yamlCut ? ", cut" : ""}`);
     this.copy.hidden = false;
     const { blocks, rest } = yamlBlocks(yaml, this.whole.yaml ? Infinity : 600);
@@ -224,7 +224,7 @@ export class Detail {
   }
 
   async copyYAML() {
-    await navigator.clipboard?.writeText(this.told?.yaml ?? "");
+    await navigator.clipboard?.writeText(this.answer?.yaml ?? "");
     setText(this.copy, "Copied");
     setTimeout(() => setText(this.copy, "Copy"), 2000);
   }

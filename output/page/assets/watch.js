@@ -21,9 +21,6 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting }, n
   if (paused) return { state: "paused", title: "Paused", since: `since ${clock(paused)}`, last: count(waiting, "change") + " waiting", down: "" };
   const all = [...targets.values()], lost = all.filter((t) => t.state !== "live");
   if (!all.length) return { state: "starting", title: "Starting", since: "", last, down: "" };
-  if (watch.state === "held") {
-    return { state: "partly", title: "Held back", since: `since ${clock(watch.since)}, the output is not taken`, last, down: "" };
-  }
   if (!lost.length) return { state: "live", title: "Live", since: watch.since ? `since ${clock(watch.since)}` : "", last, down: "" };
   const worst = lost.find((t) => t.state === "lost" || t.state === "denied") ?? lost[0];
   return { state: lost.length === all.length && worst.state === "lost" ? "lost" : "partly", title: sentences[worst.state] ?? worst.state,
