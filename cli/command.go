@@ -48,7 +48,6 @@ type common struct {
 	all        *pflag.FlagSet // of the command
 	server     *pflag.FlagSet // those of the connection
 	formats    []string       // that --output takes, for a shell
-	forms      []string       // that --for takes, if it is no object
 }
 
 func (c *common) shared() *common { return c }
@@ -170,7 +169,7 @@ func groupsOf(c command) []flags.Group {
 func completeFlags(cmd *cobra.Command, c command) {
 	complete.Add(cmd, complete.Options{
 		Connection: &c.shared().connection,
-		Values:     map[string][]string{"output": c.shared().formats, "to-format": flags.WebhookFormats, "until-for": until.Quantifiers, "for": c.shared().forms},
+		Values:     map[string][]string{"output": c.shared().formats, "to-format": flags.WebhookFormats, "until-for": until.Quantifiers},
 		Conditions: expression.Beginnings(),
 		Presets:    expression.Presets(),
 		Targets:    c.shared().targetsOf,

@@ -14,7 +14,6 @@ type waitFlags struct {
 }
 
 func (f *waitFlags) groups() []flags.Group {
-	f.forms = f.until.Forms()
 	return []flags.Group{
 		flags.NewGroup("What to wait for", f.until.AddTo),
 		flags.NewGroup("Of what", f.targets.AddTo, f.targets.AddWait),

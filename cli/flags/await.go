@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,11 +31,6 @@ func (a *Await) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&a.of, "until-for", string(until.All), "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
 	a.Timeout.AddTo(f)
 	notEmpty(f, "fail-if")
-}
-
-// Forms are what --for may begin with.
-func (*Await) Forms() []string {
-	return slices.Concat([]string{"condition=", "create", "delete", "jsonpath="}, expression.Presets(), expression.Beginnings())
 }
 
 // Parse returns what ends the wait.

@@ -128,8 +128,8 @@ func (e *environment) jsonPath(v, text ref.Val) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, texts)
 }
 
-// passes counts how often a path goes through an object.
-func (e *environment) passes(args []ref.Val) uint64 {
+// growJSONPath counts how often a path goes through an object.
+func (e *environment) growJSONPath(args []ref.Val) uint64 {
 	path, known := e.paths.Load(args[1])
 	if !known {
 		return 0

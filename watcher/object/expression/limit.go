@@ -163,7 +163,8 @@ func (e *environment) newGrowths() map[string]growth {
 			return length(text) + 50*uint64(strings.Count(string(text), "%")) + deepWeight(args[1], 0)
 		},
 
-		jsonPathFunction:  e.passes,
+		jsonPathFunction: e.growJSONPath,
+
 		overloads.Matches: e.steps,
 		"regex.extract":   e.steps,
 		// Each character may be a match, with its indexes.
