@@ -224,11 +224,11 @@ func (i *Inventory) end(o *Object) {
 	}
 }
 
-// Forget lets go of an object, such as one that was deleted and is no longer shown.
+// Forget lets go of an object that was deleted, and is no longer shown; others stay.
 func (i *Inventory) Forget(o *Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.byID[o.ID] == o {
+	if i.byID[o.ID] == o && !o.ended.IsZero() {
 		i.forget(o)
 	}
 }

@@ -128,6 +128,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("%v", ended)
 	}
 	s.Forget(ended[0].Of)
+	s.Forget(c.State.Of) // which is there
 	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.Ended()) > 0 {
 		t.Error(got)
 	}
