@@ -166,7 +166,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 func (i *Inventory) before(e *event.Event) *State {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	if o := i.named[nameOf(e)]; o != nil && o.UID == e.Object.UID && o.ended.IsZero() {
+	if o := i.byID[idOf(nameOf(e), e.Object.UID)]; o != nil && o.ended.IsZero() {
 		return o.state()
 	}
 	return nil
@@ -181,14 +181,17 @@ func (i *Inventory) begin(c *Change) {
 		ID: idOf(called, s.Object.UID), Resource: called.resource, Namespace: called.namespace, Name: called.name,
 		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
 	}
-	switch o := i.named[called]; {
-	case o == nil:
-	case o.UID == s.Object.UID: // there again, with the same UID: the watch was wrong
+	if o := i.byID[s.Of.ID]; o != nil { // there again, with the same UID: the watch was wrong
 		i.forget(o)
-	default:
-		s.Of.Replaced = o.ended
 	}
-	i.byID[s.Of.ID], i.named[called] = s.Of, s.Of
+	last := i.named[called]
+	if last != nil {
+		s.Of.Replaced = last.ended
+	}
+	i.byID[s.Of.ID] = s.Of
+	if last == nil || s.Type != event.Deleted { // else the name is another one's already
+		i.named[called] = s.Of
+	}
 	if s.Type == event.Deleted {
 		i.end(s.Of)
 	}
@@ -198,7 +201,7 @@ func (i *Inventory) begin(c *Change) {
 func (i *Inventory) leave(c *Change) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if o := i.named[nameOf(c.Event)]; o != nil {
+	if o := i.byID[idOf(nameOf(c.Event), c.Event.Object.UID)]; o != nil {
 		c.Before = o.state()
 		i.forget(o)
 	}

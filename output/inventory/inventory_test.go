@@ -181,6 +181,18 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
+// TestLate: that an object was deleted is said when another one has its name already, as
+// two targets may that have both: the other one stays.
+func TestLate(t *testing.T) {
+	s := newSeen(t, Options{Ended: 10})
+	before, now := pod("a", "u1", "1", "Running"), pod("a", "u2", "2", "Running")
+	s.deliver(of(event.Added, before, 0), of(event.Deleted, before, 1), of(event.Added, now, 1), of(event.Deleted, before, 2))
+	c := s.deliver(of(event.Modified, pod("a", "u2", "3", "Failed"), 3))[0]
+	if got := s.there() + ", " + s.history("pods/u2"); got != "a3, A2 M3" || c.Before == nil {
+		t.Error(got)
+	}
+}
+
 // TestLeaves: what Where does not hold for is not there.
 func TestLeaves(t *testing.T) {
 	s := newSeen(t, Options{Where: func(e *event.Event) bool { return strings.Contains(e.Object.Raw(), "Running") }})
