@@ -69,7 +69,7 @@ func (l *listed) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
 	return c.at(ctx, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
-		s, err := c.open(ctx, k, l.request, l.object)
+		s, err := c.open(ctx, k, l.selection)
 		if err != nil {
 			return err
 		}

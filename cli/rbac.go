@@ -82,7 +82,7 @@ func (r *roles) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		s, err := c.open(ctx, self, r.of.request, r.of.object)
+		s, err := c.open(ctx, self, r.of.selection)
 		if err != nil {
 			return err
 		}

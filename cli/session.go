@@ -33,8 +33,9 @@ type session struct {
 	about     *about // nil: Events about anything
 }
 
-// open asks the server for what is requested, and for what --for names; nil: for nothing.
-func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, object *mapper.Argument) (*session, error) {
+// open asks the server for what is selected.
+func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
+	r := of.request
 	r.Home, r.Ask = k.Namespace, k.Ask
 	s := &session{console: c, Cluster: k, scope: r}
 	if err := k.Login(ctx); err != nil {
@@ -55,7 +56,7 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, 
 	for _, note := range s.plan.Notes {
 		s.say(note)
 	}
-	if s.about, err = s.findAbout(ctx, object); err != nil {
+	if s.about, err = s.findAbout(ctx, of.object); err != nil {
 		return nil, err
 	}
 	s.rights, err = access.New(k, access.Options{

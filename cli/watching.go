@@ -115,7 +115,7 @@ func (w *watching) run(ctx context.Context, c *console) error {
 
 func (w *watching) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
 	w.request.Awaited = w.ending.Until.Is()
-	if w.session, err = c.open(ctx, k, w.request, w.object); err != nil {
+	if w.session, err = c.open(ctx, k, w.selection); err != nil {
 		return orWait(err)
 	}
 	return w.rights.Detail(ctx, w.follow(ctx))
