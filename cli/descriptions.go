@@ -88,7 +88,7 @@ in memory.`,
 
 var sendDescription = description{
 	name:  "send",
-	use:   "RESOURCE... --to URL [flags]\n  dwatch send RESOURCE... [flags] -- COMMAND [ARG...]\n  dwatch send --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
+	use:   "RESOURCE... --to URL [flags]\n  PATH RESOURCE... [flags] -- COMMAND [ARG...]\n  PATH --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
 	short: "Deliver each event to a webhook, NATS, or a command",
 	long: `Deliver each event to a webhook, to NATS, or to a command, again and again until
 it is taken. The events of one object come one after the other. With --state

@@ -29,7 +29,7 @@ func (l *listFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to list", l.targets.AddTo, l.about.AddTo, func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
-		}, l.timeout.AddTo),
+		}, l.timeout.Adds("with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.look.addTo(f, output.Formats, "; by default json")
 			l.formats = l.look.format.Completions()

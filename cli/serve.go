@@ -32,7 +32,7 @@ type serveFlags struct {
 func (s *serveFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
-		flags.NewGroup("Where it is served", s.page.AddTo, s.timeout.AddTo, s.listen.AddTo),
+		flags.NewGroup("Where it is served", s.page.AddTo, s.timeout.Adds("with exit code 0"), s.listen.AddTo),
 		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, func(f *pflag.FlagSet) {
 			s.masks.AddShowSecretsTo(f, "")
 		}),

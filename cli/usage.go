@@ -18,7 +18,7 @@ import (
 // first, as they are what people read. Of the stream it fits a screen.
 func printUsage(c *cobra.Command, groups []flags.Group, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Examples:\n%s\n\nUsage:\n  %s\n", c.Example, c.UseLine())
+	fmt.Fprintf(&b, "Examples:\n%s\n\nUsage:\n  %s\n", c.Example, strings.ReplaceAll(c.UseLine(), "PATH", pathOf(c)))
 	if c.HasParent() {
 		writeFlags(&b, c, groups, width)
 	} else {
@@ -55,7 +55,7 @@ func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
 		some.AddFlag(&f)
 	}
 	fmt.Fprintf(b, "\nFlags that matter most:\n%s", some.FlagUsagesWrapped(width))
-	fmt.Fprintf(b, "\nAll flags: %s help flags. Of a command: %[1]s COMMAND --help\n", c.DisplayName())
+	fmt.Fprintf(b, "\nAll flags, also of the connection: %s help flags. Of a command: %[1]s COMMAND --help\n", c.DisplayName())
 }
 
 // writeFlags writes all flags of a command in their groups.

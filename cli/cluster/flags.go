@@ -31,7 +31,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	// could be wrong without a 404 to show it: when a name has come to mean another
 	// resource, another version is preferred, a category has one member more, or a
 	// resource that was cluster-scoped lives in namespaces now.
-	set.String("cache-dir", "", "Without effect: dwatch keeps no cache in a `DIR`")
+	set.String("cache-dir", "", "Without effect, whatever `DIR`: dwatch keeps no cache")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // ours takes several
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"

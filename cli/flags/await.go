@@ -29,7 +29,7 @@ func (a *Await) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or one of "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must hold)")
 	f.StringVar(&a.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
 	f.StringVar(&a.of, "until-for", string(until.All), "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
-	a.Timeout.AddTo(f)
+	a.Timeout.Adds("with exit code 124 if it has not held by then; without it there is no end")(f)
 	notEmpty(f, "fail-if")
 }
 
@@ -50,6 +50,9 @@ func (a *Await) Parse() (r Ending, err error) {
 	}
 	if r.Of, err = until.ParseQuantifier(a.of); err != nil {
 		return r, fmt.Errorf("invalid --until-for %q: %w", a.of, err)
+	}
+	if a.flags.Changed("timeout") && a.Duration == 0 {
+		return r, errors.New("invalid --timeout 0: without --timeout it waits as long as it takes; to look once, say --for true --fail-if '!ready(object)'")
 	}
 	return r, a.Check()
 }

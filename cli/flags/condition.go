@@ -56,9 +56,11 @@ func (w *Where) Parse() (all []Condition, err error) {
 // Timeout ends a run after a time.
 type Timeout struct{ Duration time.Duration }
 
-// AddTo adds the flag to f.
-func (t *Timeout) AddTo(f *pflag.FlagSet) {
-	f.DurationVar(&t.Duration, "timeout", 0, "End after this `DURATION`, e.g. 10m, with exit code 0, or 124 if what is waited for did not come by then")
+// Adds returns what adds the flag, of which then says what happens when the time is over.
+func (t *Timeout) Adds(then string) func(*pflag.FlagSet) {
+	return func(f *pflag.FlagSet) {
+		f.DurationVar(&t.Duration, "timeout", 0, "End after this `DURATION`, e.g. 10m, "+then)
+	}
 }
 
 // Check finds what makes no sense.
@@ -96,10 +98,10 @@ type Until struct {
 // AddTo adds the flags to f.
 func (u *Until) AddTo(f *pflag.FlagSet) {
 	u.flags = f
-	f.StringVar(&u.until, "until", "", "End with exit code 0 when `EXPR`, in CEL, holds: or one of "+strings.Join(expression.Presets(), ", "))
+	f.StringVar(&u.until, "until", "", "End with exit code 0 when `EXPR` holds, in CEL, or one of "+strings.Join(expression.Presets(), ", "))
 	f.StringVar(&u.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
 	f.StringVar(&u.of, "until-for", string(until.All), "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
-	u.Timeout.AddTo(f)
+	u.Timeout.Adds("with exit code 0, or 124 if what is waited for did not come by then")(f)
 }
 
 // Parse returns what ends the run.
