@@ -154,5 +154,5 @@ func (s *session) nothingFound() string {
 	if s.request.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
 		return "No resources found"
 	}
-	return "No resources found in " + strings.Join(s.namespaces(), ", ") + " namespace."
+	return "No resources found in " + strings.Join(s.request.Where(), ", ") + " namespace."
 }
