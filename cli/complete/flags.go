@@ -25,14 +25,14 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 	}
 	switch f.Name {
 	case "resource", "exclude":
-		return c.resource
+		return c.items(false)
 	case "namespace":
 		return c.namespace
 	case "for": // of dwatch wait it is a condition
 		if value, _ := pflag.UnquoteUsage(f); value != "TYPE/NAME" {
 			return c.expression(slices.Concat(c.Presets, []string{"condition=", "create", "delete", "jsonpath="}))
 		}
-		return c.object
+		return c.items(true)
 	case "where":
 		return c.expression(nil)
 	case "until", "fail-if":
