@@ -24,7 +24,6 @@ import (
 // liveFlags are the flags of dwatch live.
 type liveFlags struct {
 	common
-	about   flags.About
 	where   flags.Where
 	format  flags.Format
 	table   flags.Table
@@ -58,10 +57,7 @@ func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	}
 	w.filter.Marks, w.ending.Timeout = true, l.timeout.Duration
 	var err error
-	if w.request, err = l.targets.Parse(args); err != nil {
-		return nil, err
-	}
-	if w.object, err = l.about.Parse(); err != nil {
+	if w.selection, err = l.selected(args); err != nil {
 		return nil, err
 	}
 	if w.where, err = l.where.Parse(); err != nil {

@@ -9,8 +9,6 @@ import (
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
-	"dwatch/cli/plan"
-	"dwatch/mapper"
 )
 
 // rbacFlags are the flags of dwatch rbac: those of the command whose rights it prints, but
@@ -57,18 +55,17 @@ type privileged interface{ wanted() wanted }
 // wanted is what a run wants from a cluster.
 type wanted struct {
 	connection *cluster.Flags
-	request    plan.Request
-	object     *mapper.Argument // of --for; nil: none
+	selection
 	// identity: it has to know which cluster it is.
 	identity bool
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.request, w.object, delivers || w.stateFile != ""}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != ""}
 }
 
-func (l *listed) wanted() wanted { return wanted{l.connection, l.request, l.object, false} }
+func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false} }
 
 // roles are the smallest roles that allow a run, with bindings.
 type roles struct {

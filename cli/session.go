@@ -23,7 +23,7 @@ import (
 type session struct {
 	*console
 	*cluster.Cluster
-	request plan.Request
+	scope   plan.Request // what was asked for, and where
 	mapper  *mapper.Mapper
 	planner *plan.Planner
 	plan    *plan.Plan
@@ -36,7 +36,7 @@ type session struct {
 // open asks the server for what is requested, and for what --for names; nil: for nothing.
 func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, object *mapper.Argument) (*session, error) {
 	r.Home, r.Ask = k.Namespace, k.Ask
-	s := &session{console: c, Cluster: k, request: r}
+	s := &session{console: c, Cluster: k, scope: r}
 	if err := k.Login(ctx); err != nil {
 		return nil, fail.Server(k.Host, err)
 	}
@@ -79,7 +79,7 @@ func orWait(err error) error {
 // several reports whether objects may be in different namespaces, so that these are
 // shown.
 func (s *session) several() bool {
-	return s.request.AllNamespaces || len(s.request.Namespaces) > 1
+	return s.scope.AllNamespaces || len(s.scope.Namespaces) > 1
 }
 
 // subject names an object as kubectl takes it, after its namespace where there are
@@ -122,7 +122,7 @@ func (s *session) namesake(name string) string {
 
 // typed says what was asked for, as it was typed.
 func (s *session) typed() string {
-	r := s.request
+	r := s.scope
 	var words []string
 	for _, a := range r.Arguments {
 		words = append(words, a.String())
