@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -39,15 +38,6 @@ func (e *UnknownError) Error() string {
 		fmt.Fprintf(&b, "; it could not say what is in %s", enumerate(failed, "and"))
 	}
 	return b.String()
-}
-
-// Unwrap makes meta.IsNoMatchError true, unless the server could not say all
-// that it has.
-func (e *UnknownError) Unwrap() error {
-	if len(e.Failed) > 0 {
-		return nil
-	}
-	return &meta.NoResourceMatchError{PartialResource: schema.GroupVersionResource{Resource: e.Name}}
 }
 
 // UnwatchableError says that a name means something that can't be watched.
