@@ -74,7 +74,7 @@ func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
 // was given, and nothing twice. An argument with an error that is passable is left
 // out.
 func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
-	d := newDraft(p.request)
+	d := &draft{Plan: Plan{Live: p.request.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
 	excluded, err := p.excluded(ctx, d)
 	if err != nil {
 		return nil, err
@@ -97,8 +97,11 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 		d.asked = append(d.asked, selected(a, answer, p.request.Wait))
 		d.noteAlternatives(a.Resource, answer)
 		for _, mapping := range answer.Mappings {
-			if !excluded[mapping.Resource.GroupResource()] {
-				d.add(mapping, p.where(a.Resource, mapping), a.Name)
+			if excluded[mapping.Resource.GroupResource()] {
+				continue
+			}
+			for _, namespace := range p.where(a.Resource, mapping) {
+				d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
 			}
 		}
 	}
