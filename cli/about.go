@@ -35,7 +35,7 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	defer cancel()
 	answer, err := s.mapper.Resolve(ctx, object.Resource)
 	if err != nil {
-		return nil, s.unplanned(err)
+		return nil, fail.Server(s.Host, err)
 	}
 	if answer.Set {
 		return nil, fail.Usage(fmt.Errorf("invalid --for %q: %s is several resources", object, object.Resource))
@@ -43,7 +43,7 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	mapping := answer.Mappings[0]
 	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
 	target := event.Target{Mapping: mapping}
-	if !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
+	if !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.scope.Where(), "default") {
 		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
 	}
 	lookup := s.questions.Owners(func(resource string, err error) {

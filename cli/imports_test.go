@@ -33,7 +33,7 @@ var house = map[string]room{
 	"cli/flags":                 {"it turns what is typed into values, and asks no server", []string{"cli/plan", "mapper", "output", "output/deliver", "output/deliver/webhook", "watcher/filter", "watcher/object/change", "watcher/object/expression", "watcher/until"}},
 	"cli/gc":                    {"it is ready before what imports anything", nil},
 	"cli/complete":              {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},
-	"cli/plan":                  {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "mapper"}},
+	"cli/plan":                  {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "cli/fail", "mapper"}},
 	"cli/fail":                  {"it explains the errors of the rooms below; one of a room beside it explains itself", []string{"mapper", "output"}},
 	"mapper":                    {"it turns names into resources, for whatever purpose", []string{"watcher/event"}},
 	"output":                    {"it turns events into bytes, wherever they come from", []string{"watcher/event", "watcher/object/change"}},

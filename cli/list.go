@@ -147,5 +147,5 @@ func (s *session) nothingFound() string {
 	if s.scope.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
 		return "No resources found"
 	}
-	return "No resources found in " + strings.Join(s.namespaces(), ", ") + " namespace."
+	return "No resources found in " + strings.Join(s.scope.Where(), ", ") + " namespace."
 }

@@ -132,7 +132,7 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 		Timestamps:    s.view.Timestamps,
 		Full:          s.view.Full,
 		Compare:       w.print.Compare,
-		ShortName:     w.shortNames(ctx),
+		ShortName:     w.shortNames(),
 		Where:         w.passing(),
 		Condition:     conditionOf,
 		Events:        w.questions.Events,

@@ -95,10 +95,9 @@ func (r *roles) run(ctx context.Context, c *console) error {
 // needs are the rights that a run of the session takes, which also asks for the identity of
 // the cluster perhaps.
 func (s *session) needs(identity bool) []access.Need {
-	selection := access.Selection{LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector}
 	var needs []access.Need
 	for _, t := range s.plan.Targets {
-		needs = append(needs, selection.Watch(t))
+		needs = append(needs, s.rights.Watch(t))
 		if s.about != nil {
 			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
 		}

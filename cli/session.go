@@ -51,7 +51,7 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 	}
 	s.planner = plan.New(r, s.mapper)
 	if s.plan, err = s.planner.First(ctx); err != nil {
-		return nil, s.unplanned(err)
+		return nil, fail.Server(k.Host, err)
 	}
 	for _, note := range s.plan.Notes {
 		s.say(note)
@@ -60,19 +60,12 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 		return nil, err
 	}
 	s.rights, err = access.New(k, access.Options{
-		Selection:  access.Selection{LabelSelector: r.LabelSelector, FieldSelector: r.FieldSelector},
-		Namespaces: r.Namespaces,
-		Several:    len(s.plan.Targets) > 1,
+		LabelSelector: r.LabelSelector,
+		FieldSelector: r.FieldSelector,
+		Namespaces:    r.Namespaces,
+		Several:       len(s.plan.Targets) > 1,
 	})
 	return s, err
-}
-
-// unplanned says of what kind the error of a planner is.
-func (s *session) unplanned(err error) error {
-	if _, ok := errors.AsType[*plan.UsageError](err); ok {
-		return fail.Usage(err)
-	}
-	return fail.Server(s.Host, err)
 }
 
 // orWait adds --wait to an error of a resource that the server may have later.
@@ -81,21 +74,13 @@ func orWait(err error) error {
 	if !ok || unknown.Verb {
 		return err
 	}
-	return fail.Advise(err, "--wait waits until there is one")
+	return fmt.Errorf("%w (--wait waits until there is one)", err)
 }
 
 // several reports whether objects may be in different namespaces, so that these are
 // shown.
 func (s *session) several() bool {
 	return s.scope.AllNamespaces || len(s.scope.Namespaces) > 1
-}
-
-// namespaces are those that are looked in if not all are.
-func (s *session) namespaces() []string {
-	if len(s.scope.Namespaces) == 0 {
-		return []string{s.Namespace}
-	}
-	return s.scope.Namespaces
 }
 
 // subject names an object as kubectl takes it, after its namespace where there are
@@ -105,7 +90,7 @@ func (s *session) subject(t event.Target, o event.Object) string {
 	if !o.IsZero() {
 		name, namespace = o.Name, o.Namespace
 	}
-	subject := s.mapper.ShortName(context.Background(), t.Resource())
+	subject := s.mapper.ShortName(t.Resource())
 	if name != "" {
 		subject += "/" + name
 	}
@@ -116,11 +101,11 @@ func (s *session) subject(t event.Target, o event.Object) string {
 }
 
 // shortNames returns what names resources by their shortest names.
-func (s *session) shortNames(ctx context.Context) func(schema.GroupVersionResource) string {
+func (s *session) shortNames() func(schema.GroupVersionResource) string {
 	short := map[schema.GroupVersionResource]string{}
 	return func(r schema.GroupVersionResource) string {
 		if short[r] == "" {
-			short[r] = s.mapper.ShortName(ctx, r)
+			short[r] = s.mapper.ShortName(r)
 		}
 		return short[r]
 	}
@@ -128,8 +113,8 @@ func (s *session) shortNames(ctx context.Context) func(schema.GroupVersionResour
 
 // namesake returns the resource that is called name, too. The events wait
 // meanwhile, so the server is not asked.
-func (s *session) namesake(ctx context.Context, name string) string {
-	mappings := s.mapper.Recall(ctx, name)
+func (s *session) namesake(name string) string {
+	mappings := s.mapper.Recall(name)
 	if len(mappings) == 0 {
 		return ""
 	}

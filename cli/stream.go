@@ -194,7 +194,7 @@ func (v *changesView) open(ctx context.Context, w *watching, _ func(error)) (eve
 		Initial:    v.view.Initial,
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,
-		ShortName:  w.shortNames(ctx),
+		ShortName:  w.shortNames(),
 	})
 	return v.shown, nil
 }

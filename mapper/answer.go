@@ -1,7 +1,6 @@
 package mapper
 
 import (
-	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,9 +25,9 @@ type Answer struct {
 }
 
 // answer returns what name names. It has no Mappings if that is nothing.
-func (s *snapshot) answer(ctx context.Context, name string) Answer {
+func (s *snapshot) answer(name string) Answer {
 	answer := Answer{Unsure: slices.Clone(s.failed)}
-	found, set := s.watchable.find(ctx, name)
+	found, set := s.watchable.find(name)
 	answer.Mappings, answer.Set = mappings(found), set
 	if len(found) == 1 && !set {
 		answer.Alternatives = mappings(s.watchable.alternatives(name, found[0]))

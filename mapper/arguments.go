@@ -37,13 +37,9 @@ var (
 // or nothing but TYPE/NAME. The result has those of the flag first, each in the
 // order given and once.
 func ParseArguments(resources, args []string) ([]Argument, error) {
-	var parsed []Argument
-	for _, list := range resources {
-		items, err := parseList(list)
-		if err != nil {
-			return nil, err
-		}
-		parsed = append(parsed, items...)
+	parsed, err := parseLists(resources)
+	if err != nil {
+		return nil, err
 	}
 	positional, err := parsePositional(args)
 	if err != nil {
@@ -68,7 +64,7 @@ func parsePositional(args []string) ([]Argument, error) {
 	if HasPairs(args) {
 		return parsePairs(args)
 	}
-	types, err := parseList(args[0])
+	types, err := parseLists(args[:1])
 	if err != nil {
 		return nil, err
 	}
@@ -111,16 +107,9 @@ func commaError(name string, args []string) error {
 
 // parsePairs reads arguments of which at least one is TYPE/NAME, so all must be.
 func parsePairs(args []string) ([]Argument, error) {
-	var parsed []Argument
-	for _, arg := range args {
-		items, err := parseList(arg)
-		if err != nil {
-			return nil, err
-		}
-		parsed = append(parsed, items...)
-	}
-	if !slices.ContainsFunc(parsed, func(a Argument) bool { return a.Name == "" }) {
-		return parsed, nil
+	parsed, err := parseLists(args)
+	if err != nil || !slices.ContainsFunc(parsed, func(a Argument) bool { return a.Name == "" }) {
+		return parsed, err
 	}
 	// kubectl's wording would send somebody with kubectl's habits the wrong way.
 	if isVerb(args[0]) {
@@ -129,19 +118,21 @@ func parsePairs(args []string) ([]Argument, error) {
 	return nil, errMixedForms
 }
 
-func parseList(list string) ([]Argument, error) {
+func parseLists(lists []string) ([]Argument, error) {
 	var parsed []Argument
-	for item := range strings.SplitSeq(list, ",") {
-		argument, err := parseItem(item)
-		switch {
-		case err != nil:
-			return nil, err
-		case argument == Argument{} && list == "":
-			return nil, errors.New(`a resource is empty: "" names nothing`)
-		case argument == Argument{}:
-			return nil, fmt.Errorf("an item of the list %q is empty", list)
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			argument, err := parseItem(item)
+			switch {
+			case err != nil:
+				return nil, err
+			case argument == Argument{} && list == "":
+				return nil, errors.New(`a resource is empty: "" names nothing`)
+			case argument == Argument{}:
+				return nil, fmt.Errorf("an item of the list %q is empty", list)
+			}
+			parsed = append(parsed, argument)
 		}
-		parsed = append(parsed, argument)
 	}
 	return parsed, nil
 }

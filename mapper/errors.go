@@ -1,13 +1,12 @@
 package mapper
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -41,15 +40,6 @@ func (e *UnknownError) Error() string {
 	return b.String()
 }
 
-// Unwrap makes meta.IsNoMatchError true, unless the server could not say all
-// that it has.
-func (e *UnknownError) Unwrap() error {
-	if len(e.Failed) > 0 {
-		return nil
-	}
-	return &meta.NoResourceMatchError{PartialResource: schema.GroupVersionResource{Resource: e.Name}}
-}
-
 // UnwatchableError says that a name means something that can't be watched.
 type UnwatchableError struct {
 	Name string
@@ -71,12 +61,25 @@ func (e *UnwatchableError) Error() string {
 		e.Name, e.Resource.GroupVersion(), enumerate(e.Verbs, "and"))
 }
 
+// IsUnknown reports whether err wraps an *UnknownError.
+func IsUnknown(err error) bool {
+	_, ok := errors.AsType[*UnknownError](err)
+	return ok
+}
+
+// IsAbsent reports whether err says that nothing of a name can be watched: that the server
+// does not have it, or not to be watched.
+func IsAbsent(err error) bool {
+	_, ok := errors.AsType[*UnwatchableError](err)
+	return ok || IsUnknown(err)
+}
+
 // explain says why name names nothing that can be watched.
-func (s *snapshot) explain(ctx context.Context, name string) error {
-	if len(s.all.category(ctx, name)) > 0 {
+func (s *snapshot) explain(name string) error {
+	if len(s.all.category(name)) > 0 {
 		return &UnwatchableError{Name: name}
 	}
-	if r, ok := s.all.one(ctx, name); ok {
+	if r, ok := s.all.one(name); ok {
 		return &UnwatchableError{Name: name, Resource: r.gvr(), Verbs: r.Verbs}
 	}
 	unknown := &UnknownError{Name: name, Failed: s.failed, Verb: isVerb(name)}

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/klog/v2"
 )
 
 // Mapper resolves names against one server.
 type Mapper struct {
-	server discovery.CachedDiscoveryInterfaceWithContext
+	server documents
 	// turn holds one token: who has it may ask the server. A channel instead of a
 	// mutex, so that waiting for it can end with a context.
 	turn chan struct{}
@@ -31,7 +31,7 @@ type Mapper struct {
 // New returns a Mapper for the server behind d. It makes no request.
 func New(d *discovery.DiscoveryClient) *Mapper {
 	return &Mapper{
-		server: memory.NewMemCacheClientWithContext(documents{d}),
+		server: documents{d},
 		turn:   make(chan struct{}, 1),
 	}
 }
@@ -46,27 +46,51 @@ func (m *Mapper) Resolve(ctx context.Context, name string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := known.answer(ctx, name)
+	answer := known.answer(name)
 	if len(answer.Mappings) == 0 { // by now it may be there; learn knows if this call has just asked
 		if known, err = m.learn(ctx, called); err != nil {
 			return Answer{}, err
 		}
-		answer = known.answer(ctx, name)
+		answer = known.answer(name)
 	}
 	if len(answer.Mappings) == 0 {
-		return answer, known.explain(ctx, name)
+		return answer, known.explain(name)
 	}
 	return answer, nil
 }
 
 // Recall returns what name named when the server was last asked; nothing if it
 // has not been asked yet. It makes no request.
-func (m *Mapper) Recall(ctx context.Context, name string) []*meta.RESTMapping {
+func (m *Mapper) Recall(name string) []*meta.RESTMapping {
 	known, _ := m.newest()
 	if known == nil {
 		return nil
 	}
-	return known.answer(ctx, name).Mappings
+	return known.answer(name).Mappings
+}
+
+// ShortName returns the shortest name that means r, as far as has been learned: a
+// short name, else its singular or plural, with its group if nothing less does. It
+// makes no request.
+func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
+	known, _ := m.newest()
+	if known == nil {
+		return r.Resource
+	}
+	i := slices.IndexFunc(known.watchable, func(s resource) bool { return s.gvr() == r })
+	if i < 0 {
+		return r.GroupResource().String()
+	}
+	served := known.watchable[i]
+	for _, name := range append(served.ShortNames, served.SingularName, served.Name) {
+		if name == "" {
+			continue
+		}
+		if found, set := known.watchable.find(name); !set && len(found) == 1 && found[0].gvr().GroupResource() == r.GroupResource() {
+			return name
+		}
+	}
+	return r.GroupResource().String()
 }
 
 // Watchable returns every resource that can be watched, in the server's order
@@ -117,6 +141,7 @@ func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) 
 	}
 	known, err := ask(ctx, m.server)
 	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Discovery has failed", "err", err)
 		return nil, fmt.Errorf("ask the server what it serves: %w", err)
 	}
 	m.mu.Lock()
@@ -125,12 +150,10 @@ func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) 
 	return known, nil
 }
 
-// ask asks the server what it serves, whatever was known before.
-func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithContext) (*snapshot, error) {
-	ctx = quiet(ctx)
+// ask asks the server what it serves.
+func ask(ctx context.Context, server documents) (*snapshot, error) {
 	asked := time.Now()
-	server.InvalidateWithContext(ctx)
-	groups, lists, err := server.ServerGroupsAndResourcesWithContext(ctx)
+	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, server)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	switch {
 	case ctx.Err() != nil: // else it would pass for groups that don't answer
@@ -142,16 +165,11 @@ func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithConte
 	case len(lists) == 0:
 		return nil, errors.New("it names no resources: is it a Kubernetes API server?")
 	}
+	unsure := slices.Collect(maps.Keys(failed))
 	if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == "v1" }) {
 		// client-go takes a 404 for the core group for "there is none", as a proxy
 		// may answer it. A server without one there may be; it is not for sure.
-		failed = maps.Clone(failed)
-		if failed == nil {
-			failed = map[schema.GroupVersion]error{}
-		}
-		failed[schema.GroupVersion{Version: "v1"}] = errNoCore
+		unsure = append(unsure, schema.GroupVersion{Version: "v1"})
 	}
-	return newSnapshot(asked, server, groups, lists, failed), nil
+	return newSnapshot(asked, groups, lists, unsure), nil
 }
-
-var errNoCore = errors.New("the server names no core group")

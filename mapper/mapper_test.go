@@ -200,7 +200,7 @@ func TestDefinedLater(t *testing.T) {
 func TestUnknownCostsOneLook(t *testing.T) {
 	m, count := fresh(t)
 	for i := range int64(3) {
-		if _, err := m.Resolve(t.Context(), "nonesuch"); !isUnknown(err) {
+		if _, err := m.Resolve(t.Context(), "nonesuch"); !IsUnknown(err) {
 			t.Fatal(err)
 		}
 		wantRequests(t, count, 2+2*i) // the first look was fresh
@@ -218,7 +218,7 @@ func TestReset(t *testing.T) {
 	resolve(t, m, "gones") // from memory
 	wantRequests(t, count, 2)
 	m.Reset()
-	if _, err := m.Resolve(t.Context(), "gones"); !isUnknown(err) {
+	if _, err := m.Resolve(t.Context(), "gones"); !IsUnknown(err) {
 		t.Fatal(err)
 	}
 	wantRequests(t, count, 4)
@@ -226,16 +226,16 @@ func TestReset(t *testing.T) {
 
 func TestRecall(t *testing.T) {
 	m, count := fresh(t)
-	if found := m.Recall(t.Context(), "pods"); found != nil {
+	if found := m.Recall("pods"); found != nil {
 		t.Errorf("recalled %v before anything was learned", text(found))
 	}
 	wantRequests(t, count, 0)
 	resolve(t, m, "deploy")
 	m.Reset()
-	if diff := cmp.Diff([]string{"v1/pods Pod"}, text(m.Recall(t.Context(), "po"))); diff != "" {
+	if diff := cmp.Diff([]string{"v1/pods Pod"}, text(m.Recall("po"))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if found := m.Recall(t.Context(), "nonesuch"); found != nil {
+	if found := m.Recall("nonesuch"); found != nil {
 		t.Errorf("recalled %v", text(found))
 	}
 	wantRequests(t, count, 2)
@@ -250,7 +250,7 @@ func TestConcurrent(t *testing.T) {
 			if _, err := m.Resolve(t.Context(), name); err != nil {
 				t.Error(err)
 			}
-			m.Recall(t.Context(), name)
+			m.Recall(name)
 			if _, err := m.Watchable(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -396,7 +396,7 @@ func TestServerCannotBeAsked(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if found := m.Recall(t.Context(), "pods"); found != nil {
+			if found := m.Recall("pods"); found != nil {
 				t.Error(text(found))
 			}
 		})
@@ -468,9 +468,4 @@ func TestWatchable(t *testing.T) {
 		}
 	}
 	wantRequests(t, count, 2)
-}
-
-func isUnknown(err error) bool {
-	_, ok := errors.AsType[*UnknownError](err)
-	return ok
 }

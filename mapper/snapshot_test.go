@@ -1,7 +1,6 @@
 package mapper
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ func in(category string, r metav1.APIResource) metav1.APIResource {
 func played() *snapshot {
 	legacy := group("legacy.example.com", "v1alpha1", "v1")
 	legacy.PreferredVersion = legacy.Versions[1]
-	return newSnapshot(time.Now(), nil,
+	return newSnapshot(time.Now(),
 		[]*metav1.APIGroup{group("", "v1"), group("apps", "v1"), group("long.stable", "v1"), group("stable", "v1"), group("metrics", "v1"), legacy},
 		[]*metav1.APIResourceList{
 			list("metrics/v1", of("pods", "", "PodMetrics", readable), of("widgets", "widget", "Widget", readable, "w")),
@@ -71,10 +70,7 @@ func played() *snapshot {
 				of("pods", "pod", "Pod", watchable, "po"),
 				of("endpoints", "endpoints", "Endpoints", watchable, "ep")),
 		},
-		map[schema.GroupVersion]error{
-			{Group: "z.example.com", Version: "v1"}: fmt.Errorf("down"),
-			{Group: "a.example.com", Version: "v1"}: fmt.Errorf("down"),
-		})
+		[]schema.GroupVersion{{Group: "z.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"}})
 }
 
 func text(mappings []*meta.RESTMapping) []string {
@@ -111,7 +107,7 @@ func TestFind(t *testing.T) {
 	s := played()
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]string{want}, text(s.answer(context.Background(), name).Mappings)); diff != "" {
+			if diff := cmp.Diff([]string{want}, text(s.answer(name).Mappings)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -138,7 +134,7 @@ func TestAlternatives(t *testing.T) {
 	s := played()
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(want, text(s.answer(context.Background(), name).Alternatives)); diff != "" {
+			if diff := cmp.Diff(want, text(s.answer(name).Alternatives)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -168,10 +164,10 @@ func TestExplain(t *testing.T) {
 	s := played()
 	for name, want := range tests {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
-			if found := s.answer(context.Background(), name).Mappings; len(found) > 0 {
+			if found := s.answer(name).Mappings; len(found) > 0 {
 				t.Fatalf("found %v", text(found))
 			}
-			if diff := cmp.Diff(want, s.explain(context.Background(), name).Error()); diff != "" {
+			if diff := cmp.Diff(want, s.explain(name).Error()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -186,7 +182,7 @@ func TestListNamesLeadBack(t *testing.T) {
 	}
 	for _, r := range resources {
 		want := text([]*meta.RESTMapping{r.Mapping})
-		if diff := cmp.Diff(want, text(s.answer(context.Background(), r.Name).Mappings)); diff != "" {
+		if diff := cmp.Diff(want, text(s.answer(r.Name).Mappings)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", r.Name, diff)
 		}
 	}

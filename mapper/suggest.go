@@ -16,7 +16,7 @@ const suggestions = 3
 // suggest returns the resources whose plural, singular, short name or kind is
 // near what was typed before a group: the nearest first, then in the server's
 // order. The version of each is the preferred one.
-func (c *catalog) suggest(name string) []string {
+func (c catalog) suggest(name string) []string {
 	typed := strings.ToLower(schema.ParseGroupResource(name).Resource)
 	limit := tolerance(typed)
 	type near struct {
@@ -26,7 +26,7 @@ func (c *catalog) suggest(name string) []string {
 	var found []near
 	for _, r := range c.preferred() {
 		best := limit + 1
-		for _, candidate := range slices.Concat(r.longNames(), r.ShortNames) {
+		for _, candidate := range append([]string{r.Name, r.singular(), strings.ToLower(r.Kind)}, r.ShortNames...) {
 			best = min(best, env.EditDistance(typed, candidate))
 		}
 		if best <= limit {

@@ -2,7 +2,6 @@ package mapper
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Resource is something that can be watched.
@@ -20,8 +19,13 @@ type Resource struct {
 }
 
 // list returns each resource once, in the version the server prefers.
-func (c *catalog) list() []Resource {
-	taken := c.categoryNames()
+func (c catalog) list() []Resource {
+	taken := map[string]bool{}
+	for _, r := range c {
+		for _, category := range r.Categories {
+			taken[category] = true
+		}
+	}
 	var resources []Resource
 	for _, r := range c.preferred() {
 		name := r.Name
@@ -43,27 +47,4 @@ func (r resource) qualified() string {
 		return r.Name + "." + r.gv.Version + "."
 	}
 	return r.Name + "." + r.gv.Group
-}
-
-// preferred returns each resource once, in the version the server prefers.
-func (c *catalog) preferred() []resource {
-	seen := make(map[schema.GroupResource]bool, len(c.resources))
-	var preferred []resource
-	for _, r := range c.resources {
-		if gr := r.gvr().GroupResource(); !seen[gr] {
-			seen[gr] = true
-			preferred = append(preferred, r)
-		}
-	}
-	return preferred
-}
-
-func (c *catalog) categoryNames() map[string]bool {
-	names := make(map[string]bool)
-	for _, r := range c.resources {
-		for _, category := range r.Categories {
-			names[category] = true
-		}
-	}
-	return names
 }

@@ -88,7 +88,7 @@ func (r *Rights) detail(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &of) {
 		return denied
 	}
-	n := r.options.Watch(of.Target)
+	n := r.Watch(of.Target)
 	switch deniedVerb(status.Status().Message) {
 	case "list":
 		denied.both = r.lacks(ctx, n, "watch")

@@ -29,26 +29,20 @@ type Need struct {
 	labelSelector string
 }
 
-// Selection is what decides, besides its targets, which rights a watch takes.
-type Selection struct {
-	LabelSelector string
-	FieldSelector string
-}
-
 // Watch is the need of watching t. To watch definitions and API services, which show
 // when a resource comes, is not needed: without it dwatch polls.
-func (s Selection) Watch(t event.Target) Need {
+func (r *Rights) Watch(t event.Target) Need {
 	n := Need{
 		verbs:         watchVerbs,
 		resource:      t.Resource(),
 		namespace:     t.Namespace,
 		name:          t.Name,
-		fieldSelector: s.FieldSelector,
-		labelSelector: s.LabelSelector,
+		fieldSelector: r.options.FieldSelector,
+		labelSelector: r.options.LabelSelector,
 	}
 	// A selector of one name is to the server what a name is: no right to more
 	// is asked for.
-	if selector, err := fields.ParseSelector(s.FieldSelector); n.name == "" && err == nil {
+	if selector, err := fields.ParseSelector(r.options.FieldSelector); n.name == "" && err == nil {
 		n.name, _ = selector.RequiresExactMatch(metav1.ObjectNameField)
 	}
 	return n

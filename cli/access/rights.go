@@ -8,10 +8,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
-	"k8s.io/client-go/rest"
 
 	"dwatch/cli/cluster"
 	"dwatch/watcher/event"
@@ -19,7 +17,8 @@ import (
 
 // Options says whose and which rights are asked for.
 type Options struct {
-	Selection
+	// LabelSelector and FieldSelector are those of a watch.
+	LabelSelector, FieldSelector string
 	// Namespaces are those that may be allowed where all are denied, besides that
 	// of the kubeconfig context.
 	Namespaces []string
@@ -43,10 +42,7 @@ type Rights struct {
 
 // New makes no request.
 func New(c *cluster.Cluster, o Options) (*Rights, error) {
-	// People need no warnings about these questions.
-	config := rest.CopyConfig(c.Config)
-	config.WarningHandler = rest.NoWarnings{}
-	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
+	config := c.Quiet()
 	access, err := authorization.NewForConfigAndClient(config, c.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -69,7 +65,7 @@ func New(c *cluster.Cluster, o Options) (*Rights, error) {
 func (r *Rights) LacksList(ctx context.Context, target event.Target) (refusal string, lacks bool) {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()
-	n := r.options.Watch(target)
+	n := r.Watch(target)
 	if !r.lacksList(ctx, n) {
 		return "", false
 	}

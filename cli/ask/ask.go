@@ -9,11 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 
 	"dwatch/cli/cluster"
 	"dwatch/mapper"
@@ -37,10 +35,7 @@ type Client struct {
 
 // New returns a Client. It asks nothing yet.
 func New(c *cluster.Cluster, m *mapper.Mapper) (*Client, error) {
-	// People need no warnings about these questions.
-	config := rest.CopyConfig(c.Config)
-	config.WarningHandler = rest.NoWarnings{}
-	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
+	config := c.Quiet()
 	objects, err := metadata.NewForConfigAndClient(config, c.HTTP)
 	if err != nil {
 		return nil, err

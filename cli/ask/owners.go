@@ -222,10 +222,8 @@ func (c *Client) placeOf(ctx context.Context, o owner.Ref) (*place, error) {
 		return nil, nil
 	}
 	answer, err := c.mapper.Resolve(ctx, o.Kind+"."+o.Version+"."+o.Group)
-	_, unknown := errors.AsType[*mapper.UnknownError](err)
-	_, unwatchable := errors.AsType[*mapper.UnwatchableError](err)
 	switch {
-	case unknown || unwatchable:
+	case mapper.IsAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -29,10 +29,12 @@ type retryClosed struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (c retryClosed) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.next.RoundTrip(r)
-	if !isClosed(err) || !isIdempotent(r) {
+	if idempotent := r.Method == http.MethodGet && (r.Body == nil || r.Body == http.NoBody); !idempotent || !isClosed(err) {
 		return answer, err
 	}
-	if !pause(r.Context(), retryWait) {
+	select {
+	case <-time.After(retryWait):
+	case <-r.Context().Done():
 		return nil, context.Cause(r.Context())
 	}
 	if answer, err = c.next.RoundTrip(r); isClosed(err) {
@@ -49,20 +51,4 @@ func isClosed(err error) bool {
 	}
 	return utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "server closed idle connection")
-}
-
-func isIdempotent(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.Body == nil || r.Body == http.NoBody)
-}
-
-// pause reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -97,6 +98,14 @@ func (c *Cluster) prepare(o Options) (err error) {
 // Discovery returns a client that asks the server what it serves.
 func (c *Cluster) Discovery() (*discovery.DiscoveryClient, error) {
 	return discovery.NewDiscoveryClientForConfigAndClient(c.Config, c.HTTP)
+}
+
+// Quiet is the configuration of questions about which people need no warnings.
+func (c *Cluster) Quiet() *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.WarningHandler = rest.NoWarnings{}
+	config.ContentType = runtime.ContentTypeJSON // not all that speaks the API speaks protobuf
+	return config
 }
 
 // Ask bounds questions to the server.

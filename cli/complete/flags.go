@@ -25,14 +25,14 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 	}
 	switch f.Name {
 	case "resource", "exclude":
-		return c.resource
+		return c.items(false)
 	case "namespace":
 		return c.namespace
 	case "for": // of dwatch wait it is a condition
 		if value, _ := pflag.UnquoteUsage(f); value != "TYPE/NAME" {
 			return c.expression(slices.Concat(c.Presets, []string{"condition=", "create", "delete", "jsonpath="}))
 		}
-		return c.object
+		return c.items(true)
 	case "where":
 		return c.expression(nil)
 	case "until", "fail-if":
@@ -63,21 +63,12 @@ func takesFile(f *pflag.Flag) bool {
 
 // examples are values, of which others are as good, by the names of the flags.
 var examples = map[string][]string{
-	"addr":          {"127.0.0.1:8080", "localhost:8080"},
-	"color":         {"auto", "always", "never"},
-	"only":          paths,
-	"ignore":        paths,
-	"mask":          paths,
-	"heartbeat":     {"10s", "30s", "1m", "5m"},
-	"workers":       {"2", "4", "8"},
-	"deadline":      {"10s", "1m", "10m"},
-	"max-backoff":   {"10s", "1m", "10m"},
-	"rate":          {"1", "10", "100"},
-	"give-up-after": {"10m", "1h", "24h"},
-	"drain":         {"10s", "1m"},
-	"listen":        {":9090", "127.0.0.1:9090"},
-	"outbox-size":   {"64Mi", "512Mi", "4Gi"},
-	"timeout":       {"30s", "5m", "1h"},
+	"addr":   {"127.0.0.1:8080", "localhost:8080"},
+	"color":  {"auto", "always", "never"},
+	"only":   paths,
+	"ignore": paths,
+	"mask":   paths,
+	"listen": {":9090", "127.0.0.1:9090"},
 }
 
 // paths are some that many objects have.

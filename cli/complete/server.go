@@ -22,33 +22,28 @@ const deadline = 2 * time.Second
 // arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
 func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	pairs := mapper.HasPairs(args)
+	if len(args) == 0 || pairs {
+		head, _ := lastItem(typed)
+		return c.items(pairs || strings.Contains(head, "/"))(cmd, args, typed)
+	}
 	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
-		if len(args) > 0 && !pairs {
-			given, err := mapper.ParseArguments(nil, args)
-			if err != nil {
-				return nil
-			}
-			types, _ := mapper.ParseArguments(nil, args[:1])
-			return choose("", typed, nil, s.names(ctx, types, given, typed))
+		given, err := mapper.ParseArguments(nil, args)
+		if err != nil {
+			return nil
 		}
+		types, _ := mapper.ParseArguments(nil, args[:1])
+		return choose("", typed, nil, s.names(ctx, types, given, typed))
+	}))
+}
+
+// items completes a list of TYPE and TYPE/NAME, or with pairs of TYPE/NAME alone.
+func (c *completer) items(pairs bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		head, item := lastItem(typed)
-		return s.item(ctx, given(cmd, head, args), head, item, pairs || strings.Contains(head, "/"))
-	}))
-}
-
-// resource completes a value of --resource: a list of TYPE and TYPE/NAME.
-func (c *completer) resource(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	head, item := lastItem(typed)
-	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
-		return s.item(ctx, given(cmd, head, args), head, item, false)
-	}))
-}
-
-// object completes TYPE/NAME.
-func (c *completer) object(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
-		return s.item(ctx, nil, "", typed, true)
-	}))
+		return reply(c.ask(cmd.Context(), func(ctx context.Context, s server) []cobra.Completion {
+			return s.item(ctx, given(cmd, head, args), head, item, pairs)
+		}))
+	}
 }
 
 // namespace completes a value of --namespace, a list.

@@ -32,8 +32,11 @@ func Code(code int, err error) error { return coded{err, code} }
 
 // IsCoded reports whether err was marked by Code: a run has come to its end, and that
 // is how it ended.
-func IsCoded(err error) bool {
-	_, ok := errors.AsType[coded](err)
+func IsCoded(err error) bool { return is[coded](err) }
+
+// is reports whether err wraps an E.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
 	return ok
 }
 
@@ -47,19 +50,15 @@ func (e usageError) Unwrap() error { return e.error }
 
 // ExitCode is the code that err ends dwatch with.
 func ExitCode(err error) int {
-	var end coded
-	var usage usageError
-	var unknown *mapper.UnknownError
-	var unwatchable *mapper.UnwatchableError
-	var asked serverError
+	end, ended := errors.AsType[coded](err)
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &end):
+	case ended:
 		return end.code
-	case errors.As(err, &usage), errors.As(err, &unknown), errors.As(err, &unwatchable):
+	case is[usageError](err), mapper.IsAbsent(err):
 		return ExitUsage
-	case errors.As(err, &asked):
+	case is[serverError](err):
 		// What dwatch asks first depends on nothing that was typed but the address.
 		return ExitFailed
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):

@@ -34,17 +34,6 @@ func Explain(err error) []string {
 	return once
 }
 
-// advised is an error, and what to do about it.
-type advised struct {
-	error
-	advice string
-}
-
-func (a advised) Unwrap() error { return a.error }
-
-// Advise adds to what Explain says of err what to do.
-func Advise(err error, advice string) error { return advised{err, advice} }
-
 func explain(err error) []string {
 	if end, ok := err.(coded); ok {
 		err = end.error
@@ -72,11 +61,9 @@ func inLine(text string) string {
 // Loss says why a connection that has worked is lost. What Explain says
 // to do about it would be out of place: nothing that was typed is wrong.
 func Loss(err error) string {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		reason := failed.Err
-		var op *net.OpError
-		if errors.As(reason, &op) {
+		if op, ok := errors.AsType[*net.OpError](reason); ok {
 			reason = op.Err // it names the address once more
 		}
 		return inLine(fmt.Sprintf("%s: %v", HostOf(failed.URL), reason))
@@ -96,26 +83,16 @@ func Loss(err error) string {
 func explainOne(err error) string {
 	var failed *url.Error
 	var unknown *mapper.UnknownError
-	var unwatchable *mapper.UnwatchableError
 	var asked serverError
-	var with advised
 	var own interface {
 		error
 		Explain() string
 	}
 	switch {
-	case errors.As(err, &with):
-		return explainOne(with.error) + " (" + with.advice + ")"
-	case errors.As(err, &unknown):
-		switch {
-		case unknown.Name == "version":
-			return fmt.Sprintf("%v: --version prints that of dwatch", unknown)
-		case unknown.Verb:
-			return fmt.Sprintf("%v: dwatch has no verbs, leave out %q", unknown, unknown.Name)
-		}
-		return unknown.Error()
-	case errors.As(err, &unwatchable):
-		return unwatchable.Error()
+	case errors.As(err, &unknown) && unknown.Name == "version":
+		return fmt.Sprintf("%v: --version prints that of dwatch", unknown)
+	case errors.As(err, &unknown) && unknown.Verb:
+		return fmt.Sprintf("%v: dwatch has no verbs, leave out %q", unknown, unknown.Name)
 	case errors.As(err, &failed):
 		host := HostOf(failed.URL)
 		if errors.As(err, &asked) {
@@ -139,24 +116,21 @@ func explainConnection(host string, failed *url.Error) string {
 		reason, _, _ = strings.Cut(reason, "\n")
 		return fmt.Sprintf("no credentials for the server %s: %s; check the plugin of the user in the kubeconfig", host, reason)
 	}
-	var authority x509.UnknownAuthorityError
-	var otherName x509.HostnameError
-	var record tls.RecordHeaderError
-	var lookup *net.DNSError
+	lookup, unfound := errors.AsType[*net.DNSError](failed)
 	switch {
 	case isRefused(failed):
 		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
-	case errors.As(failed, &authority):
+	case is[x509.UnknownAuthorityError](failed):
 		return unable(host, failed.Err, "give its authority with --certificate-authority")
-	case errors.As(failed, &otherName):
+	case is[x509.HostnameError](failed):
 		return unable(host, failed.Err, "--tls-server-name says which name to expect")
-	case errors.As(failed, &record), errors.Is(failed, http.ErrSchemeMismatch):
+	case is[tls.RecordHeaderError](failed), errors.Is(failed, http.ErrSchemeMismatch):
 		return unable(host, errors.New("it does not speak TLS"), "is it an http:// address?")
 	case strings.Contains(failed.Err.Error(), "invalid header field value"):
 		return unable(host, failed.Err, "--token, --as and their like take one line")
 	case failed.Timeout():
 		return unable(host, fmt.Errorf("no answer in time (%w)", failed.Err), "check the address and the network")
-	case errors.As(failed, &lookup):
+	case unfound:
 		return unable(host, errors.New(lookup.Err), "check the address and the network")
 	default:
 		return unable(host, failed.Err, "check the server's address")

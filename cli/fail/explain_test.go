@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 		{serverError{"b", context.DeadlineExceeded}, "Unable to connect to the server b: no answer in time; check the address, or wait longer with --request-timeout"},
 		{serverError{"b", &mapper.UnknownError{Name: "get", Verb: true}}, `the server doesn't have a resource type "get": dwatch has no verbs, leave out "get"`},
 		{serverError{"b", &mapper.UnknownError{Name: "version", Verb: true}}, `the server doesn't have a resource type "version": --version prints that of dwatch`},
-		{serverError{"b", &mapper.UnknownError{Name: "podz"}}, `the server doesn't have a resource type "podz"`},
+		{Server("b", &mapper.UnknownError{Name: "podz"}), `the server doesn't have a resource type "podz"`},
 		{fmt.Errorf("watch pods: %w", apierrors.NewUnauthorized("no")), "You must be logged in to the server (Unauthorized): log in again, or check the user in the kubeconfig or --token"},
 		{fmt.Errorf("watch pods: %w", knowing{}), "it knows better"},
 	} {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"dwatch/mapper"
 )
 
 // serverError is what came of asking the server at Host a question that depends
@@ -17,8 +19,14 @@ type serverError struct {
 	error
 }
 
-// Server says that err came of asking the server at host.
-func Server(host string, err error) error { return serverError{host, err} }
+// Server says that err came of asking the server at host, unless the answer has shown that
+// what was typed is wrong.
+func Server(host string, err error) error {
+	if is[usageError](err) || mapper.IsAbsent(err) {
+		return err
+	}
+	return serverError{host, err}
+}
 
 func (e serverError) Unwrap() error { return e.error }
 

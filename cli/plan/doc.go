@@ -4,7 +4,7 @@
 // # Contract
 //
 // [Planner.First] is for the start. What is wrong with the command line, as seen at
-// this server, is a [UsageError]; a name that the server does not have is an error
+// this server, is marked by [fail.Usage]; a name that the server does not have is an error
 // of package mapper; anything else is why the server could not be asked.
 //
 // [Planner.Resolve] is for later, and makes a [Planner] a resolver of the watcher.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -29,12 +28,6 @@ var subdomains = map[string][]string{
 	"storage.k8s.io":       {"storageclasses", "volumeattachments"},
 }
 
-// haveSubdomains reports whether the objects of r have DNS subdomains for names,
-// for sure.
-func haveSubdomains(r schema.GroupResource) bool {
-	return slices.Contains(subdomains[r.Group], r.Resource)
-}
-
 // checkName notes it as a mistake if no object of any of the resources can have
 // name: it would be waited for without end.
 func (d *draft) checkName(name string, mappings []*meta.RESTMapping) {
@@ -43,7 +36,7 @@ func (d *draft) checkName(name string, mappings []*meta.RESTMapping) {
 		return
 	}
 	for _, m := range mappings {
-		if !haveSubdomains(m.Resource.GroupResource()) {
+		if r := m.Resource; !slices.Contains(subdomains[r.Group], r.Resource) {
 			return
 		}
 	}

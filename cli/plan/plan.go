@@ -45,10 +45,6 @@ type draft struct {
 	unsure []schema.GroupVersion
 }
 
-func newDraft(r Request) *draft {
-	return &draft{Plan: Plan{Live: r.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
-}
-
 // name notes that a resource was named, in this version.
 func (d *draft) name(mapping *meta.RESTMapping) {
 	r := mapping.Resource.GroupResource()
@@ -61,12 +57,6 @@ func (d *draft) name(mapping *meta.RESTMapping) {
 func (d *draft) mistake(err error) {
 	if d.wrong == nil {
 		d.wrong = err
-	}
-}
-
-func (d *draft) add(mapping *meta.RESTMapping, namespaces []string, name string) {
-	for _, n := range namespaces {
-		d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: n, Name: name})
 	}
 }
 

@@ -3,13 +3,16 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/cli/fail"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 )
@@ -30,50 +33,48 @@ type Planner struct {
 
 // New returns a Planner that resolves names with m. It makes no request.
 func New(r Request, m *mapper.Mapper) *Planner {
+	if r.Ask == nil {
+		r.Ask = context.WithCancel
+	}
 	return &Planner{request: r, mapper: m, taken: map[string]string{}, found: map[string][]*meta.RESTMapping{}}
 }
+
+var errNothingLeft = errors.New("nothing is left to watch: --exclude names all of it, or it is not in namespaces and needs -A")
 
 // First returns the plan for the start, from what m knows or learns. A resource
 // that the server does not have is an error, or with Wait a note.
 func (p *Planner) First(ctx context.Context) (*Plan, error) {
-	ctx, cancel := p.ask(ctx)
+	ctx, cancel := p.request.Ask(ctx)
 	defer cancel()
-	d, err := p.plan(ctx, func(err error) bool { return p.request.Wait && isUnknown(err) })
+	d, err := p.plan(ctx, func(err error) bool { return p.request.Wait && mapper.IsUnknown(err) })
 	switch {
 	case err != nil:
 		return nil, err
 	case d.wrong != nil:
-		return nil, &UsageError{d.wrong}
+		return nil, fail.Usage(d.wrong)
 	case len(d.Targets) == 0 && !p.request.Wait:
-		return nil, &UsageError{errNothingLeft}
+		return nil, fail.Usage(errNothingLeft)
 	}
 	return &d.Plan, nil
 }
 
 // Resolve asks the server what there is to watch now, whatever it said before.
 func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
-	ctx, cancel := p.ask(ctx)
+	ctx, cancel := p.request.Ask(ctx)
 	defer cancel()
 	p.mapper.Reset()
-	d, err := p.plan(ctx, isAbsent)
+	d, err := p.plan(ctx, mapper.IsAbsent)
 	if err != nil {
 		return event.Found{}, err
 	}
 	return event.Found{Targets: d.Targets, Unsure: d.unsure}, nil
 }
 
-func (p *Planner) ask(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.request.Ask == nil {
-		return context.WithCancel(ctx)
-	}
-	return p.request.Ask(ctx)
-}
-
 // plan resolves the arguments: each resource in each namespace, by name where one
 // was given, and nothing twice. An argument with an error that is passable is left
 // out.
 func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
-	d := newDraft(p.request)
+	d := &draft{Plan: Plan{Live: p.request.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
 	excluded, err := p.excluded(ctx, d)
 	if err != nil {
 		return nil, err
@@ -96,8 +97,11 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 		d.asked = append(d.asked, selected(a, answer, p.request.Wait))
 		d.noteAlternatives(a.Resource, answer)
 		for _, mapping := range answer.Mappings {
-			if !excluded[mapping.Resource.GroupResource()] {
-				d.add(mapping, p.where(a.Resource, mapping), a.Name)
+			if excluded[mapping.Resource.GroupResource()] {
+				continue
+			}
+			for _, namespace := range p.where(a.Resource, mapping) {
+				d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
 			}
 		}
 	}
@@ -149,9 +153,9 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	for _, name := range p.request.Exclude {
 		answer, err := p.mapper.Resolve(ctx, name)
 		switch {
-		case err != nil && isUnknown(err):
+		case err != nil && mapper.IsUnknown(err):
 			d.note("--exclude " + name + ": the server doesn't have such a resource yet")
-		case err != nil && !isAbsent(err):
+		case err != nil && !mapper.IsAbsent(err):
 			return nil, err
 		}
 		for _, m := range answer.Mappings {
@@ -165,10 +169,19 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 // of them, and none if it is not to be watched.
 func (p *Planner) where(name string, mapping *meta.RESTMapping) []string {
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
-		return p.request.where()
+		return p.request.Where()
 	}
 	if name == mapper.Everything && !p.request.AllNamespaces {
 		return nil // everything in the namespace is meant
 	}
 	return []string{""}
+}
+
+// suggestion is what err says that may have been meant.
+func suggestion(err error) string {
+	unknown, ok := errors.AsType[*mapper.UnknownError](err)
+	if !ok || len(unknown.Suggestions) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(unknown.Suggestions, " or ") + "?)"
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"dwatch/cli/fail"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 )
@@ -110,7 +111,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%+v: %v", test.request, keys(p.Targets))
 			continue
 		}
-		if _, ok := errors.AsType[*UsageError](err); !ok || !strings.HasPrefix(err.Error(), test.want) {
+		if fail.ExitCode(err) != fail.ExitUsage || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%T %v, want %s", err, err, test.want)
 		}
 	}
@@ -119,11 +120,11 @@ func TestMistakes(t *testing.T) {
 // What the mapper says of a name is no mistake of this package's.
 func TestUnknownIsTheMappers(t *testing.T) {
 	_, err := planner(t, of("nope")).First(t.Context())
-	if !isUnknown(err) {
+	if !mapper.IsUnknown(err) {
 		t.Errorf("%T %v", err, err)
 	}
 	_, err = planner(t, waiting(of("bindings"))).First(t.Context())
-	if !isAbsent(err) || isUnknown(err) {
+	if !mapper.IsAbsent(err) || mapper.IsUnknown(err) {
 		t.Errorf("%T %v", err, err)
 	}
 }

@@ -30,8 +30,8 @@ type Request struct {
 	Ask func(context.Context) (context.Context, context.CancelFunc)
 }
 
-// where returns the namespaces to watch in: one that is empty for all of them.
-func (r Request) where() []string {
+// Where returns the namespaces to watch in: one that is empty for all of them.
+func (r Request) Where() []string {
 	switch {
 	case r.AllNamespaces:
 		return []string{""}

@@ -1,8 +1,12 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"dwatch/mapper"
 	"dwatch/watcher/event"
@@ -35,8 +39,23 @@ func selection(asked []event.Selected, exclude []string) event.Selection {
 // addNamespaces adds the namespaces of r.
 func addNamespaces(s *event.Selection, r Request) {
 	if s.AllNamespaces = r.AllNamespaces; !s.AllNamespaces {
-		s.Namespaces = sorted(r.where())
+		s.Namespaces = sorted(r.Where())
 	}
+}
+
+// addSelectors adds the selectors of r, as apimachinery writes them, with one sign
+// for equality.
+func addSelectors(s *event.Selection, r Request) error {
+	label, err := labels.Parse(r.LabelSelector)
+	if err != nil {
+		return fmt.Errorf("invalid label selector %q: %w", r.LabelSelector, err)
+	}
+	field, err := fields.ParseSelector(r.FieldSelector)
+	if err != nil {
+		return fmt.Errorf("invalid field selector %q: %w", r.FieldSelector, err)
+	}
+	s.Labels, s.Fields = strings.ReplaceAll(label.String(), "==", "="), field.String()
+	return nil
 }
 
 // sorted returns each of words once.

@@ -2,9 +2,9 @@ package plan
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 
+	"dwatch/cli/fail"
 	"dwatch/watcher/event"
 )
 
@@ -103,7 +103,7 @@ func TestSelectorsThatAreNone(t *testing.T) {
 	for _, wrong := range []said{{of("pods"), "a=b=c", ""}, {of("pods"), "", "a"}} {
 		wrong.request.LabelSelector, wrong.request.FieldSelector = wrong.labels, wrong.fields
 		_, err := planner(t, wrong.request).First(t.Context())
-		if _, usage := errors.AsType[*UsageError](err); !usage {
+		if fail.ExitCode(err) != fail.ExitUsage {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}

@@ -97,7 +97,7 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 		waiting = "%s is not there%s"
 	}
 	if r.Namesake != nil {
-		if resource := r.Namesake(ctx, t.Name); resource != "" {
+		if resource := r.Namesake(t.Name); resource != "" {
 			r.say(waiting, describe(t), fmt.Sprintf(" (%q is also a resource: to watch both, say dwatch %s,%s)", t.Name, t.Resource().Resource, resource))
 			return
 		}

@@ -32,7 +32,7 @@ type Options struct {
 	Rights *access.Rights
 	// Namesake returns the resource, if there is one, that the name of an object
 	// means, too; empty if none. It must not block; nil means that there is none.
-	Namesake func(ctx context.Context, name string) string
+	Namesake func(name string) string
 	// Near returns the name of an object that may have been meant by that of a
 	// target; empty if there is none. It may ask the server; nil: nothing is said.
 	Near func(ctx context.Context, t event.Target) string

@@ -151,7 +151,7 @@ func TestCheckNamespaces(t *testing.T) {
 // TestNothingThere: a name that is also a resource may have been meant as one.
 func TestNothingThere(t *testing.T) {
 	var w bytes.Buffer
-	r := New(nowhere, Options{Out: &w, Namesake: func(_ context.Context, name string) string {
+	r := New(nowhere, Options{Out: &w, Namesake: func(name string) string {
 		if name == "deploy" {
 			return "deployments"
 		}
