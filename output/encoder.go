@@ -23,8 +23,5 @@ func (e *Encoder) Append(dst []byte, of event.Event) ([]byte, error) {
 	if y, ok := e.encoder.(*yamlEncoder); ok {
 		y.started = false // no --- before it
 	}
-	if of.Type.IsMark() {
-		return e.encoder.mark(dst, of)
-	}
 	return e.encoder.event(dst, of)
 }

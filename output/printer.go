@@ -51,10 +51,9 @@ type Options struct {
 
 // encoder is one format.
 type encoder interface {
-	// event appends one event to dst and returns it.
+	// event appends one event to dst and returns it; of a mark nothing if the format has no
+	// form for it.
 	event(dst []byte, e event.Event) ([]byte, error)
-	// mark appends what a mark says, or nothing if the format has no form for it.
-	mark(dst []byte, e event.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []event.Object) error
 }
@@ -130,7 +129,11 @@ func New(w io.Writer, o Options) (*Printer, error) {
 // when it returns. It does not end with its context.
 func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
-		if err := p.print(e); err != nil {
+		line, err := p.encoder.event(p.line[:0], e)
+		if err != nil {
+			return err
+		}
+		if err := p.write(line); err != nil {
 			return err
 		}
 	}
@@ -140,18 +143,6 @@ func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 		}
 	}
 	return p.w.Flush()
-}
-
-func (p *Printer) print(e event.Event) error {
-	encode := p.encoder.event
-	if e.Type.IsMark() {
-		encode = p.encoder.mark
-	}
-	line, err := encode(p.line[:0], e)
-	if err != nil {
-		return err
-	}
-	return p.write(line)
 }
 
 func (p *Printer) write(line []byte) error {
