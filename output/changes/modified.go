@@ -116,7 +116,7 @@ func (v *View) showRow(r row, by string) {
 		v.detail(one, by)
 		return
 	}
-	v.detail(cutPath(r.path, v.room(by)), by)
+	v.detail(cutFront(r.path, v.room(by)), by)
 	for _, line := range r.lines() {
 		if r.diff != "" || r.kind == change.Moved {
 			v.detail("  "+line, "")

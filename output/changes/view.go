@@ -16,6 +16,7 @@ import (
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/status"
 )
 
 // Options say how to show events. The zero value shows all that is not noise, in one
@@ -64,7 +65,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10)}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: newRecent()}
 }
 
 // Deliver implements event.Sink.
@@ -189,8 +190,8 @@ func addedSign(e *event.Event) rune {
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
-	if state := stateOf(last); state != kstatus.UnknownStatus.String() || born.IsZero() {
-		text = append(text, "was "+state)
+	if state, _ := status.Of(last); state != kstatus.UnknownStatus || born.IsZero() {
+		text = append(text, "was "+state.String())
 	}
 	if !born.IsZero() {
 		text = append(text, age(e.Time.Sub(born.Time))+" old")
