@@ -76,6 +76,20 @@ var encoders = map[string]func(Options) encoder{
 	"none": func(Options) encoder { return noEncoder{} },
 }
 
+func newEncoder(o Options) (encoder, error) {
+	o.Format = cmp.Or(o.Format, "json")
+	switch {
+	case o.Template != nil:
+		return newTemplate(o), nil
+	case slices.Contains(TemplateFormats, o.Format):
+		return nil, fmt.Errorf("-o %s takes a template", o.Format)
+	}
+	if err := CheckFormat(o.Format, Formats); err != nil {
+		return nil, err
+	}
+	return encoders[o.Format](o), nil
+}
+
 // Formats are the values that Options.Format takes, but for TemplateFormats.
 var Formats = []string{"json", "yaml", "kyaml", "name", "table", "wide", "none"}
 
@@ -106,19 +120,11 @@ const (
 
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
-	o.Format = cmp.Or(o.Format, "json")
-	p := &Printer{w: bufio.NewWriterSize(w, bufferSize)}
-	switch {
-	case o.Template != nil:
-		p.encoder = newTemplate(o)
-	case slices.Contains(TemplateFormats, o.Format):
-		return nil, fmt.Errorf("-o %s takes a template", o.Format)
-	default:
-		if err := CheckFormat(o.Format, Formats); err != nil {
-			return nil, err
-		}
-		p.encoder = encoders[o.Format](o)
+	encoder, err := newEncoder(o)
+	if err != nil {
+		return nil, err
 	}
+	p := &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoder}
 	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.Single {
 		p.order = o.Order
 	}
