@@ -52,8 +52,4 @@ func newMark(e event.Event) mark {
 }
 
 // timestamp is t as it is printed: RFC 3339, in UTC, to the millisecond.
-func timestamp(t time.Time) string { return string(appendTime(nil, t)) }
-
-func appendTime(dst []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
-}
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -206,10 +206,13 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 // subject is the object by a name that kubectl takes, after its namespace where there
 // are several: default po/web.
 func (v *View) subject(e *event.Event) string {
-	namespace, name := e.Object.Namespace, e.Object.Name
-	subject := clean(v.ShortName(e.Target.Resource()) + "/" + name)
+	return v.after(e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
+}
+
+// after puts the namespace of a subject before it, where there are several.
+func (v *View) after(namespace, subject string) string {
 	if v.Namespaces && namespace != "" {
-		subject = clean(namespace) + " " + subject
+		return clean(namespace) + " " + subject
 	}
 	return subject
 }
