@@ -3,7 +3,6 @@ package output
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -52,7 +51,10 @@ func (o *Order) sort(objects []event.Object) error {
 			return fmt.Errorf("--sort-by: %w", err)
 		}
 		if len(values) > 0 && len(values[0]) > 0 {
-			items[i].value, items[i].found, some = valueOf(values[0][0]), true, true
+			items[i].found, some = true, true
+			if v := values[0][0]; v.IsValid() && v.CanInterface() {
+				items[i].value = v.Interface()
+			}
 		}
 	}
 	if !some {
@@ -79,13 +81,6 @@ type sortable struct {
 	object event.Object
 	value  any
 	found  bool
-}
-
-func valueOf(v reflect.Value) any {
-	if !v.IsValid() || !v.CanInterface() {
-		return nil
-	}
-	return v.Interface()
 }
 
 // isLess compares two values of JSON.

@@ -24,8 +24,6 @@ func keyOf(e *event.Event) objectKey {
 	return objectKey{e.Target.Key(), e.Object.Namespace, e.Object.Name}
 }
 
-func newRecent() recent { return recent{lru.New(maxRecent)} }
-
 func (r recent) put(e *event.Event) { r.deleted.Add(keyOf(e), e.Time) }
 
 // take returns how long ago the object before e's was deleted, once.

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
@@ -65,7 +66,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: newRecent()}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: recent{lru.New(maxRecent)}}
 }
 
 // Deliver implements event.Sink.
