@@ -12,9 +12,9 @@ PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
 HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/program ./testdata/readme
-# What takes longer than a moment. It comes first, so that nothing is left to wait
-# for in the end: beside chaos, which needs the processors, watcher, which waits.
-SLOW := ./testdata/chaos ./watcher ./testdata/program ./testdata/bed
+# What takes longer than a moment, the longest first: so nothing is left to wait for in the
+# end, when the packages that take a moment each are done.
+SLOW := ./testdata/program ./testdata/chaos ./watcher ./testdata/bed
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 

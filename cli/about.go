@@ -43,7 +43,7 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	mapping := answer.Mappings[0]
 	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
 	target := event.Target{Mapping: mapping}
-	if !target.Namespaced() && !s.request.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
+	if !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.namespaces(), "default") {
 		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
 	}
 	lookup := s.questions.Owners(func(resource string, err error) {

@@ -43,6 +43,7 @@ type runner interface {
 // common is what every command has.
 type common struct {
 	targets    flags.Targets
+	about      flags.About // not every command takes it
 	messages   flags.Messages
 	connection cluster.Flags
 	all        *pflag.FlagSet // of the command
@@ -174,6 +175,21 @@ func completeFlags(cmd *cobra.Command, c command) {
 		Presets:    expression.Presets(),
 		Targets:    c.shared().targetsOf,
 	})
+}
+
+// selection is what a command is about, as it was typed.
+type selection struct {
+	request plan.Request
+	object  *mapper.Argument // of --for; nil: none
+}
+
+// selected parses what a command is about.
+func (c *common) selected(args []string) (s selection, err error) {
+	if s.request, err = c.targets.Parse(args); err != nil {
+		return s, err
+	}
+	s.object, err = c.about.Parse()
+	return s, err
 }
 
 // targetsOf are what arguments would name, with the flags given so far.

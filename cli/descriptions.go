@@ -58,8 +58,9 @@ var liveDescription = description{
 	name:  "live",
 	use:   "RESOURCE... [flags]",
 	short: "Show what exists as a table that changes in place",
-	long: `Show what exists at the terminal, as a table that changes in place. What has failed
-or is not ready stands first. Its keys are on the screen, and ? explains them.`,
+	long: `Show what exists at the terminal, as a table that changes in place. What has
+failed or is not ready stands first. Its keys are on the screen, and ? explains
+them.`,
 	examples: `  # A rollout, as it happens
   %[1]s live deploy,rs,po
 
@@ -73,13 +74,14 @@ var serveDescription = description{
 	name:  "serve",
 	use:   "RESOURCE... [flags]",
 	short: "Serve a page that shows what exists and what changes",
-	long: `Serve a page that shows what exists and what changes, for people without kubectl.
-Its URL, with a token in it, is printed on stderr. It keeps all content in memory.`,
+	long: `Serve a page that shows what exists and what changes, for people without
+kubectl. Its URL, with a token in it, is printed on stderr. It keeps all content
+in memory.`,
 	examples: `  # A page on this machine, in the browser
   %[1]s serve deploy,rs,po -A --open
 
   # For others, by TLS
-  %[1]s serve deploy,po -n web --addr :8443 --tls-cert cert.pem --tls-key key.pem
+  %[1]s serve deploy,po --addr :8443 --tls-cert cert.pem --tls-key key.pem
 `,
 	command: func() command { return new(serveFlags) },
 }
@@ -88,14 +90,14 @@ var sendDescription = description{
 	name:  "send",
 	use:   "RESOURCE... --to URL [flags]\n  dwatch send RESOURCE... [flags] -- COMMAND [ARG...]\n  dwatch send --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
 	short: "Deliver each event to a webhook, NATS, or a command",
-	long: `Deliver each event to a webhook, to NATS, or to a command, again and again until it is
-taken. The events of one object come one after the other. With --state what waits is
-in a file, and after a restart only what is different is sent.`,
+	long: `Deliver each event to a webhook, to NATS, or to a command, again and again until
+it is taken. The events of one object come one after the other. With --state
+what waits is in a file, and after a restart only what is different is sent.`,
 	examples: `  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
   %[1]s send jobs -A --to https://broker.example.com --to-token-file token
 
   # A stream of NATS JetStream, across restarts of dwatch
-  %[1]s send deploy,sts -A --to nats://nats.example.com/k8s --state events.state
+  %[1]s send deploy,sts -A --to nats://nats.example.com/k8s --state file
 
   # A command for each event, which gets it on stdin, and again if it fails
   %[1]s send jobs -A -- ./hook.sh
@@ -110,10 +112,11 @@ var waitDescription = description{
 	name:  "wait",
 	use:   "TYPE/NAME... [--for WHAT] [flags]",
 	short: "Wait until something is ready, or fails",
-	long: `Wait until what is named is ready, and say on stderr how far it is. Exit code 0: it
-is; 3: it has failed; 124: --timeout passed before; 1: it could not be found out.
-Without --timeout it waits for as long as it takes. What does not exist yet is waited
-for, too. A type without a name stands for all of that type that exist.`,
+	long: `Wait until what is named is ready, and say on stderr how far it is. Exit code 0:
+it is; 3: it has failed; 124: --timeout passed before; 1: it could not be found
+out. Without --timeout it waits for as long as it takes. What does not exist yet
+is waited for, too. A type without a name stands for all of that type that
+exist.`,
 	examples: `  # In a CI job: until it has rolled out, or has failed
   %[1]s wait deploy/web --timeout 5m
 
@@ -132,9 +135,9 @@ var rbacDescription = description{
 	name:  "rbac",
 	use:   "[COMMAND] RESOURCE... [flags]",
 	short: "Print the smallest role that a command line needs",
-	long: `Print the smallest roles that allow a command line of dwatch, with bindings for the
-present user or that of --as, and end. The command line is what follows: without a
-command it is the stream.`,
+	long: `Print the smallest roles that allow a command line of dwatch, with bindings for
+the present user or that of --as, and end. The command line is what follows:
+without a command it is the stream.`,
 	examples: `  # The role with which a service account may watch deployments
   %[1]s rbac deploy --as system:serviceaccount:ops:watcher
 

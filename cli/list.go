@@ -11,8 +11,6 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
-	"dwatch/cli/plan"
-	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
@@ -21,7 +19,6 @@ import (
 // listFlags are the flags of dwatch list.
 type listFlags struct {
 	common
-	about         flags.About
 	look          look
 	order         flags.Order
 	timeout       flags.Timeout
@@ -43,10 +40,7 @@ func (l *listFlags) groups() []flags.Group {
 func (l *listFlags) parse(args []string, t terminal) (runner, error) {
 	r := &listed{connection: &l.connection, timeout: l.timeout.Duration, ignoreMissing: l.ignoreMissing, kept: l.look.fields.Kept}
 	var err error
-	if r.request, err = l.targets.Parse(args); err != nil {
-		return nil, err
-	}
-	if r.object, err = l.about.Parse(); err != nil {
+	if r.selection, err = l.selected(args); err != nil {
 		return nil, err
 	}
 	l.look.format.Choose("json")
@@ -61,10 +55,9 @@ func (l *listFlags) parse(args []string, t terminal) (runner, error) {
 
 // listed is what exists, printed as one document.
 type listed struct {
-	connection    *cluster.Flags
-	request       plan.Request
-	object        *mapper.Argument // of --for; nil: none
-	timeout       time.Duration    // 0: none
+	connection *cluster.Flags
+	selection
+	timeout       time.Duration // 0: none
 	print         output.Options
 	kept          bool // the managed fields are
 	ignoreMissing bool
@@ -76,7 +69,7 @@ func (l *listed) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
 	return c.at(ctx, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
-		s, err := c.open(ctx, k, l.request, l.object)
+		s, err := c.open(ctx, k, l.selection)
 		if err != nil {
 			return err
 		}
@@ -151,7 +144,7 @@ func severalKinds(targets []event.Target) bool {
 
 // nothingFound says that a table has no row, as kubectl does.
 func (s *session) nothingFound() string {
-	if s.request.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
+	if s.scope.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
 		return "No resources found"
 	}
 	return "No resources found in " + strings.Join(s.namespaces(), ", ") + " namespace."

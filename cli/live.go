@@ -24,7 +24,6 @@ import (
 // liveFlags are the flags of dwatch live.
 type liveFlags struct {
 	common
-	about   flags.About
 	where   flags.Where
 	format  flags.Format
 	table   flags.Table
@@ -33,12 +32,12 @@ type liveFlags struct {
 	masks   flags.Masks
 	fields  flags.ManagedFields
 	color   flags.Color
-	timeout flags.Timeout
+	ends    flags.Until
 }
 
 func (l *liveFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to show", l.targets.AddTo, l.about.AddTo, l.targets.AddWait, l.where.AddTo, l.timeout.AddTo),
+		flags.NewGroup("What to show", l.targets.AddTo, l.about.AddTo, l.targets.AddWait, l.where.AddTo, l.ends.AddTo),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.format.Formats = []string{"table", "wide"}
 			l.format.AddTo(f, "table or wide")
@@ -56,12 +55,12 @@ func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 		connection: &l.connection, to: s, parallel: 1, seen: true, whereLast: true,
 		needs: needs{managedFields: true, tables: true, wholeObjects: true},
 	}
-	w.filter.Marks, w.ending.Timeout = true, l.timeout.Duration
+	w.filter.Marks = true
 	var err error
-	if w.request, err = l.targets.Parse(args); err != nil {
+	if w.ending.Ending, err = l.ends.Parse(); err != nil {
 		return nil, err
 	}
-	if w.object, err = l.about.Parse(); err != nil {
+	if w.selection, err = l.selected(args); err != nil {
 		return nil, err
 	}
 	if w.where, err = l.where.Parse(); err != nil {
@@ -73,7 +72,7 @@ func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	if s.color, err = l.color.Parse(t.isTerminal && !t.noColor); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(l.format.Parse(&w.print), l.noise.Parse(&w.print.Compare), l.masks.Parse(&w.print, false), l.timeout.Check(), t.checkScreen()); err != nil {
+	if err := cmp.Or(l.format.Parse(&w.print), l.noise.Parse(&w.print.Compare), l.masks.Parse(&w.print, false), t.checkScreen()); err != nil {
 		return nil, err
 	}
 	s.wide = l.format.Name == "wide"

@@ -37,9 +37,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 		if d.name != streamDescription.name {
 			path += " " + d.name
 		}
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		addFlags(f, d.command())
-		if d.name != "rbac" && path != pathOf(cmd) && f.Lookup(flag) != nil {
+		if d.name != "rbac" && path != pathOf(cmd) && d.flag(flag) != nil {
 			others = append(others, path)
 		}
 	}
@@ -49,11 +47,18 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 	return fmt.Errorf("--%s is a flag of %s, and not of %s: see '%s --help'", flag, strings.Join(others, ", "), pathOf(cmd), others[0])
 }
 
+// flag returns the flag of a command; nil if it has none of that name.
+func (d description) flag(name string) *pflag.Flag {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addFlags(f, d.command())
+	return f.Lookup(name)
+}
+
 // resourcesIn returns what a command line names, although it has a flag that is unknown
 // to its command.
 func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
-	takesValue := slices.ContainsFunc(cmd.Root().Commands(), func(c *cobra.Command) bool {
-		f := c.Flags().Lookup(unknown)
+	takesValue := slices.ContainsFunc(commands, func(d description) bool {
+		f := d.flag(unknown)
 		return f != nil && f.NoOptDefVal == ""
 	})
 	f := cmd.Flags()
@@ -69,7 +74,9 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 	for c := cmd; c.HasParent() && len(words) > 0; c = c.Parent() {
 		words = words[1:] // the command's name
 	}
-	return typed(given.GetSlice(), slices.DeleteFunc(words, flags.IsAddress))
+	return typed(given.GetSlice(), slices.DeleteFunc(words, func(word string) bool {
+		return flags.IsAddress(word) || strings.Contains(word, "://") // which may hold a password
+	}))
 }
 
 // typed returns resources, of -r and besides, as they may be typed.

@@ -9,8 +9,6 @@ import (
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
-	"dwatch/cli/plan"
-	"dwatch/mapper"
 )
 
 // rbacFlags are the flags of dwatch rbac: those of the command whose rights it prints, but
@@ -57,18 +55,17 @@ type privileged interface{ wanted() wanted }
 // wanted is what a run wants from a cluster.
 type wanted struct {
 	connection *cluster.Flags
-	request    plan.Request
-	object     *mapper.Argument // of --for; nil: none
+	selection
 	// identity: it has to know which cluster it is.
 	identity bool
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.request, w.object, delivers || w.stateFile != ""}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != ""}
 }
 
-func (l *listed) wanted() wanted { return wanted{l.connection, l.request, l.object, false} }
+func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false} }
 
 // roles are the smallest roles that allow a run, with bindings.
 type roles struct {
@@ -85,7 +82,7 @@ func (r *roles) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		s, err := c.open(ctx, self, r.of.request, r.of.object)
+		s, err := c.open(ctx, self, r.of.selection)
 		if err != nil {
 			return err
 		}
@@ -96,7 +93,7 @@ func (r *roles) run(ctx context.Context, c *console) error {
 // needs are the rights that a run of the session takes, which also asks for the identity of
 // the cluster perhaps.
 func (s *session) needs(identity bool) []access.Need {
-	selection := access.Selection{LabelSelector: s.request.LabelSelector, FieldSelector: s.request.FieldSelector}
+	selection := access.Selection{LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector}
 	var needs []access.Need
 	for _, t := range s.plan.Targets {
 		needs = append(needs, selection.Watch(t))

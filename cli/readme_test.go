@@ -155,7 +155,11 @@ func TestReadmeFlagsExist(t *testing.T) {
 	}
 }
 
-// TestReadmeCommands: what the README tells to type, other than in examples
+// shellText is what a page tells to type without showing what comes of it: a block, or a
+// line of one that is indented.
+var shellText = regexp.MustCompile("(?m)^```sh\n((?:.*\n)*?)^```$|^    (dwatch .*)$")
+
+// TestReadmeCommands: what the README and the pages in docs tell to type, other than in examples
 // that are run, can be typed.
 func TestReadmeCommands(t *testing.T) {
 	text := readme.Read(t, "README.md")
@@ -165,8 +169,10 @@ func TestReadmeCommands(t *testing.T) {
 			t.Errorf("the Makefile has no target %s", target[1])
 		}
 	}
-	for _, block := range regexp.MustCompile("(?m)^```sh\n((?:.*\n)*?)^```$").FindAllStringSubmatch(text, -1) {
-		checkCommands(t, block[1])
+	for _, page := range readme.Pages(t) {
+		for _, block := range shellText.FindAllStringSubmatch(readme.Read(t, page), -1) {
+			checkCommands(t, block[1]+block[2])
+		}
 	}
 	for _, path := range regexp.MustCompile("`([a-z]+/(?:[a-z./]*))`").FindAllStringSubmatch(text, -1) {
 		if _, err := os.Stat(readme.Path(t, path[1])); err != nil && !strings.HasPrefix(path[1], "bin/") {

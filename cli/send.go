@@ -14,17 +14,12 @@ import (
 // sendFlags are the flags of dwatch send.
 type sendFlags struct {
 	common
-	about    flags.About
-	events   flags.Events
-	where    flags.Where
+	followFlags
 	format   flags.Format
 	diff     flags.Compared
 	noise    flags.Noise
 	masks    flags.Masks
 	fields   flags.ManagedFields
-	ends     flags.Ends
-	state    flags.State
-	listen   flags.Listen
 	delivery flags.Deliveries
 	// watched are the flags that mean something only where something is watched.
 	watched *pflag.FlagSet
@@ -41,7 +36,7 @@ func (s *sendFlags) groups() []flags.Group {
 		}, s.diff.AddTo, s.noise.AddTo, s.masks.AddTo, func(f *pflag.FlagSet) {
 			s.masks.AddShowSecretsTo(f, "")
 		}, s.fields.AddTo),
-		flags.NewGroup("How it ends and carries on", s.ends.AddTo, s.state.AddTo, s.listen.AddTo),
+		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range groups {
@@ -63,34 +58,16 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	}
 	s.format.Choose("json")
 	w := &watching{
-		connection: &s.connection, listen: s.listen.Address, stateFile: s.state.Path, kept: s.fields.Kept,
+		connection: &s.connection, kept: s.fields.Kept,
 		needs:    needs{old: s.diff.Old || s.diff.Changes || s.diff.Patch, managedFields: s.diff.Changes},
 		parallel: d.Workers, to: &delivery{Delivery: d, stateFile: s.state.Path},
 	}
-	if err := s.parseEvents(w, args); err != nil {
+	if err := s.parseInto(w, &s.common, args); err != nil {
 		return nil, err
 	}
 	w.print.Old, w.print.Changes, w.print.Patch = s.diff.Old, s.diff.Changes, s.diff.Patch
 	return w, cmp.Or(s.format.Parse(&w.print), s.noise.Parse(&w.print.Compare), s.masks.Parse(&w.print, true),
-		s.check(&d), s.state.Check(), s.listen.Check())
-}
-
-// parseEvents sets which events are sent, and when there are enough.
-func (s *sendFlags) parseEvents(w *watching, args []string) (err error) {
-	if w.request, err = s.targets.Parse(args); err != nil {
-		return err
-	}
-	if w.object, err = s.about.Parse(); err != nil {
-		return err
-	}
-	if w.filter, err = s.events.Parse(); err != nil {
-		return err
-	}
-	if w.where, err = s.where.Parse(); err != nil {
-		return err
-	}
-	w.ending.Ending, err = s.ends.Parse(s.state.Path != "")
-	return err
+		s.check(&d))
 }
 
 // check finds flags that have no effect together.
@@ -100,8 +77,6 @@ func (s *sendFlags) check(d *flags.Delivery) error {
 		return fmt.Errorf("--%s is for what changes: it needs --changes", name)
 	case d.Batch && s.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
-	case s.about.Given() && s.state.Path != "":
-		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
 	}
 	return nil
 }

@@ -22,7 +22,6 @@ import (
 // serveFlags are the flags of dwatch serve.
 type serveFlags struct {
 	common
-	about   flags.About
 	page    flags.Page
 	noise   flags.Noise
 	masks   flags.Masks
@@ -51,10 +50,7 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.request, err = s.targets.Parse(args); err != nil {
-		return nil, err
-	}
-	if w.object, err = s.about.Parse(); err != nil {
+	if w.selection, err = s.selected(args); err != nil {
 		return nil, err
 	}
 	return w, cmp.Or(s.page.Check(), s.noise.Parse(&w.print.Compare), s.masks.Parse(&w.print, true), s.timeout.Check(), s.listen.Check())

@@ -23,7 +23,7 @@ import (
 type session struct {
 	*console
 	*cluster.Cluster
-	request plan.Request
+	scope   plan.Request // what was asked for, and where
 	mapper  *mapper.Mapper
 	planner *plan.Planner
 	plan    *plan.Plan
@@ -33,10 +33,11 @@ type session struct {
 	about     *about // nil: Events about anything
 }
 
-// open asks the server for what is requested, and for what --for names; nil: for nothing.
-func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, object *mapper.Argument) (*session, error) {
+// open asks the server for what is selected.
+func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
+	r := of.request
 	r.Home, r.Ask = k.Namespace, k.Ask
-	s := &session{console: c, Cluster: k, request: r}
+	s := &session{console: c, Cluster: k, scope: r}
 	if err := k.Login(ctx); err != nil {
 		return nil, fail.Server(k.Host, err)
 	}
@@ -55,7 +56,7 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, r plan.Request, 
 	for _, note := range s.plan.Notes {
 		s.say(note)
 	}
-	if s.about, err = s.findAbout(ctx, object); err != nil {
+	if s.about, err = s.findAbout(ctx, of.object); err != nil {
 		return nil, err
 	}
 	s.rights, err = access.New(k, access.Options{
@@ -86,15 +87,15 @@ func orWait(err error) error {
 // several reports whether objects may be in different namespaces, so that these are
 // shown.
 func (s *session) several() bool {
-	return s.request.AllNamespaces || len(s.request.Namespaces) > 1
+	return s.scope.AllNamespaces || len(s.scope.Namespaces) > 1
 }
 
 // namespaces are those that are looked in if not all are.
 func (s *session) namespaces() []string {
-	if len(s.request.Namespaces) == 0 {
+	if len(s.scope.Namespaces) == 0 {
 		return []string{s.Namespace}
 	}
-	return s.request.Namespaces
+	return s.scope.Namespaces
 }
 
 // subject names an object as kubectl takes it, after its namespace where there are
@@ -137,7 +138,7 @@ func (s *session) namesake(ctx context.Context, name string) string {
 
 // typed says what was asked for, as it was typed.
 func (s *session) typed() string {
-	r := s.request
+	r := s.scope
 	var words []string
 	for _, a := range r.Arguments {
 		words = append(words, a.String())

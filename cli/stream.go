@@ -19,17 +19,12 @@ import (
 // streamFlags are the flags of dwatch RESOURCE..., the stream.
 type streamFlags struct {
 	common
-	about  flags.About
-	events flags.Events
-	where  flags.Where
-	marks  flags.Marks
-	look   look
-	view   flags.View
-	diff   flags.Compared
-	noise  flags.Noise
-	ends   flags.Ends
-	state  flags.State
-	listen flags.Listen
+	followFlags
+	marks flags.Marks
+	look  look
+	view  flags.View
+	diff  flags.Compared
+	noise flags.Noise
 }
 
 // look is how objects are printed: what streams and lists share.
@@ -80,7 +75,7 @@ func (s *streamFlags) groups() []flags.Group {
 		flags.NewGroup("What changed", s.view.AddTo, s.diff.AddTo, s.noise.AddTo, func(f *pflag.FlagSet) {
 			s.look.masks.AddShowSecretsTo(f, " in what changes")
 		}),
-		flags.NewGroup("How it ends and carries on", s.ends.AddTo, s.state.AddTo, s.listen.AddTo),
+		s.endGroup(),
 		flags.NewGroup("The program", func(f *pflag.FlagSet) {
 			f.BoolP("watch", "w", false, "Without effect: dwatch watches")
 			f.Bool("version", false, "Print the version, and end")
@@ -93,8 +88,8 @@ var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "sho
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	s.look.format.Choose(s.defaultFormat(t))
-	w := &watching{connection: &s.connection, listen: s.listen.Address, stateFile: s.state.Path, heartbeat: s.marks.Heartbeat}
-	if err := s.parseEvents(w, args); err != nil {
+	w := &watching{connection: &s.connection, heartbeat: s.marks.Heartbeat}
+	if err := s.parseInto(w, &s.common, args); err != nil {
 		return nil, err
 	}
 	var err error
@@ -102,7 +97,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 		return nil, err
 	}
 	w.print.Old, w.print.Changes, w.print.Patch = s.diff.Old, s.diff.Changes, s.diff.Patch
-	if err := cmp.Or(s.noise.Parse(&w.print.Compare), s.check(), s.marks.Check(), s.state.Check(), s.listen.Check()); err != nil {
+	if err := cmp.Or(s.noise.Parse(&w.print.Compare), s.check(), s.marks.Check()); err != nil {
 		return nil, err
 	}
 	isChanges := w.print.Format == flags.Changes
@@ -121,24 +116,6 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 		w.to = printed{}
 	}
 	return &streamed{w}, nil
-}
-
-// parseEvents sets which events come, and when there are enough.
-func (s *streamFlags) parseEvents(w *watching, args []string) (err error) {
-	if w.request, err = s.targets.Parse(args); err != nil {
-		return err
-	}
-	if w.object, err = s.about.Parse(); err != nil {
-		return err
-	}
-	if w.filter, err = s.events.Parse(); err != nil {
-		return err
-	}
-	if w.where, err = s.where.Parse(); err != nil {
-		return err
-	}
-	w.ending.Ending, err = s.ends.Parse(s.state.Path != "")
-	return err
 }
 
 // defaultFormat is for people who read a stream at a terminal what changed, and JSON for
@@ -165,8 +142,6 @@ func (s *streamFlags) check() error {
 		return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
 	case given("show-secrets") && !compares && !s.diff.Patch:
 		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes or --patch (-o json and yaml show them as they are)")
-	case s.about.Given() && given("state"):
-		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
 	case format == flags.None && !given("until") && !given("fail-if") && !given("timeout") && !given("count"):
 		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")
 	}

@@ -93,7 +93,7 @@ func newHelpCommand(groups []flags.Group, width int) *cobra.Command {
 			root := cmd.Root()
 			if len(args) == 1 && args[0] == "flags" {
 				var b strings.Builder
-				fmt.Fprintf(&b, "The flags of %s RESOURCE..., the stream. The commands have flags of their own:\nsee %[1]s COMMAND --help.\n", root.DisplayName())
+				fmt.Fprintf(&b, "The flags of %s RESOURCE..., the stream. The commands have flags of their\nown: see %[1]s COMMAND --help.\n", root.DisplayName())
 				writeFlags(&b, root, groups, width)
 				_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 				return err

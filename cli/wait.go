@@ -23,7 +23,7 @@ func (f *waitFlags) groups() []flags.Group {
 func (f *waitFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &watching{connection: &f.connection, to: nowhere{}}
 	var err error
-	if w.request, err = f.targets.Parse(args); err != nil {
+	if w.selection, err = f.selected(args); err != nil {
 		return nil, err
 	}
 	if w.ending.Ending, err = f.until.Parse(); err != nil {

@@ -12,9 +12,7 @@ import (
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
 	"dwatch/cli/metrics"
-	"dwatch/cli/plan"
 	"dwatch/cli/report"
-	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
@@ -70,11 +68,10 @@ type needs struct {
 type watching struct {
 	*session   // nil before the server has answered
 	connection *cluster.Flags
-	request    plan.Request
-	object     *mapper.Argument // of --for; nil: none
-	listen     string           // HOST:PORT; empty: nowhere
-	filter     filter.Options
-	where      []flags.Condition
+	selection
+	listen string // HOST:PORT; empty: nowhere
+	filter filter.Options
+	where  []flags.Condition
 	// whereLast: the destination looks at where, since it has to know what leaves it.
 	whereLast bool
 	ending    ending
@@ -118,7 +115,7 @@ func (w *watching) run(ctx context.Context, c *console) error {
 
 func (w *watching) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
 	w.request.Awaited = w.ending.Until.Is()
-	if w.session, err = c.open(ctx, k, w.request, w.object); err != nil {
+	if w.session, err = c.open(ctx, k, w.selection); err != nil {
 		return orWait(err)
 	}
 	return w.rights.Detail(ctx, w.follow(ctx))

@@ -25,7 +25,7 @@
 // not found among the others.
 //
 // All methods may be called by several goroutines. Whatever waits ends with its
-// context. No method prints.
+// context. No method prints or logs what it returns as an error.
 //
 // [ParseArguments] is apart from all that: a pure function from the command line
 // to resources and names, which does not know what exists.

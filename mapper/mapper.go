@@ -127,6 +127,7 @@ func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) 
 
 // ask asks the server what it serves, whatever was known before.
 func ask(ctx context.Context, server discovery.CachedDiscoveryInterfaceWithContext) (*snapshot, error) {
+	ctx = quiet(ctx)
 	asked := time.Now()
 	server.InvalidateWithContext(ctx)
 	groups, lists, err := server.ServerGroupsAndResourcesWithContext(ctx)

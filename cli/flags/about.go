@@ -13,21 +13,17 @@ import (
 )
 
 // About says which object the Events that are watched are about.
-type About struct {
-	object string
-	flags  *pflag.FlagSet
-}
+type About struct{ object string }
 
 // AddTo adds the flag to f.
 func (a *About) AddTo(f *pflag.FlagSet) {
-	a.flags = f
 	f.StringVar(&a.object, "for", "", "Of Events, watch those about `TYPE/NAME` and what it owns, e.g. deploy/web with its replica sets and pods")
 	notEmpty(f, "for")
 }
 
 // Parse returns the object; nil if the flag is not given.
 func (a *About) Parse() (*mapper.Argument, error) {
-	if !a.flags.Changed("for") {
+	if a.object == "" {
 		return nil, nil
 	}
 	if slices.Contains(until.Quantifiers, a.object) {
@@ -45,6 +41,3 @@ func (a *About) Parse() (*mapper.Argument, error) {
 	}
 	return &parsed[0], nil
 }
-
-// Given reports whether there is such an object.
-func (a *About) Given() bool { return a.object != "" }

@@ -86,52 +86,69 @@ func (e *Ending) All() []Condition {
 	return slices.DeleteFunc([]Condition{e.Until, e.FailIf}, func(c Condition) bool { return !c.Is() })
 }
 
-// Ends are the flags for what ends a run.
-type Ends struct {
+// Until are the flags for conditions that end a run.
+type Until struct {
 	Timeout
 	until, failIf, of string
-	count             int
 	flags             *pflag.FlagSet
 }
 
 // AddTo adds the flags to f.
-func (e *Ends) AddTo(f *pflag.FlagSet) {
-	e.flags = f
-	f.StringVar(&e.until, "until", "", "End with exit code 0 when `EXPR`, in CEL, holds: or one of "+strings.Join(expression.Presets(), ", "))
-	f.StringVar(&e.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
-	f.StringVar(&e.of, "until-for", string(until.All), "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
-	f.IntVar(&e.count, "count", 0, "End with exit code 0 after `N` events")
-	e.Timeout.AddTo(f)
+func (u *Until) AddTo(f *pflag.FlagSet) {
+	u.flags = f
+	f.StringVar(&u.until, "until", "", "End with exit code 0 when `EXPR`, in CEL, holds: or one of "+strings.Join(expression.Presets(), ", "))
+	f.StringVar(&u.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
+	f.StringVar(&u.of, "until-for", string(until.All), "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
+	u.Timeout.AddTo(f)
 }
 
-// Parse returns what ends the run. With a state file nothing is judged by what was
-// printed before.
-func (e *Ends) Parse(hasState bool) (r Ending, err error) {
-	r = Ending{Count: e.count, Timeout: e.Duration}
-	if e.flags.Changed("until") {
-		if r.Until, err = compile("until", e.until); err != nil {
+// Parse returns what ends the run.
+func (u *Until) Parse() (r Ending, err error) {
+	r.Timeout = u.Duration
+	if u.flags.Changed("until") {
+		if r.Until, err = compile("until", u.until); err != nil {
 			return r, err
 		}
 	}
-	if e.flags.Changed("fail-if") {
-		if r.FailIf, err = compile("fail-if", e.failIf); err != nil {
+	if u.flags.Changed("fail-if") {
+		if r.FailIf, err = compile("fail-if", u.failIf); err != nil {
 			return r, err
 		}
 	}
-	if r.Of, err = until.ParseQuantifier(e.of); err != nil {
-		return r, fmt.Errorf("invalid --until-for %q: %w", e.of, err)
+	if r.Of, err = until.ParseQuantifier(u.of); err != nil {
+		return r, fmt.Errorf("invalid --until-for %q: %w", u.of, err)
 	}
+	if u.flags.Changed("until-for") && !r.Until.Is() {
+		return r, errors.New("--until-for says of how many objects --until has to hold: it needs that")
+	}
+	return r, u.Check()
+}
+
+// Ends are the flags for what ends a run of which events come out.
+type Ends struct {
+	Until
+	count int
+}
+
+// AddTo adds the flags to f.
+func (e *Ends) AddTo(f *pflag.FlagSet) {
+	e.Until.AddTo(f)
+	f.IntVar(&e.count, "count", 0, "End with exit code 0 after `N` events")
+}
+
+// Parse returns what ends the run. With a state file nothing is known of what was printed
+// before.
+func (e *Ends) Parse(hasState bool) (Ending, error) {
+	r, err := e.Until.Parse()
+	r.Count = e.count
 	switch {
-	case e.flags.Changed("until-for") && !r.Until.Is():
-		err = errors.New("--until-for says of how many objects --until has to hold: it needs that")
+	case err != nil:
 	case r.Conditions() && hasState:
 		err = errors.New("--until and --fail-if look at all that exists, and --state leaves out what was printed before: they do not go together")
 	case r.Conditions() && e.flags.Changed("count"):
 		err = errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
 	case e.count < 0 || e.flags.Changed("count") && e.count == 0:
 		err = fmt.Errorf("invalid --count %d: it takes a number of events, at least 1", e.count)
-	default:
-		err = e.Check()
 	}
 	return r, err
 }

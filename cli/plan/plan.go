@@ -121,7 +121,7 @@ func (d *draft) merge(awaited bool) {
 		wider := func(other event.Target) bool { return covered(other) && other.Name != t.Name }
 		if awaited && slices.ContainsFunc(d.Targets, wider) {
 			r := t.Resource().GroupResource()
-			d.mistake(fmt.Errorf("%s/%s is one of the %s, and --until is judged of all of them: name it alone, or leave it out", r, t.Name, r))
+			d.mistake(fmt.Errorf("%s/%s is one of the %s, all of which are waited for: name it alone, or leave it out", r, t.Name, r))
 		}
 		if !slices.ContainsFunc(d.Targets[:i], covered) && !slices.ContainsFunc(d.Targets[i+1:], wider) {
 			merged = append(merged, t)

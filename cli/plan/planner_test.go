@@ -96,8 +96,8 @@ func TestMistakes(t *testing.T) {
 	}{
 		{without(of("pods"), "pods"), "nothing is left to watch"},
 		{of("hpa.v1.autoscaling", "hpa.v2.autoscaling"), "horizontalpodautoscalers.autoscaling is asked for in two versions"},
-		{awaited(of("pods/web", "jobs", "po")), "pods/web is one of the pods, and --until is judged of all of them"},
-		{awaited(of("all", "deploy/web")), "deployments.apps/web is one of the deployments.apps, and --until"},
+		{awaited(of("pods/web", "jobs", "po")), "pods/web is one of the pods, all of which are waited for"},
+		{awaited(of("all", "deploy/web")), "deployments.apps/web is one of the deployments.apps, all of which are waited for"},
 		{of("pods/a b"), `invalid name "a b" for pods: ` + subdomain},
 		{of("deploy/Web"), `invalid name "Web" for deployments.apps: ` + subdomain},
 		{of("cm/a\x1b[2J"), `invalid name "a\x1b[2J" for configmaps: ` + subdomain},

@@ -1,7 +1,7 @@
 // Package inventory holds what is there and how it came to be, for who shows it: the live
 // table and the page draw it, and hold no objects themselves.
 //
-//	events -> Inventory: objects, their states -> a view, which is told of each change
+//	events -> Inventory: objects, their states -> a view, which gets each change
 //	                            ^ At, Between, History, Where
 //
 // An [Inventory] is an event.Sink. Of each [Object] it has the states that it had since it
@@ -19,7 +19,7 @@
 // A State never changes, nor what an Object exports, so that who has one may read it
 // without a lock. Everything else is under the one lock of the Inventory, which is held
 // for no longer than it takes to put some states in place. Objects are decoded, compressed
-// and compared before it is taken, and the view is told when it has been released: a view
+// and compared before it is taken, and the view gets its changes when it has been released: a view
 // may ask the Inventory under a lock of its own. All methods but Deliver may be called by
 // any goroutine.
 //

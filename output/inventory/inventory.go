@@ -54,7 +54,7 @@ type Inventory struct {
 
 var _ event.Sink = (*Inventory)(nil)
 
-// New returns an Inventory that knows nothing yet. view is told of all events in their
+// New returns an Inventory that knows nothing yet. view gets the changes of all events in their
 // order, by the goroutine that delivers them; it does not keep what it is given.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
@@ -112,7 +112,7 @@ type Change struct {
 	Diff *change.Result
 }
 
-// chunk is of how many events at most the view is told at once.
+// chunk is how many changes at most the view gets at once.
 const chunk = 128
 
 // Deliver implements event.Sink. It takes as long as it takes to look at the events.
@@ -166,7 +166,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 func (i *Inventory) before(e *event.Event) *State {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	if o := i.named[nameOf(e)]; o != nil && o.UID == e.Object.UID && o.ended.IsZero() {
+	if o := i.byID[idOf(nameOf(e), e.Object.UID)]; o != nil && o.ended.IsZero() {
 		return o.state()
 	}
 	return nil
@@ -181,14 +181,17 @@ func (i *Inventory) begin(c *Change) {
 		ID: idOf(called, s.Object.UID), Resource: called.resource, Namespace: called.namespace, Name: called.name,
 		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
 	}
-	switch o := i.named[called]; {
-	case o == nil:
-	case o.UID == s.Object.UID: // there again, with the same UID: the watch was wrong
+	if o := i.byID[s.Of.ID]; o != nil { // there again, with the same UID: the watch was wrong
 		i.forget(o)
-	default:
-		s.Of.Replaced = o.ended
 	}
-	i.byID[s.Of.ID], i.named[called] = s.Of, s.Of
+	last := i.named[called]
+	if last != nil {
+		s.Of.Replaced = last.ended
+	}
+	i.byID[s.Of.ID] = s.Of
+	if last == nil || s.Type != event.Deleted { // else the name is another one's already
+		i.named[called] = s.Of
+	}
 	if s.Type == event.Deleted {
 		i.end(s.Of)
 	}
@@ -198,7 +201,7 @@ func (i *Inventory) begin(c *Change) {
 func (i *Inventory) leave(c *Change) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if o := i.named[nameOf(c.Event)]; o != nil {
+	if o := i.byID[idOf(nameOf(c.Event), c.Event.Object.UID)]; o != nil {
 		c.Before = o.state()
 		i.forget(o)
 	}
@@ -224,11 +227,11 @@ func (i *Inventory) end(o *Object) {
 	}
 }
 
-// Forget lets go of an object, such as one that was deleted and is no longer shown.
+// Forget lets go of an object that was deleted, and is no longer shown; others stay.
 func (i *Inventory) Forget(o *Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.byID[o.ID] == o {
+	if i.byID[o.ID] == o && !o.ended.IsZero() {
 		i.forget(o)
 	}
 }

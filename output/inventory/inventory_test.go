@@ -128,6 +128,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("%v", ended)
 	}
 	s.Forget(ended[0].Of)
+	s.Forget(c.State.Of) // which is there
 	if got := s.there() + ", " + s.history("pods/u1"); got != "a5 b3, not held" || len(s.Ended()) > 0 {
 		t.Error(got)
 	}
@@ -176,6 +177,18 @@ func TestSameAgain(t *testing.T) {
 	o := pod("a", "u1", "1", "Running")
 	s.deliver(of(event.Added, o, 0), of(event.Deleted, o, 1), of(event.Added, o, 2))
 	if got := s.there() + ", " + s.history("pods/u1"); got != "a1, A1" || len(s.Ended()) > 0 {
+		t.Error(got)
+	}
+}
+
+// TestLate: that an object was deleted is said when another one has its name already, as
+// two targets may that have both: the other one stays.
+func TestLate(t *testing.T) {
+	s := newSeen(t, Options{Ended: 10})
+	before, now := pod("a", "u1", "1", "Running"), pod("a", "u2", "2", "Running")
+	s.deliver(of(event.Added, before, 0), of(event.Deleted, before, 1), of(event.Added, now, 1), of(event.Deleted, before, 2))
+	c := s.deliver(of(event.Modified, pod("a", "u2", "3", "Failed"), 3))[0]
+	if got := s.there() + ", " + s.history("pods/u2"); got != "a3, A2 M3" || c.Before == nil {
 		t.Error(got)
 	}
 }

@@ -53,7 +53,7 @@ type Deletion struct {
 // size is about what it takes in memory.
 func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
 
-// read looks at the object of an event.
+// read makes a state of the object of an event.
 func (i *Inventory) read(e *event.Event) *State {
 	s := &State{
 		Type: e.Type, Time: e.Time, Target: e.Target,
@@ -64,7 +64,7 @@ func (i *Inventory) read(e *event.Event) *State {
 	s.content = &packed{identity: e.Object.Identity, masks: i.options.Masks, unmanaged: i.options.Unmanaged}
 	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
 	s.Object = event.NewKept(e.Object.Identity, s.content)
-	s.look(readable(e.Object.Identity, content, i.options.Masks))
+	s.summarize(readable(e.Object.Identity, content, i.options.Masks))
 	definitions := fewColumns
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
@@ -75,8 +75,8 @@ func (i *Inventory) read(e *event.Event) *State {
 	return s
 }
 
-// look finds what is seen at a glance, in content that may be seen.
-func (s *State) look(content string) {
+// summarize finds what is seen at a glance, in content that may be seen.
+func (s *State) summarize(content string) {
 	before, after := event.CutManagedFields(content) // half of it, of which no state is made
 	content = before + after
 	s.Status = kstatus.UnknownStatus

@@ -44,7 +44,7 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 	}
 	named := slices.IndexFunc(s.columns, func(c inventory.Column) bool { return c.IsName() })
 	for i, c := range s.columns {
-		p := place{cell: i, title: c.Header(), width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands}
+		p := place{cell: i, title: s.titles[i], width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands}
 		p.name = i == max(named, 0)
 		p.wide = c.Priority != 0 && !wide && !p.name
 		switch {
@@ -55,7 +55,9 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 		case p.age:
 			p.width = max(p.width, len("2y364d"))
 		}
-		p.width = max(p.width, ansi.StringWidthWc(p.title))
+		if p.name {
+			p.width = max(p.width, ansi.StringWidthWc(p.title))
+		}
 		all = append(all, p)
 	}
 	return narrow(widen(all, room), room)

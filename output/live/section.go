@@ -33,7 +33,8 @@ type section struct {
 	resource schema.GroupResource
 	rows     map[name]*row
 	columns  []inventory.Column
-	// widths are how wide the columns are: once wider, they stay so.
+	// titles and widths are those of the columns: once wider, they stay so.
+	titles         []string
 	widths         []int
 	namespaceWidth int
 	// order are the rows that are shown, sorted.
@@ -102,22 +103,23 @@ func (s *section) setColumns(columns []inventory.Column) {
 	if len(columns) == 0 || len(s.columns) == len(columns) && &s.columns[0] == &columns[0] {
 		return
 	}
-	before := s.columns
-	s.columns, s.widths = columns, make([]int, len(columns))
+	before := s.titles
+	s.columns, s.titles, s.widths = columns, make([]string, len(columns)), make([]int, len(columns))
 	for i, c := range columns {
-		s.widths[i] = ansi.StringWidthWc(c.Header())
+		s.titles[i] = c.Header()
+		s.widths[i] = ansi.StringWidthWc(s.titles[i])
 	}
 	for _, r := range s.rows {
-		r.cells, r.changed = moved(r.cells, before, columns), nil
+		r.cells, r.changed = moved(r.cells, before, s.titles), nil
 		s.widen(r)
 	}
 }
 
-// moved returns cells by the names of other columns.
-func moved(cells []string, from, to []inventory.Column) []string {
+// moved returns cells by the titles of other columns.
+func moved(cells, from, to []string) []string {
 	now := make([]string, len(to))
-	for i, c := range to {
-		if j := slices.IndexFunc(from, func(f inventory.Column) bool { return f.Header() == c.Header() }); j >= 0 && j < len(cells) {
+	for i, title := range to {
+		if j := slices.Index(from, title); j >= 0 && j < len(cells) {
 			now[i] = cells[j]
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -161,18 +163,12 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	if q == nil || len(entries) == 0 {
 		return nil
 	}
-	seen, keys := map[string]bool{}, []string{}
-	for _, e := range entries {
-		if e.key != "" && !seen[e.key] {
-			seen[e.key] = true
-			keys = append(keys, e.key)
-		}
-	}
+	seen := keysIn(entries)
 	m := matchesMessage{Type: "matches", ID: q.id, Seq: v.at, In: []string{}, Out: []string{}}
 	if err := v.awaitTurn(ctx); err != nil {
 		return err
 	}
-	err := evaluate(ctx, q.expression, v.inventory.Present(keys), func(s *inventory.State, holds bool) error {
+	err := evaluate(ctx, q.expression, v.inventory.Present(slices.Collect(maps.Keys(seen))), func(s *inventory.State, holds bool) error {
 		key := s.Of.ID
 		delete(seen, key)
 		switch {
@@ -199,4 +195,15 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 		return nil
 	}
 	return v.to.send(ctx, m.Type, 0, encode(m))
+}
+
+// keysIn returns the keys of the objects that messages are about.
+func keysIn(entries []*entry) map[string]bool {
+	keys := map[string]bool{}
+	for _, e := range entries {
+		if e.key != "" {
+			keys[e.key] = true
+		}
+	}
+	return keys
 }

@@ -69,7 +69,9 @@ func (w *watcher) sync() error {
 	}
 	w.add(allOut, w.since(w.lines.at))
 	w.add(syncCPU, used.Seconds())
-	w.add(bytesOut, float64(w.lines.taken))
+	if w.page == nil {
+		w.add(bytesOut, float64(w.lines.taken))
+	}
 	return nil
 }
 

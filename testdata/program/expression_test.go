@@ -91,7 +91,7 @@ func TestExpensiveExpressions(t *testing.T) {
 	for _, expression := range expressions {
 		p := startPiped(t, kubeconfig, "cm", "--where", expression, "-o", "name")
 		p.reads(t, "configmap/small")
-		p.says(t, "can't be judged")
+		p.says(t, "can't be evaluated")
 		running = append(running, p)
 	}
 	for i := range changes {
@@ -107,7 +107,7 @@ func TestExpensiveExpressions(t *testing.T) {
 			p.reads(t, "configmap/small")
 		}
 		p.signal(os.Interrupt)
-		line := regexp.QuoteMeta(fmt.Sprintf("%q does not hold for cm/big, as it can't be judged: ", expressions[i])) + "the expression takes too long or too much memory for this object\n"
+		line := regexp.QuoteMeta(fmt.Sprintf("%q does not hold for cm/big, as it can't be evaluated: ", expressions[i])) + "the expression takes too long or too much memory for this object\n"
 		p.ends(t, fail.ExitOK, "watching .*\n"+line)
 	}
 	// Some 0.3 s for each event of the big one; the race detector takes its time.

@@ -48,7 +48,7 @@ func TestUntilOnceAmongMany(t *testing.T) {
 		})
 	}
 	group.Wait()
-	p.ends(t, fail.ExitOK, "watching .*\n(connection lost.*\n|reconnected\n)*cm/cm-07: --until .* holds after .*\n")
+	p.ends(t, fail.ExitOK, "watching .*\n(connection lost.*\n|reconnected\n|waiting for .*\n)*cm/cm-07: --until .* holds after .*\n")
 }
 
 // gaps is a front that can lose its watches, and forget what was before.
@@ -221,7 +221,7 @@ func TestUntilConnectionLost(t *testing.T) {
 	cut()
 	p.says(t, "^connection lost")
 	p.signal(syscall.SIGTERM)
-	p.ends(t, fail.ExitFailed, "watching .*\nconnection lost.*\nerror: interrupted before --until false held: cm/a: connection lost: .*\n")
+	p.ends(t, fail.ExitFailed, "watching .*\n(waiting for .*\n)?connection lost.*\n(waiting for .*\n)?error: interrupted before --until false held: cm/a: connection lost: .*\n")
 }
 
 // TestUntilInterruptedTwice: the second signal does not wait for what explains the first.
