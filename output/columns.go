@@ -93,60 +93,43 @@ func RelaxedPath(text string) (string, error) {
 // and when.
 type columnsEncoder struct {
 	Options
-	content content
 	grid    grid
 	layout  *layout
 	started bool
 }
 
-func newColumns(o Options) encoder {
-	return &columnsEncoder{Options: o, content: o.content(), layout: newLayout()}
-}
+func newColumns(o Options) encoder { return &columnsEncoder{Options: o, layout: newLayout()} }
 
 func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	object, err := c.content.openMembers(e.Object, c.Template.looksAt)
+	object, err := c.openLookedAt(e)
 	if err != nil {
 		return dst, err
 	}
-	return dst, c.line(object, e)
-}
-
-func (c *columnsEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
-	object, err := openMark(e)
-	if err != nil {
-		return dst, err
-	}
-	return dst, c.line(object, e)
-}
-
-func (c *columnsEncoder) line(object *unstructured.Unstructured, e event.Event) error {
 	if !c.started && !c.NoHeaders {
 		c.grid.add(c.layout, append([]string{"EVENT", "TIME"}, c.headers()...)...)
 	}
 	c.started = true
 	cells, err := c.cells(object)
 	if err != nil {
-		return c.failed(e, err)
+		return dst, c.failed(e, err)
 	}
 	for i, cell := range cells {
 		cells[i] = Line(cell) // a line is one event
 	}
 	c.grid.add(c.layout, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
-	return nil
+	return dst, nil
 }
 
 // end implements batcher.
 func (c *columnsEncoder) end(dst []byte) []byte { return c.grid.flush(dst) }
 
 func (c *columnsEncoder) list(w io.Writer, objects []event.Object) error {
-	lines := newAligner()
+	var lines [][]string
 	if !c.NoHeaders {
-		if err := lines.add(c.headers()...); err != nil {
-			return err
-		}
+		lines = append(lines, c.headers())
 	}
 	for _, o := range objects {
-		object, err := c.content.open(o)
+		object, err := c.open(o)
 		if err != nil {
 			return err
 		}
@@ -154,11 +137,9 @@ func (c *columnsEncoder) list(w io.Writer, objects []event.Object) error {
 		if err != nil {
 			return c.failed(event.Event{Object: o}, err)
 		}
-		if err := lines.add(cells...); err != nil {
-			return err
-		}
+		lines = append(lines, cells)
 	}
-	return lines.flush(w)
+	return align(w, lines)
 }
 
 func (c *columnsEncoder) headers() []string {

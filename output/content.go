@@ -4,40 +4,29 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/change"
 )
 
-// content says what is printed of objects.
-type content struct {
-	masks *change.Masks
-	// unmanaged leaves managed fields out.
-	unmanaged bool
-}
-
-func (o Options) content() content { return content{o.Masks, o.Unmanaged} }
-
-// YAML returns an object as these options have it: Masks and Unmanaged.
-func (o Options) YAML(object event.Object) ([]byte, error) { return o.content().yaml(object) }
-
-// append appends an object as JSON: the bytes of the server, but for what is not to
+// appendObject appends an object as JSON: the bytes of the server, but for what is not to
 // be seen. It never fails.
-func (c content) append(dst []byte, o event.Object) ([]byte, error) {
-	text := o.Raw()
-	if c.masks.Concern(o.APIVersion, o.Kind) {
-		text = c.masks.ObjectJSON(text)
+func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) {
+	text := object.Raw()
+	if o.Masks.Concern(object.APIVersion, object.Kind) {
+		text = o.Masks.ObjectJSON(text)
 	}
-	if !c.unmanaged {
+	if !o.Unmanaged {
 		return append(dst, text...), nil
 	}
 	before, after := event.CutManagedFields(text)
 	return append(append(dst, before...), after...), nil
 }
 
-// yaml returns the same as YAML.
-func (c content) yaml(o event.Object) ([]byte, error) {
-	u, err := c.open(o)
+// YAML returns an object as these options have it: Masks and Unmanaged.
+func (o *Options) YAML(object event.Object) ([]byte, error) {
+	u, err := o.open(object)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +34,54 @@ func (c content) yaml(o event.Object) ([]byte, error) {
 	// would not take control characters that JSON leaves unescaped.
 	text, err := yaml.Marshal(u.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace, Line(o.Name), err)
+		return nil, fmt.Errorf("encode %s/%s as YAML: %w", object.Namespace, Line(object.Name), err)
 	}
 	return text, nil
+}
+
+// open returns an object decoded, but for what is not to be seen.
+func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) {
+	u, err := object.Open()
+	if err != nil {
+		return nil, err
+	}
+	u.Object = o.Masks.Object(u.Object)
+	// Only now: by them the masks tell items of lists apart. u is nobody else's.
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok && o.Unmanaged {
+		delete(metadata, "managedFields")
+	}
+	return u, nil
+}
+
+// openLookedAt returns the object of an event with no more than what the template looks at,
+// or a mark as its JSON line has it.
+func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error) {
+	switch {
+	case e.Type.IsMark():
+		line, err := marshal(newMark(e))
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{}
+		return u, utiljson.Unmarshal(line, &u.Object)
+	case o.Masks.Concern(e.Object.APIVersion, e.Object.Kind):
+		return o.open(e.Object) // what is hidden may depend on what else there is
+	}
+	return o.open(o.Template.looksAt.reduce(e.Object))
+}
+
+// openList returns a v1 List, as kubectl makes it.
+func (o *Options) openList(objects []event.Object) (*unstructured.UnstructuredList, error) {
+	list := &unstructured.UnstructuredList{
+		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},
+		Items:  make([]unstructured.Unstructured, 0, len(objects)),
+	}
+	for _, object := range objects {
+		u, err := o.open(object)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, *u)
+	}
+	return list, nil
 }

@@ -1,30 +1,20 @@
 package output
 
-import (
-	"cmp"
-
-	"dwatch/watcher/event"
-)
+import "dwatch/watcher/event"
 
 // Encoder encodes events one by one, each as if it were the only one.
 type Encoder struct{ encoder encoder }
 
 // NewEncoder returns an Encoder in one format.
 func NewEncoder(o Options) (*Encoder, error) {
-	o.Format = cmp.Or(o.Format, "json")
-	if err := CheckFormat(o.Format, Formats); err != nil {
-		return nil, err
-	}
-	return &Encoder{encoders[o.Format](o)}, nil
+	encoder, err := newEncoder(o)
+	return &Encoder{encoder}, err
 }
 
 // Append appends an event to dst and returns it.
 func (e *Encoder) Append(dst []byte, of event.Event) ([]byte, error) {
 	if y, ok := e.encoder.(*yamlEncoder); ok {
 		y.started = false // no --- before it
-	}
-	if of.Type.IsMark() {
-		return e.encoder.mark(dst, of)
 	}
 	return e.encoder.event(dst, of)
 }

@@ -21,7 +21,7 @@ const maxMembers = 8
 
 // members appends those of an event in the order in which all formats have them. Beyond
 // type and object they are there only where they say something.
-func (o Options) members(all []member, e event.Event) ([]member, error) {
+func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	all = append(all, member{name: "type", value: `"` + string(e.Type) + `"`})
 	if e.Initial {
 		all = append(all, member{name: "initial", value: "true"})
@@ -41,20 +41,18 @@ func (o Options) members(all []member, e event.Event) ([]member, error) {
 
 // addCompared adds what says how an event is different from the state before, as far as
 // that is asked for and known.
-func (o Options) addCompared(all []member, e event.Event) ([]member, error) {
+func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 	if e.Old.IsZero() || !o.Changes && !o.Patch {
 		return all, nil
 	}
 	old, new := e.Old.Raw(), e.Object.Raw()
 	var err error
 	add := func(name string, value any) {
-		var line bytes.Buffer
-		encoder := json.NewEncoder(&line)
-		encoder.SetEscapeHTML(false)
-		if failed := encoder.Encode(value); failed != nil {
+		line, failed := marshal(value)
+		if failed != nil {
 			err = fmt.Errorf("encode the %s of %s/%s: %w", name, e.Object.Namespace, Line(e.Object.Name), failed)
 		}
-		all = append(all, member{name: name, value: string(bytes.TrimSpace(line.Bytes()))})
+		all = append(all, member{name: name, value: string(line)})
 	}
 	if o.Changes {
 		changes := change.BetweenJSON(old, new, o.Compare).Changes
@@ -66,8 +64,13 @@ func (o Options) addCompared(all []member, e event.Event) ([]member, error) {
 	return all, err
 }
 
-// appendEvent appends an event as JSON, with its objects as a function appends them.
-func (o Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
+// appendEvent appends an event as JSON, with its objects as a function appends them, or a
+// mark.
+func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
+	if e.Type.IsMark() {
+		line, err := marshal(newMark(e))
+		return append(dst, line...), err
+	}
 	var space [maxMembers]member // which needs no memory of the heap
 	all, err := o.members(space[:0], e)
 	for i, m := range all {
@@ -77,4 +80,13 @@ func (o Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, 
 		}
 	}
 	return append(dst, '}'), err
+}
+
+// marshal returns a value as compact JSON, in which <, > and & are as they are.
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
 }

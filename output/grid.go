@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"io"
 	"strings"
 
@@ -64,31 +63,14 @@ func (g *grid) flush(dst []byte) []byte {
 	return dst
 }
 
-// aligner writes lines as kubectl aligns them, each as wide as it must be.
-type aligner struct {
-	out  bytes.Buffer
-	tabs io.Writer
-	end  func() error
-}
-
-func newAligner() *aligner {
-	a := &aligner{}
-	w := printers.GetNewTabWriter(&a.out)
-	a.tabs, a.end = w, w.Flush
-	return a
-}
-
-// add adds a line. Tabs and newlines in cells are cells and lines, as with kubectl.
-func (a *aligner) add(cells ...string) error {
-	_, err := io.WriteString(a.tabs, strings.Join(cells, "\t")+"\n")
-	return err
-}
-
-// flush writes all lines to w.
-func (a *aligner) flush(w io.Writer) error {
-	if err := a.end(); err != nil {
-		return err
+// align writes lines as kubectl aligns them, each column as wide as it must be. Tabs and
+// newlines in cells are cells and lines, as with kubectl.
+func align(w io.Writer, lines [][]string) error {
+	tabs := printers.GetNewTabWriter(w)
+	for _, cells := range lines {
+		if _, err := io.WriteString(tabs, strings.Join(cells, "\t")+"\n"); err != nil {
+			return err
+		}
 	}
-	_, err := a.out.WriteTo(w)
-	return err
+	return tabs.Flush()
 }

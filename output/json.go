@@ -17,40 +17,25 @@ const indent = "    "
 // further members only where they say something. At a terminal it is indented.
 type jsonEncoder struct {
 	Options
-	content content
 	line    []byte
 	scratch bytes.Buffer
 }
 
-func newJSON(o Options) encoder {
-	return &jsonEncoder{Options: o, content: o.content()}
-}
+func newJSON(o Options) encoder { return &jsonEncoder{Options: o} }
 
 func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	var err error
 	if !j.Terminal && !j.Color {
-		dst, err = j.appendEvent(dst, e, j.content.append)
+		dst, err = j.appendEvent(dst, e, j.appendObject)
 		return append(dst, '\n'), err
 	}
-	if j.line, err = j.appendEvent(j.line[:0], e, j.content.append); err != nil {
+	if j.line, err = j.appendEvent(j.line[:0], e, j.appendObject); err != nil {
 		return dst, err
 	}
-	return j.format(dst, j.line, "")
-}
-
-func (j *jsonEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
-	line, err := marshalMark(e)
-	if err != nil || !j.Terminal && !j.Color {
-		return append(append(dst, line...), '\n'), err
-	}
-	return j.format(dst, line, "")
-}
-
-// format appends a JSON value as the options want it, and a newline.
-func (j *jsonEncoder) format(dst, value []byte, prefix string) ([]byte, error) {
+	value := j.line
 	if j.Terminal {
 		j.scratch.Reset()
-		if err := json.Indent(&j.scratch, value, prefix, indent); err != nil {
+		if err := json.Indent(&j.scratch, value, "", indent); err != nil {
 			return dst, err
 		}
 		value = escapeJSON(j.scratch.Bytes())
@@ -86,7 +71,7 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 func (j *jsonEncoder) item(w io.Writer, separator string, o event.Object) error {
 	j.scratch.Reset()
 	j.scratch.WriteString(separator)
-	j.line, _ = j.content.append(j.line[:0], o)
+	j.line, _ = j.appendObject(j.line[:0], o)
 	if err := json.Indent(&j.scratch, j.line, indent+indent, indent); err != nil {
 		return err
 	}

@@ -15,32 +15,21 @@ import (
 
 // kyamlEncoder prints KYAML, as kubectl does: a document an event, each with its ---.
 // The library escapes what could steer a terminal.
-type kyamlEncoder struct {
-	Options
-	content content
-}
+type kyamlEncoder struct{ Options }
 
-func newKYAML(o Options) encoder { return &kyamlEncoder{o, o.content()} }
+func newKYAML(o Options) encoder { return &kyamlEncoder{o} }
 
 func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	line, err := k.appendEvent(nil, e, k.appendObject)
+	line, err := k.appendEvent(nil, e, k.appendSorted)
 	if err != nil {
 		return dst, err
 	}
 	return appendKYAML(dst, line)
 }
 
-func (k *kyamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
-	line, err := marshalMark(e)
-	if err != nil {
-		return dst, err
-	}
-	return appendKYAML(dst, line)
-}
-
-// appendObject appends an object as JSON with the members of each map in order.
-func (k *kyamlEncoder) appendObject(dst []byte, o event.Object) ([]byte, error) {
-	u, err := k.content.open(o)
+// appendSorted appends an object as JSON with the members of each map in order.
+func (k *kyamlEncoder) appendSorted(dst []byte, o event.Object) ([]byte, error) {
+	u, err := k.open(o)
 	if err != nil {
 		return dst, err
 	}
@@ -60,7 +49,7 @@ func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 	var line, item, text []byte
 	for i, o := range objects {
 		var err error
-		if line, err = k.appendObject(line[:0], o); err != nil {
+		if line, err = k.appendSorted(line[:0], o); err != nil {
 			return err
 		}
 		if item, err = appendKYAML(item[:0], line); err != nil {

@@ -1,8 +1,6 @@
 package output
 
 import (
-	"bytes"
-	"encoding/json"
 	"time"
 
 	"dwatch/watcher/event"
@@ -54,19 +52,4 @@ func newMark(e event.Event) mark {
 }
 
 // timestamp is t as it is printed: RFC 3339, in UTC, to the millisecond.
-func timestamp(t time.Time) string { return string(appendTime(nil, t)) }
-
-func appendTime(dst []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
-}
-
-// marshalMark returns a mark as compact JSON.
-func marshalMark(e event.Event) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(newMark(e)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
-}
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -14,9 +14,6 @@ import (
 // not be decoded, and of a template that is nearly all.
 type members map[string][]string
 
-// everythingIn stands for all of a member.
-var everythingIn []string
-
 // with adds what a JSONPath looks at, as far as that is known before there is an object.
 func (m members) with(text string) members {
 	parsed, err := jsonpath.Parse("out", text)
@@ -59,7 +56,7 @@ func (m members) add(path []jsonpath.Node) bool {
 		second = fieldOf(path[1])
 		m[first] = append(of, second)
 	default:
-		m[first] = everythingIn
+		m[first] = nil // all of it
 	}
 	return true
 }

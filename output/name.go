@@ -13,11 +13,11 @@ import (
 type nameEncoder struct{}
 
 func (nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	if e.Type.IsMark() {
+		return dst, nil // it has no name
+	}
 	return appendName(dst, e.Object), nil
 }
-
-// mark prints nothing: a mark has no name.
-func (nameEncoder) mark(dst []byte, _ event.Event) ([]byte, error) { return dst, nil }
 
 func (nameEncoder) list(w io.Writer, objects []event.Object) error {
 	var line []byte

@@ -10,5 +10,4 @@ import (
 type noEncoder struct{}
 
 func (noEncoder) event(dst []byte, _ event.Event) ([]byte, error) { return dst, nil }
-func (noEncoder) mark(dst []byte, _ event.Event) ([]byte, error)  { return dst, nil }
 func (noEncoder) list(io.Writer, []event.Object) error            { return nil }

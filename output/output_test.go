@@ -219,7 +219,7 @@ func checkJSONList(t *testing.T, text []byte, n int) {
 // checkKYAMLList: a List as the library would print it at once.
 func checkKYAMLList(t *testing.T, text []byte, o Options, objects []event.Object) {
 	t.Helper()
-	list, err := o.content().openList(objects)
+	list, err := o.openList(objects)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,10 +51,9 @@ type Options struct {
 
 // encoder is one format.
 type encoder interface {
-	// event appends one event to dst and returns it.
+	// event appends one event to dst and returns it; of a mark nothing if the format has no
+	// form for it.
 	event(dst []byte, e event.Event) ([]byte, error)
-	// mark appends what a mark says, or nothing if the format has no form for it.
-	mark(dst []byte, e event.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []event.Object) error
 }
@@ -75,6 +74,20 @@ var encoders = map[string]func(Options) encoder{
 	"wide":  newTable,
 
 	"none": func(Options) encoder { return noEncoder{} },
+}
+
+func newEncoder(o Options) (encoder, error) {
+	o.Format = cmp.Or(o.Format, "json")
+	switch {
+	case o.Template != nil:
+		return newTemplate(o), nil
+	case slices.Contains(TemplateFormats, o.Format):
+		return nil, fmt.Errorf("-o %s takes a template", o.Format)
+	}
+	if err := CheckFormat(o.Format, Formats); err != nil {
+		return nil, err
+	}
+	return encoders[o.Format](o), nil
 }
 
 // Formats are the values that Options.Format takes, but for TemplateFormats.
@@ -107,19 +120,11 @@ const (
 
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
-	o.Format = cmp.Or(o.Format, "json")
-	p := &Printer{w: bufio.NewWriterSize(w, bufferSize)}
-	switch {
-	case o.Template != nil:
-		p.encoder = newTemplate(o)
-	case slices.Contains(TemplateFormats, o.Format):
-		return nil, fmt.Errorf("-o %s takes a template", o.Format)
-	default:
-		if err := CheckFormat(o.Format, Formats); err != nil {
-			return nil, err
-		}
-		p.encoder = encoders[o.Format](o)
+	encoder, err := newEncoder(o)
+	if err != nil {
+		return nil, err
 	}
+	p := &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoder}
 	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.Single {
 		p.order = o.Order
 	}
@@ -130,7 +135,11 @@ func New(w io.Writer, o Options) (*Printer, error) {
 // when it returns. It does not end with its context.
 func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
-		if err := p.print(e); err != nil {
+		line, err := p.encoder.event(p.line[:0], e)
+		if err != nil {
+			return err
+		}
+		if err := p.write(line); err != nil {
 			return err
 		}
 	}
@@ -140,18 +149,6 @@ func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 		}
 	}
 	return p.w.Flush()
-}
-
-func (p *Printer) print(e event.Event) error {
-	encode := p.encoder.event
-	if e.Type.IsMark() {
-		encode = p.encoder.mark
-	}
-	line, err := encode(p.line[:0], e)
-	if err != nil {
-		return err
-	}
-	return p.write(line)
 }
 
 func (p *Printer) write(line []byte) error {

@@ -100,11 +100,10 @@ func Cells(row string, n int) ([]string, error) {
 func cellText(value gjson.Result) (string, error) {
 	switch value.Type {
 	case gjson.String:
-		text, _, more := cutAny(value.Str, "\f\n\r")
-		if text = printers.EscapeTerminal(text); more {
-			text += "..."
+		if i := strings.IndexAny(value.Str, "\f\n\r"); i >= 0 {
+			return printers.EscapeTerminal(value.Str[:i]) + "...", nil
 		}
-		return text, nil
+		return printers.EscapeTerminal(value.Str), nil
 	case gjson.Number:
 		if whole, err := strconv.ParseInt(value.Raw, 10, 64); err == nil {
 			return strconv.FormatInt(whole, 10), nil
@@ -121,15 +120,6 @@ func cellText(value gjson.Result) (string, error) {
 		}
 		return printers.EscapeTerminal(fmt.Sprint(decoded)), nil
 	}
-}
-
-// cutAny is strings.Cut at the first of some characters.
-func cutAny(text, characters string) (before, after string, found bool) {
-	i := strings.IndexAny(text, characters)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+1:], true
 }
 
 // age is how long ago something was created, as kubectl says it.

@@ -1,8 +1,8 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
-	"reflect"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -38,9 +38,10 @@ func (o *Order) sort(objects []event.Object) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	s := &sorter{objects: objects, values: make([]any, len(objects)), found: make([]bool, len(objects))}
 	some := false
+	items := make([]sortable, len(objects))
 	for i, object := range objects {
+		items[i].object = object
 		u, err := object.Open()
 		if err != nil {
 			return err
@@ -50,48 +51,36 @@ func (o *Order) sort(objects []event.Object) error {
 			return fmt.Errorf("--sort-by: %w", err)
 		}
 		if len(values) > 0 && len(values[0]) > 0 {
-			s.values[i], s.found[i], some = valueOf(values[0][0]), true, true
+			items[i].found, some = true, true
+			if v := values[0][0]; v.IsValid() && v.CanInterface() {
+				items[i].value = v.Interface()
+			}
 		}
 	}
 	if !some {
 		return fmt.Errorf("couldn't find any field with path %q in the list of objects", o.field)
 	}
-	sort.Sort(s) // not slices.SortFunc, which puts equal ones into another order
-	return s.err
-}
-
-func valueOf(v reflect.Value) any {
-	if !v.IsValid() || !v.CanInterface() {
-		return nil
+	var failed error
+	sort.Slice(items, func(i, j int) bool { // not slices.SortFunc, which puts equal ones into another order
+		a, b := items[i], items[j]
+		if !a.found || !b.found {
+			return !a.found
+		}
+		less, err := isLess(a.value, b.value)
+		failed = cmp.Or(failed, err) // it can't be stopped
+		return less
+	})
+	for i, item := range items {
+		objects[i] = item.object
 	}
-	return v.Interface()
+	return failed
 }
 
-type sorter struct {
-	objects []event.Object
-	values  []any
-	found   []bool
-	err     error
-}
-
-func (s *sorter) Len() int { return len(s.objects) }
-
-func (s *sorter) Swap(i, j int) {
-	s.objects[i], s.objects[j] = s.objects[j], s.objects[i]
-	s.values[i], s.values[j] = s.values[j], s.values[i]
-	s.found[i], s.found[j] = s.found[j], s.found[i]
-}
-
-// Less keeps the error that it met first: sort.Sort can't be stopped.
-func (s *sorter) Less(i, j int) bool {
-	if !s.found[i] || !s.found[j] {
-		return !s.found[i]
-	}
-	less, err := isLess(s.values[i], s.values[j])
-	if s.err == nil {
-		s.err = err
-	}
-	return less
+// sortable is an object with what it is sorted by.
+type sortable struct {
+	object event.Object
+	value  any
+	found  bool
 }
 
 // isLess compares two values of JSON.

@@ -58,8 +58,13 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 	return t.tables[kind]
 }
 
-// event prints the header again when the resource is another one than in the line before.
+// event prints the header again when the resource is another one than in the line before. A
+// mark has the columns that all lines have, and then text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+	if e.Type.IsMark() {
+		t.grid.add(t.marks, string(e.Type), clock(e.Time), Line(markText(e)))
+		return dst, nil
+	}
 	of := t.tableOf(e.Object)
 	cells, err := t.cells(of, e.Object)
 	if err != nil {
@@ -77,12 +82,6 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		cells[i] = Line(cell) // a line is one event
 	}
 	t.grid.add(of.layout, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
-	return dst, nil
-}
-
-// mark has the columns that all lines have, and then text.
-func (t *tableEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
-	t.grid.add(t.marks, string(e.Type), clock(e.Time), Line(markText(e)))
 	return dst, nil
 }
 
@@ -115,7 +114,8 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	if err != nil {
 		return err
 	}
-	lines, headed := newAligner(), ""
+	var lines [][]string
+	headed := ""
 	for _, o := range objects {
 		cells, err := t.cells(of, o)
 		if err != nil {
@@ -123,19 +123,14 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 		}
 		header := t.header(of, t.namespaced(of, o))
 		if joined := strings.Join(header, "\t"); joined != headed && !t.NoHeaders {
-			headed = joined
-			if err := lines.add(header...); err != nil {
-				return err
-			}
+			headed, lines = joined, append(lines, header)
 		}
 		for i, cell := range cells {
 			cells[i] = string(t.safe([]byte(cell)))
 		}
-		if err := lines.add(cells...); err != nil {
-			return err
-		}
+		lines = append(lines, cells)
 	}
-	return lines.flush(w)
+	return align(w, lines)
 }
 
 // flowSchema is the one type whose lists the server does not sort by namespace and

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"dwatch/watcher/event"
@@ -81,39 +79,25 @@ func parseGoTemplate(text TemplateText) (*Template, error) {
 }
 
 // templateEncoder prints what a template makes of each object. Of a mark it makes
-// that of its JSON line.
+// that of its JSON line. A line ends with a newline, whether the template has one or not; of
+// nothing it makes no line.
 type templateEncoder struct {
 	Options
-	content content
-	filled  bytes.Buffer
+	filled bytes.Buffer
 }
 
 func newTemplate(o Options) encoder {
 	if o.Template.columns != nil {
 		return newColumns(o)
 	}
-	return &templateEncoder{Options: o, content: o.content()}
+	return &templateEncoder{Options: o}
 }
 
 func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	object, err := t.content.openMembers(e.Object, t.Template.looksAt)
+	object, err := t.openLookedAt(e)
 	if err != nil {
 		return dst, err
 	}
-	return t.line(dst, object, e)
-}
-
-func (t *templateEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
-	object, err := openMark(e)
-	if err != nil {
-		return dst, err
-	}
-	return t.line(dst, object, e)
-}
-
-// line ends with a newline, whether the template has one or not; of nothing it makes
-// no line.
-func (t *templateEncoder) line(dst []byte, object *unstructured.Unstructured, e event.Event) ([]byte, error) {
 	t.filled.Reset()
 	if err := t.Template.fill(&t.filled, object); err != nil {
 		return dst, t.failed(e, err)
@@ -127,7 +111,7 @@ func (t *templateEncoder) line(dst []byte, object *unstructured.Unstructured, e 
 }
 
 // failed says what a template could not be filled with.
-func (o Options) failed(e event.Event, err error) error {
+func (o *Options) failed(e event.Event, err error) error {
 	what := strings.ToLower(string(e.Type)) + " mark"
 	if !e.Object.IsZero() {
 		what = strings.ToLower(e.Object.Kind) + "/" + Line(e.Object.Name)
@@ -140,7 +124,7 @@ func (o Options) failed(e event.Event, err error) error {
 
 // list prints what kubectl prints, without a newline at the end.
 func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
-	list, err := t.content.openList(objects)
+	list, err := t.openList(objects)
 	if err != nil {
 		return err
 	}
@@ -157,7 +141,7 @@ func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
 }
 
 // safe is text with escapes for what could steer a terminal, if people read it.
-func (o Options) safe(text []byte) []byte {
+func (o *Options) safe(text []byte) []byte {
 	if !o.Terminal {
 		return text
 	}
@@ -170,52 +154,4 @@ func (o Options) safe(text []byte) []byte {
 		return nil // a buffer takes all
 	}
 	return escaped.Bytes()
-}
-
-// open returns an object decoded, but for what is not to be seen.
-func (c content) open(o event.Object) (*unstructured.Unstructured, error) {
-	u, err := o.Open()
-	if err != nil {
-		return nil, err
-	}
-	u.Object = c.masks.Object(u.Object)
-	// Only now: by them the masks tell items of lists apart. u is nobody else's.
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok && c.unmanaged {
-		delete(metadata, "managedFields")
-	}
-	return u, nil
-}
-
-// openMembers is open for one who looks at nothing but some members.
-func (c content) openMembers(o event.Object, of members) (*unstructured.Unstructured, error) {
-	if c.masks.Concern(o.APIVersion, o.Kind) {
-		return c.open(o) // what is hidden may depend on what else there is
-	}
-	return c.open(of.reduce(o))
-}
-
-// openList returns a v1 List, as kubectl makes it.
-func (c content) openList(objects []event.Object) (*unstructured.UnstructuredList, error) {
-	list := &unstructured.UnstructuredList{
-		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},
-		Items:  make([]unstructured.Unstructured, 0, len(objects)),
-	}
-	for _, o := range objects {
-		u, err := c.open(o)
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, *u)
-	}
-	return list, nil
-}
-
-// openMark returns a mark as its JSON line has it.
-func openMark(e event.Event) (*unstructured.Unstructured, error) {
-	line, err := marshalMark(e)
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{}
-	return u, utiljson.Unmarshal(line, &u.Object)
 }

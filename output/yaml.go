@@ -16,44 +16,35 @@ import (
 // YAML library escapes control characters by itself.
 type yamlEncoder struct {
 	Options
-	content content
 	started bool
 }
 
-func newYAML(o Options) encoder {
-	return &yamlEncoder{Options: o, content: o.content()}
-}
+func newYAML(o Options) encoder { return &yamlEncoder{Options: o} }
 
+// event prints the members of a mark in the order of its JSON, which is YAML too.
 func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	dst = y.begin(dst)
+	if y.started {
+		dst = append(dst, "---\n"...)
+	}
+	y.started = true
+	if e.Type.IsMark() {
+		line, err := marshal(newMark(e))
+		if err != nil {
+			return dst, err
+		}
+		return appendYAML(dst, line)
+	}
 	all, err := y.members(nil, e)
 	for _, m := range all {
 		switch {
 		case err != nil:
 		case m.value == "":
-			dst, err = y.appendObject(dst, m.name, m.object)
+			dst, err = y.appendMember(dst, m.name, m.object)
 		default:
 			dst, err = appendYAML(dst, fmt.Appendf(nil, `{%q:%s}`, m.name, m.value))
 		}
 	}
 	return dst, err
-}
-
-func (y *yamlEncoder) begin(dst []byte) []byte {
-	if y.started {
-		dst = append(dst, "---\n"...)
-	}
-	y.started = true
-	return dst
-}
-
-// mark has the members of a mark in the order of its JSON, which is YAML too.
-func (y *yamlEncoder) mark(dst []byte, e event.Event) ([]byte, error) {
-	line, err := marshalMark(e)
-	if err != nil {
-		return dst, err
-	}
-	return appendYAML(y.begin(dst), line)
 }
 
 // appendYAML appends a map in JSON with its members in their order.
@@ -89,8 +80,8 @@ func ordered(v gjson.Result) any {
 	return v.Value()
 }
 
-func (y *yamlEncoder) appendObject(dst []byte, key string, o event.Object) ([]byte, error) {
-	text, err := y.content.yaml(o)
+func (y *yamlEncoder) appendMember(dst []byte, key string, o event.Object) ([]byte, error) {
+	text, err := y.YAML(o)
 	if err != nil {
 		return dst, err
 	}
@@ -108,7 +99,7 @@ func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
 	}
 	var item []byte
 	for _, o := range objects {
-		object, err := y.content.yaml(o)
+		object, err := y.YAML(o)
 		if err != nil {
 			return err
 		}

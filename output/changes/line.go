@@ -99,9 +99,9 @@ func cutEnd(text string, width int) string {
 }
 
 // cutFront shortens a path to a width, at its front: up to the next field or item in
-// it, unless that is far.
+// it, unless that is far. With a width of 0 it stays.
 func cutFront(path string, width int) string {
-	if displaywidth.String(path) <= width {
+	if width == 0 || displaywidth.String(path) <= width {
 		return path
 	}
 	rest := path

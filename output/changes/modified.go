@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -68,15 +69,11 @@ func deletion(now *unstructured.Unstructured) string {
 }
 
 // withoutDeletion leaves out what says that an object is being deleted.
-func withoutDeletion(changes []change.Change) (others []change.Change) {
-	for _, c := range changes {
-		switch c.Path.String() {
-		case "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds":
-		default:
-			others = append(others, c)
-		}
-	}
-	return others
+func withoutDeletion(changes []change.Change) []change.Change {
+	return slices.DeleteFunc(changes, func(c change.Change) bool {
+		path := c.Path.String()
+		return path == "metadata.deletionTimestamp" || path == "metadata.deletionGracePeriodSeconds"
+	})
 }
 
 // showChanges writes one line if that holds all, or else a block.
@@ -116,7 +113,7 @@ func (v *View) showRow(r row, by string) {
 		v.detail(one, by)
 		return
 	}
-	v.detail(cutPath(r.path, v.room(by)), by)
+	v.detail(cutFront(r.path, v.room(by)), by)
 	for _, line := range r.lines() {
 		if r.diff != "" || r.kind == change.Moved {
 			v.detail("  "+line, "")

@@ -3,15 +3,14 @@ package changes
 import (
 	"time"
 
+	"k8s.io/utils/lru"
+
 	"dwatch/watcher/event"
 )
 
 // recent remembers when the last few objects were deleted, so that a new one of the
 // same name can be shown as what takes its place.
-type recent struct {
-	deleted map[objectKey]time.Time
-	order   []objectKey
-}
+type recent struct{ deleted *lru.Cache }
 
 type objectKey struct {
 	target          event.Key
@@ -25,22 +24,14 @@ func keyOf(e *event.Event) objectKey {
 	return objectKey{e.Target.Key(), e.Object.Namespace, e.Object.Name}
 }
 
-func (r *recent) put(e *event.Event) {
-	if r.deleted == nil {
-		r.deleted = map[objectKey]time.Time{}
-	}
-	key := keyOf(e)
-	r.deleted[key] = e.Time
-	if r.order = append(r.order, key); len(r.order) > maxRecent {
-		delete(r.deleted, r.order[0])
-		r.order = r.order[1:]
-	}
-}
+func (r recent) put(e *event.Event) { r.deleted.Add(keyOf(e), e.Time) }
 
 // take returns how long ago the object before e's was deleted, once.
-func (r *recent) take(e *event.Event) (since string, again bool) {
-	key := keyOf(e)
-	at, again := r.deleted[key]
-	delete(r.deleted, key)
-	return age(e.Time.Sub(at)), again
+func (r recent) take(e *event.Event) (since string, again bool) {
+	at, again := r.deleted.Get(keyOf(e))
+	if !again {
+		return "", false
+	}
+	r.deleted.Remove(keyOf(e))
+	return age(e.Time.Sub(at.(time.Time))), true
 }

@@ -184,15 +184,7 @@ func (r row) inLine(room int) (string, bool) {
 	if left < min(leastPath, displaywidth.String(r.path)) {
 		return "", false
 	}
-	return cutPath(r.path, left) + "  " + text, true
-}
-
-// cutPath shortens a path in front; with a width of 0 it stays.
-func cutPath(path string, width int) string {
-	if width == 0 {
-		return path
-	}
-	return cutFront(path, width)
+	return cutFront(r.path, left) + "  " + text, true
 }
 
 // what says what happened to the value, on one line.

@@ -27,9 +27,3 @@ func describe(u *unstructured.Unstructured, masks *change.Masks) string {
 	}
 	return word.String()
 }
-
-// stateOf is the state of an object in one word.
-func stateOf(u *unstructured.Unstructured) string {
-	word, _ := status.Of(u)
-	return word.String()
-}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,12 +38,7 @@ func members(c change.Change, status map[string]any) (parts []change.Change) {
 	if c.Path.String() != "status" || len(status) == 0 {
 		return []change.Change{c}
 	}
-	names := make([]string, 0, len(status))
-	for name := range status {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(status)) {
 		parts = append(parts, part(c, change.Step{Field: name}, status[name]))
 	}
 	return unfold(parts)

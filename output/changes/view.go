@@ -12,10 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/status"
 )
 
 // Options say how to show events. The zero value shows all that is not noise, in one
@@ -64,7 +66,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10)}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: recent{lru.New(maxRecent)}}
 }
 
 // Deliver implements event.Sink.
@@ -189,8 +191,8 @@ func addedSign(e *event.Event) rune {
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
-	if state := stateOf(last); state != kstatus.UnknownStatus.String() || born.IsZero() {
-		text = append(text, "was "+state)
+	if state, _ := status.Of(last); state != kstatus.UnknownStatus || born.IsZero() {
+		text = append(text, "was "+state.String())
 	}
 	if !born.IsZero() {
 		text = append(text, age(e.Time.Sub(born.Time))+" old")
@@ -205,10 +207,13 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 // subject is the object by a name that kubectl takes, after its namespace where there
 // are several: default po/web.
 func (v *View) subject(e *event.Event) string {
-	namespace, name := e.Object.Namespace, e.Object.Name
-	subject := clean(v.ShortName(e.Target.Resource()) + "/" + name)
+	return v.after(e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
+}
+
+// after puts the namespace of a subject before it, where there are several.
+func (v *View) after(namespace, subject string) string {
 	if v.Namespaces && namespace != "" {
-		subject = clean(namespace) + " " + subject
+		return clean(namespace) + " " + subject
 	}
 	return subject
 }

@@ -1,10 +1,6 @@
 package resume
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"dwatch/watcher/event"
-)
+import "dwatch/watcher/event"
 
 // changesOf appends what batch changes in the file.
 func (f *File) changesOf(dst []change, batch []event.Event) []change {
@@ -32,11 +28,11 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 // target returns the target in the file, after what is new about it.
 func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *saved) {
 	s := f.savedOf(t)
-	if s.about.gvk() == t.Mapping.GroupVersionKind && (s.about.Synced || !synced) {
-		return dst, s
-	}
 	now := describe(t)
 	now.Synced = synced || s.about.Synced
+	if now == s.about {
+		return dst, s
+	}
 	s.about = now
 	return append(dst, change{target: s, about: &now}), s
 }
@@ -62,8 +58,4 @@ func (f *File) takeOver(dst []change, t event.Target) []change {
 		}
 	}
 	return dst
-}
-
-func (a about) gvk() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: a.Group, Version: a.Version, Kind: a.Kind}
 }

@@ -2,11 +2,11 @@ package resume
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
-	"sync"
 	"syscall"
 	"time"
 
@@ -24,14 +24,15 @@ type store struct {
 	db   *bolt.DB
 	file *os.File
 
-	once   sync.Once
-	broken chan struct{} // closed when err is set
-	err    error
+	// spoil ends intact with why the file is not what the database made of it.
+	intact context.Context
+	spoil  context.CancelCauseFunc
 }
 
 // openStore opens and locks the database, and checks it.
 func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
-	s := &store{broken: make(chan struct{})}
+	s := &store{}
+	s.intact, s.spoil = context.WithCancelCause(context.Background())
 	err, fault := guarded(func() (err error) {
 		s.db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:      lockTimeout,
@@ -119,41 +120,29 @@ func (s *store) view(do func(*bolt.Tx) error) error {
 }
 
 func (s *store) run(transaction func() error) error {
-	if s.isBroken() {
-		return s.err
+	if s.intact.Err() != nil {
+		return context.Cause(s.intact)
 	}
 	done := make(chan error, 1)
 	go func() {
 		err, fault := guarded(transaction)
 		if fault != nil {
 			s.spoilt(fault)
-			err = s.err
+			err = context.Cause(s.intact)
 		}
 		done <- err
 	}()
 	select {
 	case err := <-done:
 		return err
-	case <-s.broken:
-		return s.err
+	case <-s.intact.Done():
+		return context.Cause(s.intact)
 	}
 }
 
 // spoilt: the file is not what the database made of it.
 func (s *store) spoilt(why any) {
-	s.once.Do(func() {
-		s.err = fmt.Errorf("it was cut or overwritten while dwatch was using it (%v): delete it to start over", why)
-		close(s.broken)
-	})
-}
-
-func (s *store) isBroken() bool {
-	select {
-	case <-s.broken:
-		return true
-	default:
-		return false
-	}
+	s.spoil(fmt.Errorf("it was cut or overwritten while dwatch was using it (%v): delete it to start over", why))
 }
 
 // checkSize returns an error if the file is shorter than it should be.
@@ -179,9 +168,9 @@ func (s *store) Intact() error {
 // close unlocks the file, after a last look at it.
 func (s *store) close() error {
 	err := s.Intact()
-	if s.isBroken() {
+	if s.intact.Err() != nil {
 		s.file.Close() // and with it the lock; others of the database's may never be free
-		return s.err
+		return context.Cause(s.intact)
 	}
 	return cmp.Or(err, s.run(s.db.Close))
 }

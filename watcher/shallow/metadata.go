@@ -7,23 +7,34 @@ import "net/http"
 // (kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches). It uses the
 // connections of client.
 func MetadataOnly(client *http.Client) *http.Client {
-	only := *client
-	if only.Transport == nil {
-		only.Transport = http.DefaultTransport
-	}
-	only.Transport = metadataOnly{only.Transport}
-	return &only
+	return withRequest(client, func(r *http.Request) {
+		kind := "PartialObjectMetadataList"
+		if r.URL.Query().Has("watch") {
+			kind = "PartialObjectMetadata"
+		}
+		r.Header.Set("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
+	})
 }
 
-type metadataOnly struct{ next http.RoundTripper }
+// withRequest returns a client that changes each request, and uses the connections of client.
+func withRequest(client *http.Client, change func(*http.Request)) *http.Client {
+	changed := requestChanger{client.Transport, change}
+	if changed.next == nil {
+		changed.next = http.DefaultTransport
+	}
+	copied := *client
+	copied.Transport = changed
+	return &copied
+}
+
+type requestChanger struct {
+	next   http.RoundTripper
+	change func(*http.Request)
+}
 
 // RoundTrip implements http.RoundTripper.
-func (m metadataOnly) RoundTrip(r *http.Request) (*http.Response, error) {
-	kind := "PartialObjectMetadataList"
-	if r.URL.Query().Has("watch") {
-		kind = "PartialObjectMetadata"
-	}
+func (c requestChanger) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
-	return m.next.RoundTrip(r)
+	c.change(r)
+	return c.next.RoundTrip(r)
 }

@@ -26,29 +26,15 @@ const (
 // row is a shallow object, whose content is the metadata (a PartialObjectMetadata), or
 // the object if whole is set; see [Columns]. A server that has no tables sends objects.
 func NewTableClient(config *rest.Config, client *http.Client, managedFields, whole bool) (*dynamic.DynamicClient, error) {
-	tables := *client
-	if tables.Transport == nil {
-		tables.Transport = http.DefaultTransport
-	}
-	tables.Transport = asTables{tables.Transport, whole}
-	return newClient(config, &tables, scanner{keepManagedFields: managedFields, tables: true})
-}
-
-type asTables struct {
-	next  http.RoundTripper
-	whole bool
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t asTables) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
-	if t.whole {
-		query := r.URL.Query()
-		query.Set("includeObject", "Object")
-		r.URL.RawQuery = query.Encode()
-	}
-	return t.next.RoundTrip(r)
+	tables := withRequest(client, func(r *http.Request) {
+		r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
+		if whole {
+			query := r.URL.Query()
+			query.Set("includeObject", "Object")
+			r.URL.RawQuery = query.Encode()
+		}
+	})
+	return newClient(config, tables, scanner{keepManagedFields: managedFields, tables: true})
 }
 
 // isTable reports whether an object is a table that was asked for.

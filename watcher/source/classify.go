@@ -55,11 +55,7 @@ func isExpired(err error) bool {
 // isUnsupported: the server rejects the form of the request. Servers without
 // WatchList answer 422 (KEP-3157).
 func isUnsupported(err error) bool {
-	var api apierrors.APIStatus
-	if !errors.As(err, &api) {
-		return false
-	}
-	switch api.Status().Code {
+	switch codeOf(err) {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
 		return true
 	}
@@ -68,10 +64,15 @@ func isUnsupported(err error) bool {
 
 // isRefused: the server does not answer such a request, however often it is asked.
 func isRefused(err error) bool {
+	code := codeOf(err)
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
+}
+
+// codeOf is the HTTP status with which the server answered; 0 if it did not.
+func codeOf(err error) int32 {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
-		return false
+		return 0
 	}
-	code := api.Status().Code
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
+	return api.Status().Code
 }

@@ -99,7 +99,11 @@ const hexadecimal = "0123456789ABCDEF"
 // Escape encodes the value of an attribute for a header, as section 3.1.3.2 of the HTTP
 // binding of CloudEvents has it.
 func Escape(value string) string {
-	plain := func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' }
+	return Percent(value, func(c byte) bool { return c > ' ' && c < 0x7f && c != '"' && c != '%' })
+}
+
+// Percent encodes each byte of a value that is not plain as in a URL: %2E is a dot.
+func Percent(value string, plain func(c byte) bool) string {
 	i := 0
 	for i < len(value) && plain(value[i]) {
 		i++

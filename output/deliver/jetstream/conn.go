@@ -19,10 +19,9 @@ import (
 type conn struct {
 	nc *nats.Conn
 	js jetstream.JetStream
-	// gone is closed when it is cut off, and cause then says why.
-	gone  chan struct{}
-	cause error
-	once  sync.Once
+	// alive ends when it is cut off, with the cause.
+	alive context.Context
+	end   context.CancelCauseFunc
 	// hasStream: a stream takes the subjects, all of them or some.
 	hasStream, hasAll atomic.Bool
 
@@ -31,23 +30,14 @@ type conn struct {
 	answers map[string]chan error // who waits for one to what was sent to a subject
 }
 
-func (c *conn) isAlive() bool {
-	if c == nil {
-		return false
-	}
-	select {
-	case <-c.gone:
-		return false
-	default:
-		return true
-	}
-}
+func (c *conn) isAlive() bool { return c != nil && c.alive.Err() == nil }
 
 func (c *conn) isReady() bool { return c.isAlive() && c.hasStream.Load() }
 
 // dial makes a connection.
 func (r *Receiver) dial(ctx context.Context) (*conn, error) {
-	c := &conn{gone: make(chan struct{}), answers: map[string]chan error{}}
+	c := &conn{answers: map[string]chan error{}}
+	c.alive, c.end = context.WithCancelCause(context.Background())
 	stop := context.AfterFunc(ctx, c.cutSocket) // which ends what the client waits for
 	defer stop()
 	dialer := &dialer{ctx: ctx, conn: c}
@@ -116,17 +106,14 @@ func (c *conn) cutSocket() {
 
 // cut ends the connection. All who wait for an answer get cause.
 func (c *conn) cut(cause error) {
-	c.once.Do(func() {
-		c.cause = cause
-		close(c.gone)
-		c.cutSocket()
-		c.mu.Lock()
-		nc := c.nc
-		c.mu.Unlock()
-		if nc != nil {
-			nc.Close()
-		}
-	})
+	c.end(cause)
+	c.cutSocket()
+	c.mu.Lock()
+	nc := c.nc
+	c.mu.Unlock()
+	if nc != nil {
+		nc.Close()
+	}
 }
 
 // closedBy is why a connection was closed by the other side.
@@ -197,8 +184,8 @@ func (c *conn) publish(ctx context.Context, m *nats.Msg) error {
 		return nil
 	case err = <-future.Err():
 	case err = <-denied:
-	case <-c.gone:
-		err = &deliver.DownError{Err: c.cause}
+	case <-c.alive.Done():
+		err = &deliver.DownError{Err: context.Cause(c.alive)}
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -63,8 +64,8 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 	case errors.Is(err, jetstream.ErrAsyncPublishTimeout):
 		return &deliver.DownError{Err: fmt.Errorf("not stored within %s", r.Deadline)}
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
-		<-c.gone
-		return &deliver.DownError{Err: c.cause}
+		<-c.alive.Done()
+		return &deliver.DownError{Err: context.Cause(c.alive)}
 	case isRefused && isTooLarge(refused):
 		return &deliver.RefusedError{Err: fmt.Errorf("the stream refuses it: %s", refused.Description)}
 	case isRefused && !strings.Contains(refused.Description, "per subject"):

@@ -259,7 +259,7 @@ func TestServerAway(t *testing.T) {
 	c := r.conn
 	r.mu.Unlock()
 	s.Kill()
-	<-c.gone
+	<-c.alive.Done()
 	begun := time.Now()
 	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) || time.Since(begun) > openTimeout {
 		t.Errorf("%v after %s", err, time.Since(begun))

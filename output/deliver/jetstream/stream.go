@@ -94,8 +94,8 @@ func (c *conn) ask(ctx context.Context, subject string, question func(context.Co
 		select {
 		case err := <-denied:
 			cancel(err)
-		case <-c.gone:
-			cancel(&deliver.DownError{Err: c.cause})
+		case <-c.alive.Done():
+			cancel(&deliver.DownError{Err: context.Cause(c.alive)})
 		case <-ctx.Done():
 		}
 	}()

@@ -2,9 +2,11 @@ package jetstream
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
 )
 
 // What stands for the group of the core resources, and for the namespace of what has
@@ -18,34 +20,19 @@ const (
 // and ':' stand for themselves, every other byte is escaped as in a URL: %2E is a dot.
 // Different objects have different subjects.
 func Subject(prefix string, m *deliver.Message) string {
-	var b strings.Builder
-	b.WriteString(prefix)
-	for _, t := range []struct{ value, empty string }{
-		{m.Resource.Group, coreGroup},
-		{m.Resource.Resource, noNamespace},
-		{m.Namespace, noNamespace},
-		{m.Name, noNamespace},
-	} {
-		b.WriteByte('.')
-		writeToken(&b, t.value, t.empty)
-	}
-	return b.String()
+	return prefix + "." + token(m.Resource.Group, coreGroup) + "." + token(m.Resource.Resource, noNamespace) +
+		"." + token(m.Namespace, noNamespace) + "." + token(m.Name, noNamespace)
 }
 
-// writeToken writes a value as one token. empty stands for no value.
-func writeToken(b *strings.Builder, value, empty string) {
-	if value == "" {
-		b.WriteString(empty)
-		return
+// token is a value as one token. empty stands for no value.
+func token(value, empty string) string {
+	switch value {
+	case "":
+		return empty
+	case empty: // a value that looks like none
+		return fmt.Sprintf("%%%02X", value[0]) + value[1:]
 	}
-	for i := range len(value) {
-		if c := value[i]; isPlain(c) && (i > 0 || value != empty) {
-			b.WriteByte(c)
-		} else {
-			const digits = "0123456789ABCDEF"
-			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-		}
-	}
+	return cloudevent.Percent(value, isPlain)
 }
 
 func isPlain(c byte) bool {

@@ -21,7 +21,7 @@ func outcome(a *http.Response, now time.Time) error {
 		return &deliver.RefusedError{Err: err}
 	}
 	after, asked := retryAfter(a.Header, now)
-	if asked || isOfAll(code) {
+	if asked || code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired { // so each message would fare now
 		return &deliver.DownError{Err: err, RetryAfter: after}
 	}
 	return err
@@ -35,11 +35,6 @@ func isFinal(code int) bool {
 		return true
 	}
 	return false
-}
-
-// isOfAll reports whether each message would get the same answer now.
-func isOfAll(code int) bool {
-	return code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired
 }
 
 // said is a status code in words. Those of the answer may be anything.

@@ -22,6 +22,3 @@ func structured(e *event.Event, header http.Header) ([]byte, error) {
 	header["Content-Type"] = []string{event.ApplicationCloudEventsJSON}
 	return e.MarshalJSON()
 }
-
-// escape encodes a value for a header.
-func escape(value string) string { return cloudevent.Escape(value) }

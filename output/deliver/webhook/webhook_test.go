@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
 	"dwatch/watcher/event"
 )
 
@@ -434,7 +435,7 @@ func TestEscape(t *testing.T) {
 		"a\r\nb\x7f\u0085":       "a%0D%0Ab%7F%C2%85",
 		"":                       "",
 	} {
-		if got := escape(value); got != want {
+		if got := cloudevent.Escape(value); got != want {
 			t.Errorf("%q: %s, want %s", value, got, want)
 		}
 	}

@@ -43,14 +43,14 @@ func ExampleParsePattern() {
 	fmt.Println(err)
 	r := change.Between(old, current, change.Options{Only: change.Patterns{image}})
 	for _, c := range r.Changes {
-		fmt.Println(c.Kind, c.Path, c.Path.Pointer())
+		fmt.Println(c.Kind, c.Path)
 	}
 	_, err = change.ParsePattern("spec.containers[name=web.image")
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// removed spec.containers[name=proxy].image /spec/containers/0/image
-	// changed spec.containers[name=web].image /spec/containers/0/image
+	// removed spec.containers[name=proxy].image
+	// changed spec.containers[name=web].image
 	// path "spec.containers[name=web.image", character 16: "]" is missing
 }
 

@@ -2,6 +2,7 @@ package change
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,4 +45,19 @@ func patterns(t testing.TB, texts ...string) (ps Patterns) {
 		ps = append(ps, p)
 	}
 	return ps
+}
+
+// pointer returns the path as a JSON pointer (RFC 6901) into the new object; of what was
+// removed, with the index that it had in the old one.
+func pointer(p Path) string {
+	var b strings.Builder
+	for _, s := range p {
+		b.WriteByte('/')
+		if s.Item != nil {
+			b.WriteString(strconv.Itoa(s.Item.Index))
+		} else {
+			b.WriteString(pointerEscapes.Replace(s.Field))
+		}
+	}
+	return b.String()
 }

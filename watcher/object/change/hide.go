@@ -88,15 +88,15 @@ func (h *hider) copied(m *mask, v any) any {
 	}
 	inner := hider{masks: h.masks, fields: &fields{new: object}}
 	hidden := inner.value(inner.masks.hideManaged(object))
-	if !inner.hidden && !isRepetitive(text) {
+	if !inner.hidden && !repeats(gjson.Parse(text)) {
 		return v
 	}
 	h.hidden = true
 	encoded := encodeText(hidden)
 	if strings.HasSuffix(text, "\n") {
-		return encoded
+		encoded += "\n"
 	}
-	return strings.TrimSuffix(encoded, "\n")
+	return encoded
 }
 
 // decodeObject decodes a text that is one map in JSON.
@@ -108,12 +108,8 @@ func decodeObject(text string) (map[string]any, bool) {
 	return object, ok
 }
 
-// isRepetitive reports whether JSON has two members of one name somewhere: what the
+// repeats reports whether JSON has two members of one name somewhere: what the
 // first one holds is not in what was decoded.
-func isRepetitive(text string) bool {
-	return repeats(gjson.Parse(text))
-}
-
 func repeats(v gjson.Result) (found bool) {
 	seen := map[string]bool{}
 	v.ForEach(func(key, part gjson.Result) bool {
@@ -132,7 +128,7 @@ func encodeText(v any) string {
 	if err := encoder.Encode(v); err != nil {
 		panic(err) // it was JSON
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // hidePath returns the path with keys of items and values of sets hidden.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -46,7 +45,7 @@ func (m *Masks) ObjectJSON(object string) string {
 	if len(rules) == 0 {
 		return object
 	}
-	return strings.TrimSuffix(encodeText(rules.object(decoded)), "\n")
+	return encodeText(rules.object(decoded))
 }
 
 func (ms masks) object(object map[string]any) map[string]any {
@@ -60,7 +59,7 @@ func (ms masks) object(object map[string]any) map[string]any {
 
 func (ms masks) objectJSON(object string) string {
 	decoded, _ := decodeText(gjson.Parse(object)).(map[string]any)
-	return strings.TrimSuffix(encodeText(ms.object(decoded)), "\n")
+	return encodeText(ms.object(decoded))
 }
 
 // Concern reports whether there may be something to hide in objects of a type.

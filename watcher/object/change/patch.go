@@ -1,8 +1,10 @@
 package change
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Operation is one operation of a JSON patch (RFC 6902): add, remove or replace.
@@ -39,6 +41,9 @@ func Patch(old, new map[string]any) []Operation {
 	return p.operations
 }
 
+// pointerEscapes are those of a JSON pointer.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 type patcher struct {
 	operations []Operation
 	depth      int
@@ -49,17 +54,9 @@ func (p *patcher) do(op, path string, value any) {
 }
 
 func (p *patcher) maps(path string, old, new map[string]any) {
-	names := make([]string, 0, len(old)+len(new))
-	for name := range old {
-		names = append(names, name)
-	}
-	for name := range new {
-		if _, both := old[name]; !both {
-			names = append(names, name)
-		}
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(new))
 	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Compact(names) {
 		was, inOld := old[name]
 		is, inNew := new[name]
 		at := path + "/" + pointerEscapes.Replace(name)

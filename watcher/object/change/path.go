@@ -112,24 +112,6 @@ func (i *Item) write(b *strings.Builder) {
 	b.WriteByte(']')
 }
 
-// Pointer returns the path as a JSON pointer (RFC 6901) into the new object. What was
-// removed is not there: an item has the index that it had in the old object, a field
-// its place in what is left.
-func (p Path) Pointer() string {
-	var b strings.Builder
-	for _, s := range p {
-		b.WriteByte('/')
-		if s.Item != nil {
-			b.WriteString(strconv.Itoa(s.Item.Index))
-		} else {
-			b.WriteString(pointerEscapes.Replace(s.Field))
-		}
-	}
-	return b.String()
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
 // compare orders paths: fields by name, items by index, what was removed before what
 // has its index now, what holds others before them.
 func (p Path) compare(q Path) int {

@@ -44,7 +44,7 @@ func TestPath(t *testing.T) {
 		if got := c.path.String(); got != c.text {
 			t.Errorf("%s, want %s", got, c.text)
 		}
-		if got := c.path.Pointer(); got != c.pointer {
+		if got := pointer(c.path); got != c.pointer {
 			t.Errorf("%s, want %s", got, c.pointer)
 		}
 		p, err := ParsePattern(c.text)

@@ -22,8 +22,8 @@ func check(t testing.TB, old, new map[string]any) {
 			t.Fatalf("%s is before %s", r.Changes[i-1].Path, c.Path)
 		}
 		if c.Kind == Removed {
-			find(t, new, c.Path[:len(c.Path)-1].Pointer())
-		} else if got := find(t, new, c.Path.Pointer()); c.Kind != Moved && text(got) != text(c.New) {
+			find(t, new, pointer(c.Path[:len(c.Path)-1]))
+		} else if got := find(t, new, pointer(c.Path)); c.Kind != Moved && text(got) != text(c.New) {
 			t.Fatalf("%s is %s, not %s", c.Path, text(got), text(c.New))
 		}
 		p, err := ParsePattern(c.Path.String())
