@@ -24,15 +24,15 @@ import (
 // liveFlags are the flags of dwatch live.
 type liveFlags struct {
 	common
-	where   flags.Where
-	format  flags.Format
-	table   flags.Table
-	view    flags.View
-	noise   flags.Noise
-	masks   flags.Masks
-	fields  flags.ManagedFields
-	color   flags.Color
-	ends    flags.Until
+	where  flags.Where
+	format flags.Format
+	table  flags.Table
+	view   flags.View
+	noise  flags.Noise
+	masks  flags.Masks
+	fields flags.ManagedFields
+	color  flags.Color
+	ends   flags.Until
 }
 
 func (l *liveFlags) groups() []flags.Group {

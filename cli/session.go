@@ -71,7 +71,7 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 // orWait adds --wait to an error of a resource that the server may have later.
 func orWait(err error) error {
 	unknown, ok := errors.AsType[*mapper.UnknownError](err)
-	if !ok || unknown.Verb {
+	if !ok || unknown.Instead != "" {
 		return err
 	}
 	return fmt.Errorf("%w (--wait waits until there is one)", err)

@@ -49,13 +49,13 @@ func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
 	for _, name := range inOverview {
 		f := *c.Flags().Lookup(name)
 		f.Usage, _, _ = strings.Cut(f.Usage, ";")
-		f.Usage, _, _ = strings.Cut(f.Usage, ": changes, json")
+		f.Usage, _, _ = strings.Cut(f.Usage, ", kyaml")
 		f.Usage, _, _ = strings.Cut(f.Usage, ", e.g. \"")
 		f.Usage, _, _ = strings.Cut(f.Usage, ", with exit code 0, or")
 		some.AddFlag(&f)
 	}
 	fmt.Fprintf(b, "\nFlags that matter most:\n%s", some.FlagUsagesWrapped(width))
-	fmt.Fprintf(b, "\nAll flags, also of the connection: %s help flags. Of a command: %[1]s COMMAND --help\n", c.DisplayName())
+	fmt.Fprintf(b, "\nAll flags, and those of the connection: %s help flags, %[1]s COMMAND --help\n", c.DisplayName())
 }
 
 // writeFlags writes all flags of a command in their groups.

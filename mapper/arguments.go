@@ -112,8 +112,8 @@ func parsePairs(args []string) ([]Argument, error) {
 		return parsed, err
 	}
 	// kubectl's wording would send somebody with kubectl's habits the wrong way.
-	if isVerb(args[0]) {
-		return nil, fmt.Errorf("dwatch has no verbs: leave out %q", args[0])
+	if text := instead(args[0]); text != "" {
+		return nil, fmt.Errorf("%q is no resource: %s", args[0], text)
 	}
 	return nil, errMixedForms
 }

@@ -83,7 +83,7 @@ func TestParseArgumentsErrors(t *testing.T) {
 		{args: []string{"pods", "pods/web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
 		{args: []string{"pods/web", "web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
 		{args: []string{"pods,deploy/web"}, want: "TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r"},
-		{args: []string{"get", "pods/web"}, want: `dwatch has no verbs: leave out "get"`},
+		{args: []string{"get", "pods/web"}, want: `"get" is no resource: dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists`},
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(append(test.resources, test.args...), " "), func(t *testing.T) {

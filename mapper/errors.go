@@ -20,13 +20,16 @@ type UnknownError struct {
 	// Failed are the group versions whose server did not answer: the name may
 	// be one of theirs.
 	Failed []schema.GroupVersion
-	// Verb says that Name is what kubectl calls a command, such as "get".
-	Verb bool
+	// Instead says what there is in place of a command of kubectl that has this name.
+	Instead string
 }
 
 func (e *UnknownError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the server doesn't have a resource type %q", e.Name)
+	if e.Instead != "" {
+		b.WriteString(": " + e.Instead)
+	}
 	if len(e.Suggestions) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", enumerate(e.Suggestions, "or"))
 	}
@@ -82,21 +85,35 @@ func (s *snapshot) explain(name string) error {
 	if r, ok := s.all.one(name); ok {
 		return &UnwatchableError{Name: name, Resource: r.gvr(), Verbs: r.Verbs}
 	}
-	unknown := &UnknownError{Name: name, Failed: s.failed, Verb: isVerb(name)}
-	if !unknown.Verb { // "did you mean jobs" would lead away from "logs"
+	unknown := &UnknownError{Name: name, Failed: s.failed, Instead: instead(name)}
+	if unknown.Instead == "" { // "did you mean jobs" would lead away from "logs"
 		unknown.Suggestions = s.watchable.suggest(name)
 	}
 	return unknown
 }
 
-// isVerb reports whether kubectl has a command of this name.
-func isVerb(name string) bool {
-	return slices.Contains([]string{
-		"annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cordon", "cp", "create", "debug",
-		"delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "get", "label",
-		"list", "logs", "patch", "port-forward", "proxy", "replace", "rollout", "run", "scale", "set", "taint",
-		"top", "uncordon", "version", "wait", "watch",
-	}, name)
+// instead says what there is in place of a command of kubectl; empty if it has none of
+// that name.
+func instead(verb string) string {
+	switch verb {
+	case "get":
+		return "dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists"
+	case "watch":
+		return "dwatch watches: leave it out"
+	case "describe":
+		return "dwatch live RESOURCE... shows an object with its Events"
+	case "rollout":
+		return "dwatch wait TYPE/NAME waits for a rollout"
+	case "version":
+		return "--version prints that of dwatch"
+	case "list", "wait":
+		return "dwatch " + verb + " is a command: it comes first"
+	case "annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cordon",
+		"cp", "create", "debug", "delete", "diff", "drain", "edit", "exec", "explain", "expose", "label", "logs",
+		"patch", "port-forward", "proxy", "replace", "run", "scale", "set", "taint", "top", "uncordon":
+		return "dwatch has no such command, and kubectl has"
+	}
+	return ""
 }
 
 // enumerate writes "a", "a or b", "a, b or c".

@@ -320,8 +320,8 @@ func TestUnknown(t *testing.T) {
 		if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if unknown.Verb != test.verb {
-			t.Errorf("%s: verb is %v", test.name, unknown.Verb)
+		if (unknown.Instead != "") != test.verb {
+			t.Errorf("%s: instead is %q", test.name, unknown.Instead)
 		}
 	}
 }

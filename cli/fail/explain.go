@@ -89,10 +89,8 @@ func explainOne(err error) string {
 		Explain() string
 	}
 	switch {
-	case errors.As(err, &unknown) && unknown.Name == "version":
-		return fmt.Sprintf("%v: --version prints that of dwatch", unknown)
-	case errors.As(err, &unknown) && unknown.Verb:
-		return fmt.Sprintf("%v: dwatch has no verbs, leave out %q", unknown, unknown.Name)
+	case errors.As(err, &unknown) && unknown.Instead != "":
+		return unknown.Error()
 	case errors.As(err, &failed):
 		host := HostOf(failed.URL)
 		if errors.As(err, &asked) {
