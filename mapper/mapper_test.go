@@ -303,9 +303,9 @@ func TestUnknown(t *testing.T) {
 		{"deployments.v1beta1.apps", false, `the server doesn't have a resource type "deployments.v1beta1.apps"; did you mean deployments (apps/v1)?`},
 		{"statefullsets", false, `the server doesn't have a resource type "statefullsets"; did you mean statefulsets (apps/v1)?`},
 		{"qqqqqqqq", false, `the server doesn't have a resource type "qqqqqqqq"`},
-		{"logs", true, `the server doesn't have a resource type "logs"`},
-		{"version", true, `the server doesn't have a resource type "version"`},
-		{"describe", true, `the server doesn't have a resource type "describe"`},
+		{"logs", true, `the server doesn't have a resource type "logs": dwatch has no such command, and kubectl has`},
+		{"version", true, `the server doesn't have a resource type "version": --version prints that of dwatch`},
+		{"describe", true, `the server doesn't have a resource type "describe": dwatch live RESOURCE... shows an object with its Events`},
 		{"pods\x1b[2J", false, `the server doesn't have a resource type "pods\x1b[2J"`},
 		{"podlists", false, `the server doesn't have a resource type "podlists"`},
 	}

@@ -150,7 +150,7 @@ func TestExplain(t *testing.T) {
 		"dull":              `nothing in the category "dull" can be watched`,
 		"deployx":           `the server doesn't have a resource type "deployx"; did you mean deployments (apps/v1)?` + silent,
 		"crontbas":          `the server doesn't have a resource type "crontbas"; did you mean crontabs (long.stable/v1) or crontabs (stable/v1)?` + silent,
-		"get":               `the server doesn't have a resource type "get"` + silent,
+		"get":               `the server doesn't have a resource type "get": dwatch RESOURCE... watches, and dwatch list RESOURCE... prints what exists` + silent,
 		"red":               `the server doesn't have a resource type "red"` + silent,
 		"x\x1b[2J\n":        `the server doesn't have a resource type "x\x1b[2J\n"` + silent,
 		"":                  `the server doesn't have a resource type ""` + silent,
