@@ -2,20 +2,28 @@ package mapper
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
 
 	"dwatch/watcher/event"
 )
 
-// A catalog finds resources by name. They are in the server's order of priority. It is
-// not client-go's mapper, which also answers with guesses ("podlists"), finds the kind
-// before its resource, where two may have one kind, and decides by chance between groups.
-type catalog []resource
+// A catalog finds resources by name. The work is done by the mapper and the
+// expanders that kubectl uses; what they answer is checked against the list of
+// what there is, because they also answer with guesses ("podlists").
+type catalog struct {
+	resources  []resource // in the server's order of priority
+	rank       map[schema.GroupVersionResource]int
+	mapper     meta.RESTMapperWithContext
+	categories restmapper.CategoryExpanderWithContext
+}
 
 // resource is one version of a resource.
 type resource struct {
@@ -23,9 +31,29 @@ type resource struct {
 	gv schema.GroupVersion
 }
 
+func newCatalog(groups []*metav1.APIGroup, resources []resource) *catalog {
+	v := view{groups: groups}
+	c := &catalog{resources: resources, rank: make(map[schema.GroupVersionResource]int, len(resources))}
+	for i, r := range resources {
+		c.rank[r.gvr()] = i
+		if last := len(v.lists) - 1; last < 0 || v.lists[last].GroupVersion != r.gv.String() {
+			v.lists = append(v.lists, &metav1.APIResourceList{GroupVersion: r.gv.String()})
+		}
+		list := v.lists[len(v.lists)-1]
+		list.APIResources = append(list.APIResources, *r.APIResource)
+	}
+	c.mapper = restmapper.NewShortcutExpanderWithContext(restmapper.NewDeferredDiscoveryRESTMapperWithContext(v), v, nil)
+	c.categories = restmapper.NewDiscoveryCategoryExpanderWithContext(v)
+	return c
+}
+
+// here is the context of questions to client-go's mapper and expanders, which ask nobody:
+// see view.
+var here = context.Background()
+
 // find returns what name names: everything or what is in a category of that name,
 // which is a set, else one resource, else nothing.
-func (c catalog) find(name string) (found []resource, set bool) {
+func (c *catalog) find(name string) (found []resource, set bool) {
 	if name == Everything {
 		return c.everything(), true
 	}
@@ -39,71 +67,97 @@ func (c catalog) find(name string) (found []resource, set bool) {
 }
 
 // category returns the preferred version of each resource in a category.
-func (c catalog) category(name string) []resource {
-	return slices.DeleteFunc(c.preferred(), func(r resource) bool { return !slices.Contains(r.Categories, name) })
+func (c *catalog) category(name string) []resource {
+	members, _ := c.categories.ExpandWithContext(here, name)
+	return slices.DeleteFunc(c.preferred(), func(r resource) bool { return !slices.Contains(members, r.gvr().GroupResource()) })
 }
 
 // one reads name as kubectl does: as resource.version.group, as
 // resource[.group], as Kind.version.group, as Kind[.group].
-func (c catalog) one(name string) (resource, bool) {
-	full, short := schema.ParseResourceArg(name)
-	readings := []schema.GroupVersionResource{short.WithVersion("")}
-	if full != nil {
-		readings = slices.Insert(readings, 0, *full)
-	}
-	for _, is := range meanings {
-		for _, reading := range readings {
-			if r, ok := c.first(reading, is); ok {
-				return r, true
-			}
+func (c *catalog) one(name string) (resource, bool) {
+	gvr, gr := schema.ParseResourceArg(name)
+	if gvr != nil {
+		if r, ok := c.byResource(*gvr); ok {
+			return r, true
 		}
 	}
-	return resource{}, false
+	if r, ok := c.byResource(gr.WithVersion("")); ok {
+		return r, true
+	}
+	gvk, gk := schema.ParseKindArg(name)
+	if gvk != nil {
+		if r, ok := c.byKind(*gvk); ok {
+			return r, true
+		}
+	}
+	return c.byKind(gk.WithVersion(""))
 }
 
-// meanings are what the name of a resource, without a group, may be, that first which goes
-// before the others.
-var meanings = []func(r resource, name string) bool{
-	func(r resource, name string) bool {
-		name = strings.ToLower(name)
-		return name == r.Name || name == r.singular()
-	},
-	// Short names alone are taken letter by letter, as kubectl takes them.
-	func(r resource, name string) bool { return slices.Contains(r.ShortNames, name) },
-	func(r resource, name string) bool { return strings.EqualFold(r.Kind, name) },
+// byResource asks for resources where kubectl asks for a kind and then for its
+// resource, which is wrong where two resources have one kind. The first by rank
+// is what the mapper's own priorities come to. Only a group that fits exactly
+// goes before one that begins with it.
+func (c *catalog) byResource(partial schema.GroupVersionResource) (resource, bool) {
+	matches, _ := c.mapper.ResourcesForWithContext(here, partial) // an error is only another way to say: none
+	best := 2 * len(c.resources)
+	for _, match := range matches {
+		rank, exists := c.rank[match]
+		// The expander of short names forgets the version.
+		if !exists || partial.Version != "" && match.Version != partial.Version {
+			continue
+		}
+		if match.Group != partial.Group {
+			rank += len(c.resources)
+		}
+		best = min(best, rank)
+	}
+	if best == 2*len(c.resources) {
+		return resource{}, false
+	}
+	return c.resources[best%len(c.resources)], true
 }
 
-// answers reports whether name, without a group, could mean r.
-func (r resource) answers(name string) bool {
-	return slices.ContainsFunc(meanings, func(is func(resource, string) bool) bool { return is(r, name) })
-}
-
-// first returns the first resource that name means. A group that fits exactly goes
-// before one that begins with it, which is enough where no version is given.
-func (c catalog) first(name schema.GroupVersionResource, is func(r resource, name string) bool) (resource, bool) {
+// byKind finds a kind whose resource is named otherwise. The mapper could do
+// so in the core group only, or with the whole group given.
+func (c *catalog) byKind(partial schema.GroupVersionKind) (resource, bool) {
+	if partial.Kind == "" {
+		return resource{}, false
+	}
 	fits := func(r resource) bool {
-		return name.Resource != "" && (name.Version == "" || r.gv.Version == name.Version) && is(r, name.Resource)
+		return strings.EqualFold(r.Kind, partial.Kind) && (partial.Version == "" || r.gv.Version == partial.Version)
 	}
-	i := slices.IndexFunc(c, func(r resource) bool { return r.gv.Group == name.Group && fits(r) })
-	if i < 0 && (name.Group == "" || name.Version == "") {
-		i = slices.IndexFunc(c, func(r resource) bool { return strings.HasPrefix(r.gv.Group, name.Group) && fits(r) })
+	r, ok := c.first(func(r resource) bool { return r.gv.Group == partial.Group && fits(r) })
+	if !ok {
+		r, ok = c.first(func(r resource) bool { return strings.HasPrefix(r.gv.Group, partial.Group) && fits(r) })
 	}
+	return r, ok
+}
+
+func (c *catalog) first(fits func(resource) bool) (resource, bool) {
+	i := slices.IndexFunc(c.resources, fits)
 	if i < 0 {
 		return resource{}, false
 	}
-	return c[i], true
+	return c.resources[i], true
+}
+
+// answers reports whether name, without a group, could mean r. Short names alone
+// are taken letter by letter, as client-go takes them.
+func (r resource) answers(name string) bool {
+	typed := strings.ToLower(name)
+	return slices.Contains(r.ShortNames, name) || typed == r.Name || typed == r.singular() || typed == strings.ToLower(r.Kind)
 }
 
 // alternatives returns the resources of other groups that answer to name, too,
 // where taken was found under it.
-func (c catalog) alternatives(name string, taken resource) []resource {
+func (c *catalog) alternatives(name string, taken resource) []resource {
 	typed := schema.ParseGroupResource(name)
 	if group := taken.gv.Group; group == "" || typed.Group == group || typed.Group == taken.gv.Version+"."+group {
 		return nil
 	}
 	groups := []string{taken.gv.Group}
 	var found []resource
-	for _, r := range c {
+	for _, r := range c.resources {
 		if slices.Contains(groups, r.gv.Group) || !strings.HasPrefix(r.gv.Group, typed.Group) || !r.answers(typed.Resource) {
 			continue
 		}
@@ -114,10 +168,10 @@ func (c catalog) alternatives(name string, taken resource) []resource {
 }
 
 // preferred returns each resource once, in the version the server prefers.
-func (c catalog) preferred() []resource {
-	seen := make(map[schema.GroupResource]bool, len(c))
+func (c *catalog) preferred() []resource {
+	seen := make(map[schema.GroupResource]bool, len(c.resources))
 	var preferred []resource
-	for _, r := range c {
+	for _, r := range c.resources {
 		if gr := r.gvr().GroupResource(); !seen[gr] {
 			seen[gr] = true
 			preferred = append(preferred, r)
@@ -131,7 +185,7 @@ func (c catalog) preferred() []resource {
 // the core group.
 const Everything = "*"
 
-func (c catalog) everything() []resource {
+func (c *catalog) everything() []resource {
 	all := c.preferred()
 	core := slices.ContainsFunc(all, func(r resource) bool { return r.Name == "events" && r.gv.Group == "" })
 	return slices.DeleteFunc(all, func(r resource) bool {
@@ -146,3 +200,21 @@ func (r resource) mapping() *meta.RESTMapping { return event.NewMapping(r.gvr(),
 // singular is what the server says, as not every aggregated API server does, or client-go
 // takes for it.
 func (r resource) singular() string { return cmp.Or(r.SingularName, strings.ToLower(r.Kind)) }
+
+// A view shows client-go's mapper and expanders a part of a snapshot as a server that has
+// already been asked. Nothing else is asked of it.
+type view struct {
+	discovery.CachedDiscoveryInterfaceWithContext
+	groups []*metav1.APIGroup
+	lists  []*metav1.APIResourceList
+}
+
+func (v view) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return v.groups, v.lists, nil
+}
+
+// FreshWithContext keeps the deferred mapper from asking again by itself.
+func (v view) FreshWithContext(context.Context) bool { return true }
+
+// InvalidateWithContext does nothing: a snapshot is replaced, not refreshed.
+func (v view) InvalidateWithContext(context.Context) {}

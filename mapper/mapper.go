@@ -77,11 +77,10 @@ func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	if known == nil {
 		return r.Resource
 	}
-	i := slices.IndexFunc(known.watchable, func(s resource) bool { return s.gvr() == r })
-	if i < 0 {
+	served, there := known.watchable.first(func(s resource) bool { return s.gvr() == r })
+	if !there {
 		return r.GroupResource().String()
 	}
-	served := known.watchable[i]
 	for _, name := range append(served.ShortNames, served.SingularName, served.Name) {
 		if name == "" {
 			continue

@@ -14,13 +14,13 @@ import (
 type snapshot struct {
 	asked     time.Time             // when the question left, so what it says is as of then or later
 	failed    []schema.GroupVersion // could not be asked
-	all       catalog
-	watchable catalog
+	all       *catalog
+	watchable *catalog
 }
 
 func newSnapshot(asked time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed []schema.GroupVersion) *snapshot {
 	slices.SortFunc(failed, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
-	s := &snapshot{asked: asked, failed: failed}
+	var all, watchable []resource
 	for _, list := range order(groups, lists) {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -31,21 +31,22 @@ func newSnapshot(asked time.Time, groups []*metav1.APIGroup, lists []*metav1.API
 			if !isResource(r) {
 				continue
 			}
-			s.all = append(s.all, r)
+			all = append(all, r)
 			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
-				s.watchable = append(s.watchable, r)
+				watchable = append(watchable, r)
 			}
 		}
 	}
-	return s
+	return &snapshot{asked: asked, failed: failed, all: newCatalog(groups, all), watchable: newCatalog(groups, watchable)}
 }
 
 // isOf reports whether s, which may be nil, is what the server said at since or later.
 func (s *snapshot) isOf(since time.Time) bool { return s != nil && !s.asked.Before(since) }
 
 // order returns lists by the server's order of groups and, in each, of
-// versions, the preferred one first. The discovery client goes through a map: without
-// order an ambiguous name would be decided by chance.
+// versions, the preferred one first. The discovery client goes through a map,
+// while client-go's expanders take the first that fits: without order an
+// ambiguous name would be decided by chance.
 func order(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 	byVersion := make(map[string]*metav1.APIResourceList, len(lists))
 	for _, list := range lists {

@@ -16,7 +16,7 @@ const suggestions = 3
 // suggest returns the resources whose plural, singular, short name or kind is
 // near what was typed before a group: the nearest first, then in the server's
 // order. The version of each is the preferred one.
-func (c catalog) suggest(name string) []string {
+func (c *catalog) suggest(name string) []string {
 	typed := strings.ToLower(schema.ParseGroupResource(name).Resource)
 	limit := tolerance(typed)
 	type near struct {

@@ -19,9 +19,9 @@ type Resource struct {
 }
 
 // list returns each resource once, in the version the server prefers.
-func (c catalog) list() []Resource {
+func (c *catalog) list() []Resource {
 	taken := map[string]bool{}
-	for _, r := range c {
+	for _, r := range c.resources {
 		for _, category := range r.Categories {
 			taken[category] = true
 		}
