@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -57,17 +56,16 @@ type privileged interface{ wanted() wanted }
 type wanted struct {
 	connection *cluster.Flags
 	selection
-	timeout time.Duration // 0: none
 	// identity: it has to know which cluster it is.
 	identity bool
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.selection, w.ending.Timeout, delivers || w.stateFile != ""}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != ""}
 }
 
-func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, l.timeout, false} }
+func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false} }
 
 // roles are the smallest roles that allow a run, with bindings.
 type roles struct {
@@ -79,7 +77,7 @@ type roles struct {
 func (r *roles) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	return c.at(ctx, r.of.connection, r.of.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
+	return c.at(ctx, r.of.connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
 		self, as, err := k.WithoutImpersonation()
 		if err != nil {
 			return err
