@@ -117,6 +117,8 @@ func (h *Hub) Close(reason string) {
 
 // mark takes what becomes of the watch.
 func (h *Hub) mark(e *event.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.publish(&inventory.Change{Event: e})
 	h.resource(e.Target)
 	m := h.targets.observe(e)
