@@ -105,9 +105,19 @@ export class Feed {
     });
     viewport.addEventListener("click", (e) => this.open(e.target.closest(".entry")?.index));
     viewport.addEventListener("keydown", (e) => this.key(e));
-    viewport.addEventListener("scroll", () => { this.following = this.atEnd(); this.drawButton(); }, { passive: true });
+    viewport.addEventListener("scroll", () => this.scrolled(), { passive: true });
     button.addEventListener("click", () => this.toEnd());
     this.following = true;
+    this.top = 0;
+  }
+
+  /** scrolled: whoever scrolls up does not follow any more. That the end has moved away, as
+   * other parts of the page grow, is no reason. */
+  scrolled() {
+    const { scrollTop } = this.viewport;
+    this.following = this.atEnd() || this.following && scrollTop >= this.top;
+    this.top = scrollTop;
+    this.drawButton();
   }
 
   /** update takes what came since; all anew where the filter became another. */
@@ -122,7 +132,10 @@ export class Feed {
     this.version = this.store.feedVersion;
     this.rows.setHeight(parseFloat(getComputedStyle(this.viewport).getPropertyValue("--line-height")) || 22);
     this.rows.setCount(this.lines.length);
-    if (this.following) this.viewport.scrollTop = this.lines.length * this.rows.height;
+    if (this.following) {
+      this.viewport.scrollTop = this.lines.length * this.rows.height;
+      this.top = this.viewport.scrollTop; // as far as it could
+    }
     this.rows.draw();
     this.drawButton();
   }
