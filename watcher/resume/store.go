@@ -33,7 +33,7 @@ type store struct {
 func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 	s := &store{}
 	s.intact, s.spoil = context.WithCancelCause(context.Background())
-	err, fault := guarded(func() (err error) {
+	fault, err := guarded(func() (err error) {
 		s.db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:      lockTimeout,
 			FreelistType: bolt.FreelistMapType,
@@ -70,7 +70,7 @@ func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 
 // guarded calls do. What is wrong with a damaged file may show as a panic, or as a fault of
 // the mapped memory: that is fault then.
-func guarded(do func() error) (err error, fault any) {
+func guarded(do func() error) (fault any, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		fault = recover()
@@ -78,7 +78,7 @@ func guarded(do func() error) (err error, fault any) {
 			fault = "a part of it is not there"
 		}
 	}()
-	return do(), nil
+	return nil, do()
 }
 
 // explain says in the words of dwatch why the database does not open.
@@ -125,7 +125,7 @@ func (s *store) run(transaction func() error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		err, fault := guarded(transaction)
+		fault, err := guarded(transaction)
 		if fault != nil {
 			s.spoilt(fault)
 			err = context.Cause(s.intact)
