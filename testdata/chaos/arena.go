@@ -53,7 +53,8 @@ type arena struct {
 	writing  sync.WaitGroup
 	pause    context.CancelFunc // of the writers
 	reviving sync.WaitGroup
-	bury     context.CancelFunc // ends the revival of dwatch
+	bury     context.CancelFunc // ends the revival of dwatch, and the measuring
+	disk     disk
 
 	figures figures
 }
@@ -82,6 +83,11 @@ func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
 		reviving, bury := context.WithCancel(ctx)
 		a.bury = bury
 		a.reviving.Go(func() { a.supervise(reviving) })
+		a.reviving.Go(func() {
+			if err := a.disk.measure(reviving, appending(a.dir)); err != nil {
+				a.watchers[0].note(lost, "the disk can't be measured: %v", err)
+			}
+		})
 	}
 	return a, nil
 }
@@ -128,7 +134,7 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 	}
 	d := &dwatch{
 		name: name, binary: a.binary, args: args, server: a.proxy.url(), env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
-		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"), mortal: a.state,
+		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"), mortal: a.state, disk: &a.disk,
 	}
 	if a.deliver {
 		d.args = append(d.args, "--show-secrets", "--workers", "4", "--max-backoff", "2s", "--deadline", "5s")

@@ -30,6 +30,7 @@ type dwatch struct {
 
 	// mortal: it may be killed, and is revived.
 	mortal bool
+	disk   *disk // of its state
 
 	// reading is held while a line is taken: who locks it is a reader that stalls.
 	reading sync.Mutex
@@ -124,7 +125,7 @@ func (d *dwatch) kill() {
 	child, ended := d.child, d.ended
 	d.dying = true
 	d.mu.Unlock()
-	since := time.Now().Add(-moments)
+	since := time.Now().Add(-d.disk.behind())
 	child.Process.Kill()
 	<-ended
 	d.killed(since) // before the next run prints

@@ -30,8 +30,9 @@
 // the faults, faults.go their list; proxy.go, rule.go, listener.go, body.go,
 // editors.go and answers.go bring them about, server.go those of the server;
 // writer.go writes, dwatch.go runs the program, receiver.go and faults_receiver.go are
-// what it delivers to, witness.go knows what it has seen; record.go checks what it prints,
-// finish.go and truth.go compare it with etcd, figures.go and counter.go count.
+// what it delivers to, witness.go knows what it has seen; disk.go measures how far its state
+// may be behind, record.go checks what it prints, finish.go and truth.go compare it with
+// etcd, figures.go and counter.go count.
 package main
 
 import (

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// moments is how much of what dwatch printed before a kill may be repeated.
+	// moments is how much of what dwatch printed before a kill may be repeated, where the
+	// disk is quick.
 	moments = 3 * time.Second
 	// lives is how long it lives from one kill to the next, on the average; and the
 	// server, if it starts again in that time.

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestDisk: what a slow sync may have kept from the state is allowed for, and nothing else.
+func TestDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := time.Millisecond
+		d := &disk{}
+		go d.measure(t.Context(), func() error { time.Sleep(takes); return nil })
+		expect := func(want time.Duration) {
+			t.Helper()
+			if got := d.behind(); got < want || got > want+time.Second {
+				t.Errorf("%v behind, want %v", got, want)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		expect(moments)
+		takes = 9 * time.Second
+		time.Sleep(5 * time.Second)
+		takes = time.Millisecond
+		expect(moments + syncsBehind*5*time.Second - time.Second) // it has not ended yet
+		time.Sleep(10 * time.Second)
+		expect(moments + syncsBehind*9*time.Second)
+		time.Sleep(time.Minute)
+		expect(moments)
+	})
+}
