@@ -43,7 +43,7 @@ type runner interface {
 // common is what every command has.
 type common struct {
 	targets    flags.Targets
-	about      flags.About // not every command takes it
+	object     *mapper.Argument // of --for, which not every command takes; nil: none
 	messages   flags.Messages
 	connection cluster.Flags
 	all        *pflag.FlagSet // of the command
@@ -184,12 +184,22 @@ type selection struct {
 }
 
 // selected parses what a command is about.
-func (c *common) selected(args []string) (s selection, err error) {
-	if s.request, err = c.targets.Parse(args); err != nil {
-		return s, err
-	}
-	s.object, err = c.about.Parse()
-	return s, err
+func (c *common) selected(args []string) (selection, error) {
+	request, err := c.targets.Parse(args)
+	return selection{request, c.object}, err
+}
+
+// watchFlags are what the commands have that watch.
+type watchFlags struct {
+	common
+	w watching
+}
+
+// selectTargets sets what is watched.
+func (f *watchFlags) selectTargets(args []string) (err error) {
+	f.w.connection = &f.connection
+	f.w.selection, err = f.selected(args)
+	return err
 }
 
 // targetsOf are what arguments would name, with the flags given so far.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 
 	"dwatch/cli/flags"
@@ -9,35 +8,20 @@ import (
 
 // followFlags are the flags of what follows events, perhaps for months: which, until when,
 // and from where.
-type followFlags struct {
-	events flags.Events
-	where  flags.Where
-	ends   flags.Ends
-	state  flags.State
-	listen flags.Listen
-}
+type followFlags struct{ watchFlags }
 
 func (f *followFlags) endGroup() flags.Group {
-	return flags.NewGroup("How it ends and carries on", f.ends.AddTo, f.state.AddTo, f.listen.AddTo)
+	return flags.NewGroup("How it ends and carries on", f.w.ending.AddTo, f.w.ending.AddCountTo,
+		flags.State(&f.w.stateFile), flags.Listen(&f.w.listen))
 }
 
-// parseInto sets what is followed.
-func (f *followFlags) parseInto(w *watching, c *common, args []string) (err error) {
-	w.listen, w.stateFile = f.listen.Address, f.state.Path
-	if w.selection, err = c.selected(args); err != nil {
+// parseTargets sets what is followed.
+func (f *followFlags) parseTargets(args []string) error {
+	if err := f.selectTargets(args); err != nil {
 		return err
 	}
-	if w.filter, err = f.events.Parse(); err != nil {
-		return err
-	}
-	if w.where, err = f.where.Parse(); err != nil {
-		return err
-	}
-	if w.ending.Ending, err = f.ends.Parse(w.stateFile != ""); err != nil {
-		return err
-	}
-	if w.object != nil && w.stateFile != "" {
+	if f.object != nil && f.w.stateFile != "" {
 		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
 	}
-	return cmp.Or(f.state.Check(), f.listen.Check())
+	return f.w.ending.Check(f.w.stateFile != "")
 }

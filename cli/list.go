@@ -19,38 +19,29 @@ import (
 // listFlags are the flags of dwatch list.
 type listFlags struct {
 	common
-	look          look
-	order         flags.Order
-	timeout       flags.Timeout
-	ignoreMissing bool
+	look look
+	listed
 }
 
 func (l *listFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to list", l.targets.AddTo, l.about.AddTo, func(f *pflag.FlagSet) {
+		flags.NewGroup("What to list", l.targets.AddTo, flags.About(&l.common.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
-		}, l.timeout.Adds("with exit code 1 if the list is not complete by then")),
+		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			l.look.addTo(f, output.Formats, "; by default json")
+			l.look.addTo(f, &l.print, &l.kept, output.Formats, "; by default json")
 			l.formats = l.look.format.Completions()
-		}, l.order.AddTo),
+		}, flags.SortBy(&l.print.Order)),
 	}
 }
 
-func (l *listFlags) parse(args []string, t terminal) (runner, error) {
-	r := &listed{connection: &l.connection, timeout: l.timeout.Duration, ignoreMissing: l.ignoreMissing, kept: l.look.fields.Kept}
-	var err error
-	if r.selection, err = l.selected(args); err != nil {
+func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
+	l.listed.connection = &l.common.connection
+	if l.selection, err = l.selected(args); err != nil {
 		return nil, err
 	}
 	l.look.format.Choose("json")
-	if r.print, err = l.look.parse(t, l.all); err != nil {
-		return nil, err
-	}
-	if r.print.Order, err = l.order.Parse(); err != nil {
-		return nil, err
-	}
-	return r, l.timeout.Check()
+	return &l.listed, l.look.parse(&l.print, t, l.all)
 }
 
 // listed is what exists, printed as one document.

@@ -23,60 +23,37 @@ import (
 
 // liveFlags are the flags of dwatch live.
 type liveFlags struct {
-	common
-	where  flags.Where
+	watchFlags
+	screen screen
 	format flags.Format
-	table  flags.Table
-	view   flags.View
 	noise  flags.Noise
 	masks  flags.Masks
-	fields flags.ManagedFields
 	color  flags.Color
-	ends   flags.Until
 }
 
 func (l *liveFlags) groups() []flags.Group {
+	s, w := &l.screen, &l.w
 	return []flags.Group{
-		flags.NewGroup("What to show", l.targets.AddTo, l.about.AddTo, l.targets.AddWait, l.where.AddTo, l.ends.AddTo),
+		flags.NewGroup("What to show", l.targets.AddTo, flags.About(&l.object), l.targets.AddWait, flags.Where(&w.where), w.ending.AddTo),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.format.Formats = []string{"table", "wide"}
 			l.format.AddTo(f, "table or wide")
 			l.formats = l.format.Completions()
-		}, l.table.AddTo, l.color.AddTo, l.view.AddTo, l.noise.AddTo, func(f *pflag.FlagSet) {
-			l.masks.AddShowSecretsTo(f, "")
-		}, l.fields.AddTo),
+		}, flags.Columns(&w.print.Table), l.color.AddTo, s.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&s.kept)),
 	}
 }
 
 func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
+	s, w := &l.screen, &l.w
 	l.format.Choose("table")
-	s := &screen{view: l.view, kept: l.fields.Kept}
-	w := &watching{
-		connection: &l.connection, to: s, parallel: 1, seen: true, whereLast: true,
-		needs: needs{managedFields: true, tables: true, wholeObjects: true},
-	}
-	w.filter.Marks = true
-	var err error
-	if w.ending.Ending, err = l.ends.Parse(); err != nil {
+	w.to, w.parallel, w.seen, w.whereLast, w.filter.Marks = s, 1, true, true, true
+	w.needs = needs{managedFields: true, tables: true, wholeObjects: true}
+	if err := l.selectTargets(args); err != nil {
 		return nil, err
 	}
-	if w.selection, err = l.selected(args); err != nil {
-		return nil, err
-	}
-	if w.where, err = l.where.Parse(); err != nil {
-		return nil, err
-	}
-	if s.table, err = l.table.Parse(); err != nil {
-		return nil, err
-	}
-	if s.color, err = l.color.Parse(t.isTerminal && !t.noColor); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(l.format.Parse(&w.print), l.noise.Parse(&w.print.Compare), l.masks.Parse(&w.print, false), t.checkScreen()); err != nil {
-		return nil, err
-	}
-	s.wide = l.format.Name == "wide"
-	return &onScreen{w, s}, nil
+	l.noise.Set(&w.print.Compare)
+	w.print.Color = l.color.On(t.isTerminal && !t.noColor)
+	return &onScreen{w, s}, cmp.Or(w.ending.Check(false), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
 }
 
 // checkScreen finds what keeps a terminal from being drawn on.
@@ -111,9 +88,6 @@ func (s *onScreen) run(ctx context.Context, c *console) error {
 type screen struct {
 	direct
 	view   flags.View
-	table  output.TableOptions
-	color  bool
-	wide   bool
 	kept   bool // the managed fields are
 	stderr *diverted
 	live   *live.Screen
@@ -124,10 +98,10 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 		Title:         w.title(),
 		Targets:       w.plan.Targets,
 		Namespaces:    w.several(),
-		Wide:          s.wide,
-		Labels:        s.table.Labels,
-		ShowLabels:    s.table.ShowLabels,
-		Color:         s.color,
+		Wide:          w.print.Format == "wide",
+		Labels:        w.print.Table.Labels,
+		ShowLabels:    w.print.Table.ShowLabels,
+		Color:         w.print.Color,
 		ManagedFields: s.kept,
 		Timestamps:    s.view.Timestamps,
 		Full:          s.view.Full,

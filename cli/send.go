@@ -13,29 +13,25 @@ import (
 
 // sendFlags are the flags of dwatch send.
 type sendFlags struct {
-	common
 	followFlags
 	format   flags.Format
-	diff     flags.Compared
 	noise    flags.Noise
 	masks    flags.Masks
-	fields   flags.ManagedFields
 	delivery flags.Deliveries
 	// watched are the flags that mean something only where something is watched.
 	watched *pflag.FlagSet
 }
 
 func (s *sendFlags) groups() []flags.Group {
+	w := &s.w
 	groups := []flags.Group{
-		flags.NewGroup("What to watch", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
-		flags.NewGroup("Which events", s.events.AddTo, s.where.AddTo),
+		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where)),
 		flags.NewGroup("What is sent", func(f *pflag.FlagSet) {
 			s.format.Formats = []string{"json", "yaml"}
 			s.format.AddTo(f, "json or yaml; by default json")
 			s.formats = s.format.Completions()
-		}, s.diff.AddTo, s.noise.AddTo, s.masks.AddTo, func(f *pflag.FlagSet) {
-			s.masks.AddShowSecretsTo(f, "")
-		}, s.fields.AddTo),
+		}, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
 		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -48,8 +44,9 @@ func (s *sendFlags) groups() []flags.Group {
 }
 
 func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
+	w := &s.w
 	args, command := s.cutCommand(args)
-	d, err := s.delivery.Parse(command, s.state.Path != "")
+	d, err := s.delivery.Parse(command, w.stateFile != "")
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +54,19 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 		return s.parseRedelivery(args, d)
 	}
 	s.format.Choose("json")
-	w := &watching{
-		connection: &s.connection, kept: s.fields.Kept,
-		needs:    needs{old: s.diff.Old || s.diff.Changes || s.diff.Patch, managedFields: s.diff.Changes},
-		parallel: d.Workers, to: &delivery{Delivery: d, stateFile: s.state.Path},
-	}
-	if err := s.parseInto(w, &s.common, args); err != nil {
+	if err := s.parseTargets(args); err != nil {
 		return nil, err
 	}
-	w.print.Old, w.print.Changes, w.print.Patch = s.diff.Old, s.diff.Changes, s.diff.Patch
-	return w, cmp.Or(s.format.Parse(&w.print), s.noise.Parse(&w.print.Compare), s.masks.Parse(&w.print, true),
-		s.check(&d))
+	w.needs = needs{old: w.showsOld(), managedFields: w.print.Changes}
+	w.parallel, w.to = d.Workers, &delivery{Delivery: d, stateFile: w.stateFile}
+	s.noise.Set(&w.print.Compare)
+	return w, cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(&d))
 }
 
 // check finds flags that have no effect together.
 func (s *sendFlags) check(d *flags.Delivery) error {
 	switch name := s.noise.Given(s.all); {
-	case name != "" && !s.diff.Changes:
+	case name != "" && !s.w.print.Changes:
 		return fmt.Errorf("--%s is for what changes: it needs --changes", name)
 	case d.Batch && s.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
@@ -102,7 +95,7 @@ func (s *sendFlags) parseRedelivery(args []string, d flags.Delivery) (runner, er
 	if wrong != "" {
 		return nil, fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
 	}
-	return &redelivery{connection: &s.connection, timeout: s.ends.Duration, delivery: delivery{Delivery: d}}, s.ends.Check()
+	return &redelivery{connection: &s.connection, timeout: s.w.ending.Timeout, delivery: delivery{Delivery: d}}, nil
 }
 
 // cutCommand takes the command after "--" out of the arguments; nil: there is no "--".

@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/output/page"
@@ -21,39 +19,32 @@ import (
 
 // serveFlags are the flags of dwatch serve.
 type serveFlags struct {
-	common
-	page    flags.Page
-	noise   flags.Noise
-	masks   flags.Masks
-	timeout flags.Timeout
-	listen  flags.Listen
+	watchFlags
+	page  flags.Page
+	noise flags.Noise
+	masks flags.Masks
 }
 
 func (s *serveFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to show", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
-		flags.NewGroup("Where it is served", s.page.AddTo, s.timeout.Adds("with exit code 0"), s.listen.AddTo),
-		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, func(f *pflag.FlagSet) {
-			s.masks.AddShowSecretsTo(f, "")
-		}),
+		flags.NewGroup("What to show", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("Where it is served", s.page.AddTo, flags.Timeout(&s.w.ending.Timeout, "with exit code 0"), flags.Listen(&s.w.listen)),
+		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets("")),
 	}
 }
 
 func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
-	w := &watching{
-		connection: &s.connection, listen: s.listen.Address, lasting: true,
-		needs: needs{managedFields: true, tables: true, wholeObjects: true},
-		to:    &served{Page: s.page},
-	}
-	w.filter.Marks, w.ending.Timeout = true, s.timeout.Duration
-	err := s.page.CheckArguments(args)
-	if err != nil {
+	w := &s.w
+	w.lasting, w.filter.Marks, w.to = true, true, &served{Page: s.page}
+	w.needs = needs{managedFields: true, tables: true, wholeObjects: true}
+	if err := s.page.CheckArguments(args); err != nil {
 		return nil, err
 	}
-	if w.selection, err = s.selected(args); err != nil {
+	if err := s.selectTargets(args); err != nil {
 		return nil, err
 	}
-	return w, cmp.Or(s.page.Check(), s.noise.Parse(&w.print.Compare), s.masks.Parse(&w.print, true), s.timeout.Check(), s.listen.Check())
+	s.noise.Set(&w.print.Compare)
+	return w, cmp.Or(s.page.Check(), s.masks.Parse(&w.print, true))
 }
 
 // served is the page of a run.

@@ -18,63 +18,48 @@ import (
 
 // streamFlags are the flags of dwatch RESOURCE..., the stream.
 type streamFlags struct {
-	common
 	followFlags
-	marks flags.Marks
 	look  look
 	view  flags.View
-	diff  flags.Compared
 	noise flags.Noise
 }
 
 // look is how objects are printed: what streams and lists share.
 type look struct {
 	format flags.Format
-	table  flags.Table
 	masks  flags.Masks
-	fields flags.ManagedFields
 	color  flags.Color
 }
 
-func (l *look) addTo(f *pflag.FlagSet, formats []string, usage string) {
+func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []string, usage string) {
 	l.format.Formats = formats
 	l.format.AddTo(f, flags.Usage(formats)+usage)
 	l.format.AddTemplatesTo(f)
-	l.table.AddKindTo(f)
-	l.table.AddTo(f)
+	f.BoolVar(&p.Table.Kinds, "show-kind", false, "Of tables, show the kind with each name, as of several resources")
+	flags.Columns(&p.Table)(f)
 	l.masks.AddTo(f)
 	l.masks.AddMaskSecretsTo(f)
-	l.fields.AddTo(f)
+	flags.ManagedFields(kept)(f)
 	l.color.AddTo(f)
 }
 
-// parse returns how to print. all are the flags of the command.
-func (l *look) parse(t terminal, all *pflag.FlagSet) (o output.Options, err error) {
-	o.Terminal = t.isTerminal
-	if err := cmp.Or(l.format.Parse(&o), l.format.Check(all), l.masks.Parse(&o, false)); err != nil {
-		return o, err
-	}
-	table, err := l.table.Parse()
-	if err != nil {
-		return o, err
-	}
-	o.Table = table
-	o.Color, err = l.color.Parse(t.isTerminal && !t.noColor)
-	return o, err
+// parse sets how to print. all are the flags of the command.
+func (l *look) parse(o *output.Options, t terminal, all *pflag.FlagSet) error {
+	o.Terminal, o.Color = t.isTerminal, l.color.On(t.isTerminal && !t.noColor)
+	return cmp.Or(l.format.Parse(o), l.format.Check(all), l.masks.Parse(o, false))
 }
 
 func (s *streamFlags) groups() []flags.Group {
+	w := &s.w
 	return []flags.Group{
-		flags.NewGroup("What to watch", s.targets.AddTo, s.about.AddTo, s.targets.AddWait),
-		flags.NewGroup("Which events", s.events.AddTo, s.where.AddTo, s.marks.AddTo),
+		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			s.look.addTo(f, flags.StreamFormats, "; by default json, and at a terminal changes")
+			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
 			s.formats = s.look.format.Completions()
 		}),
-		flags.NewGroup("What changed", s.view.AddTo, s.diff.AddTo, s.noise.AddTo, func(f *pflag.FlagSet) {
-			s.look.masks.AddShowSecretsTo(f, " in what changes")
-		}),
+		flags.NewGroup("What changed", s.view.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in what changes")),
 		s.endGroup(),
 		flags.NewGroup("The program", func(f *pflag.FlagSet) {
 			f.BoolP("watch", "w", false, "Without effect: dwatch watches")
@@ -87,33 +72,24 @@ func (s *streamFlags) groups() []flags.Group {
 var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "show-managed-fields"}
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
+	w := &s.w
 	s.look.format.Choose(s.defaultFormat(t))
-	w := &watching{connection: &s.connection, heartbeat: s.marks.Heartbeat}
-	if err := s.parseInto(w, &s.common, args); err != nil {
+	if err := cmp.Or(s.parseTargets(args), s.look.parse(&w.print, t, s.all), s.check()); err != nil {
 		return nil, err
 	}
-	var err error
-	if w.print, err = s.look.parse(t, s.all); err != nil {
-		return nil, err
-	}
-	w.print.Old, w.print.Changes, w.print.Patch = s.diff.Old, s.diff.Changes, s.diff.Patch
-	if err := cmp.Or(s.noise.Parse(&w.print.Compare), s.check(), s.marks.Check()); err != nil {
-		return nil, err
-	}
+	s.noise.Set(&w.print.Compare)
 	isChanges := w.print.Format == flags.Changes
-	w.kept = s.look.fields.Kept
 	w.needs = needs{
-		old:           isChanges || s.diff.Old || s.diff.Changes || s.diff.Patch,
-		managedFields: isChanges || s.diff.Changes,
+		old:           isChanges || w.showsOld(),
+		managedFields: isChanges || w.print.Changes,
 		tables:        flags.IsTable(w.print.Format),
 	}
 	w.fold = isChanges || w.needs.tables
 	w.seen = isChanges && t.isTerminal
-	w.filter.Marks = s.marks.On || isChanges // they say what is there at the start
+	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
+	w.to = printed{}
 	if isChanges {
 		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
-	} else {
-		w.to = printed{}
 	}
 	return &streamed{w}, nil
 }
@@ -135,12 +111,12 @@ func (s *streamFlags) defaultFormat(t terminal) string {
 // check finds flags that have no effect together.
 func (s *streamFlags) check() error {
 	format := s.look.format.Name
-	compares := format == flags.Changes || s.diff.Changes
+	compares := format == flags.Changes || s.w.print.Changes
 	given := s.all.Changed
 	switch name := s.noise.Given(s.all); {
 	case name != "" && !compares:
 		return fmt.Errorf("--%s is for what changes: it needs -o changes or --changes", name)
-	case given("show-secrets") && !compares && !s.diff.Patch:
+	case given("show-secrets") && !compares && !s.w.print.Patch:
 		return errors.New("--show-secrets is for what changes: it needs -o changes, --changes or --patch (-o json and yaml show them as they are)")
 	case format == flags.None && !given("until") && !given("fail-if") && !given("timeout") && !given("count"):
 		return errors.New("-o none prints no events: it needs --until, --fail-if, --count or --timeout")

@@ -9,7 +9,7 @@ import (
 
 // waitFlags are the flags of dwatch wait.
 type waitFlags struct {
-	common
+	watchFlags
 	until flags.Await
 }
 
@@ -20,16 +20,13 @@ func (f *waitFlags) groups() []flags.Group {
 	}
 }
 
-func (f *waitFlags) parse(args []string, _ terminal) (runner, error) {
-	w := &watching{connection: &f.connection, to: nowhere{}}
-	var err error
-	if w.selection, err = f.selected(args); err != nil {
+func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
+	f.w.to = nowhere{}
+	if err := f.selectTargets(args); err != nil {
 		return nil, err
 	}
-	if w.ending.Ending, err = f.until.Parse(); err != nil {
-		return nil, err
-	}
-	return w, nil
+	f.w.ending.Ending, err = f.until.Parse()
+	return &f.w, err
 }
 
 // nowhere is where events go that only decide.

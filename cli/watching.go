@@ -169,6 +169,9 @@ func (w *watching) needed() needs {
 	return n
 }
 
+// showsOld reports whether the state before is printed, or what follows from it.
+func (w *watching) showsOld() bool { return w.print.Old || w.print.Changes || w.print.Patch }
+
 // process sends the events through the stages, the last of which is made first.
 func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -12,49 +12,41 @@ import (
 
 	"dwatch/output"
 	"dwatch/watcher/object/expression"
-	"dwatch/watcher/until"
 )
 
 // Await says what is waited for, in the words of kubectl wait or as an expression.
 type Await struct {
-	Timeout
-	forms      []string
-	failIf, of string
-	flags      *pflag.FlagSet
+	Ending
+	forms []string
 }
 
 // AddTo adds the flags to f.
 func (a *Await) AddTo(f *pflag.FlagSet) {
-	a.flags = f
 	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or one of "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must hold)")
-	f.StringVar(&a.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
-	f.StringVar(&a.of, "until-for", string(until.All), "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
-	a.Timeout.Adds("with exit code 124 if it has not held by then; without it there is no end")(f)
+	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
+	a.addOf(f, "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
+	Timeout(&a.Timeout, "with exit code 124 if it has not held by then; without it there is no end")(f)
+	takes(f, "timeout", func(string) error {
+		if a.Timeout == 0 {
+			return errors.New("invalid --timeout 0: without --timeout it waits as long as it takes; to look once, say --for true --fail-if '!ready(object)'")
+		}
+		return nil
+	})
 	notEmpty(f, "fail-if")
 }
 
 // Parse returns what ends the wait.
-func (a *Await) Parse() (r Ending, err error) {
-	r.Timeout = a.Duration
-	if r.Until, err = a.condition(); err != nil {
-		return r, err
+func (a *Await) Parse() (Ending, error) {
+	var err error
+	if a.Until, err = a.condition(); err != nil {
+		return a.Ending, err
 	}
-	failIf := a.failIf
-	if failIf == "" && r.Until.Text == "ready" {
-		failIf = "failed"
-	}
-	if failIf != "" {
-		if r.FailIf, err = compile("fail-if", failIf); err != nil {
-			return r, err
+	if a.Until.Text == "ready" && !a.FailIf.Is() {
+		if a.FailIf, err = compile("fail-if", "failed"); err != nil {
+			return a.Ending, err
 		}
 	}
-	if r.Of, err = until.ParseQuantifier(a.of); err != nil {
-		return r, fmt.Errorf("invalid --until-for %q: %w", a.of, err)
-	}
-	if a.flags.Changed("timeout") && a.Duration == 0 {
-		return r, errors.New("invalid --timeout 0: without --timeout it waits as long as it takes; to look once, say --for true --fail-if '!ready(object)'")
-	}
-	return r, a.Check()
+	return a.Ending, a.Check(false)
 }
 
 // condition is all that --for says, in one expression.

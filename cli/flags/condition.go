@@ -33,48 +33,44 @@ func compile(flag, text string) (Condition, error) {
 	return Condition{flag, text, x}, nil
 }
 
-// Where says of which events something holds.
-type Where struct{ texts []string }
-
-// AddTo adds the flag to f.
-func (w *Where) AddTo(f *pflag.FlagSet) {
-	f.StringArrayVar(&w.texts, "where", nil, "Take only events of which `EXPR` holds, in CEL, e.g. \"changed('spec.replicas')\" or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
+// condition adds a flag that takes an expression.
+func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
+	f.String(name, "", usage)
+	takes(f, name, func(text string) (err error) {
+		*to, err = compile(name, text)
+		return err
+	})
 }
 
-// Parse returns what has to hold, all of it.
-func (w *Where) Parse() (all []Condition, err error) {
-	for _, text := range w.texts {
-		c, err := compile("where", text)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// Timeout ends a run after a time.
-type Timeout struct{ Duration time.Duration }
-
-// Adds returns what adds the flag, of which then says what happens when the time is over.
-func (t *Timeout) Adds(then string) func(*pflag.FlagSet) {
+// Where is what has to hold of events, all of it.
+func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
-		f.DurationVar(&t.Duration, "timeout", 0, "End after this `DURATION`, e.g. 10m, "+then)
+		f.StringArray("where", nil, "Take only events of which `EXPR` holds, in CEL, e.g. \"changed('spec.replicas')\" or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
+		takes(f, "where", func(text string) error {
+			c, err := compile("where", text)
+			*to = append(*to, c)
+			return err
+		})
 	}
 }
 
-// Check finds what makes no sense.
-func (t *Timeout) Check() error {
-	if t.Duration < 0 {
-		return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", t.Duration)
+// Timeout ends a run after a time, if it is not 0; then says what happens when that is over.
+func Timeout(to *time.Duration, then string) Adder {
+	return func(f *pflag.FlagSet) {
+		f.DurationVar(to, "timeout", 0, "End after this `DURATION`, e.g. 10m, "+then)
+		takes(f, "timeout", func(text string) error {
+			if *to < 0 {
+				return fmt.Errorf("invalid --timeout %s: it takes a positive duration such as 30s, 5m or 1h", text)
+			}
+			return nil
+		})
 	}
-	return nil
 }
 
 // Ending says what ends a run.
 type Ending struct {
 	Until, FailIf Condition
-	// Of says of how many objects Until has to hold.
+	// Of says of how many objects Until has to hold; empty: all that exist.
 	Of      until.Quantifier
 	Count   int           // of events; 0: no end
 	Timeout time.Duration // 0: none
@@ -88,69 +84,43 @@ func (e *Ending) All() []Condition {
 	return slices.DeleteFunc([]Condition{e.Until, e.FailIf}, func(c Condition) bool { return !c.Is() })
 }
 
-// Until are the flags for conditions that end a run.
-type Until struct {
-	Timeout
-	until, failIf, of string
-	flags             *pflag.FlagSet
+// AddTo adds the flags for conditions that end a run.
+func (e *Ending) AddTo(f *pflag.FlagSet) {
+	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` holds, in CEL, or one of "+strings.Join(expression.Presets(), ", "))
+	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
+	e.addOf(f, "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
+	Timeout(&e.Timeout, "with exit code 0, or 124 if what is waited for did not come by then")(f)
 }
 
-// AddTo adds the flags to f.
-func (u *Until) AddTo(f *pflag.FlagSet) {
-	u.flags = f
-	f.StringVar(&u.until, "until", "", "End with exit code 0 when `EXPR` holds, in CEL, or one of "+strings.Join(expression.Presets(), ", "))
-	f.StringVar(&u.failIf, "fail-if", "", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
-	f.StringVar(&u.of, "until-for", string(until.All), "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
-	u.Timeout.Adds("with exit code 0, or 124 if what is waited for did not come by then")(f)
+func (e *Ending) addOf(f *pflag.FlagSet, usage string) {
+	f.String("until-for", string(until.All), usage)
+	takes(f, "until-for", func(text string) (err error) {
+		e.Of, err = until.ParseQuantifier(text)
+		return invalid("until-for", text, err)
+	})
 }
 
-// Parse returns what ends the run.
-func (u *Until) Parse() (r Ending, err error) {
-	r.Timeout = u.Duration
-	if u.flags.Changed("until") {
-		if r.Until, err = compile("until", u.until); err != nil {
-			return r, err
+// AddCountTo adds the flag for an end after so many events.
+func (e *Ending) AddCountTo(f *pflag.FlagSet) {
+	f.IntVar(&e.Count, "count", 0, "End with exit code 0 after `N` events")
+	takes(f, "count", func(text string) error {
+		if e.Count < 1 {
+			return fmt.Errorf("invalid --count %s: it takes a number of events, at least 1", text)
 		}
-	}
-	if u.flags.Changed("fail-if") {
-		if r.FailIf, err = compile("fail-if", u.failIf); err != nil {
-			return r, err
-		}
-	}
-	if r.Of, err = until.ParseQuantifier(u.of); err != nil {
-		return r, fmt.Errorf("invalid --until-for %q: %w", u.of, err)
-	}
-	if u.flags.Changed("until-for") && !r.Until.Is() {
-		return r, errors.New("--until-for says of how many objects --until has to hold: it needs that")
-	}
-	return r, u.Check()
+		return nil
+	})
 }
 
-// Ends are the flags for what ends a run of which events come out.
-type Ends struct {
-	Until
-	count int
-}
-
-// AddTo adds the flags to f.
-func (e *Ends) AddTo(f *pflag.FlagSet) {
-	e.Until.AddTo(f)
-	f.IntVar(&e.count, "count", 0, "End with exit code 0 after `N` events")
-}
-
-// Parse returns what ends the run. With a state file nothing is known of what was printed
-// before.
-func (e *Ends) Parse(hasState bool) (Ending, error) {
-	r, err := e.Until.Parse()
-	r.Count = e.count
+// Check finds what does not go together. With a state file nothing is known of what was
+// printed before.
+func (e *Ending) Check(hasState bool) error {
 	switch {
-	case err != nil:
-	case r.Conditions() && hasState:
-		err = errors.New("--until and --fail-if look at all that exists, and --state leaves out what was printed before: they do not go together")
-	case r.Conditions() && e.flags.Changed("count"):
-		err = errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
-	case e.count < 0 || e.flags.Changed("count") && e.count == 0:
-		err = fmt.Errorf("invalid --count %d: it takes a number of events, at least 1", e.count)
+	case e.Of != "" && !e.Until.Is():
+		return errors.New("--until-for says of how many objects --until has to hold: it needs that")
+	case e.Conditions() && hasState:
+		return errors.New("--until and --fail-if look at all that exists, and --state leaves out what was printed before: they do not go together")
+	case e.Conditions() && e.Count > 0:
+		return errors.New("--count ends with exit code 0 whatever holds: it does not go with --until and --fail-if")
 	}
-	return r, err
+	return nil
 }

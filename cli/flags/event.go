@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -10,64 +11,46 @@ import (
 	"dwatch/watcher/filter"
 )
 
-// Events say which events come out.
-type Events struct {
-	watchOnly bool
-	types     []string
-}
-
-// AddTo adds the flags to f.
-func (e *Events) AddTo(f *pflag.FlagSet) {
-	f.BoolVar(&e.watchOnly, "watch-only", false, "Leave out the objects that exist at the start")
-	f.StringSliceVar(&e.types, "types", nil, "Take only events of these `TYPES`: added, modified, deleted")
-	notEmpty(f, "types")
-}
-
-// Parse returns the filter, without marks and conditions.
-func (e *Events) Parse() (filter.Options, error) {
-	types, err := filter.ParseTypes(e.types)
-	return filter.Options{WatchOnly: e.watchOnly, Types: types}, err
-}
-
-// Marks say what is printed about the watch itself.
-type Marks struct {
-	On        bool
-	Heartbeat time.Duration // 0: none
-}
-
-// AddTo adds the flags to f.
-func (m *Marks) AddTo(f *pflag.FlagSet) {
-	f.BoolVar(&m.On, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
-	f.DurationVar(&m.Heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
+// Events are which events come out, besides marks and conditions.
+func Events(to *filter.Options) Adder {
+	return func(f *pflag.FlagSet) {
+		f.BoolVar(&to.WatchOnly, "watch-only", false, "Leave out the objects that exist at the start")
+		f.StringSlice("types", nil, "Take only events of these `TYPES`: added, modified, deleted")
+		takes(f, "types", func(text string) error {
+			types, err := filter.ParseTypes(strings.Split(text, ","))
+			to.Types = append(to.Types, types...)
+			return err
+		})
+		notEmpty(f, "types")
+	}
 }
 
 // minHeartbeat keeps heartbeats from drowning the events.
 const minHeartbeat = time.Second
 
-// Check finds what makes no sense.
-func (m *Marks) Check() error {
-	if m.Heartbeat != 0 && m.Heartbeat < minHeartbeat {
-		return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", m.Heartbeat, minHeartbeat)
+// Marks are what is printed about the watch itself; no heartbeat is 0.
+func Marks(on *bool, heartbeat *time.Duration) Adder {
+	return func(f *pflag.FlagSet) {
+		f.BoolVar(on, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
+		f.DurationVar(heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
+		takes(f, "heartbeat", func(text string) error {
+			if *heartbeat != 0 && *heartbeat < minHeartbeat {
+				return fmt.Errorf("invalid --heartbeat %s: it takes a duration of at least %s", text, minHeartbeat)
+			}
+			return nil
+		})
 	}
-	return nil
 }
 
-// State is the file that a run carries on from.
-type State struct {
-	Path  string // empty: none
-	flags *pflag.FlagSet
-}
-
-// AddTo adds the flag to f.
-func (s *State) AddTo(f *pflag.FlagSet) {
-	s.flags = f
-	f.StringVar(&s.Path, "state", "", "Carry on from `FILE`: keep in it what has come out, and what waits to be delivered; after a restart only what is different comes")
-}
-
-// Check finds what makes no sense.
-func (s *State) Check() error {
-	if s.flags.Changed("state") && s.Path == "" {
-		return errors.New("--state takes a file")
+// State is the file that a run carries on from; empty: none.
+func State(path *string) Adder {
+	return func(f *pflag.FlagSet) {
+		f.StringVar(path, "state", "", "Carry on from `FILE`: keep in it what has come out, and what waits to be delivered; after a restart only what is different comes")
+		takes(f, "state", func(text string) error {
+			if text == "" {
+				return errors.New("--state takes a file")
+			}
+			return nil
+		})
 	}
-	return nil
 }

@@ -145,25 +145,21 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 }
 
 // Color says when there are colours.
-type Color struct{ when string }
+type Color string
 
 // AddTo adds the flag to f.
 func (c *Color) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&c.when, "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
+	f.StringVar((*string)(c), "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
+	takes(f, "color", func(text string) error {
+		if !slices.Contains([]string{"auto", "always", "never"}, text) {
+			return invalid("color", text, errors.New("it takes auto, always or never"))
+		}
+		return nil
+	})
 }
 
-// Parse reports whether there are colours on a terminal that wants them, or does not.
-func (c *Color) Parse(wanted bool) (bool, error) {
-	switch c.when {
-	case "auto":
-		return wanted, nil
-	case "always":
-		return true, nil
-	case "never":
-		return false, nil
-	}
-	return false, fmt.Errorf("invalid --color %q: it takes auto, always or never", c.when)
-}
+// On reports whether there are colours on a terminal that wants them, or does not.
+func (c Color) On(wanted bool) bool { return c == "always" || c == "auto" && wanted }
 
 // View are the flags of what shows changes to people.
 type View struct{ Initial, Timestamps, Full bool }
@@ -179,10 +175,9 @@ func (v *View) AddInitialTo(f *pflag.FlagSet) {
 	f.BoolVar(&v.Initial, "initial", false, "With -o changes, show each object that exists at the start; else they are counted")
 }
 
-// ManagedFields says whether they are kept.
-type ManagedFields struct{ Kept bool }
-
-// AddTo adds the flag to f.
-func (m *ManagedFields) AddTo(f *pflag.FlagSet) {
-	f.BoolVar(&m.Kept, "show-managed-fields", false, "Keep metadata.managedFields")
+// ManagedFields is whether they are kept.
+func ManagedFields(kept *bool) Adder {
+	return func(f *pflag.FlagSet) {
+		f.BoolVar(kept, "show-managed-fields", false, "Keep metadata.managedFields")
+	}
 }

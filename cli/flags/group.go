@@ -2,7 +2,6 @@ package flags
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -13,8 +12,11 @@ type Group struct {
 	Flags *pflag.FlagSet
 }
 
+// Adder adds flags to a set.
+type Adder = func(*pflag.FlagSet)
+
 // NewGroup returns the flags that define adds, in that order.
-func NewGroup(title string, define ...func(*pflag.FlagSet)) Group {
+func NewGroup(title string, define ...Adder) Group {
 	f := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	f.SortFlags = false
 	for _, d := range define {
@@ -30,13 +32,4 @@ func given(f *pflag.FlagSet, names ...string) string {
 		return names[i]
 	}
 	return ""
-}
-
-// notEmpty makes flags refuse an empty value.
-func notEmpty(f *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		flag := f.Lookup(name)
-		flag.Value = filled{flag.Value}
-		flag.DefValue = strings.Trim(flag.DefValue, "[]") // or help would show it
-	}
 }

@@ -23,24 +23,16 @@ func (m *Messages) AddTo(f *pflag.FlagSet) {
 	f.BoolP("help", "h", false, "Print this help, and end")
 }
 
-// Listen says where the run answers how it is.
-type Listen struct {
-	Address string // HOST:PORT; empty: nowhere
-}
-
-// AddTo adds the flag to f.
-func (l *Listen) AddTo(f *pflag.FlagSet) {
-	f.StringVar(&l.Address, "listen", "", "Answer on `ADDR`, such as :9090, over HTTP how the run is: /metrics for Prometheus, /healthz and /readyz")
-	notEmpty(f, "listen")
-}
-
-// Check finds what is wrong with the form of the address.
-func (l *Listen) Check() error {
-	if l.Address == "" {
-		return nil
+// Listen is where the run answers how it is, HOST:PORT; empty: nowhere.
+func Listen(to *string) Adder {
+	return func(f *pflag.FlagSet) {
+		f.StringVar(to, "listen", "", "Answer on `ADDR`, such as :9090, over HTTP how the run is: /metrics for Prometheus, /healthz and /readyz")
+		takes(f, "listen", func(text string) error {
+			if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
+				return fmt.Errorf("invalid --listen %q: it takes HOST:PORT, such as 127.0.0.1:9090, or :9090 for all interfaces", output.Line(text))
+			}
+			return nil
+		})
+		notEmpty(f, "listen")
 	}
-	if _, port, err := net.SplitHostPort(l.Address); err != nil || port == "" {
-		return fmt.Errorf("invalid --listen %q: it takes HOST:PORT, such as 127.0.0.1:9090, or :9090 for all interfaces", output.Line(l.Address))
-	}
-	return nil
 }

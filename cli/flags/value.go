@@ -20,6 +20,22 @@ func (v filled) Set(text string) error {
 	return v.Value.Set(text)
 }
 
+// taken is the value of a flag that is read, or checked, as it is typed.
+type taken struct {
+	pflag.Value
+	take func(text string) error
+}
+
+func (v taken) Set(text string) error {
+	if err := v.Value.Set(text); err != nil {
+		return err
+	}
+	if err := v.take(text); err != nil {
+		return &wrongError{err}
+	}
+	return nil
+}
+
 // single is the value of a flag that is given once: of two values the last one
 // would win in silence. The same value twice does no harm.
 type single struct {
@@ -29,11 +45,44 @@ type single struct {
 }
 
 func (v *single) Set(text string) error {
-	if v.given != nil && *v.given != text {
-		return &twiceError{v.flag, *v.given, text}
+	switch {
+	case v.given == nil || *v.given == text:
+		v.given = &text
+		return v.Value.Set(text)
+	case slices.Contains(secretFlags, v.flag):
+		return &wrongError{fmt.Errorf("--%s is given twice, with two values", v.flag)}
 	}
-	v.given = &text
-	return v.Value.Set(text)
+	return &wrongError{fmt.Errorf("--%s is given twice: %s and %s", v.flag, *v.given, text)}
+}
+
+// secretFlags have values that must not be repeated: an address may hold a password.
+var secretFlags = []string{"token", "password", "server", "proxy-url", "to"}
+
+// wrap puts something around the values of flags.
+func wrap(f *pflag.FlagSet, around func(pflag.Value) pflag.Value, names ...string) {
+	for _, name := range names {
+		flag := f.Lookup(name)
+		flag.Value = around(flag.Value)
+		flag.DefValue = strings.Trim(flag.DefValue, "[]") // or help would show it
+	}
+}
+
+// notEmpty makes flags refuse an empty value.
+func notEmpty(f *pflag.FlagSet, names ...string) {
+	wrap(f, func(v pflag.Value) pflag.Value { return filled{v} }, names...)
+}
+
+// takes has take read each value of a flag. Its errors name the flag.
+func takes(f *pflag.FlagSet, name string, take func(text string) error) {
+	wrap(f, func(v pflag.Value) pflag.Value { return taken{v, take} }, name)
+}
+
+// invalid says of an error, if it is one, which value of a flag it is about.
+func invalid(flag, text string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("invalid --%s %q: %w", flag, text, err)
+	}
+	return err
 }
 
 // takeOnce makes each flag that takes one value refuse a second one.
@@ -49,23 +98,13 @@ func takeOnce(f *pflag.FlagSet) {
 	})
 }
 
-// twiceError says that a flag which takes one value was given two.
-type twiceError struct{ flag, first, second string }
-
-func (e *twiceError) Error() string {
-	if slices.Contains(secretFlags, e.flag) {
-		return fmt.Sprintf("--%s is given twice, with two values", e.flag)
-	}
-	return fmt.Sprintf("--%s is given twice: %s and %s", e.flag, e.first, e.second)
-}
-
-// secretFlags have values that must not be repeated: an address may hold a password.
-var secretFlags = []string{"token", "password", "server", "proxy-url", "to"}
+// wrongError is an error that names the flag, and needs nothing of what pflag adds.
+type wrongError struct{ error }
 
 // Explain says in one line what is wrong with a flag of a command.
 func Explain(err error, command string) error {
-	if twice, ok := errors.AsType[*twiceError](err); ok {
-		return twice
+	if wrong, ok := errors.AsType[*wrongError](err); ok {
+		return wrong.error
 	}
 	// pflag's errors may go on with usage.
 	if first, _, more := strings.Cut(err.Error(), "\n"); more {
