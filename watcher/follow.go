@@ -117,7 +117,7 @@ type definitionWatch struct {
 func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 	options := s.run.source
 	options.Client, options.Gate = s.metadata, source.NewGate()
-	options.LabelSelector, options.FieldSelector, options.Keep = "", "", source.KeepIdentity
+	options.LabelSelector, options.FieldSelector = "", ""
 	watch := source.New(t, options, &definitionWatch{follower: f, gate: options.Gate})
 	watch.SetAnswered() // so that it retries for ever
 	backoff := source.NewBackoff()

@@ -111,7 +111,7 @@ func (l *life) leave(ctx context.Context, err error) {
 // refuse notes that the server refused the target at the start.
 func (l *life) refuse(err error) {
 	l.source.SetAnswered()
-	l.note(note{of: l.target, what: refused, Observation: source.Observation{Err: l.wrap(err)}})
+	l.note(note{of: l.target, what: refused, Observation: source.Observation{Event: event.Event{Err: l.wrap(err)}}})
 }
 
 // stop ends the life, notes nothing, and waits for its end.
@@ -128,7 +128,7 @@ func (l *life) switchVersion(found event.Target) bool {
 	}
 	l.now = found
 	l.source.SetTarget(found)
-	l.note(note{of: l.target, what: switched, found: found})
+	l.note(note{of: l.target, what: switched, Observation: source.Observation{Event: event.Event{Target: found}}})
 	return true
 }
 

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/source"
 )
 
 // List returns the objects that are there: it starts each target's informer, waits
@@ -22,7 +21,7 @@ func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	defer cancel()
 	r := w.newRun()
 	r.options.Follow = false
-	r.source.Keep = source.KeepObjects
+	r.source.Objects = true
 	found := make([][]event.Object, len(r.options.Targets))
 	errs := make([]error, len(r.options.Targets))
 	var running sync.WaitGroup
@@ -50,7 +49,7 @@ func (r *run) list(ctx context.Context, t event.Target) (objects []event.Object,
 			cancel(n.Err)
 		}
 	}
-	l := listing.newLife(newTarget(t))
+	l := listing.newLife(newTarget(t, false))
 	done := false
 	failed := l.live(ctx, func(ctx context.Context) error {
 		objects, err = l.source.List(ctx)

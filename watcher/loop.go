@@ -74,7 +74,7 @@ func (l *loop) take(n *note) {
 		t.progress.reject(lossOf(n.Err))
 		l.batch = l.starting.refuse(l.batch, t, n.Err)
 	case switched:
-		t.switchTo(n.found)
+		t.switchTo(n.Target)
 	case joined:
 		l.batch = t.join(l.batch, n.narrower)
 	case left:

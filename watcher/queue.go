@@ -3,7 +3,6 @@ package watcher
 import (
 	"sync"
 
-	"dwatch/watcher/event"
 	"dwatch/watcher/source"
 )
 
@@ -13,8 +12,6 @@ type note struct {
 	of   *target
 	what subject
 	source.Observation
-	// found is the target as the server has it now, of switched.
-	found event.Target
 	// narrower are those whose place the target takes, of joined.
 	narrower []*target
 }
@@ -25,7 +22,7 @@ type subject uint8
 const (
 	observed subject = iota // by the source
 	refused                 // the server's first answer is no, as Err says
-	switched                // to another version of the resource, or another scope
+	switched                // to another version of the resource, or another scope, as Target says
 	joined                  // after the start
 	left                    // it is watched no more, of one that was there at the start
 	gone                    // the server no longer has the resource

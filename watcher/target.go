@@ -22,8 +22,8 @@ type target struct {
 	initial bool
 }
 
-func newTarget(t event.Target) *target {
-	return &target{Target: t, ledger: ledger.New(t.Mapping.GroupVersionKind), initial: true}
+func newTarget(t event.Target, keepContent bool) *target {
+	return &target{Target: t, ledger: ledger.New(t.Mapping.GroupVersionKind, keepContent), initial: true}
 }
 
 // restore fills the ledger with what was reported in earlier runs.
@@ -46,45 +46,36 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	case source.Began:
 		t.progress.begin()
 	case source.Answered:
-		dst = mark(dst, t.progress.answer(o.ResourceVersion != ""), event.Event{ResourceVersion: o.ResourceVersion})
+		dst = mark(dst, t.progress.answer(o.ResourceVersion != ""), o.Event)
 	case source.Lost:
-		dst = mark(dst, t.progress.fail(lossOf(o.Err)), event.Event{Err: o.Err, Heard: o.Heard})
+		dst = mark(dst, t.progress.fail(lossOf(o.Err)), o.Event)
 	case source.SyncBegan:
 		t.ledger.Begin()
 	case source.SyncEnded:
-		dst = t.endSync(dst, o)
+		dst = t.endSync(dst, o.Event)
 	case source.Listed, source.Changed:
-		dst = t.see(dst, o)
+		o.Listed = o.Kind == source.Listed
+		o.Initial = o.Listed && o.Type == event.Added && t.initial
+		dst = t.ledger.Observe(dst, o.Event)
 	}
 	return t.setTarget(dst, from)
 }
 
-// see observes an object.
-func (t *target) see(dst []event.Event, o source.Observation) []event.Event {
-	listed := o.Kind == source.Listed
-	return t.ledger.Observe(dst, ledger.Observation{
-		Object: o.Object, Old: o.Old,
-		Deleted: o.Deleted,
-		Initial: listed && o.Added && t.initial,
-		Listed:  listed,
-	})
-}
-
 // endSync: the server has named all that there was. What was not among it is gone.
-func (t *target) endSync(dst []event.Event, o source.Observation) []event.Event {
-	dst = t.ledger.Sweep(dst, o.Last)
+func (t *target) endSync(dst []event.Event, e event.Event) []event.Event {
+	dst = t.ledger.Sweep(dst)
 	t.initial = false
-	if o.From != "" {
-		dst = mark(dst, event.Gap, event.Event{From: o.From, ResourceVersion: o.ResourceVersion})
+	if e.From != "" {
+		dst = mark(dst, event.Gap, e)
 	}
-	return mark(dst, t.progress.sync(), event.Event{Count: t.ledger.Len(), ResourceVersion: o.ResourceVersion})
+	return mark(dst, t.progress.sync(), event.Event{Count: t.ledger.Len(), ResourceVersion: e.ResourceVersion})
 }
 
 // vanish reports that the resource, and with it all its objects, is gone.
 func (t *target) vanish(dst []event.Event) []event.Event {
 	from := len(dst)
 	t.ledger.Begin()
-	dst = mark(t.ledger.Sweep(dst, nil), t.progress.vanish(), event.Event{})
+	dst = mark(t.ledger.Sweep(dst), t.progress.vanish(), event.Event{})
 	return t.setTarget(dst, from)
 }
 

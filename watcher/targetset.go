@@ -39,7 +39,7 @@ func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *ta
 func (s *targetSet) begin() error {
 	lives := make([]*life, len(s.options.Targets))
 	for i, t := range s.options.Targets {
-		target := newTarget(t)
+		target := newTarget(t, s.options.KeepContent)
 		target.index = i
 		if err := target.restore(s.options.Past); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *targetSet) begin() error {
 // add starts a target that the server did not have before. It takes the place of
 // narrower ones that it covers.
 func (s *targetSet) add(t event.Target) {
-	l := s.newLife(newTarget(t))
+	l := s.newLife(newTarget(t, s.options.KeepContent))
 	l.joined = true
 	l.source.SetAnswered()
 	var narrower []*target

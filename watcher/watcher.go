@@ -107,14 +107,10 @@ type run struct {
 
 func (w *Watcher) newRun() *run {
 	o := w.options
-	keep := source.KeepIdentity
-	if o.KeepContent {
-		keep = source.KeepContent
-	}
 	return &run{
 		options: o,
 		source: source.Options{
-			Client: w.client, Gate: source.NewGate(), Keep: keep,
+			Client: w.client, Gate: source.NewGate(),
 			LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
 			RequestTimeout: o.RequestTimeout, SyncSilence: o.SyncSilence, WatchLife: o.WatchLife,
 		},

@@ -23,6 +23,9 @@ type Ledger struct {
 	epoch    uint32
 	// pending are deletions to be reported before anything else.
 	pending []event.Event
+
+	keep          bool
+	plain, packed []byte // memory for pack
 }
 
 // entry is what has been reported of one object, and the last sync that saw it.
@@ -32,35 +35,47 @@ type entry struct {
 	epoch           uint32
 	// unsure: it was about to be reported when an earlier run was ended.
 	unsure bool
+	last   *kept // nil: not known
 }
 
-// New returns a Ledger of objects of this kind, of which nothing was reported.
-func New(kind schema.GroupVersionKind) *Ledger {
-	return &Ledger{kind: kind, reported: map[cache.ObjectName]entry{}}
+// New returns a Ledger of objects of this kind, of which nothing was reported. keep makes it
+// keep their content, for Event.Old.
+func New(kind schema.GroupVersionKind, keep bool) *Ledger {
+	return &Ledger{kind: kind, keep: keep, reported: map[cache.ObjectName]entry{}}
 }
 
 // SetKind changes the kind, which is what is said of an object that was lost.
 func (l *Ledger) SetKind(kind schema.GroupVersionKind) { l.kind = kind }
 
+// Restore notes what an earlier run reported of an object, before anything is
+// observed: the first sync is then like one after a long outage. Of several with
+// one name, each takes the place of those before it, whose deletion is reported
+// with whatever is reported first.
+func (l *Ledger) Restore(r event.Reported) {
+	key := cache.ObjectName{Namespace: r.Namespace, Name: r.Name}
+	if known, reported := l.reported[key]; reported {
+		l.pending = append(l.pending, l.lost(key, known, true))
+	}
+	l.reported[key] = entry{uid: r.UID, resourceVersion: r.ResourceVersion, unsure: r.Unsure}
+}
+
+// TakeOver makes what other has reported count as reported here, before anything
+// is observed. other is not to be used any more.
+func (l *Ledger) TakeOver(other *Ledger) {
+	l.pending = append(l.pending, other.pending...)
+	for key, known := range other.reported {
+		known.epoch = l.epoch
+		l.reported[key] = known
+	}
+}
+
 // Len returns how many objects were reported and not deleted since.
 func (l *Ledger) Len() int { return len(l.reported) }
 
-// Observation is one state of one object, as it was seen.
-type Observation struct {
-	// Object is what was seen; of a deletion the last that is known.
-	Object event.Object
-	// Old is the state that the store had before; zero where it had none.
-	Old event.Object
-	// Deleted: the object is gone.
-	Deleted bool
-	// Initial: seen in the first sync of all.
-	Initial bool
-	// Listed: seen in a sync, as the present state. Where etcd was restored from
-	// a backup it may be older than what was reported.
-	Listed bool
-}
-
-// Observe appends to dst what has to be reported after o, in order.
+// Observe appends to dst what has to be reported after a state of an object was seen, in order.
+// If e is a Deleted that is the last one; else the ledger finds out the type. Initial and Listed
+// are as in what is reported. What is listed is the present state: where etcd was restored from
+// a backup it may be older than what was reported.
 //
 //	unknown object, or unsure       ADDED
 //	newer                           MODIFIED
@@ -69,52 +84,53 @@ type Observation struct {
 //	older, but listed as present    as if newer
 //	deletion of what was reported   DELETED
 //	deletion of another UID         nothing
-func (l *Ledger) Observe(dst []event.Event, o Observation) []event.Event {
+func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 	dst = l.flush(dst)
-	key := keyOf(o.Object)
+	o := e.Object
+	key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 	known, reported := l.reported[key]
-	if o.Deleted {
-		return l.observeDeletion(dst, o, known, reported)
+	if e.Type == event.Deleted {
+		if !reported || known.uid != o.UID {
+			return dst
+		}
+		delete(l.reported, key)
+		return append(dst, e)
 	}
-	if known.unsure && known.uid == o.Object.UID {
+	if known.unsure && known.uid == o.UID {
 		reported = false
 	}
-	if reported && isOld(o, known) {
+	if reported && isOld(e, known) {
 		known.epoch = l.epoch
+		if known.last == nil && o.ResourceVersion == known.resourceVersion {
+			known.last = l.pack(o)
+		}
 		l.reported[key] = known
 		return dst
 	}
-	l.reported[key] = entry{uid: o.Object.UID, resourceVersion: o.Object.ResourceVersion, epoch: l.epoch}
+	l.reported[key] = entry{uid: o.UID, resourceVersion: o.ResourceVersion, epoch: l.epoch, last: l.pack(o)}
+	e.Type = event.Added
 	switch {
 	case !reported:
-	case known.uid != o.Object.UID:
-		dst = append(dst, l.lost(key, known, o.Old, o.Listed))
+	case known.uid != o.UID:
+		dst = append(dst, l.lost(key, known, e.Listed))
 	default:
-		return append(dst, event.Event{Type: event.Modified, Object: o.Object, Old: o.Old, Listed: o.Listed})
+		e.Type, e.Initial, e.Old = event.Modified, false, known.last.object()
 	}
-	return append(dst, event.Event{Type: event.Added, Object: o.Object, Initial: o.Initial, Listed: o.Listed})
+	return append(dst, e)
 }
 
-// isOld reports whether o has nothing new, where known has been reported.
-func isOld(o Observation, known entry) bool {
-	if o.Listed {
-		return o.Object.ResourceVersion == known.resourceVersion
+// isOld reports whether e has nothing new, where known has been reported.
+func isOld(e event.Event, known entry) bool {
+	if e.Listed {
+		return e.Object.ResourceVersion == known.resourceVersion
 	}
-	return !event.Newer(o.Object.ResourceVersion, known.resourceVersion)
+	return !event.Newer(e.Object.ResourceVersion, known.resourceVersion)
 }
 
-func (l *Ledger) observeDeletion(dst []event.Event, o Observation, known entry, reported bool) []event.Event {
-	if !reported || known.uid != o.Object.UID {
-		return dst
-	}
-	delete(l.reported, keyOf(o.Object))
-	return append(dst, event.Event{Type: event.Deleted, Object: o.Object, Listed: o.Listed})
-}
-
-// lost is the deletion of an object whose end was not seen. last is its last
-// state, if the store still had it; listed: a sync shows that it is gone.
-func (l *Ledger) lost(key cache.ObjectName, known entry, last event.Object, listed bool) event.Event {
-	if last.IsZero() || last.UID != known.uid {
+// lost is the deletion of an object whose end was not seen; listed: a sync shows that it is gone.
+func (l *Ledger) lost(key cache.ObjectName, known entry, listed bool) event.Event {
+	last := known.last.object()
+	if last.IsZero() {
 		apiVersion, kind := l.kind.ToAPIVersionAndKind()
 		last = event.NewObject(&event.Identity{
 			APIVersion: apiVersion, Kind: kind,
@@ -129,18 +145,14 @@ func (l *Ledger) lost(key cache.ObjectName, known entry, last event.Object, list
 func (l *Ledger) Begin() { l.epoch++ }
 
 // Sweep closes a sync: what was reported before it and not seen in it is gone. It
-// appends the deletions to dst, by namespace and name. last, if not nil, returns the
-// last state of an object that is known; zero if none is.
-func (l *Ledger) Sweep(dst []event.Event, last func(cache.ObjectName) event.Object) []event.Event {
+// appends the deletions to dst, by namespace and name.
+func (l *Ledger) Sweep(dst []event.Event) []event.Event {
 	dst = l.flush(dst)
-	if last == nil {
-		last = func(cache.ObjectName) event.Object { return event.Object{} }
-	}
 	swept := len(dst)
 	for key, known := range l.reported {
 		if known.epoch != l.epoch {
 			delete(l.reported, key)
-			dst = append(dst, l.lost(key, known, last(key), true))
+			dst = append(dst, l.lost(key, known, true))
 		}
 	}
 	slices.SortFunc(dst[swept:], func(a, b event.Event) int {
@@ -156,8 +168,4 @@ func (l *Ledger) flush(dst []event.Event) []event.Event {
 		l.pending = nil
 	}
 	return dst
-}
-
-func keyOf(o event.Object) cache.ObjectName {
-	return cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 }

@@ -38,37 +38,36 @@ func describe(e event.Event) string {
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-func seen(text string) Observation    { return Observation{Object: state(text)} }
-func deleted(text string) Observation { return Observation{Object: state(text), Deleted: true} }
+func seen(text string) event.Event { return event.Event{Object: state(text)} }
+func deleted(text string) event.Event {
+	return event.Event{Type: event.Deleted, Object: state(text)}
+}
 
 func TestObserve(t *testing.T) {
 	for name, test := range map[string]struct {
-		before []Observation
-		then   Observation
+		before []event.Event
+		then   event.Event
 		want   []string
 	}{
-		"unknown object":                {nil, seen("a/1/5"), []string{"ADDED a/1/5"}},
-		"initial object":                {nil, Observation{Object: state("a/1/5"), Initial: true}, []string{"ADDED a/1/5 initial"}},
-		"newer":                         {[]Observation{seen("a/1/5")}, seen("a/1/6"), []string{"MODIFIED a/1/6"}},
-		"newer by more digits":          {[]Observation{seen("a/1/9")}, seen("a/1/10"), []string{"MODIFIED a/1/10"}},
-		"newer, with the old state":     {[]Observation{seen("a/1/5")}, Observation{Object: state("a/1/6"), Old: state("a/1/5")}, []string{"MODIFIED a/1/6 old 5"}},
-		"the same":                      {[]Observation{seen("a/1/5")}, seen("a/1/5"), nil},
-		"older":                         {[]Observation{seen("a/1/5")}, seen("a/1/4"), nil},
-		"older, but listed":             {[]Observation{seen("a/1/5")}, Observation{Object: state("a/1/4"), Listed: true}, []string{"MODIFIED a/1/4"}},
-		"another object":                {[]Observation{seen("a/1/5")}, seen("b/2/4"), []string{"ADDED b/2/4"}},
-		"recreated":                     {[]Observation{seen("a/1/5")}, seen("a/2/7"), []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},
-		"recreated, old state at hand":  {[]Observation{seen("a/1/5")}, Observation{Object: state("a/2/7"), Old: state("a/1/5")}, []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},
-		"recreated, other state stored": {[]Observation{seen("a/1/5")}, Observation{Object: state("a/3/9"), Old: state("a/2/7")}, []string{"DELETED a/1/5 unknown", "ADDED a/3/9"}},
-		"deleted":                       {[]Observation{seen("a/1/5")}, deleted("a/1/6"), []string{"DELETED a/1/6"}},
-		"deleted twice":                 {[]Observation{seen("a/1/5"), deleted("a/1/6")}, deleted("a/1/6"), nil},
-		"deleted, never reported":       {nil, deleted("a/1/6"), nil},
-		"an earlier one deleted":        {[]Observation{seen("a/2/7")}, deleted("a/1/6"), nil},
-		"created again after deletion":  {[]Observation{seen("a/1/5"), deleted("a/1/6")}, seen("a/2/8"), []string{"ADDED a/2/8"}},
-		"versions that are no numbers":  {[]Observation{seen("a/1/x")}, seen("a/1/b"), []string{"MODIFIED a/1/b"}},
-		"the same that is no number":    {[]Observation{seen("a/1/x")}, seen("a/1/x"), nil},
+		"unknown object":               {nil, seen("a/1/5"), []string{"ADDED a/1/5"}},
+		"initial object":               {nil, event.Event{Object: state("a/1/5"), Initial: true}, []string{"ADDED a/1/5 initial"}},
+		"newer":                        {[]event.Event{seen("a/1/5")}, seen("a/1/6"), []string{"MODIFIED a/1/6"}},
+		"newer by more digits":         {[]event.Event{seen("a/1/9")}, seen("a/1/10"), []string{"MODIFIED a/1/10"}},
+		"the same":                     {[]event.Event{seen("a/1/5")}, seen("a/1/5"), nil},
+		"older":                        {[]event.Event{seen("a/1/5")}, seen("a/1/4"), nil},
+		"older, but listed":            {[]event.Event{seen("a/1/5")}, event.Event{Object: state("a/1/4"), Listed: true}, []string{"MODIFIED a/1/4"}},
+		"another object":               {[]event.Event{seen("a/1/5")}, seen("b/2/4"), []string{"ADDED b/2/4"}},
+		"recreated":                    {[]event.Event{seen("a/1/5")}, seen("a/2/7"), []string{"DELETED a/1/5 unknown", "ADDED a/2/7"}},
+		"deleted":                      {[]event.Event{seen("a/1/5")}, deleted("a/1/6"), []string{"DELETED a/1/6"}},
+		"deleted twice":                {[]event.Event{seen("a/1/5"), deleted("a/1/6")}, deleted("a/1/6"), nil},
+		"deleted, never reported":      {nil, deleted("a/1/6"), nil},
+		"an earlier one deleted":       {[]event.Event{seen("a/2/7")}, deleted("a/1/6"), nil},
+		"created again after deletion": {[]event.Event{seen("a/1/5"), deleted("a/1/6")}, seen("a/2/8"), []string{"ADDED a/2/8"}},
+		"versions that are no numbers": {[]event.Event{seen("a/1/x")}, seen("a/1/b"), []string{"MODIFIED a/1/b"}},
+		"the same that is no number":   {[]event.Event{seen("a/1/x")}, seen("a/1/x"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := New(deployments)
+			l := New(deployments, false)
 			for _, o := range test.before {
 				l.Observe(nil, o)
 			}
@@ -87,7 +86,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
-	l := New(deployments)
+	l := New(deployments, false)
 	l.Observe(nil, seen("kept/1/1"))
 	l.Observe(nil, seen("lost/2/2"))
 	l.Observe(nil, seen("stale/3/3"))
@@ -95,7 +94,7 @@ func TestSweep(t *testing.T) {
 	l.Observe(nil, seen("kept/1/1"))
 	l.Observe(nil, seen("new/4/4"))
 	l.Observe(nil, seen("stale/3/2"))
-	events := l.Sweep(nil, nil)
+	events := l.Sweep(nil)
 	var got []string
 	for _, e := range events {
 		got = append(got, describe(e))
@@ -107,15 +106,44 @@ func TestSweep(t *testing.T) {
 	if gvk := events[0].Object.GroupVersionKind(); gvk != deployments {
 		t.Errorf("the identity of what was lost is of kind %v", gvk)
 	}
-	if again := l.Sweep(nil, nil); len(again) > 0 {
+	if again := l.Sweep(nil); len(again) > 0 {
 		t.Errorf("swept twice: %v", again)
+	}
+}
+
+// TestKeep: a ledger that keeps content has it of the last state, also of one that an earlier
+// run reported.
+func TestKeep(t *testing.T) {
+	full := func(uid, version, content string) event.Event {
+		return event.Event{Object: event.NewObject(&event.Identity{Name: "a", UID: types.UID(uid), ResourceVersion: version}, content)}
+	}
+	l := New(deployments, true)
+	l.Restore(event.Reported{Name: "a", UID: "1", ResourceVersion: "5"})
+	l.Begin()
+	same := full("1", "5", `{"five":5}`)
+	same.Listed = true
+	events := l.Observe(nil, same)
+	events = l.Observe(events, full("1", "6", `{"six":6}`))
+	events = l.Observe(events, full("2", "7", `{"seven":7}`))
+	l.Begin()
+	events = l.Sweep(events)
+	if len(events) != 4 {
+		t.Fatalf("%d events: %v", len(events), events)
+	}
+	if old := events[0].Old; old.IsZero() || old.Raw() != `{"five":5}` || old.ResourceVersion != "5" {
+		t.Errorf("the old state: %v", old)
+	}
+	for i, want := range []string{`{"six":6}`, `{"six":6}`, `{"seven":7}`, `{"seven":7}`} {
+		if got := events[i].Object.Raw(); got != want {
+			t.Errorf("%s %s, want %s", events[i].Type, got, want)
+		}
 	}
 }
 
 // TestRestore: what an earlier run reported counts, and what it may not have
 // reported is reported first.
 func TestRestore(t *testing.T) {
-	l := New(deployments)
+	l := New(deployments, false)
 	for _, r := range []event.Reported{
 		{Name: "same", UID: "1", ResourceVersion: "1"},
 		{Name: "unsure", UID: "2", ResourceVersion: "2", Unsure: true},
@@ -130,7 +158,7 @@ func TestRestore(t *testing.T) {
 	for _, o := range []string{"same/1/1", "unsure/2/2", "twice/4/4"} {
 		events = l.Observe(events, seen(o))
 	}
-	events = l.Sweep(events, nil)
+	events = l.Sweep(events)
 	var got []string
 	for _, e := range events {
 		got = append(got, describe(e))
@@ -140,10 +168,10 @@ func TestRestore(t *testing.T) {
 		t.Error(diff)
 	}
 	// A wider target goes on from there.
-	wider := New(deployments)
+	wider := New(deployments, false)
 	wider.TakeOver(l)
 	wider.Begin()
-	if events := wider.Sweep(wider.Observe(nil, seen("same/1/1")), nil); len(events) != 2 || wider.Len() != 1 {
+	if events := wider.Sweep(wider.Observe(nil, seen("same/1/1"))); len(events) != 2 || wider.Len() != 1 {
 		t.Errorf("%d events, %d objects left", len(events), wider.Len())
 	}
 }
@@ -151,9 +179,9 @@ func TestRestore(t *testing.T) {
 // TestListed: a MODIFIED that a list showed says so.
 func TestListed(t *testing.T) {
 	for _, listed := range []bool{true, false} {
-		l := New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+		l := New(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, false)
 		l.Observe(nil, seen("a/1/5"))
-		events := l.Observe(nil, Observation{Object: state("a/1/6"), Listed: listed})
+		events := l.Observe(nil, event.Event{Object: state("a/1/6"), Listed: listed})
 		if len(events) != 1 || events[0].Type != event.Modified || events[0].Listed != listed {
 			t.Errorf("%v, listed=%t", events, listed)
 		}

@@ -2,64 +2,36 @@ package source
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
 )
 
-// sessionClient decorates the dynamic client for one session. It sees each request and each
-// event before the informer does, and keeps from it all that can be dealt with
-// here: a lost connection is resumed from the last resourceVersion, with our own
-// back-off, and the informer's watch simply goes on. The informer gets an error
-// only where it has to act: to relist, or to list at all where the server streams
-// no initial events.
+// Resource implements dynamic.Interface for the informer: the session decorates the dynamic
+// client. It sees each request and each event before the informer does, and keeps from it all
+// that can be dealt with here: a lost connection is resumed from the last resourceVersion,
+// with our own back-off, and the informer's watch simply goes on. The informer gets an error
+// only where it has to act: to relist, or to list at all where the server streams no initial
+// events.
 //
 // During a sync it shows each object to the observer at once; an informer would
 // pass on nothing before the last one has arrived.
-type sessionClient struct {
-	dynamic.Interface
-	*Source
-	session *session
-
-	// ctx ends with the session. It is kept here because client-go's reflector
-	// lists with context.Background().
-	ctx context.Context
-	// fail ends the session with a cause.
-	fail context.CancelCauseFunc
-
-	// calls has room for any number of calls: the watches that the informer was given, and
-	// its lists. The session's end takes all of the room: client-go's reflector leaves a list
-	// alone that is on its way when it is stopped, so one may begin or be busy at any time.
-	calls *semaphore.Weighted
-
-	// unpaged: the pages of a list expired, and the informer's pager asks for all of
-	// it next. It takes what it gets then for all, and follows no continue token.
-	// Only List looks at it, of which there is one at a time.
-	unpaged bool
-
-	// cuts counts the syncs in a row that broke off.
-	cuts atomic.Int32
-}
-
-func (c *sessionClient) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	all := c.Interface.Resource(r)
-	return anyNamespace{resourceClient{all, c}, all}
+func (s *session) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	all := s.options.Client.Resource(r)
+	return anyNamespace{resourceClient{all, s}, all}
 }
 
 // resourceClient is the client of one resource in one namespace.
 type resourceClient struct {
 	dynamic.ResourceInterface
-	client *sessionClient
+	session *session
 }
 
 // anyNamespace is what dynamic.Interface returns: it takes a namespace or stands
@@ -70,7 +42,7 @@ type anyNamespace struct {
 }
 
 func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
-	return resourceClient{a.all.Namespace(namespace), a.client}
+	return resourceClient{a.all.Namespace(namespace), a.session}
 }
 
 // Watch returns at once; the stream connects by itself and reports what the
@@ -78,12 +50,12 @@ func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
 // stops it or, in mid-sync, when the connection is lost: a sync can't be
 // resumed. It is not tied to ctx, which ends later than the session's.
 func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if !r.client.calls.TryAcquire(1) {
-		return nil, context.Cause(r.client.ctx)
+	if !r.session.calls.TryAcquire(1) {
+		return nil, context.Cause(r.session.ctx)
 	}
 	s := newStream(r, options)
 	go func() {
-		defer r.client.calls.Release(1)
+		defer r.session.calls.Release(1)
 		s.run()
 	}()
 	return s, nil
@@ -97,13 +69,13 @@ func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (wa
 // resourceVersion that the informer saw with the state at just that version, if
 // in pages; newer ones may have been reported.
 func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	c := r.client
+	c := r.session
 	if !c.calls.TryAcquire(1) {
 		return nil, context.Cause(c.ctx)
 	}
 	defer c.calls.Release(1)
 	if options.Continue == "" {
-		c.session.beginSync(c.ctx)
+		c.beginSync(c.ctx)
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	}
 	if options.Limit == 0 && !c.unpaged {
@@ -138,7 +110,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 }
 
 func (r resourceClient) list(options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	ctx, cancel := context.WithTimeoutCause(r.client.ctx, r.client.options.RequestTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(r.session.ctx, r.session.options.RequestTimeout, errNoAnswer)
 	defer cancel()
 	list, err := r.ResourceInterface.List(ctx, options)
 	if err != nil && ctx.Err() != nil {
@@ -148,7 +120,7 @@ func (r resourceClient) list(options metav1.ListOptions) (*unstructured.Unstruct
 }
 
 // take shows the objects of a list to the observer.
-func (c *sessionClient) take(list *unstructured.UnstructuredList) error {
+func (c *session) take(list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
 		if err := c.show(&list.Items[i], watch.Added); err != nil {
 			return err
@@ -162,49 +134,42 @@ func (c *sessionClient) take(list *unstructured.UnstructuredList) error {
 
 // endSync observes that the server has named all that there was. The informer has
 // not replaced its store yet.
-func (c *sessionClient) endSync(resourceVersion string) {
-	o := Observation{Kind: SyncEnded, ResourceVersion: resourceVersion}
-	if c.options.Keep == KeepContent {
-		o.Last = c.session.last()
-	}
+func (c *session) endSync(resourceVersion string) {
+	ended := event.Event{ResourceVersion: resourceVersion}
 	if before := c.cursor.Swap(&resourceVersion); before != nil {
-		o.From = *before
+		ended.From = *before
 	}
 	c.synced.Store(true)
-	c.observer.Observe(o)
+	c.observer.Observe(Observation{Kind: SyncEnded, Event: ended})
 }
 
-// show shows an object of a sync to the observer, and leaves to the informer what
-// it is to keep. It waits for the gate.
-func (c *sessionClient) show(u *unstructured.Unstructured, kind watch.EventType) error {
-	if c.options.Keep == KeepObjects {
+// show shows an object of a sync to the observer, and leaves to the informer which one it is.
+func (c *session) show(u *unstructured.Unstructured, kind watch.EventType) error {
+	if c.options.Objects {
 		return nil // what there is, is listed
 	}
-	content := shallow.Content(u)
-	if c.options.Keep == KeepIdentity {
-		content = shallow.Take(u)
-	}
-	row := shallow.Row(u)
-	held, err := c.options.Gate.enter(c.ctx, len(content)+len(row))
+	o, err := c.observation(c.ctx, Listed, u, kind)
 	if err != nil {
 		return err
 	}
-	o := Observation{
-		Kind:    Listed,
-		Object:  event.NewObject(shallow.Identity(u), content).WithRow(row),
-		Added:   kind == watch.Added,
-		Deleted: kind == watch.Deleted,
-		Held:    held,
-	}
-	if c.options.Keep == KeepContent {
-		o.Old = c.session.find(cache.MetaObjectToName(u).String())
-	}
-	c.observer.Observe(o)
+	c.observer.Observe(*o)
 	return nil
 }
 
+// observation makes an observation of an object, whose content it takes. It waits for the
+// gate.
+func (c *session) observation(ctx context.Context, k Kind, u *unstructured.Unstructured, kind watch.EventType) (*Observation, error) {
+	content, row := shallow.Take(u), shallow.Row(u)
+	held, err := c.options.Gate.enter(ctx, len(content)+len(row))
+	if err != nil {
+		return nil, err
+	}
+	object := event.NewObject(shallow.Identity(u), content).WithRow(row)
+	return &Observation{Kind: k, Event: event.Event{Type: event.Type(kind), Object: object}, Held: held}, nil
+}
+
 // setType says of what type an object is that came without a type of its own.
-func (c *sessionClient) setType(u *unstructured.Unstructured) {
+func (c *session) setType(u *unstructured.Unstructured) {
 	if shallow.IsMetadata(u) {
 		u.SetGroupVersionKind(c.target.Mapping.GroupVersionKind)
 	}
@@ -212,7 +177,7 @@ func (c *sessionClient) setType(u *unstructured.Unstructured) {
 
 // lost observes that the connection is down, unless that is because the session
 // ends.
-func (c *sessionClient) lost(err error) {
+func (c *session) lost(err error) {
 	if c.ctx.Err() == nil {
 		c.Lost(err)
 	}
@@ -221,7 +186,7 @@ func (c *sessionClient) lost(err error) {
 // cutSync notes that a sync broke off. When that happens again and again, as
 // behind a proxy that ends requests before all has come, it is time to list in
 // pages.
-func (c *sessionClient) cutSync() error {
+func (c *session) cutSync() error {
 	if c.cuts.Add(1) >= cutSyncs {
 		c.cuts.Store(0)
 		return errSilentSync

@@ -50,14 +50,14 @@ type connection struct {
 // newConnection spreads the lives of watches, so that those which began together
 // are not renewed together.
 func newConnection(s *stream) *connection {
-	least, now := s.client.options.WatchLife, time.Now()
+	least, now := s.session.options.WatchLife, time.Now()
 	return &connection{
 		stream:   s,
 		opened:   now,
 		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
-		silence:  silence{limit: s.client.options.SyncSilence, since: now},
+		silence:  silence{limit: s.session.options.SyncSilence, since: now},
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *connection) serve(ctx context.Context) error {
 // open makes the request. The server has RequestTimeout to answer, in a sync no
 // longer than for an event.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
-	patience, late := c.client.options.RequestTimeout, errNoAnswer
+	patience, late := c.session.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
 		patience, late = c.silence.limit, errSilentSync
 	}
@@ -92,7 +92,7 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	if err != nil {
 		return nil, err
 	}
-	c.client.hear()
+	c.session.hear()
 	if c.syncing || !c.lost {
 		return conn, nil
 	}
@@ -138,7 +138,7 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 			return errRenewed
 		case e, open := <-conn.ResultChan():
 			if !open {
-				c.client.hear() // it was there until now
+				c.session.hear() // it was there until now
 				return nil
 			}
 			if err := c.take(ctx, e); err != nil {
@@ -173,7 +173,7 @@ func (c *connection) rechecked() <-chan struct{} {
 	if c.syncing {
 		return nil
 	}
-	return c.client.recheck
+	return c.session.recheck
 }
 
 // take passes on one event.
@@ -181,7 +181,7 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 	syncing := c.syncing
 	if u, ok := e.Object.(*unstructured.Unstructured); ok {
 		c.columns.Complete(u)
-		c.client.setType(u)
+		c.session.setType(u)
 	}
 	if syncing {
 		c.silence.heard(e)
@@ -216,7 +216,7 @@ func (c *connection) renew() error {
 func (c *connection) checkEnd(lived time.Duration) error {
 	switch {
 	case c.syncing:
-		return c.client.cutSync()
+		return c.session.cutSync()
 	case !c.heard.IsZero() || lived >= shortWatch:
 		c.short = 0
 		return nil

@@ -7,11 +7,10 @@
 // A [Source] runs one session after the other. Each has a
 // DynamicSharedInformerFactory with one unstructured informer: a factory has one
 // namespace and one stop channel, and an informer never restarts. Below the
-// informer, a client decorates dynamic.Interface: it retries with its own back-off,
+// informer, the session decorates dynamic.Interface: it retries with its own back-off,
 // resumes a watch where it broke off, and gives the informer only what it has to
 // act on.
 //
-// What has to travel with an object through the informer is put inside it. The
-// informer's transform makes of each object what its store is to keep, and what its
-// handler is to be given once: see stored.
+// What is to be observed of an object that changed after the sync travels inside it through
+// the informer, whose transform makes of each what its store is to keep: see stored.
 package source

@@ -1,12 +1,6 @@
 package source
 
-import (
-	"time"
-
-	"k8s.io/client-go/tools/cache"
-
-	"dwatch/watcher/event"
-)
+import "dwatch/watcher/event"
 
 // Observer takes what a Source meets, in order. Observe is called by several
 // goroutines, and must not block: what bounds it is the Gate.
@@ -40,19 +34,9 @@ const (
 // Observation is one thing that a Source has observed.
 type Observation struct {
 	Kind Kind
-	// Object is what was seen, of Listed and Changed; of a deletion the last that is
-	// known. Old is what the store had before, where content is kept.
-	Object, Old event.Object
-	// Added: the server says that the object is there, and not what becomes of it.
-	// Deleted: it is gone.
-	Added, Deleted bool
-	// Last, of SyncEnded, returns the last state of an object that the store had
-	// before the sync, where content is kept; else it is nil.
-	Last func(cache.ObjectName) event.Object
+	// Of Listed and Changed, Object is what was seen, which of a deletion is the last that
+	// is known, and Type what the server calls it.
+	event.Event
 	// Held is to leave the Gate when the observation has been dealt with.
 	Held int64
-
-	ResourceVersion, From string
-	Err                   error
-	Heard                 time.Time
 }

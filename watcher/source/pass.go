@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"dwatch/watcher/shallow"
 )
 
 // pass gives one event to the informer, and in a sync to the observer.
@@ -18,7 +16,7 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Error {
 		err := apierrors.FromObject(e.Object)
 		if !utilnet.IsHTTP2ConnectionLost(err) { // by which it is noticed that nothing comes
-			s.client.hear()
+			s.session.hear()
 		}
 		return err
 	}
@@ -33,11 +31,11 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 	case e.Type == watch.Bookmark:
 		return s.passBookmark(ctx, e, u)
 	case s.syncing:
-		if err := s.client.show(u, e.Type); err != nil {
+		if err := s.session.show(u, e.Type); err != nil {
 			return err
 		}
 		return s.send(ctx, e)
-	case s.client.options.Keep == KeepObjects:
+	case s.session.options.Objects:
 		return s.send(ctx, e) // a list is of what was named; nobody takes off what is attached
 	default:
 		return s.passLive(ctx, e, u)
@@ -47,7 +45,7 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
 	last := u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	if last {
-		s.client.endSync(u.GetResourceVersion())
+		s.session.endSync(u.GetResourceVersion())
 	}
 	if err := s.send(ctx, e); err != nil {
 		return err
@@ -58,26 +56,25 @@ func (s *stream) passBookmark(ctx context.Context, e watch.Event, u *unstructure
 	return nil
 }
 
-// passLive gives the informer an event that comes after the sync, with an
-// attachment inside for its handler.
+// passLive gives the informer an event that comes after the sync, with what its handler is to
+// observe inside.
 func (s *stream) passLive(ctx context.Context, e watch.Event, u *unstructured.Unstructured) error {
-	held, err := s.client.options.Gate.enter(ctx, len(shallow.Content(u))+len(shallow.Row(u)))
+	o, err := s.session.observation(ctx, Changed, u, e.Type)
 	if err != nil {
 		return err
 	}
-	u.Object[attachmentKey] = &attachment{held: held, row: shallow.Row(u)}
-	resourceVersion := u.GetResourceVersion() // u is the informer's from here on
-	inFlight := s.client.session.inFlight
+	u.Object[observationKey] = o
+	inFlight := s.session.inFlight
 	if err = inFlight.Acquire(ctx, 1); err == nil {
 		if err = s.send(ctx, e); err != nil {
 			inFlight.Release(1)
 		}
 	}
 	if err != nil {
-		s.client.options.Gate.Leave(held)
+		s.session.options.Gate.Leave(o.Held)
 		return causeOr(ctx, err)
 	}
-	s.advance(resourceVersion)
+	s.advance(o.Object.ResourceVersion)
 	return nil
 }
 
@@ -88,5 +85,5 @@ func (s *stream) advance(resourceVersion string) {
 		return
 	}
 	s.resumeFrom = resourceVersion
-	s.client.cursor.Store(&resourceVersion)
+	s.session.cursor.Store(&resourceVersion)
 }

@@ -7,34 +7,51 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
 )
 
-// session is one run of a source's informer.
+// session is one run of a source's informer. It is the client through which that asks the
+// server, and its handler.
 type session struct {
-	source *Source
-	client *sessionClient
+	*Source
+	// ctx ends with the session. It is kept here because client-go's reflector
+	// lists with context.Background().
+	ctx context.Context
+	// fail ends the session with a cause.
+	fail context.CancelCauseFunc
+
+	// calls has room for any number of calls: the watches that the informer was given, and
+	// its lists. The session's end takes all of the room: client-go's reflector leaves a list
+	// alone that is on its way when it is stopped, so one may begin or be busy at any time.
+	calls *semaphore.Weighted
 	// inFlight has room for any number of events: those after the sync that the informer was
 	// given, and that its handler has not been given yet.
 	inFlight *semaphore.Weighted
 	factory  dynamicinformer.DynamicSharedInformerFactory
 	// informer of the target's resource, with its lister.
 	informer informers.GenericInformer
-	// synced is closed when the handler has been given all of the first sync.
-	synced <-chan struct{}
-	stop   chan struct{}
+	// handled is closed when the handler has been given all of the first sync.
+	handled <-chan struct{}
+	stop    chan struct{}
 
-	// plain and packed are memory for pack.
-	plain, packed []byte
+	// unpaged: the pages of a list expired, and the informer's pager asks for all of
+	// it next. It takes what it gets then for all, and follows no continue token.
+	// Only List looks at it, of which there is one at a time.
+	unpaged bool
+	// cuts counts the syncs in a row that broke off.
+	cuts atomic.Int32
 }
 
 // anyNumber is the size of a semaphore that is there to be waited for, and bounds nothing.
@@ -55,7 +72,7 @@ func (s *Source) Run(ctx context.Context) error {
 var errListed = errors.New("listed")
 
 // List runs a session until the informer has synced, and returns what the generic
-// lister has then, by namespace and name. It is for KeepObjects.
+// lister has then, by namespace and name. It is for Options.Objects.
 func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
 	err = s.runSession(ctx, func(now *session) error {
 		if objects, err = now.list(); err != nil {
@@ -82,7 +99,7 @@ func (s *Source) runSession(ctx context.Context, synced func(*session) error) er
 	now.factory.Start(now.stop)
 	defer now.end()
 	select {
-	case <-now.synced:
+	case <-now.handled:
 		if err := synced(now); err != nil {
 			fail(err)
 		}
@@ -95,16 +112,15 @@ func (s *Source) runSession(ctx context.Context, synced func(*session) error) er
 
 func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (*session, error) {
 	s.synced.Store(false)
-	now := &session{source: s, inFlight: semaphore.NewWeighted(anyNumber), stop: make(chan struct{})}
-	now.client = &sessionClient{
-		Interface: s.options.Client, Source: s, session: now,
-		ctx: ctx, fail: fail, calls: semaphore.NewWeighted(anyNumber),
+	now := &session{
+		Source: s, ctx: ctx, fail: fail, stop: make(chan struct{}),
+		calls: semaphore.NewWeighted(anyNumber), inFlight: semaphore.NewWeighted(anyNumber),
 	}
-	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now.client, 0, s.target.Namespace, s.options.narrowTo(s.target))
+	now.factory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(now, 0, s.target.Namespace, s.options.narrowTo(s.target))
 	now.informer = now.factory.ForResource(s.target.Resource())
 	informer := now.informer.Informer()
-	if s.options.Keep != KeepObjects {
-		if err := informer.SetTransform(now.transform); err != nil {
+	if !s.options.Objects {
+		if err := informer.SetTransform(transform); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +128,7 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 	if err != nil {
 		return nil, err
 	}
-	now.synced = handler.HasSyncedChecker().Done()
+	now.handled = handler.HasSyncedChecker().Done()
 	return now, nil
 }
 
@@ -121,7 +137,7 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 // shows.
 func (s *session) beginSync(ctx context.Context) {
 	s.drain(ctx)
-	s.source.observer.Observe(Observation{Kind: SyncBegan})
+	s.observer.Observe(Observation{Kind: SyncBegan})
 }
 
 // drain waits until all that the informer took after the sync has been observed:
@@ -138,12 +154,12 @@ func (s *session) drain(ctx context.Context) {
 func (s *session) end() {
 	close(s.stop)
 	s.factory.Shutdown()
-	s.client.calls.Acquire(context.Background(), anyNumber) // fails never
+	s.calls.Acquire(context.Background(), anyNumber) // fails never
 }
 
 // list reads the store through the generic lister.
 func (s *session) list() ([]event.Object, error) {
-	t := s.source.target
+	t := s.target
 	var items []runtime.Object
 	var err error
 	// The server has selected by the labels, of which the store knows nothing.
@@ -157,7 +173,8 @@ func (s *session) list() ([]event.Object, error) {
 	}
 	objects := make([]event.Object, len(items))
 	for i, item := range items {
-		objects[i] = open(item)
+		u := item.(*unstructured.Unstructured)
+		objects[i] = event.NewObject(shallow.Identity(u), shallow.Content(u)).WithRow(shallow.Row(u))
 	}
 	// As the server sorts its keys, in which a slash follows the namespace.
 	slices.SortFunc(objects, func(a, b event.Object) int {

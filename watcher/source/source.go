@@ -13,19 +13,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Keep is what the informer's store keeps of an object.
-type Keep uint8
-
-const (
-	// KeepIdentity: which object it is; its content goes with the event.
-	KeepIdentity Keep = iota
-	// KeepContent: its bytes, too, so that Observation.Old is known.
-	KeepContent
-	// KeepObjects: what the generic lister takes; for Source.List. What the store
-	// holds is not bounded by the Gate.
-	KeepObjects
-)
-
 // Options say how to watch. Client and Gate must be set.
 type Options struct {
 	// Client reads shallow objects, and has no timeout: it would cut every watch.
@@ -33,7 +20,9 @@ type Options struct {
 	Gate   *Gate
 	// LabelSelector and FieldSelector narrow the target; empty means all.
 	LabelSelector, FieldSelector string
-	Keep                         Keep
+	// Objects makes the informer's store keep whole objects, for Source.List, and not only
+	// which they are. What it holds is not bounded by the Gate.
+	Objects bool
 	// RequestTimeout bounds each list request, and the wait for the answer to a
 	// watch request; 0 means one minute.
 	RequestTimeout time.Duration
@@ -104,11 +93,11 @@ func (s *Source) HasSynced() bool { return s.synced.Load() }
 // Lost observes that the connection is down, or denied.
 func (s *Source) Lost(err error) {
 	s.connected.Store(false)
-	o := Observation{Kind: Lost, Err: err}
+	loss := event.Event{Err: err}
 	if heard := s.heard.Load(); heard > 0 {
-		o.Heard = time.Unix(0, heard)
+		loss.Heard = time.Unix(0, heard)
 	}
-	s.observer.Observe(o)
+	s.observer.Observe(Observation{Kind: Lost, Event: loss})
 }
 
 // hear notes that the server is there now.
@@ -118,7 +107,7 @@ func (s *Source) hear() { s.heard.Store(time.Now().UnixNano()) }
 func (s *Source) noteAnswer(resourceVersion string) {
 	s.answered.Store(true)
 	if !s.connected.Swap(true) {
-		s.observer.Observe(Observation{Kind: Answered, ResourceVersion: resourceVersion})
+		s.observer.Observe(Observation{Kind: Answered, Event: event.Event{ResourceVersion: resourceVersion}})
 	}
 }
 

@@ -50,7 +50,7 @@ type stream struct {
 }
 
 func newStream(r resourceClient, options metav1.ListOptions) *stream {
-	ctx, cancel := context.WithCancel(r.client.ctx)
+	ctx, cancel := context.WithCancel(r.session.ctx)
 	syncing := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if syncing {
 		options.ResourceVersion = "" // the present state, as for lists
@@ -87,7 +87,7 @@ func (s *stream) run() {
 	defer s.cancel()
 	for s.serve() {
 	}
-	if s.client.ctx.Err() != nil {
+	if s.session.ctx.Err() != nil {
 		<-s.stopped
 	}
 }
@@ -96,7 +96,7 @@ func (s *stream) run() {
 // there is to be a next.
 func (s *stream) serve() bool {
 	if s.syncing {
-		s.client.session.beginSync(s.ctx)
+		s.session.beginSync(s.ctx)
 	}
 	opened := time.Now()
 	err := newConnection(s).serve(s.ctx)
@@ -110,26 +110,26 @@ func (s *stream) serve() bool {
 	case err == nil:
 		return true
 	}
-	switch classify(err, s.syncing, s.client.HasAnswer(), s.resumeFrom != "") {
+	switch classify(err, s.syncing, s.session.HasAnswer(), s.resumeFrom != "") {
 	case abort:
-		s.client.fail(err)
+		s.session.fail(err)
 		return false
 	case relist:
 		if errors.Is(err, errSilentSync) {
-			s.client.lost(err)
+			s.session.lost(err)
 		}
 		s.send(s.ctx, watch.Event{Type: watch.Error, Object: status(err)})
 		return false
 	default:
-		s.client.session.drain(s.ctx) // what came before the loss is observed before it
-		s.client.lost(err)
+		s.session.drain(s.ctx) // what came before the loss is observed before it
+		s.session.lost(err)
 		s.lost = true
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
 }
 
 func (s *stream) noteEvent() {
-	s.client.hear()
+	s.session.hear()
 	s.received = true
 	s.short = 0
 	s.backoff.Reset()
@@ -140,9 +140,9 @@ func (s *stream) noteEvent() {
 // nothing yet: that a resourceVersion is too old comes as the first event.
 func (s *stream) noteAnswer() {
 	if s.syncing {
-		s.client.noteAnswer("")
+		s.session.noteAnswer("")
 	} else {
-		s.client.noteAnswer(s.resumeFrom)
+		s.session.noteAnswer(s.resumeFrom)
 	}
 }
 
