@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"dwatch/output/deliver"
 	"dwatch/watcher/event"
@@ -130,19 +129,19 @@ func (h *history) run(path string) (left string) {
 // report is what the watcher does: it reports what is different from what was reported,
 // and then what happens.
 func (h *history) report(f *File, stage *Stage) {
-	l := ledger.New(pods.Mapping.GroupVersionKind)
+	l := ledger.New(pods.Mapping.GroupVersionKind, false)
 	if _, err := f.Past(pods, l.Restore); err != nil {
 		h.t.Fatal(err)
 	}
 	l.Begin()
 	var batch []event.Event
 	for _, name := range slices.Sorted(maps.Keys(h.objects)) {
-		batch = l.Observe(batch, ledger.Observation{Object: objectOf(h.objects[name]), Listed: true, Initial: true})
+		batch = l.Observe(batch, event.Event{Object: objectOf(h.objects[name]), Listed: true, Initial: true})
 		if h.random.IntN(4) == 0 {
 			batch = h.deliver(stage, batch)
 		}
 	}
-	batch = l.Sweep(batch, func(cache.ObjectName) event.Object { return event.Object{} })
+	batch = l.Sweep(batch)
 	batch = append(batch, event.Event{Type: event.Synced})
 	for range h.random.IntN(40) {
 		batch = h.deliver(stage, batch)
@@ -157,7 +156,7 @@ func (h *history) report(f *File, stage *Stage) {
 }
 
 // change changes one object of the cluster.
-func (h *history) change() ledger.Observation {
+func (h *history) change() event.Event {
 	h.versions++
 	name := fmt.Sprint("o", h.random.IntN(5))
 	id, exists := h.objects[name]
@@ -169,7 +168,11 @@ func (h *history) change() ledger.Observation {
 	if h.objects[name] = id; gone {
 		delete(h.objects, name)
 	}
-	return ledger.Observation{Object: objectOf(id), Deleted: gone}
+	e := event.Event{Object: objectOf(id)}
+	if gone {
+		e.Type = event.Deleted
+	}
+	return e
 }
 
 func objectOf(id event.Identity) event.Object { return event.NewObject(&id, "") }
