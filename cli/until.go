@@ -18,8 +18,13 @@ import (
 	"dwatch/watcher/until"
 )
 
-// progressEvery keeps what is said on the way from drowning all else.
-const progressEvery = time.Second
+const (
+	// progressEvery keeps what is said on the way from drowning all else.
+	progressEvery = time.Second
+	// againEvery is how often it is looked whether time has decided, if that takes no more
+	// than a tenth of it.
+	againEvery = time.Second
+)
 
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
@@ -31,6 +36,12 @@ type wait struct {
 	said     string
 	saidAt   time.Time
 
+	// again judges again what the present is looked at for; nil while there is nothing.
+	// outcome is what that has decided, and cancel ends the run then.
+	again   *time.Timer
+	outcome *until.Outcome
+	cancel  context.CancelCauseFunc
+
 	mu    sync.Mutex  // of all that is above
 	due   *time.Timer // says what was too early to say; nil while nothing was
 	ended bool
@@ -38,8 +49,9 @@ type wait struct {
 
 var _ event.Sink = (*wait)(nil)
 
-// newWait returns a wait before next, for what is planned.
-func (w *watching) newWait(next event.Sink) *wait {
+// newWait returns a wait before next, for what is planned, that ends the run by cancel where
+// no event does.
+func (w *watching) newWait(next event.Sink, cancel context.CancelCauseFunc) *wait {
 	c := &w.ending
 	var awaited []until.Awaited
 	for _, m := range w.plan.Missing {
@@ -53,18 +65,54 @@ func (w *watching) newWait(next event.Sink) *wait {
 		Input:   w.input(),
 		Mistake: w.sayMistake,
 	})
-	return &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen}
+	return &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel}
 }
 
 // Deliver implements event.Sink.
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.outcome != nil {
+		return w.outcome
+	}
 	err := w.Stage.Deliver(ctx, batch)
 	if err == nil && w.progress {
 		w.sayProgress()
 	}
+	if err == nil && w.again == nil {
+		w.planAgain(againEvery)
+	}
 	return err
+}
+
+func (w *wait) planAgain(after time.Duration) {
+	w.again = nil
+	if w.IsTimed() {
+		w.again = time.AfterFunc(after, w.judgeAgain)
+	}
+}
+
+// judgeAgain ends the run if time has decided, and else looks again later.
+func (w *wait) judgeAgain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	began := time.Now()
+	switch {
+	case w.ended:
+		return
+	case w.byTime():
+		w.cancel(w.outcome)
+	default:
+		w.planAgain(max(againEvery, 10*time.Since(began)))
+	}
+}
+
+// byTime reports whether time has decided.
+func (w *wait) byTime() bool {
+	if w.outcome == nil {
+		w.outcome = w.Again()
+	}
+	return w.outcome != nil
 }
 
 // sayProgress says which object is waited for, and how far it is, when that is something
@@ -111,8 +159,10 @@ func (w *wait) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	if w.due != nil {
-		w.due.Stop()
+	for _, t := range []*time.Timer{w.due, w.again} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 

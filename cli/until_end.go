@@ -24,6 +24,9 @@ const maxPending = 5
 func (w *wait) end(ctx context.Context, err error) error {
 	w.stop()
 	outcome, decided := errors.AsType[*until.Outcome](err)
+	if timeout := errors.Is(context.Cause(ctx), errTimeout); err == nil && (w.outcome != nil || timeout && w.byTime()) {
+		outcome, decided = w.outcome, true
+	}
 	switch {
 	case decided && outcome.Undelivered != nil && !isReaderGone(outcome.Undelivered):
 		return sinkError{outcome.Undelivered}

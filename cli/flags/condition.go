@@ -45,7 +45,7 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 // Where is what has to hold of events, all of it.
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
-		f.StringArray("where", nil, "Take only events of which `EXPR` holds, in CEL, e.g. \"changed('spec.replicas')\" or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
+		f.StringArray("where", nil, "Take only events of which `EXPR` holds when they come, in CEL, e.g. \"changed('spec.replicas')\" or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
 		takes(f, "where", func(text string) error {
 			c, err := compile("where", text)
 			*to = append(*to, c)

@@ -69,7 +69,10 @@ type Stage struct {
 	objects map[objectKey]*object
 	// unmet is how many objects do not hold, and kept of how many of those the last event is.
 	unmet, kept int
-	wrong       map[*expression.Expression]bool
+	// timed has the last event of each object that exists; nil if that says the same at any
+	// time.
+	timed map[objectKey]event.Event
+	wrong map[*expression.Expression]bool
 }
 
 var _ event.Sink = (*Stage)(nil)
@@ -77,6 +80,10 @@ var _ event.Sink = (*Stage)(nil)
 type objectKey struct {
 	schema.GroupResource
 	namespace, name string
+}
+
+func keyOf(e *event.Event) objectKey {
+	return objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 }
 
 // object is what is known of one.
@@ -88,7 +95,7 @@ type object struct {
 
 // New returns a Stage before next. targets are watched from the start.
 func New(next event.Sink, targets []event.Target, o Options) *Stage {
-	return &Stage{
+	s := &Stage{
 		Options: o,
 		next:    next,
 		links:   event.NewLinks(targets),
@@ -96,6 +103,10 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 		objects: map[objectKey]*object{},
 		wrong:   map[*expression.Expression]bool{},
 	}
+	if o.Until != nil && o.Until.Needs().Now || o.FailIf != nil && o.FailIf.Needs().Now {
+		s.timed = map[objectKey]event.Event{}
+	}
+	return s
 }
 
 // Deliver implements event.Sink. Its error is an *Outcome once it is decided; what
@@ -119,6 +130,42 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 		s.mark(e)
 		return s.decideAll(e)
 	}
+	if s.timed != nil {
+		delete(s.timed, keyOf(e))
+		if e.Type != event.Deleted {
+			s.timed[keyOf(e)] = *e
+		}
+	}
+	if o := s.judge(e, false); o != nil {
+		return o
+	}
+	return s.decideAll(e)
+}
+
+// IsTimed reports whether anything can be decided by time alone.
+func (s *Stage) IsTimed() bool { return len(s.timed) > 0 }
+
+// Again judges again, at the present, what exists and is not out of date. It returns the
+// outcome if that decides. It may be called when no Deliver is under way.
+func (s *Stage) Again() (decided *Outcome) {
+	var last event.Event
+	for _, last = range s.timed {
+		if l := s.links.Of(last.Target); !isSettled(&l) {
+			continue
+		}
+		if o := s.judge(&last, true); o != nil && (decided == nil || o.Failed) {
+			decided = o
+		}
+	}
+	if decided == nil && s.IsTimed() {
+		decided = s.decideAll(&last)
+	}
+	return decided
+}
+
+// judge looks at the last event of an object, for the first time or again. It returns the
+// outcome if that object decides.
+func (s *Stage) judge(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
 	if s.holds(s.FailIf, in, e) {
 		return &Outcome{Failed: true, Event: *e, Objects: 1, Object: named(e)}
@@ -127,11 +174,11 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 		return nil
 	}
 	holds := s.holds(s.Until, in, e)
-	s.record(e, holds)
+	s.record(e, holds, again)
 	if holds && s.For == Any {
 		return &Outcome{Event: *e, Objects: 1, Object: named(e)}
 	}
-	return s.decideAll(e)
+	return nil
 }
 
 // named returns the target that names the object of an event.
@@ -155,11 +202,11 @@ func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.E
 }
 
 // record remembers of an object whether Until holds.
-func (s *Stage) record(e *event.Event, holds bool) {
+func (s *Stage) record(e *event.Event, holds, again bool) {
 	delete(s.absent, e.Target.Key())
-	key := objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+	key := keyOf(e)
 	before := s.objects[key]
-	if s.For == Each && before != nil && before.holds && e.Type != event.Added {
+	if s.For == Each && before != nil && before.holds && (again || e.Type != event.Added) {
 		return // it has held once
 	}
 	s.drop(key)

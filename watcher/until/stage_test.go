@@ -327,3 +327,53 @@ func TestPendingAbsent(t *testing.T) {
 		t.Errorf("it waits for %v and %d more, want a", some, more)
 	}
 }
+
+// TestAgain: what looks at the present is judged again as time passes.
+func TestAgain(t *testing.T) {
+	const old = "now() - time > duration('1m')"
+	targets := map[string]event.Target{"all": all}
+	for _, test := range []struct {
+		name, until, failIf string
+		quantifier          Quantifier
+		events              string
+		seconds             int // after which it is decided; 0: never
+		failed              bool
+	}{
+		{"all: the last one", old, "", All, "a=x @all b=x", 63, false},
+		{"any: the first one", old, "", Any, "@all a=x b=x", 62, false},
+		{"each", "now() - time > duration('1m') && now() - time < duration('62s')", "", Each, "@all a=x a=y b=x", 64, false},
+		{"all: never at the same time", "now() - time > duration('1m') && now() - time < duration('61500ms')", "", All, "@all a=x a=y b=x c=x", 0, false},
+		{"failed", "", old, All, "@all a=x", 62, true},
+		{"failed is looked at first", old, old, Any, "@all a=x b=x", 62, true},
+		{"age", "age(object) > duration('1m')", "", All, "@all a=x", 0, false}, // it does not say
+		{"what is deleted is not there", old, "", All, "@all a=x -a", 0, false},
+		{"the connection is lost", old, "", Any, "@all a=x all/", 0, false},
+		{"another condition", "object.phase == 'done'", "", All, "@all a=x", 0, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := time.Unix(0, 0)
+			input := expression.Options{Now: func() time.Time { return now }}
+			s := New(event.SinkFunc(func(context.Context, []event.Event) error { return nil }), []event.Target{all},
+				Options{Until: compile(t, test.until), FailIf: compile(t, test.failIf), For: test.quantifier, Input: input})
+			events := script(t, targets, test.events)
+			for i := range events { // a second after the other
+				now = events[i].Time
+				if err := s.Deliver(t.Context(), events[i:i+1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for after := 1; after < 100; after++ {
+				now = time.Unix(int64(after), 0)
+				if o := s.Again(); o != nil {
+					if after != test.seconds || o.Failed != test.failed {
+						t.Errorf("%+v after %d s", o, after)
+					}
+					return
+				}
+			}
+			if test.seconds > 0 {
+				t.Error("never")
+			}
+		})
+	}
+}

@@ -108,13 +108,13 @@ func TestPresets(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	for text, want := range map[string]Needs{
-		"type == 'ADDED' && initial && time > now()":                        {},
+		"type == 'ADDED' && initial && time > now()":                        {Now: true},
 		"object.metadata.name == 'web' && object.kind == 'Pod'":             {},
 		"object['metadata']['namespace'] == 'x' && object.?kind.hasValue()": {},
 		"object.spec.replicas == 3":                                         {Object: true},
 		"object.metadata.labels.app == 'x' || has(object.status)":           {Object: true},
 		"status(object) == 'Failed' || ready(object)":                       {Object: true},
-		"age(object) > duration('1h')":                                      {Object: true},
+		"age(object) > duration('1h')":                                      {Object: true, Now: true},
 		"object.spec != old.spec":                                           {Object: true, Old: true},
 		"old == null":                                                       {Old: true},
 		"status(old) == 'Failed'":                                           {Old: true},
@@ -126,6 +126,8 @@ func TestNeeds(t *testing.T) {
 		"[object].exists(o, o.metadata.name == 'x')":                        {Object: true, ManagedFields: true},
 		"object.metadata.exists(k, k == 'managedFields')":                   {Object: true, ManagedFields: true},
 		"changes.size() > 0":                                                {Object: true, Old: true, Changes: true, ManagedFields: true},
+		"changed('spec') && now() > time":                                   {Object: true, Old: true, Changes: true, ManagedFields: true, Now: true},
+		"now() > time && changes.size() > 0":                                {Object: true, Old: true, Changes: true, ManagedFields: true, Now: true},
 		"changed('spec.replicas')":                                          {Object: true, Old: true, Changes: true, ManagedFields: true},
 		"deleted":                                                           {},
 		"ready":                                                             {Object: true},

@@ -16,11 +16,13 @@ type Needs struct {
 	Changes bool
 	// ManagedFields: metadata.managedFields, of which changes have keys and managers.
 	ManagedFields bool
+	// Now: the present, so that what it says changes without an event.
+	Now bool
 }
 
 // Or returns what any of two expressions can look at.
 func (n Needs) Or(o Needs) Needs {
-	return Needs{n.Object || o.Object, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields}
+	return Needs{n.Object || o.Object, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now}
 }
 
 // Needs returns what the expression can look at; it may look at less.
@@ -34,7 +36,9 @@ func needsOf(checked *ast.AST) (n Needs) {
 		}
 		switch e.AsIdent() {
 		case changesVariable, comparisonVariable:
-			n = Needs{Object: true, Old: true, Changes: true, ManagedFields: true}
+			n = Needs{Object: true, Old: true, Changes: true, ManagedFields: true, Now: n.Now}
+		case nowVariable:
+			n.Now = true
 		case objectVariable, oldVariable:
 			fields, by := selected(e)
 			n.Old = n.Old || e.AsIdent() == oldVariable
