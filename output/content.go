@@ -13,10 +13,7 @@ import (
 // appendObject appends an object as JSON: the bytes of the server, but for what is not to
 // be seen. It never fails.
 func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) {
-	text := object.Raw()
-	if o.Masks.Concern(object.APIVersion, object.Kind) {
-		text = o.Masks.ObjectJSON(text)
-	}
+	text := o.Masks.ObjectJSON(object.Raw())
 	if !o.Unmanaged {
 		return append(dst, text...), nil
 	}
@@ -41,11 +38,10 @@ func (o *Options) YAML(object event.Object) ([]byte, error) {
 
 // open returns an object decoded, but for what is not to be seen.
 func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) {
-	u, err := object.Open()
-	if err != nil {
-		return nil, err
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(o.Masks.ObjectJSON(object.Raw()))); err != nil {
+		return nil, fmt.Errorf("decode an object: %w", err)
 	}
-	u.Object = o.Masks.Object(u.Object)
 	// Only now: by them the masks tell items of lists apart. u is nobody else's.
 	if metadata, ok := u.Object["metadata"].(map[string]any); ok && o.Unmanaged {
 		delete(metadata, "managedFields")

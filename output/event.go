@@ -55,11 +55,11 @@ func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 		all = append(all, member{name: name, value: string(line)})
 	}
 	if o.Changes {
-		changes := change.BetweenJSON(old, new, o.Compare).Changes
+		changes := change.Between(old, new, o.Compare).Changes
 		add("changes", append([]change.Change{}, changes...)) // [] if there are none
 	}
 	if o.Patch {
-		add("patch", change.PatchJSON(old, new, o.Compare.Masks, !o.Unmanaged))
+		add("patch", change.Patch(old, new, o.Compare.Masks, !o.Unmanaged))
 	}
 	return all, err
 }

@@ -43,11 +43,7 @@ func (v *View) kubeEvent(o event.Object) kubeevent.Event {
 	if o.IsZero() {
 		return kubeevent.Event{}
 	}
-	content := o.Raw()
-	if v.Compare.Masks.Concern(o.APIVersion, o.Kind) {
-		content = v.Compare.Masks.ObjectJSON(content)
-	}
-	return kubeevent.Parse(content)
+	return kubeevent.Parse(v.Compare.Masks.ObjectJSON(o.Raw()))
 }
 
 // writeKubeEvent writes one line, or the message below it if that does not fit.

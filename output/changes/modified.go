@@ -24,7 +24,7 @@ func (v *View) showModified(e *event.Event) error {
 		return nil
 	}
 	before, now := e.Old.Raw(), e.Object.Raw()
-	result := change.BetweenJSON(before, now, v.Compare)
+	result := change.Between(before, now, v.Compare)
 	changes, text := result.Changes, ""
 	if isTerminating(now) {
 		changes = withoutDeletion(changes)

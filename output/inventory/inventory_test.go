@@ -348,7 +348,7 @@ func TestPacked(t *testing.T) {
 			if order == "backward" {
 				content = contents[len(contents)-1-n]
 			}
-			one := packed{identity: &event.Identity{}}
+			var one packed
 			one.text, one.dictionary = p.pack(r, content)
 			if size = len(one.text); one.unpack() != content {
 				t.Fatalf("%s is not %s", one.unpack(), content)

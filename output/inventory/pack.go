@@ -21,7 +21,6 @@ type packer struct {
 type packed struct {
 	text       []byte
 	dictionary *s2.Dict // nil: none
-	identity   *event.Identity
 	// masks and unmanaged say what is not read; see Options.
 	masks     *change.Masks
 	unmanaged bool
@@ -63,18 +62,10 @@ func (p *packed) unpack() string {
 
 // Content implements event.Kept: it is what may be read.
 func (p *packed) Content() string {
-	content := readable(p.identity, p.unpack(), p.masks)
+	content := p.masks.ObjectJSON(p.unpack())
 	if p.unmanaged {
 		before, after := event.CutManagedFields(content)
 		content = before + after
-	}
-	return content
-}
-
-// readable is the content of an object with what is masked masked.
-func readable(id *event.Identity, content string, masks *change.Masks) string {
-	if masks.Concern(id.APIVersion, id.Kind) {
-		return masks.ObjectJSON(content)
 	}
 	return content
 }

@@ -61,10 +61,10 @@ func (i *Inventory) read(e *event.Event) *State {
 	}
 	resource := e.Target.Resource().GroupResource()
 	content := e.Object.Raw()
-	s.content = &packed{identity: e.Object.Identity, masks: i.options.Masks, unmanaged: i.options.Unmanaged}
+	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.Unmanaged}
 	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
 	s.Object = event.NewKept(e.Object.Identity, s.content)
-	s.summarize(readable(e.Object.Identity, content, i.options.Masks))
+	s.summarize(i.options.Masks.ObjectJSON(content))
 	definitions := fewColumns
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
@@ -140,5 +140,5 @@ func (s *State) Event(before *State) event.Event {
 // Between returns what changed from one state to another. What o masks is masked, and of
 // who made a change it says what the server knows, whatever Options leave out elsewhere.
 func Between(before, after *State, o change.Options) change.Result {
-	return change.BetweenJSON(before.content.unpack(), after.content.unpack(), o)
+	return change.Between(before.content.unpack(), after.content.unpack(), o)
 }

@@ -82,7 +82,7 @@ type verdicts struct {
 
 func (v *verdicts) compare(c change, a *audited) {
 	v.events++
-	r := Between(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
+	r := compared(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
 	for _, d := range r.Changes {
 		isApply := strings.Contains(d.Who.Operation, "Apply")
 		switch {

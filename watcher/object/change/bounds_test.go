@@ -22,10 +22,10 @@ func TestDeep(t *testing.T) {
 		}
 		old, new := deep(`"`+text+`a"`), deep(`"`+text+`b"`)
 		start := time.Now()
-		if changes := BetweenJSON(old, new, Options{Masks: &Masks{Paths: patterns(t, "status"), Key: runKey}}).Changes; len(changes) != 1 {
+		if changes := Between(old, new, Options{Masks: &Masks{Paths: patterns(t, "status"), Key: runKey}}).Changes; len(changes) != 1 {
 			t.Errorf("%s: %d changes", brackets, len(changes))
 		}
-		if operations := PatchJSON(old, new, nil, true); len(operations) != 1 {
+		if operations := Patch(old, new, nil, true); len(operations) != 1 {
 			t.Errorf("%s: %d operations", brackets, len(operations))
 		}
 		if took := time.Since(start); took > long {
@@ -48,7 +48,7 @@ func TestManyFields(t *testing.T) {
 	}
 	const fields = 50_000
 	start := time.Now()
-	if changes := BetweenJSON(object(fields), object(fields/2), Options{Noise: DefaultNoise()}).Changes; len(changes) != fields/2 {
+	if changes := Between(object(fields), object(fields/2), Options{Noise: DefaultNoise()}).Changes; len(changes) != fields/2 {
 		t.Errorf("%d changes", len(changes))
 	}
 	if took := time.Since(start); took > long {

@@ -61,27 +61,38 @@ type Options struct {
 	Masks *Masks
 }
 
-// Between returns the changes from old to new, two states of one object as JSON is
-// decoded into any: with int64, float64 or json.Number for numbers. It changes
-// neither. A nil map is an object without fields.
+// Between returns the changes from old to new, two states of one object as JSON. Each is
+// valid, and a map as its one value. Numbers in the result are json.Number, as they were
+// written. What both have in common is not decoded, so that most changes of a large object
+// cost little.
 //
 // Items of lists are compared by key: by the one that field managers use (KEP-555;
 // metadata.managedFields of old and new, so let them be in there), else by the first
 // of name, type, key, host, ip, path, port and uid that all items have and no two
 // share. Sets of scalars are compared by value. Items of other lists are compared
 // along a longest common subsequence.
-func Between(old, new map[string]any, o Options) Result {
-	w := walk{options: o, fields: fields{old: old, new: new}, path: make(Path, 0, 16)}
-	return w.result()
-}
-
-// result compares what fields has.
-func (w *walk) result() Result {
-	old, new := w.fields.old, w.fields.new
-	w.masks = w.options.Masks.rules(old, new)
-	w.maps(w.masks.hideManaged(old), w.masks.hideManaged(new))
+func Between(old, new string, o Options) Result {
+	w := walk{options: o, masks: o.Masks.rules(old, new), path: make(Path, 0, 16)}
+	before, after := managedFieldsOf(old), managedFieldsOf(new)
+	w.fields = fields{old: before.Raw, new: after.Raw}
+	if before.Raw != after.Raw && !w.reports(managedFields) { // they are not decoded
+		old, new = replace(old, before, "0"), replace(new, after, "1")
+	}
+	was, is := sparse(old, new)
+	w.maps(w.masks.hideManaged(was), w.masks.hideManaged(is))
 	slices.SortFunc(w.changes, func(a, b Change) int {
 		return cmp.Or(a.Path.compare(b.Path), cmp.Compare(b.Kind, a.Kind)) // moved before changed
 	})
 	return Result{w.changes, w.noise}
+}
+
+// managedFields is where objects have their managed fields.
+var managedFields = Path{{Field: "metadata"}, {Field: "managedFields"}}
+
+// reports reports whether changes at or below the path are more than noise.
+func (w *walk) reports(path Path) bool {
+	w.path = append(w.path[:0], path...)
+	decision, _ := w.decide()
+	w.path = w.path[:0]
+	return decision == report || decision == split
 }

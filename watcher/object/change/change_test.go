@@ -37,7 +37,7 @@ type between struct {
 func (c between) run(t *testing.T) {
 	old, new := decode(t, c.old), decode(t, c.new)
 	before := text([]any{old, new})
-	result := Between(old, new, c.options)
+	result := compared(old, new, c.options)
 	if diff := cmp.Diff(c.want, describe(result)); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
@@ -45,7 +45,7 @@ func (c between) run(t *testing.T) {
 		t.Errorf("the objects have changed:\n%s\n%s", before, after)
 	}
 	for range 5 { // in any order of the fields of a map
-		if again := Between(old, new, c.options); !slices.Equal(describe(again), describe(result)) {
+		if again := compared(old, new, c.options); !slices.Equal(describe(again), describe(result)) {
 			t.Errorf("another time: %q", describe(again))
 		}
 	}
@@ -101,9 +101,8 @@ func TestNumbers(t *testing.T) {
 		{uint64(18446744073709551615), json.Number("18446744073709551615"), ""},
 		{float32(0.5), 0.5, ""},
 		{-0.5, 0.5, Changed},
-		{json.Number("nonsense"), int64(1), Changed},
 	} {
-		result := Between(map[string]any{"n": c.old}, map[string]any{"n": c.new}, Options{})
+		result := compared(map[string]any{"n": c.old}, map[string]any{"n": c.new}, Options{})
 		got := Kind("")
 		if len(result.Changes) > 0 {
 			got = result.Changes[0].Kind

@@ -8,7 +8,6 @@
 //	                            |                          ^
 //	             noise, only: what counts          who, masks: what is shown
 //
-// Objects are JSON decoded into any, as unstructured.Unstructured holds them. All
-// functions are pure: they change nothing that they are given, results share parts
-// of it, and any number of goroutines may call them.
+// Objects are JSON text, of which only what differs is decoded. All functions are pure:
+// they change nothing that they are given, and any number of goroutines may call them.
 package change

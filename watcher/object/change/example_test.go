@@ -7,24 +7,13 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-var old = map[string]any{
-	"metadata": map[string]any{"name": "web", "resourceVersion": "1"},
-	"spec": map[string]any{"containers": []any{
-		map[string]any{"name": "proxy", "image": "envoy:1.30"},
-		map[string]any{"name": "web", "image": "nginx:1.28"},
-	}},
-}
+const old = `{"metadata":{"name":"web","resourceVersion":"1"},
+	"spec":{"containers":[{"name":"proxy","image":"envoy:1.30"},{"name":"web","image":"nginx:1.28"}]}}`
 
-var current = map[string]any{
-	"metadata": map[string]any{"name": "web", "resourceVersion": "2", "managedFields": []any{map[string]any{
-		"manager": "kubectl-set", "operation": "Update", "time": "2026-11-21T10:28:06Z", "fieldsV1": map[string]any{
-			"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"web"}`: map[string]any{"f:image": map[string]any{}}}},
-		}}},
-	},
-	"spec": map[string]any{"containers": []any{
-		map[string]any{"name": "web", "image": "nginx:1.29"},
-	}},
-}
+const current = `{"metadata":{"name":"web","resourceVersion":"2","managedFields":[{
+		"manager":"kubectl-set","operation":"Update","time":"2026-11-21T10:28:06Z",
+		"fieldsV1":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}]},
+	"spec":{"containers":[{"name":"web","image":"nginx:1.29"}]}}`
 
 func ExampleBetween() {
 	r := change.Between(old, current, change.Options{Noise: change.DefaultNoise()})
@@ -55,22 +44,22 @@ func ExampleParsePattern() {
 }
 
 func ExamplePatch() {
-	patch, _ := json.Marshal(change.Patch(old["spec"].(map[string]any), current["spec"].(map[string]any)))
+	patch, _ := json.Marshal(change.Patch(old, current, nil, false))
 	fmt.Println(string(patch))
 	// Output:
-	// [{"op":"remove","path":"/containers/0"},{"op":"replace","path":"/containers/0/image","value":"nginx:1.29"}]
+	// [{"op":"replace","path":"/metadata/resourceVersion","value":"2"},{"op":"remove","path":"/spec/containers/0"},{"op":"replace","path":"/spec/containers/0/image","value":"nginx:1.29"}]
 }
 
 func ExampleMasks() {
 	masks := &change.Masks{Secrets: true, Key: []byte("random, for one run")}
-	secret := func(password string) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"password": password}}
+	secret := func(password string) string {
+		return `{"apiVersion":"v1","kind":"Secret","data":{"password":"` + password + `"}}`
 	}
-	fmt.Println(masks.Object(secret("aHVudGVyMg=="))["data"])
+	fmt.Println(masks.ObjectJSON(secret("aHVudGVyMg==")))
 	r := change.Between(secret("aHVudGVyMg=="), secret("aHVudGVyMw=="), change.Options{Masks: masks})
 	fmt.Println(r.Changes[0].Path, r.Changes[0].Old, r.Changes[0].New)
 	// Output:
-	// map[password:<7 bytes, f082c3>]
+	// {"apiVersion":"v1","data":{"password":"<7 bytes, f082c3>"},"kind":"Secret"}
 	// data.password <7 bytes, f082c3> <7 bytes, c6d0d8>
 }
 

@@ -35,6 +35,12 @@ func text(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// compared is [Between] for decoded objects.
+func compared(old, new map[string]any, o Options) Result { return Between(text(old), text(new), o) }
+
+// patched is [Patch] for decoded objects of which all is shown.
+func patched(old, new map[string]any) []Operation { return Patch(text(old), text(new), nil, true) }
+
 func patterns(t testing.TB, texts ...string) (ps Patterns) {
 	t.Helper()
 	for _, text := range texts {

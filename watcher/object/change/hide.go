@@ -86,7 +86,7 @@ func (h *hider) copied(m *mask, v any) any {
 		}
 		return h.all(m, v)
 	}
-	inner := hider{masks: h.masks, fields: &fields{new: object}}
+	inner := hider{masks: h.masks, fields: &fields{new: managedFieldsOf(text).Raw}}
 	hidden := inner.value(inner.masks.hideManaged(object))
 	if !inner.hidden && !repeats(gjson.Parse(text)) {
 		return v

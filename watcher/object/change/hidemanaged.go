@@ -16,47 +16,39 @@ func (ms masks) hideManaged(object map[string]any) map[string]any {
 		return object
 	}
 	list = slices.Clone(list)
-	hidden := false
 	for i, item := range list {
 		entry, _ := item.(map[string]any)
-		set, _ := entry["fieldsV1"].(map[string]any)
-		if shown, changed := ms.hideSet(nil, set); changed {
+		if set, ok := entry["fieldsV1"].(map[string]any); ok {
 			entry = maps.Clone(entry)
-			entry["fieldsV1"] = shown
-			list[i], hidden = entry, true
+			entry["fieldsV1"] = ms.hideSet(nil, set)
+			list[i] = entry
 		}
-	}
-	if !hidden {
-		return object
 	}
 	object, metadata = maps.Clone(object), maps.Clone(metadata)
 	metadata["managedFields"], object["metadata"] = list, metadata
 	return object
 }
 
-// hideSet returns a field set, of what is at the path, as it may be shown, and
-// whether that is another one.
-func (ms masks) hideSet(path Path, set map[string]any) (shown map[string]any, changed bool) {
+// hideSet returns a field set, of what is at the path, as it may be shown.
+func (ms masks) hideSet(path Path, set map[string]any) map[string]any {
 	if m, below := ms.at(path); m == nil && !below {
-		return set, false
+		return set
 	}
-	shown = make(map[string]any, len(set))
+	shown := make(map[string]any, len(set))
 	for name, inner := range set {
 		step, ok := parseElement(name)
 		if below, isSet := inner.(map[string]any); ok && isSet {
 			path := append(slices.Clip(path), step)
 			if step.Item != nil {
 				if item, hidden := ms.hideItem(path); hidden {
-					name, changed = item.element(), true
+					name = item.element()
 				}
 			}
-			var inside bool
-			inner, inside = ms.hideSet(path, below)
-			changed = changed || inside
+			inner = ms.hideSet(path, below)
 		}
 		shown[name] = inner
 	}
-	return shown, changed
+	return shown
 }
 
 // parseElement reads the name of a part in a field set; false if it is none that a

@@ -86,23 +86,7 @@ func ids(keys []string, items []any) ([]string, bool) {
 			return nil, false
 		}
 	}
-	return names, unique(names)
-}
-
-func unique(texts []string) bool {
-	if len(texts) <= 8 {
-		for i, text := range texts {
-			if slices.Contains(texts[:i], text) {
-				return false
-			}
-		}
-		return true
-	}
-	seen := make(map[string]bool, len(texts))
-	for _, text := range texts {
-		seen[text] = true
-	}
-	return len(seen) == len(texts)
+	return names, len(slices.Compact(slices.Sorted(slices.Values(names)))) == len(names)
 }
 
 // id returns an item as field managers name it, empty if it has none of the keys. A
@@ -141,7 +125,7 @@ func appendScalar(text []byte, v any) []byte {
 	s, ok := v.(string)
 	switch {
 	case !ok && typeOf(v) == jsonNumber:
-		return append(text, numberText(v)...)
+		return append(text, scalarText(v)...)
 	case ok && isPlain(s) && !strings.ContainsAny(s, "<>&"):
 		return append(append(append(text, '"'), s...), '"')
 	}

@@ -2,166 +2,57 @@ package change
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 )
 
-// BetweenJSON is [Between] for two states as text. Each must be valid JSON, a map as
-// its one value. What both have in common is not decoded, so that most changes of a
-// large object cost little. Numbers in the result are json.Number, as they were
-// written.
-func BetweenJSON(old, new string, o Options) Result {
-	w := walk{options: o, path: make(Path, 0, 16)}
-	w.fields.old, w.fields.new = sparse(old, new, w.metadata)
-	return w.result()
-}
-
-// PatchJSON is [Patch] for two states as text, as BetweenJSON takes them. Where
-// something is masked, it is a patch of the masked objects. Without managedFields it
-// is one of objects that have none.
-func PatchJSON(old, new string, masks *Masks, managedFields bool) []Operation {
-	was, is := sparse(old, new, func(old, new map[string]string) (was, is map[string]any) {
-		if !managedFields {
-			delete(old, "managedFields")
-			delete(new, "managedFields")
-		}
-		return differing(old, new)
-	})
-	rules := masks.rules(was, is)
-	if len(rules) == 0 {
-		return Patch(was, is)
+// sparse decodes two states of an object without what they have in common, but for the
+// items of lists, which are distinguished by what is in them.
+func sparse(old, new string) (was, is map[string]any) {
+	if old == new {
+		return nil, nil
 	}
-	return PatchJSON(rules.objectJSON(old), rules.objectJSON(new), nil, managedFields)
-}
-
-// sparse decodes two states of an object without what they have in common, but for
-// its type. metadata does the same for theirs.
-func sparse(old, new string, metadata func(old, new map[string]string) (was, is map[string]any)) (was, is map[string]any) {
-	before, after := members(gjson.Parse(old)), members(gjson.Parse(new))
-	inner, outer := gjson.Parse(before["metadata"]), gjson.Parse(after["metadata"])
-	if !inner.IsObject() || !outer.IsObject() {
-		return differing(before, after, "apiVersion", "kind")
-	}
-	delete(before, "metadata")
-	delete(after, "metadata")
-	was, is = differing(before, after, "apiVersion", "kind")
-	was["metadata"], is["metadata"] = metadata(members(inner), members(outer))
+	before, after := decodeBoth(gjson.Parse(old), gjson.Parse(new), true, maxDepth)
+	was, _ = before.(map[string]any)
+	is, _ = after.(map[string]any)
 	return was, is
 }
 
-// managedFields is where objects have their managed fields.
-var managedFields = Path{{Field: "metadata"}, {Field: "managedFields"}}
-
-// metadata decodes what differs in the metadata of both states. The managed fields
-// are left as text if nothing else is to be seen of them: they are noise, or not asked
-// for.
-func (w *walk) metadata(old, new map[string]string) (was, is map[string]any) {
-	w.path = append(w.path, managedFields...)
-	decision, quiet := w.decide()
-	w.path = w.path[:0]
-	if decision == report || decision == split {
-		return differing(old, new, "managedFields")
-	}
-	w.fields.oldText, w.fields.newText = old["managedFields"], new["managedFields"]
-	if decision == noise && w.fields.oldText != w.fields.newText {
-		w.count(managedFields[:quiet])
-	}
-	delete(old, "managedFields")
-	delete(new, "managedFields")
-	return differing(old, new)
-}
-
-// textEntries are the entries of managed fields as text.
-func textEntries(list string) []*entry {
-	var found []*entry
-	gjson.Parse(list).ForEach(func(_, item gjson.Result) bool {
-		e := &entry{}
-		item.ForEach(func(key, value gjson.Result) bool {
-			switch key.Str {
-			case "fieldsV1":
-				if value.IsObject() {
-					e.text = value.Raw
-				}
-			case "manager":
-				e.manager = value.Str
-			case "operation":
-				e.operation = value.Str
-			case "apiVersion":
-				e.version = value.Str
-			case "subresource":
-				e.subresource = value.Str
-			case "time":
-				e.time = value.Str
-			}
-			return true
-		})
-		found = append(found, e)
-		return true
-	})
-	return found
-}
-
-// differing decodes two states of a map, without the members that are the same in
-// both, but for those named keep.
-func differing(old, new map[string]string, keep ...string) (was, is map[string]any) {
-	removeSame(old, new, keep...)
-	return decodeMaps(old, new, true, maxDepth)
-}
-
-// removeSame removes from two states of a map the members that are the same in both,
-// but for those named keep.
-func removeSame(old, new map[string]string, keep ...string) {
-	for name, text := range old {
-		if other, both := new[name]; both && text == other && !slices.Contains(keep, name) {
-			delete(old, name)
-			delete(new, name)
-		}
-	}
-}
-
-// decodeMaps decodes two states of a map; with sparse, maps in it are as differing
-// makes them, down to a depth.
-func decodeMaps(old, new map[string]string, sparse bool, depth int) (was, is map[string]any) {
-	was, is = make(map[string]any, len(old)), make(map[string]any, len(new))
-	for name, text := range old {
-		if other, both := new[name]; both {
-			was[name], is[name] = decodeBoth(gjson.Parse(text), gjson.Parse(other), sparse, depth-1)
-		} else {
-			was[name] = decodeText(gjson.Parse(text))
-		}
-	}
-	for name, text := range new {
-		if _, both := old[name]; !both {
-			is[name] = decodeText(gjson.Parse(text))
-		}
-	}
-	return was, is
-}
-
-// decodeBoth decodes two states of a value. What is the same in both they share.
+// decodeBoth decodes two states of a value. What is the same in both they share, or if
+// sparse it is left out of maps.
 func decodeBoth(old, new gjson.Result, sparse bool, depth int) (was, is any) {
 	switch {
 	case old.Raw == new.Raw:
 		was = decodeText(old)
 		return was, was
-	case depth == 0:
-		return decodeText(old), decodeText(new)
-	case old.IsArray() && new.IsArray():
-		return decodeLists(old.Array(), new.Array(), depth)
-	case !old.IsObject() || !new.IsObject():
-		return decodeText(old), decodeText(new)
+	case depth > 0 && old.IsObject() && new.IsObject():
+		return decodeMaps(members(old), members(new), sparse, depth-1)
+	case depth > 0 && old.IsArray() && new.IsArray():
+		return decodeLists(old.Array(), new.Array(), depth-1)
 	}
-	before, after := members(old), members(new)
-	if sparse {
-		removeSame(before, after)
-	}
-	return decodeMaps(before, after, sparse, depth)
+	return decodeText(old), decodeText(new)
 }
 
-// decodeLists decodes two states of a list, whose items are whole: they are distinguished
-// by what is in them.
+func decodeMaps(old, new map[string]string, sparse bool, depth int) (was, is map[string]any) {
+	was, is = make(map[string]any, len(old)), make(map[string]any, len(new))
+	for name, before := range old {
+		after, both := new[name]
+		switch {
+		case !both:
+			was[name] = decodeText(gjson.Parse(before))
+		case !sparse || before != after:
+			was[name], is[name] = decodeBoth(gjson.Parse(before), gjson.Parse(after), sparse, depth)
+		}
+	}
+	for name, after := range new {
+		if _, both := old[name]; !both {
+			is[name] = decodeText(gjson.Parse(after))
+		}
+	}
+	return was, is
+}
+
 func decodeLists(old, new []gjson.Result, depth int) (was, is []any) {
 	was, is = make([]any, len(old)), make([]any, len(new))
 	for i := range max(len(old), len(new)) {
@@ -171,7 +62,7 @@ func decodeLists(old, new []gjson.Result, depth int) (was, is []any) {
 		case i >= len(old):
 			is[i] = decodeText(new[i])
 		default:
-			was[i], is[i] = decodeBoth(old[i], new[i], false, depth-1)
+			was[i], is[i] = decodeBoth(old[i], new[i], false, depth)
 		}
 	}
 	return was, is

@@ -124,12 +124,12 @@ func TestLongList(t *testing.T) {
 		}
 	}
 	new[0], new[1998] = int64(-1), int64(-2)
-	got := describe(Between(map[string]any{"l": old}, map[string]any{"l": new}, Options{}))
+	got := describe(compared(map[string]any{"l": old}, map[string]any{"l": new}, Options{}))
 	want := []string{"changed l[0] 0 -> -1", "removed l[700] 700", "changed l[1998] 1999 -> -2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%.200q", got)
 	}
-	if n := len(Patch(map[string]any{"l": old}, map[string]any{"l": new})); n != 3 {
+	if n := len(patched(map[string]any{"l": old}, map[string]any{"l": new})); n != 3 {
 		t.Errorf("%d operations", n)
 	}
 }

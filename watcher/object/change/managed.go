@@ -2,44 +2,40 @@ package change
 
 import (
 	"encoding/json"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // fields is what two states of an object say about their fields: which have
 // managers, and how the items of lists are distinguished (metadata.managedFields;
 // KEP-555, and the field sets of structured-merge-diff).
 type fields struct {
-	old, new map[string]any
-	// The managed fields as text, where the objects come without.
-	oldText, newText string
-	parsed           bool
-	before, after    []*entry
+	old, new      string // the managed fields, as JSON
+	parsed        bool
+	before, after []*entry
 }
 
 // entry is what one manager set by one operation through one version of the API.
 type entry struct {
-	manager, operation, version, subresource string
+	manager, operation, version, subresource, time string
 
-	time   string
-	fields map[string]any // what it owns (fieldsV1), or
-	text   string         // the same as JSON
-	asked  int            // how often, before it is decoded
-	was    *entry         // the same in the old object, nil if it is not there
-
-	grown, changed answer // to hasGrown and hasChanged
+	set *fieldSet
+	// In comparison with the same entry of the old object, if that has it.
+	isNew, hasNewTime, hasGrown, hasShrunk bool
 }
 
-// answer is one that takes long to find and is asked for with each change.
-type answer struct{ known, yes bool }
+// managedFieldsOf returns the managed fields of an object, if it has any.
+func managedFieldsOf(object string) gjson.Result { return gjson.Get(object, "metadata.managedFields") }
 
-func (a *answer) once(find func() bool) bool {
-	if !a.known {
-		a.known, a.yes = true, find()
+// replace returns a text with another one in the place of a part that was found in it.
+func replace(text string, part gjson.Result, other string) string {
+	if !part.Exists() {
+		return text
 	}
-	return a.yes
+	return text[:part.Index] + other + text[part.Index+len(part.Raw):]
 }
 
 // parse reads the managed fields of both objects, when they are first needed.
@@ -48,12 +44,17 @@ func (f *fields) parse() {
 		return
 	}
 	f.parsed = true
-	f.before, f.after = entries(f.old, f.oldText), entries(f.new, f.newText)
+	f.before, f.after = entries(f.old), entries(f.new)
 	for _, e := range f.after {
 		i := slices.IndexFunc(f.before, e.same)
-		if i >= 0 {
-			e.was = f.before[i]
+		if e.isNew = i < 0; e.isNew {
+			e.hasNewTime, e.hasGrown = e.time != "", true
+			continue
 		}
+		was := f.before[i]
+		e.hasNewTime = e.time != "" && e.time != was.time
+		e.hasGrown = !e.set.within(was.set, maxDepth)
+		e.hasShrunk = !was.set.within(e.set, maxDepth)
 	}
 }
 
@@ -62,65 +63,98 @@ func (e *entry) same(other *entry) bool {
 		e.version == other.version && e.subresource == other.subresource
 }
 
-// entries reads the managed fields of an object, or those that are apart from it.
-func entries(object map[string]any, apart string) []*entry {
-	if apart != "" {
-		return textEntries(apart)
-	}
-	metadata, _ := object["metadata"].(map[string]any)
-	list, _ := metadata["managedFields"].([]any)
-	found := make([]*entry, 0, len(list))
-	for _, item := range list {
-		m, _ := item.(map[string]any)
-		e := &entry{}
-		e.fields, _ = m["fieldsV1"].(map[string]any)
-		e.manager, _ = m["manager"].(string)
-		e.operation, _ = m["operation"].(string)
-		e.version, _ = m["apiVersion"].(string)
-		e.subresource, _ = m["subresource"].(string)
-		e.time, _ = m["time"].(string)
-		found = append(found, e)
-	}
+func entries(managedFields string) (found []*entry) {
+	gjson.Parse(managedFields).ForEach(func(_, item gjson.Result) bool {
+		m := members(item)
+		text := func(name string) string { return gjson.Parse(m[name]).Str }
+		found = append(found, &entry{
+			manager: text("manager"), operation: text("operation"), version: text("apiVersion"),
+			subresource: text("subresource"), time: text("time"), set: &fieldSet{text: m["fieldsV1"]},
+		})
+		return true
+	})
 	return found
 }
 
-// at goes through what the field sets of old and new say of what the path leads to.
-func (f *fields) at(path Path) iter.Seq[fieldSet] {
-	f.parse()
-	return func(yield func(fieldSet) bool) {
-		for _, entries := range [][]*entry{f.after, f.before} {
-			for _, e := range entries {
-				set, ok := e.set(), true
-				for _, s := range path {
-					if set, ok = set.child(s); !ok {
-						break
-					}
-				}
-				if ok && !yield(set) {
-					return
-				}
-			}
+// fieldSet is what a manager owns, or a part of it (fieldsV1; KEP-555). Its parts are found
+// in the text when the first is asked for: few are.
+type fieldSet struct {
+	text  string
+	known map[string]*fieldSet
+}
+
+// parts returns those of the set by their names.
+func (s *fieldSet) parts() map[string]*fieldSet {
+	if s.known == nil {
+		s.known = map[string]*fieldSet{}
+		gjson.Parse(s.text).ForEach(func(name, value gjson.Result) bool {
+			s.known[name.Str] = &fieldSet{text: value.Raw}
+			return true
+		})
+	}
+	return s.known
+}
+
+// child returns what the set says of what one step leads to; nil if that is nothing.
+func (s *fieldSet) child(to Step) *fieldSet {
+	switch {
+	case s == nil:
+		return nil
+	case to.Item == nil:
+		return s.parts()["f:"+to.Field]
+	}
+	return s.parts()[to.Item.managed]
+}
+
+// ownsItself reports whether the set is of a part that is owned itself, and not only
+// parts of it: it is {} or has ".".
+func (s *fieldSet) ownsItself() bool {
+	_, itself := s.parts()["."]
+	return itself || len(s.parts()) == 0
+}
+
+// within reports whether the set is a part of another one, so many levels deep.
+func (s *fieldSet) within(whole *fieldSet, depth int) bool {
+	if s.text == whole.text || depth == 0 {
+		return s.text == whole.text
+	}
+	for name, part := range s.parts() {
+		if other := whole.parts()[name]; other == nil || !part.within(other, depth-1) {
+			return false
 		}
 	}
+	return true
+}
+
+// at returns what the field sets of old and new say of what the path leads to.
+func (f *fields) at(path Path) (found []*fieldSet) {
+	f.parse()
+	for _, e := range slices.Concat(f.after, f.before) {
+		set := e.set
+		for _, step := range path {
+			set = set.child(step)
+		}
+		if set != nil {
+			found = append(found, set)
+		}
+	}
+	return found
 }
 
 // listType returns the names of the keys of the list at the path, or that it is a
 // set, as far as somebody manages items of it.
 func (f *fields) listType(path Path) (keys []string, set bool) {
 	least := ""
-	for node := range f.at(path) {
-		for name := range node.names() {
+	for _, list := range f.at(path) {
+		for name := range list.parts() {
 			set = set || strings.HasPrefix(name, "v:")
 			if strings.HasPrefix(name, "k:") && (least == "" || name < least) {
 				least = name
 			}
 		}
 	}
-	if least == "" {
-		return nil, set
-	}
 	var key map[string]json.RawMessage
-	if json.Unmarshal([]byte(least[len("k:"):]), &key) != nil {
+	if least == "" || json.Unmarshal([]byte(least[len("k:"):]), &key) != nil {
 		return nil, set
 	}
 	return slices.Sorted(maps.Keys(key)), false

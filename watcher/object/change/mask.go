@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tidwall/gjson"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Masks say which values are not to be shown. In the place of one stands its size and
@@ -31,35 +32,32 @@ type Masks struct {
 	Key []byte
 }
 
-// Object returns the object with its values hidden. It is not changed; the result
-// shares with it what is not hidden, and is to be read only.
+// Object returns the object with its values hidden. It is not changed; where nothing may be
+// hidden it is what is returned.
 func (m *Masks) Object(object map[string]any) map[string]any {
-	return m.rules(object, nil).object(object)
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	if !m.Concern(apiVersion, kind) {
+		return object
+	}
+	var hidden map[string]any
+	if err := utiljson.Unmarshal([]byte(m.ObjectJSON(encodeText(object))), &hidden); err != nil {
+		panic(err) // it was JSON
+	}
+	return hidden
 }
 
 // ObjectJSON is Object for valid JSON. Where something may be hidden the members of the
 // result are sorted by name.
-func (m *Masks) ObjectJSON(object string) string {
-	decoded, _ := decodeText(gjson.Parse(object)).(map[string]any)
-	rules := m.rules(decoded, nil)
-	if len(rules) == 0 {
-		return object
-	}
-	return encodeText(rules.object(decoded))
-}
+func (m *Masks) ObjectJSON(object string) string { return m.rules(object, object).object(object) }
 
-func (ms masks) object(object map[string]any) map[string]any {
+func (ms masks) object(object string) string {
 	if len(ms) == 0 {
 		return object
 	}
-	object = ms.hideManaged(object)
-	h := hider{masks: ms, fields: &fields{new: object}}
-	return h.value(object).(map[string]any)
-}
-
-func (ms masks) objectJSON(object string) string {
 	decoded, _ := decodeText(gjson.Parse(object)).(map[string]any)
-	return encodeText(ms.object(decoded))
+	h := hider{masks: ms, fields: &fields{new: managedFieldsOf(object).Raw}}
+	return encodeText(h.value(ms.hideManaged(decoded)))
 }
 
 // Concern reports whether there may be something to hide in objects of a type.
@@ -87,7 +85,7 @@ const (
 )
 
 // rules returns the masks for an object in two states.
-func (m *Masks) rules(old, new map[string]any) masks {
+func (m *Masks) rules(old, new string) masks {
 	if m == nil {
 		return nil
 	}
@@ -113,8 +111,8 @@ func (m *Masks) with(rules masks, cover cover, patterns Patterns) masks {
 	return rules
 }
 
-func isSecret(object map[string]any) bool {
-	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
+func isSecret(object string) bool {
+	return gjson.Get(object, "kind").Str == "Secret" && gjson.Get(object, "apiVersion").Str == "v1"
 }
 
 // at returns the first mask that matches the path, nil if there is none, and whether

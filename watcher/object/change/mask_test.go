@@ -48,7 +48,7 @@ func TestMaskedChanges(t *testing.T) {
 		{name: "no masks", options: Options{Masks: &Masks{Key: runKey}}, old: `{apiVersion: v1, kind: Secret, data: {a: x}}`, new: `{apiVersion: v1, kind: Secret, data: {a: z}}`, want: []string{`changed data.a "x" -> "z"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := describe(Between(decode(t, c.old), decode(t, c.new), c.options))
+			got := describe(compared(decode(t, c.old), decode(t, c.new), c.options))
 			for i := range got {
 				got[i] = hashes.ReplaceAllString(got[i], ", HASH>")
 			}
@@ -86,9 +86,9 @@ func TestNothingLeaks(t *testing.T) {
 		"of two of one name": {Masks{Paths: patterns(t, "spec.env[name=A].value")},
 			`{"spec":{"env":[{"name":"A","value":"hunter"},{"name":"A","value":"hunter2"}]}}`, `{"spec":{"env":[{"name":"A","value":"hunter3"},{"name":"A","value":"hunter4"}]}}`},
 	} {
-		said := text(PatchJSON(c.old, c.new, &c.masks, true)) + text(PatchJSON(c.new, c.old, &c.masks, true))
+		said := text(Patch(c.old, c.new, &c.masks, true)) + text(Patch(c.new, c.old, &c.masks, true))
 		for _, o := range []Options{{Masks: &c.masks}, {Masks: &c.masks, Only: patterns(t, "data", "spec.l[*].v")}} {
-			said += text(BetweenJSON(c.old, c.new, o).Changes) + text(BetweenJSON(c.new, c.old, o).Changes)
+			said += text(Between(c.old, c.new, o).Changes) + text(Between(c.new, c.old, o).Changes)
 		}
 		if name != "no longer a Secret" { // there the new one shows it
 			said += c.masks.ObjectJSON(c.old) + c.masks.ObjectJSON(c.new)
@@ -101,7 +101,7 @@ func TestNothingLeaks(t *testing.T) {
 
 // TestMaskedFlag: a change says whether something in it is hidden.
 func TestMaskedFlag(t *testing.T) {
-	r := Between(decode(t, `{a: 1, b: 1, c: [{name: x, v: 1}]}`), decode(t, `{a: 2, b: 2, c: [{name: x, v: 1}, {name: z, v: 1}]}`),
+	r := compared(decode(t, `{a: 1, b: 1, c: [{name: x, v: 1}]}`), decode(t, `{a: 2, b: 2, c: [{name: x, v: 1}, {name: z, v: 1}]}`),
 		Options{Masks: &Masks{Paths: patterns(t, "a", "c[*].v"), Key: runKey}})
 	for i, want := range []bool{true, false, true} {
 		if r.Changes[i].Masked != want {
@@ -150,14 +150,14 @@ func TestMaskObject(t *testing.T) {
 		runtime.DeepCopyJSON(masked) // it holds nothing else
 		for _, o := range []Options{{Masks: masks}, {Masks: masks, Noise: DefaultNoise()}} {
 			for _, pair := range [][2]map[string]any{{object, {}}, {{}, object}, {object, {"metadata": map[string]any{"managedFields": []any{}}, "kind": "Secret", "apiVersion": "v1"}}} {
-				for _, c := range Between(pair[0], pair[1], o).Changes {
+				for _, c := range compared(pair[0], pair[1], o).Changes {
 					if said := text(c.Old) + text(c.New) + c.Path.String(); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
 						t.Errorf("there it is: %s", said)
 					}
 				}
 			}
 		}
-		if said := text(Patch(masks.Object(map[string]any{}), masked)); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
+		if said := text(patched(masks.Object(map[string]any{}), masked)); strings.Contains(said, hidden) || strings.Contains(said, encoded) {
 			t.Errorf("there it is: %s", said)
 		}
 	}

@@ -31,13 +31,25 @@ func (o Operation) MarshalJSON() ([]byte, error) {
 	return []byte(encodeText(line)), nil
 }
 
-// Patch returns the operations that make new out of old, both JSON decoded into any:
+// Patch returns the operations that make new out of old, both JSON as [Between] takes it:
 // the same bytes, once both are encoded alike, so that 1.0 takes the place of 1. It
 // knows no keys and no noise. In lists it leaves alone the items of a longest common
-// subsequence. Fields come in the order of their names.
-func Patch(old, new map[string]any) []Operation {
+// subsequence. Fields come in the order of their names. Where something is masked, it is a
+// patch of the masked objects; without managedFields, of objects that have none.
+func Patch(old, new string, masks *Masks, managedFields bool) []Operation {
+	rules := masks.rules(old, new)
+	old, new = rules.object(old), rules.object(new)
+	if !managedFields {
+		old, new = replace(old, managedFieldsOf(old), "null"), replace(new, managedFieldsOf(new), "null")
+	}
+	was, is := sparse(old, new)
+	for _, object := range []map[string]any{was, is} {
+		if metadata, ok := object["metadata"].(map[string]any); ok && !managedFields {
+			delete(metadata, "managedFields")
+		}
+	}
 	p := patcher{operations: []Operation{}}
-	p.maps("", old, new)
+	p.maps("", was, is)
 	return p.operations
 }
 

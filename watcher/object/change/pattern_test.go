@@ -83,7 +83,7 @@ func TestAnyField(t *testing.T) {
 	} {
 		old := decode(t, `{l: [{name: x, port: 80, kind: b, v: 1}, {name: w, port: 81, kind: d, v: 1}]}`)
 		new := decode(t, `{l: [{name: x, port: 80, kind: c, v: 2}, {name: w, port: 81, kind: d, v: 2}]}`)
-		if got := len(Between(old, new, Options{Only: patterns(t, only)}).Changes); got != want {
+		if got := len(compared(old, new, Options{Only: patterns(t, only)}).Changes); got != want {
 			t.Errorf("%s: %d changes, want %d", only, got, want)
 		}
 	}

@@ -1,8 +1,6 @@
 package change
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -13,7 +11,7 @@ import (
 func check(t testing.TB, old, new map[string]any) {
 	t.Helper()
 	before := text([]any{old, new})
-	r := Between(old, new, Options{})
+	r := compared(old, new, Options{})
 	if same := text(old) == text(new); same != (len(r.Changes) == 0) {
 		t.Fatalf("%q\n%s\n%s", describe(r), text(old), text(new))
 	}
@@ -31,53 +29,14 @@ func check(t testing.TB, old, new map[string]any) {
 			t.Fatalf("%s does not match itself: %v", c.Path, err)
 		}
 	}
-	Between(old, new, Options{
+	compared(old, new, Options{
 		Only:  mustParse("..name", "spec"),
 		Noise: Noise{Paths: mustParse("..a.*", "spec..type", "[*].x")},
 		Masks: &Masks{Paths: mustParse("..[name=a]", "spec"), Secrets: true},
 	})
-	checkJSON(t, old, new)
 	if text([]any{old, new}) != before {
 		t.Fatal("the objects have changed")
 	}
-}
-
-// checkJSON: text compares as what it decodes to does.
-func checkJSON(t testing.TB, old, new map[string]any) {
-	t.Helper()
-	for name, o := range map[string]Options{
-		"all":   {},
-		"noise": {Noise: DefaultNoise(), Masks: &Masks{Secrets: true, Key: []byte("k")}},
-		"only": {
-			Only:  mustParse("..name", "spec", "metadata.managedFields[*].time"),
-			Noise: Noise{Paths: mustParse("..a.*", "spec..type", "[*].x", "metadata")},
-			Masks: &Masks{Paths: mustParse("..[name=a]", "spec")},
-		},
-	} {
-		want, got := Between(numbers(t, old), numbers(t, new), o), BetweenJSON(text(old), text(new), o)
-		if w, g := reported(want), reported(got); w != g {
-			t.Fatalf("%s: text gives\n%s\nand decoded\n%s\nfor\n%s\n%s", name, g, w, text(old), text(new))
-		}
-	}
-}
-
-// numbers returns the object with its numbers as they are written.
-func numbers(t testing.TB, object map[string]any) (same map[string]any) {
-	d := json.NewDecoder(strings.NewReader(text(object)))
-	d.UseNumber()
-	if err := d.Decode(&same); err != nil {
-		t.Fatal(err)
-	}
-	return same
-}
-
-// reported is all that a result says.
-func reported(r Result) string {
-	var b strings.Builder
-	for _, c := range r.Changes {
-		fmt.Fprintf(&b, "%s %s %s -> %s masked=%t by %+v\n", c.Path, c.Kind, text(c.Old), text(c.New), c.Masked, c.Who)
-	}
-	return fmt.Sprintf("%s%d noise", b.String(), r.Noise)
 }
 
 // find returns what a JSON pointer leads to.

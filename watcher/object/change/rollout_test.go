@@ -52,12 +52,12 @@ func TestRollouts(t *testing.T) {
 	counts := map[string]int{}
 	noise := 0
 	for _, c := range r.all() {
-		result := Between(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
+		result := compared(c.old.Object, c.new.Object, Options{Noise: DefaultNoise()})
 		noise += result.Noise
 		for _, d := range result.Changes {
 			tells(t, c, d)
 		}
-		for _, d := range Between(c.old.Object, c.new.Object, Options{Only: noisy}).Changes {
+		for _, d := range compared(c.old.Object, c.new.Object, Options{Only: noisy}).Changes {
 			for _, p := range noisy {
 				if p.Match(d.Path) {
 					counts[p.String()]++

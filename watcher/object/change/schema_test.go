@@ -159,8 +159,8 @@ func (l *lists) look(object *unstructured.Unstructured, f *fields, path Path, li
 
 // named reports whether a field manager has an item under that name.
 func named(f *fields, path Path, id string) bool {
-	for set := range f.at(path) {
-		if _, there := set.member(id); there {
+	for _, set := range f.at(path) {
+		if set.parts()[id] != nil {
 			return true
 		}
 	}
@@ -209,7 +209,7 @@ func TestListKeys(t *testing.T) {
 	for _, object := range objects {
 		schema := l.schemas.of(&object)
 		kinds[object.GroupVersionKind().String()] = true
-		l.walk(&object, &fields{new: object.Object}, nil, object.Object, *schema)
+		l.walk(&object, &fields{new: managedFieldsOf(text(object.Object)).Raw}, nil, object.Object, *schema)
 	}
 	for _, where := range l.wrong {
 		t.Error(where)

@@ -3,8 +3,8 @@ package change
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +41,7 @@ func typeOf(v any) jsonType {
 }
 
 // isZero reports whether a value is the number 0.
-func isZero(v any) bool { return typeOf(v) == jsonNumber && numberText(v) == "0" }
+func isZero(v any) bool { return typeOf(v) == jsonNumber && scalarText(v) == "0" }
 
 func isScalar(v any) bool { return typeOf(v) < jsonList }
 
@@ -49,26 +49,14 @@ func isScalar(v any) bool { return typeOf(v) < jsonList }
 // json.Number holds them apart, are not equal.
 func equal(a, b any) bool {
 	switch a := a.(type) {
-	case string:
-		b, ok := b.(string)
-		return ok && a == b
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		return ok && equalMaps(a, b)
 	case []any:
 		b, ok := b.([]any)
 		return ok && equalLists(a, b)
-	case int64:
-		if b, ok := b.(int64); ok {
-			return a == b
-		}
-	case bool:
-		b, ok := b.(bool)
-		return ok && a == b
-	case nil:
-		return b == nil
 	}
-	return typeOf(a) == jsonNumber && typeOf(b) == jsonNumber && numberText(a) == numberText(b)
+	return a == b
 }
 
 func equalMaps(a, b map[string]any) bool {
@@ -87,38 +75,7 @@ func equalMaps(a, b map[string]any) bool {
 }
 
 func equalLists(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	if len(a) > 0 && &a[0] == &b[0] {
-		return true // one list
-	}
-	for i := range a {
-		if !equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// numberText returns a number as encoding/json writes it.
-func numberText(v any) string {
-	switch n := v.(type) {
-	case json.Number:
-		return string(n)
-	case int64:
-		return strconv.FormatInt(n, 10)
-	case float64:
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			break // no JSON
-		}
-		text, _ := json.Marshal(n) // the only errors are those above
-		return string(text)
-	}
-	if k := reflect.ValueOf(v).Kind(); k == reflect.Float32 {
-		return numberText(reflect.ValueOf(v).Float())
-	}
-	return fmt.Sprint(v)
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.EqualFunc(a, b, equal))
 }
 
 // scalarText returns a scalar without quotes.
@@ -128,18 +85,18 @@ func scalarText(v any) string {
 		return "null"
 	case string:
 		return v
-	case bool:
-		return strconv.FormatBool(v)
+	case json.Number:
+		return string(v)
 	}
-	return numberText(v)
+	return fmt.Sprint(v)
 }
 
 // sameMeaning reports whether two scalars that are not equal mean the same: the
 // same number, or at a path that holds a quantity, the same quantity.
 func sameMeaning(path Path, a, b any) bool {
 	if typeOf(a) == jsonNumber && typeOf(b) == jsonNumber {
-		d, ok := parseDecimal(numberText(a))
-		e, okToo := parseDecimal(numberText(b))
+		d, ok := parseDecimal(scalarText(a))
+		e, okToo := parseDecimal(scalarText(b))
 		if ok && okToo {
 			return d == e
 		}

@@ -41,8 +41,8 @@ func (f *fields) who(path Path, kind Kind) Who {
 	f.parse()
 	var found []*entry
 	if kind == Removed || kind == Moved {
-		if found = filter(f.after, (*entry).hasNewTime); len(found) == 0 {
-			found = filter(f.after, (*entry).hasGrown)
+		if found = filter(f.after, (*entry).isLater); len(found) == 0 {
+			found = filter(f.after, (*entry).isLarger)
 		}
 	} else if found = f.owners(path); len(found) > 1 {
 		found = filter(found, (*entry).hasChanged)
@@ -60,50 +60,16 @@ func (f *fields) who(path Path, kind Kind) Who {
 // somebody else has: so the server sets the port of a node in a port of a Service.
 func (f *fields) bystands(e *entry, path Path) bool {
 	return e.owned(path) < len(path) && !e.hasChanged() &&
-		slices.ContainsFunc(f.after, func(other *entry) bool { return other.hasNewTime() || other.hasGrown() })
+		slices.ContainsFunc(f.after, func(other *entry) bool { return other.isLater() || other.isLarger() })
 }
 
-func filter(entries []*entry, keep func(*entry) bool) (kept []*entry) {
-	for _, e := range entries {
-		if keep(e) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+func filter(entries []*entry, keep func(*entry) bool) []*entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return !keep(e) })
 }
 
-// hasNewTime reports whether the entry is new, or has another time than before.
-func (e *entry) hasNewTime() bool {
-	return e.manager != oldest && e.time != "" && (e.was == nil || e.was.time != e.time)
-}
-
-// hasGrown reports whether the entry has fields that it did not have before.
-func (e *entry) hasGrown() bool {
-	return e.manager != oldest && e.grown.once(func() bool { return e.was == nil || !within(e.all(), e.was.all()) })
-}
-
-// within reports whether a field set is part of another one.
-func within(part, whole map[string]any) bool {
-	for name, inner := range part {
-		other, there := whole[name].(map[string]any)
-		set, ok := inner.(map[string]any)
-		if !there || !ok || !within(set, other) {
-			return false
-		}
-	}
-	return true
-}
-
-// hasChanged reports whether the entry is new, or has another time or other fields
-// than before.
-func (e *entry) hasChanged() bool {
-	if e.was == nil || e.was.time != e.time {
-		return true
-	}
-	return e.changed.once(func() bool {
-		return (e.text == "" || e.text != e.was.text) && !equalMaps(e.was.all(), e.all())
-	})
-}
+func (e *entry) isLater() bool    { return e.hasNewTime && e.manager != oldest }
+func (e *entry) isLarger() bool   { return e.hasGrown && e.manager != oldest }
+func (e *entry) hasChanged() bool { return e.isNew || e.hasNewTime || e.hasGrown || e.hasShrunk }
 
 // owners returns the entries of the new object that own the deepest part of the path.
 func (f *fields) owners(path Path) (found []*entry) {
@@ -124,16 +90,14 @@ func (f *fields) owners(path Path) (found []*entry) {
 // entry owns. A field set has for each part a set: {} or one with "." if the part
 // itself is owned. Who owns something below the whole path counts as its owner.
 func (e *entry) owned(path Path) (depth int) {
-	set := e.set()
-	for i, s := range path {
-		next, ok := set.child(s)
-		if !ok {
+	set := e.set
+	for i, step := range path {
+		if set = set.child(step); set == nil {
 			return depth
 		}
-		if i+1 == len(path) || next.ownsItself() {
+		if i+1 == len(path) || set.ownsItself() {
 			depth = i + 1
 		}
-		set = next
 	}
 	return depth
 }

@@ -50,7 +50,7 @@ func TestWho(t *testing.T) {
 		{"managed fields of another kind", `{a: 1}`, `{a: 2, metadata: {managedFields: [1, {fieldsV1: x}, {manager: 5}]}}`, "a "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := Between(decode(t, c.old), decode(t, c.new), Options{Noise: Noise{Paths: patterns(t, "metadata.managedFields")}})
+			r := compared(decode(t, c.old), decode(t, c.new), Options{Noise: Noise{Paths: patterns(t, "metadata.managedFields")}})
 			i := slices.IndexFunc(r.Changes, func(c Change) bool { return c.Path[0].Field != "metadata" || len(r.Changes) == 1 })
 			if got := r.Changes[i].Path.String() + " " + r.Changes[i].Who.Manager; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
@@ -65,7 +65,7 @@ func TestWhoSays(t *testing.T) {
 	new := decode(t, `{spec: {replicas: 2}, status: {replicas: 2}, metadata: {managedFields: [
 		{manager: kubectl, operation: Update, apiVersion: apps/v1, subresource: scale, fieldsV1: {"f:spec": {"f:replicas": {}}}},
 		{manager: kcm, operation: Apply, apiVersion: apps/v1, subresource: status, time: "2026-11-21T10:00:02Z", fieldsV1: {"f:status": {"f:replicas": {}}}}]}}`)
-	r := Between(old, new, Options{Only: patterns(t, "spec", "status")})
+	r := compared(old, new, Options{Only: patterns(t, "spec", "status")})
 	want := []Who{
 		{Manager: "kubectl", Operation: "Update", Subresource: "scale"},
 		{Manager: "kcm", Operation: "Apply", Subresource: "status", Time: time.Date(2026, 11, 21, 10, 0, 2, 0, time.UTC)},

@@ -45,7 +45,7 @@ func (c *comparison) between(o change.Options) []change.Change {
 	}
 	c.was.value()
 	c.is.value()
-	return change.BetweenJSON(c.was.lazy.text, c.is.lazy.text, o).Changes
+	return change.Between(c.was.lazy.text, c.is.lazy.text, o).Changes
 }
 
 // changes returns what changed as a list for CEL.

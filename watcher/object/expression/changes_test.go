@@ -35,7 +35,7 @@ func TestTouches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := len(change.Between(old, new, change.Options{Only: change.Patterns{p}}).Changes) > 0
+		want := len(change.Between(was, is, change.Options{Only: change.Patterns{p}}).Changes) > 0
 		found[want]++
 		x, err := Compile("changed('" + path + "')")
 		if err != nil {
