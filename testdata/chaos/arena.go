@@ -49,12 +49,12 @@ type arena struct {
 	rng        *rand.Rand
 	watchers   []*dwatch
 
-	writers  []*writer
-	writing  sync.WaitGroup
-	pause    context.CancelFunc // of the writers
-	reviving sync.WaitGroup
-	bury     context.CancelFunc // ends the revival of dwatch, and the measuring
-	disk     disk
+	writers    []*writer
+	writing    sync.WaitGroup
+	pause      context.CancelFunc // of the writers
+	reviving   sync.WaitGroup
+	endRevival context.CancelFunc // ends the revival of dwatch, and the measuring
+	disk       disk
 
 	figures figures
 }
@@ -66,7 +66,7 @@ func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
 		namespaces:   []string{o.label + "-a", o.label + "-b"},
 		rng:          rand.New(rand.NewPCG(o.seed, 0)),
 		pause:        func() {},
-		bury:         func() {},
+		endRevival:   func() {},
 		figures:      newFigures(o.seed),
 	}
 	var err error
@@ -80,8 +80,8 @@ func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
 		return nil, errors.Join(err, a.tearDown())
 	}
 	if a.state {
-		reviving, bury := context.WithCancel(ctx)
-		a.bury = bury
+		reviving, endRevival := context.WithCancel(ctx)
+		a.endRevival = endRevival
 		a.reviving.Go(func() { a.supervise(reviving) })
 		a.reviving.Go(func() {
 			if err := a.disk.measure(reviving, appending(a.dir)); err != nil {
@@ -134,7 +134,7 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 	}
 	d := &dwatch{
 		name: name, binary: a.binary, args: args, server: a.proxy.url(), env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
-		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"), mortal: a.state, disk: &a.disk,
+		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"), revivable: a.state, disk: &a.disk,
 	}
 	if a.deliver {
 		d.args = append(d.args, "--show-secrets", "--workers", "4", "--max-backoff", "2s", "--deadline", "5s")
@@ -217,7 +217,7 @@ func (a *arena) awaitLines(d *dwatch, over time.Time) time.Duration {
 func (a *arena) tearDown() error {
 	a.pause()
 	a.writing.Wait()
-	a.bury()
+	a.endRevival()
 	a.reviving.Wait()
 	var errs []error
 	for _, d := range a.watchers {

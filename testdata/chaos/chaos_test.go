@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			a := arenaFor(t, arenaOptions{server: shared, seed: 1})
 			a.injectAll(t, time.Second, faults...)
-			verdict(t, a)
+			checkEnd(t, a)
 		})
 	}
 	for _, f := range syncFaults {
@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			a := arenaFor(t, arenaOptions{server: shared, seed: 1})
 			a.injectAll(t, 2*time.Second, f)
-			verdict(t, a)
+			checkEnd(t, a)
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestServer(t *testing.T) {
 			t.Parallel()
 			a := arenaFor(t, arenaOptions{server: serverFor(t, test.flags...), seed: 1})
 			a.injectAll(t, 3*time.Second, test.faults...)
-			verdict(t, a)
+			checkEnd(t, a)
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestFrozen(t *testing.T) {
 	a.awaitLines(a.watchers[0], time.Now())
 	thaw()
 	a.recovered("frozen")
-	verdict(t, a)
+	checkEnd(t, a)
 }
 
 // TestMix is a short run of what make chaos does.
@@ -140,7 +140,7 @@ func testMix(t *testing.T, o arenaOptions) {
 	if err := a.mix(ctx, a.groups(), 2*time.Second); err != nil {
 		t.Error(err)
 	}
-	verdict(t, a)
+	checkEnd(t, a)
 }
 
 // serverFor is a server of one test.
@@ -194,8 +194,8 @@ func arenaFor(t *testing.T, o arenaOptions) *arena {
 	return a
 }
 
-// verdict ends the run and reports what went wrong.
-func verdict(t *testing.T, a *arena) {
+// checkEnd ends the run and reports what went wrong.
+func checkEnd(t *testing.T, a *arena) {
 	t.Helper()
 	if err := a.finish(t.Context()); err != nil {
 		t.Error(err)

@@ -28,9 +28,9 @@ type dwatch struct {
 	said string
 	*record
 
-	// mortal: it may be killed, and is revived.
-	mortal bool
-	disk   *disk // of its state
+	// revivable: it may be killed, and is revived.
+	revivable bool
+	disk      *disk // of its state
 
 	// reading is held while a line is taken: who locks it is a reader that stalls.
 	reading sync.Mutex
@@ -115,7 +115,7 @@ func (d *dwatch) mayEnd(child *exec.Cmd) bool {
 	const failed, usage = 1, 2 // exit codes; the second if the resource is not there
 	status, _ := child.ProcessState.Sys().(syscall.WaitStatus)
 	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
-	return d.mortal && (killed || status.ExitStatus() == failed || status.ExitStatus() == usage)
+	return d.revivable && (killed || status.ExitStatus() == failed || status.ExitStatus() == usage)
 }
 
 // kill ends it as a crash would. What it printed in the last moments may be

@@ -44,16 +44,16 @@ func (a *arena) finish(ctx context.Context) error {
 	}
 	// What comes too much would come before another last write.
 	errs = append(errs, a.awaitSentinels(ctx))
-	a.bury()
+	a.endRevival()
 	a.reviving.Wait()
 	for _, d := range a.watchers {
-		errs = append(errs, d.stop(), a.judge(ctx, d))
+		errs = append(errs, d.stop(), a.compareTruth(ctx, d))
 	}
 	return errors.Join(errs...)
 }
 
-// judge compares the truth with the record for good.
-func (a *arena) judge(ctx context.Context, d *dwatch) error {
+// compareTruth compares the truth with the record for good.
+func (a *arena) compareTruth(ctx context.Context, d *dwatch) error {
 	selector := ""
 	if d.selects {
 		selector = a.selector()
