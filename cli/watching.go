@@ -17,7 +17,6 @@ import (
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
-	"dwatch/watcher/object/expression"
 )
 
 // destination is where the events of a run go: behind all stages.
@@ -74,6 +73,7 @@ type watching struct {
 	where  []flags.Condition
 	// whereLast: the destination looks at where, since it has to know what leaves it.
 	whereLast bool
+	unjudged  int // events of which where could not be judged, and it was not said yet
 	ending    ending
 	stateFile string // empty: none
 	metrics   *metrics.Metrics
@@ -193,7 +193,7 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	if !w.whereLast {
 		w.filter.Where = w.passing()
 	}
-	sink = w.state.around(filter.New(sink, w.filter), cancel)
+	sink = w.state.around(w.sayingUnjudged(filter.New(sink, w.filter)), cancel)
 	about := w.reporting(last)
 	var end *wait
 	switch {
@@ -252,48 +252,6 @@ func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err 
 		return w.ending.tooFew(fmt.Sprintf("%d so far", printed()))
 	}
 	return err
-}
-
-// passing returns what --where asks; nil if it is not given. It is used from one
-// goroutine.
-func (w *watching) passing() func(*event.Event) bool {
-	if len(w.where) == 0 {
-		return nil
-	}
-	wrong := map[*expression.Expression]bool{}
-	options := w.input()
-	return func(e *event.Event) bool {
-		in := expression.NewInput(*e, options)
-		for _, c := range w.where {
-			holds, err := c.Holds(in)
-			if err != nil && !wrong[c.Expression] {
-				wrong[c.Expression] = true
-				w.sayMistake(c.Expression, *e, err)
-			}
-			if !holds || err != nil {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// input says how expressions look at events. Nothing is hidden from them.
-func (w *watching) input() expression.Options {
-	compare := w.print.Compare
-	compare.Masks = nil
-	return expression.Options{Compare: compare}
-}
-
-// sayMistake reports the first error of an expression, with --quiet, too: it decides what
-// is left out, or how the run ends.
-func (w *watching) sayMistake(x *expression.Expression, e event.Event, err error) {
-	for _, c := range w.conditions() {
-		if c.Expression == x {
-			w.warn(fmt.Sprintf("%q does not hold for %s, as it can't be evaluated: %v", c.Text, w.subject(e.Target, e.Object), err))
-			return
-		}
-	}
 }
 
 // joinStatus joins what there is to say.

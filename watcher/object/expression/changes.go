@@ -29,7 +29,7 @@ func (in *Input) comparison() ref.Val {
 	c := &comparison{compare: in.options.Compare, changed: map[string]bool{}}
 	c.compare.Masks = nil
 	if in.event.Type == event.Modified {
-		if in.old.object.IsZero() {
+		if in.lacksOld = in.old.object.IsZero(); in.lacksOld {
 			return missing()
 		}
 		c.was, c.is = &in.old, &in.object

@@ -99,7 +99,9 @@ func (x *Expression) checkResult() error {
 // By the rules of CEL an error comes to nothing where the rest decides: in false && x,
 // true || x, and in exists() and all() likewise.
 func (x *Expression) Holds(in *Input) (bool, error) {
+	in.lacksOld = false
 	result, _, err := x.program.Eval(in)
+	in.unknown = err != nil && in.lacksOld && isMissing(err.Error())
 	return x.conclude(result, err)
 }
 

@@ -271,3 +271,38 @@ func TestUntouched(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknown: what does not hold only because the state before is not known is told from
+// what does not hold.
+func TestUnknown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"changed('spec')":    true,
+		"!changed('spec')":   true,
+		"changes.size() > 0": true,
+		"changed":            true,
+		"old.spec.replicas != object.spec.replicas": true,
+		"has(old.spec)":                                true,
+		"changed('spec') && type == 'ADDED'":           false,
+		"type == 'MODIFIED' || changed('spec')":        false,
+		"old != null && changed('spec')":               false,
+		"object.spec.nope == 1":                        false,
+		"object.metadata.name == 'x' && old.spec.a":    false,
+		"object.spec.nope == 1 || object.spec == null": false,
+	} {
+		x, err := Compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := modified(sample, sample)
+		e.Old = event.Object{}
+		in := NewInput(e, Options{})
+		if _, err := x.Holds(in); err != nil || in.IsUnknown() != want {
+			t.Errorf("%s: unknown %t, %v", text, in.IsUnknown(), err)
+		}
+		e.Type = event.Added
+		in = NewInput(e, Options{})
+		if _, err := x.Holds(in); err != nil || in.IsUnknown() {
+			t.Errorf("%s: of what is new it is known that there was nothing before", text)
+		}
+	}
+}

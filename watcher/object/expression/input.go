@@ -32,6 +32,8 @@ type Input struct {
 	object, old state
 	compared    *comparison
 	now         time.Time
+	lacksOld    bool // it was looked for
+	unknown     bool
 }
 
 // NewInput returns e, which reports an object, for expressions.
@@ -60,6 +62,7 @@ func (in *Input) ResolveName(name string) (any, bool) {
 	case objectVariable:
 		return in.object.value(), true
 	case oldVariable:
+		in.lacksOld = in.event.Type == event.Modified && in.old.object.IsZero()
 		return in.old.value(), true
 	case changesVariable:
 		return in.changes(), true
@@ -74,6 +77,10 @@ func (in *Input) ResolveName(name string) (any, bool) {
 	}
 	return nil, false
 }
+
+// IsUnknown reports whether the last expression that looked at the Input does not hold only
+// because the state before is not known.
+func (in *Input) IsUnknown() bool { return in.unknown }
 
 // Parent implements interpreter.Activation.
 func (in *Input) Parent() interpreter.Activation { return nil }
