@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dwatch/cli/cluster"
+	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/cli/metrics"
 	"dwatch/cli/report"
@@ -111,6 +112,21 @@ func (w *watching) run(ctx context.Context, c *console) error {
 	return c.at(ctx, w.connection, w.ending.Timeout, false, func(ctx context.Context, k *cluster.Cluster) error {
 		return w.ending.unanswered(ctx, w.atCluster(ctx, c, k))
 	})
+}
+
+// startListening answers how the run is from now on, if that is asked for. That it can't
+// is wrong usage.
+func (w *watching) startListening(c *console) (*metrics.Server, error) {
+	if w.listen == "" {
+		return nil, nil
+	}
+	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.heartbeat})
+	server, err := metrics.Listen(w.listen, w.metrics)
+	if err != nil {
+		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", w.listen, err))
+	}
+	c.say("listening on " + server.URL())
+	return server, nil
 }
 
 func (w *watching) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {

@@ -281,7 +281,7 @@ func TestUnknown(t *testing.T) {
 		"changes.size() > 0": true,
 		"changed":            true,
 		"old.spec.replicas != object.spec.replicas": true,
-		"has(old.spec)":                                true,
+		"has(old.spec)":                                false,
 		"changed('spec') && type == 'ADDED'":           false,
 		"type == 'MODIFIED' || changed('spec')":        false,
 		"old != null && changed('spec')":               false,
