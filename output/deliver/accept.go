@@ -3,6 +3,7 @@ package deliver
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"dwatch/output"
@@ -13,11 +14,12 @@ import (
 // Marks are not sent. What goes into a Store goes there as a whole: it may take more than
 // the room that is left, but not when there is none.
 func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
+	together := 1
 	if q.Store != nil {
-		return q.accept(ctx, batch)
+		together = max(len(batch), 1)
 	}
-	for i := range batch {
-		if err := q.accept(ctx, batch[i:i+1]); err != nil {
+	for events := range slices.Chunk(batch, together) {
+		if err := q.accept(ctx, events); err != nil {
 			return err
 		}
 	}
@@ -26,11 +28,11 @@ func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
 
 // accept has events wait, together. What they take the place of is not sent meanwhile.
 func (q *Queue) accept(ctx context.Context, events []event.Event) error {
-	q.room.await(ctx)
-	b := &bundle{queue: q}
+	q.schedule.awaitRoom(ctx)
+	b := bundle{queue: q}
 	if q.Latest {
-		b.last = map[key]int{}
-		defer q.letGo()
+		b.last = map[key]*entry{}
+		defer q.schedule.letGo()
 	}
 	for i := range events {
 		if e := &events[i]; !e.Type.IsMark() {
@@ -39,30 +41,20 @@ func (q *Queue) accept(ctx context.Context, events []event.Event) error {
 			}
 		}
 	}
-	if len(b.entries) == 0 {
-		return nil
+	if q.Store != nil && len(b.entries) > 0 {
+		if err := b.store(); err != nil {
+			return err
+		}
 	}
-	return b.enter()
-}
-
-func (q *Queue) letGo() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.schedule.letGo()
+	q.schedule.enter(b.entries...)
+	return nil
 }
 
 // put has a message wait, when there is room.
 func (q *Queue) put(ctx context.Context, m *Message) {
-	q.room.await(ctx)
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.schedule.awaitRoom(ctx)
 	m.queued = time.Now()
-	q.add(m.key(), q.itemOf(m))
-}
-
-func (q *Queue) add(k key, it item) {
-	q.room.take(it.size)
-	q.schedule.add(k, it)
+	q.schedule.enter(&entry{key: m.key(), item: q.itemOf(m, nil)})
 }
 
 // Restore makes all that is in the Store wait, as it did when it came. It is called
@@ -76,48 +68,36 @@ func (q *Queue) Restore() (n int, err error) {
 		if err != nil {
 			return err
 		}
-		it := q.itemOf(m)
-		it.message, it.number, it.size = nil, number, int64(len(record))
+		it := q.itemOf(m, record)
+		it.number = number
 		it.queued = min(it.queued, 0) // the clock may have been set back
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.add(m.key(), it)
+		q.schedule.enter(&entry{key: m.key(), item: it})
 		n++
 		return nil
 	})
 	return n, err
 }
 
-// itemOf returns a message as what waits in memory.
-func (q *Queue) itemOf(m *Message) item {
-	it := item{message: m, size: m.size, queued: q.schedule.momentOf(m.queued)}
+// overhead is what a message takes beside its body, in memory.
+const overhead = 1 << 10
+
+// itemOf returns a message as what waits: in memory, or of a record only what is in it.
+func (q *Queue) itemOf(m *Message, record []byte) item {
+	it := item{message: m, size: int64(len(m.Body)) + overhead, queued: q.schedule.momentOf(m.queued)}
+	if record != nil {
+		it.message, it.size = nil, int64(len(record))
+	}
 	if q.Latest {
 		it.seen = &seen{uid: uidOf(m.Resource.GroupResource(), &m.Identity), kind: m.Type, initial: m.initial}
 	}
 	return it
 }
 
-// message returns an event as a message. If there is a Store, the body is there until the
-// next call.
-func (q *Queue) message(e *event.Event) (*Message, error) {
-	body, err := q.Encode(q.body[:0], *e)
-	if err != nil {
-		return nil, err
-	}
-	if q.body = body; q.Store == nil {
-		body = bytes.Clone(body)
-	}
-	m := newMessage(e, body, output.Line(q.Subject(*e)))
-	m.queued = time.Now()
-	return m, nil
-}
-
 // bundle is what is about to wait.
 type bundle struct {
 	queue   *Queue
-	entries []entry
-	last    map[key]int // the place of the last entry of each object; only for Options.Latest
-	merged  int         // with others of the bundle
+	entries []*entry
+	last    map[key]*entry // of each object; only for Options.Latest
 }
 
 type entry struct {
@@ -125,63 +105,54 @@ type entry struct {
 	item     item
 	record   []byte // for the Store
 	replaces *item  // what waits, and whose place it takes; nil: nothing
+	merged   int    // how often it took the place of another one
 }
 
 // add adds an event.
 func (b *bundle) add(e *event.Event) error {
 	q := b.queue
 	k := keyOf(e.Target.Resource().GroupResource(), e.Object.Identity)
-	at, replaces := len(b.entries), (*item)(nil)
+	one := &entry{key: k}
 	if q.Latest {
-		at, e, replaces = b.merge(k, e)
+		one, e = b.merge(k, e)
 	}
-	m, err := q.message(e)
+	if b.last[k] != one {
+		b.entries = append(b.entries, one)
+	}
+	if q.Latest {
+		b.last[k] = one
+	}
+	body, err := q.Encode(q.body[:0], *e)
 	if err != nil {
 		return err
 	}
-	one := entry{key: k, item: q.itemOf(m), replaces: replaces}
+	if q.body = body; q.Store == nil {
+		body = bytes.Clone(body)
+	}
+	m := newMessage(e, body, output.Line(q.Subject(*e)))
+	m.queued = time.Now()
 	if q.Store != nil {
 		one.record = q.codec.encode(m)
-		one.item.message, one.item.size = nil, int64(len(one.record))
 	}
-	if at == len(b.entries) {
-		b.entries = append(b.entries, one)
-	} else {
-		b.entries[at] = one
-	}
+	one.item = q.itemOf(m, one.record)
 	return nil
 }
 
-// merge returns at which place an event comes into the bundle, what it is there, and whose
-// place it takes of what waits. That is not sent until letGo.
-func (b *bundle) merge(k key, e *event.Event) (at int, _ *event.Event, replaces *item) {
-	at, inBundle := b.last[k]
-	b.last[k] = len(b.entries)
-	var waits item
-	var found bool
-	if inBundle {
-		waits, found = b.entries[at].item, true
-	} else {
-		waits, found = b.hold(k)
-	}
-	if found {
-		merged, isMerged := waits.seen.merged(e)
-		switch {
-		case isMerged && inBundle:
-			b.last[k] = at
-			b.merged++
-			return at, &merged, b.entries[at].replaces
-		case isMerged:
-			return len(b.entries), &merged, &waits
+// merge returns the entry that an event becomes, and what the event is there: it may take
+// the place of the last of the bundle, or of what waits, which is not sent until letGo.
+func (b *bundle) merge(k key, e *event.Event) (*entry, *event.Event) {
+	one, inBundle := b.last[k]
+	if !inBundle {
+		one = &entry{key: k}
+		if waits, found := b.queue.schedule.hold(k); found {
+			one.item, one.replaces = waits, &waits
 		}
 	}
-	return len(b.entries), e, nil
-}
-
-func (b *bundle) hold(k key) (item, bool) {
-	b.queue.mu.Lock()
-	defer b.queue.mu.Unlock()
-	return b.queue.schedule.hold(k)
+	if merged, isMerged := one.item.seen.merged(e); isMerged {
+		one.merged++
+		return one, &merged
+	}
+	return &entry{key: k}, e
 }
 
 // store puts all of the bundle into the Store.
@@ -195,31 +166,8 @@ func (b *bundle) store() error {
 		}
 	}
 	first, err := b.queue.Store.Add(records, forget)
-	for i := range b.entries {
-		b.entries[i].item.number = first + uint64(i)
+	for i, one := range b.entries {
+		one.item.number = first + uint64(i)
 	}
 	return err
-}
-
-// enter has all of the bundle wait.
-func (b *bundle) enter() error {
-	q := b.queue
-	if q.Store != nil {
-		if err := b.store(); err != nil {
-			return err
-		}
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.done.Merged += b.merged
-	for _, one := range b.entries {
-		if one.replaces == nil {
-			q.add(one.key, one.item)
-			continue
-		}
-		q.done.Merged++
-		q.room.take(one.item.size)
-		q.room.leave(q.schedule.replaceLast(one.key, one.item).size)
-	}
-	return nil
 }

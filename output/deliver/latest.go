@@ -1,8 +1,6 @@
 package deliver
 
-import (
-	"dwatch/watcher/event"
-)
+import "dwatch/watcher/event"
 
 // With Options.Latest only the last state of each object has to arrive. So what comes
 // takes the place of the last that waits of its object, unless that is being sent right
@@ -26,11 +24,12 @@ type seen struct {
 	initial bool
 }
 
-// merged returns what takes the place of what waits when e comes; false: nothing does.
+// merged returns what takes the place of what waits, if anything does, when e comes; false:
+// nothing does.
 func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
 	switch {
-	case waits.uid != uidOf(e.Target.Resource().GroupResource(), e.Object.Identity) || waits.kind == event.Deleted && e.Type != event.Deleted:
+	case waits == nil || waits.uid != uidOf(e.Target.Resource().GroupResource(), e.Object.Identity) || waits.kind == event.Deleted && e.Type != event.Deleted:
 		return m, false
 	case waits.kind == event.Added && e.Type == event.Modified:
 		m.Type, m.Initial = event.Added, waits.initial
@@ -42,6 +41,8 @@ func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 // hold returns the last that waits of an object, if it may be replaced. What waits of the
 // object is not sent then until letGo.
 func (s *schedule) hold(k key) (item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	o := s.objects[k]
 	if o == nil || len(o.items) == 1 && o.state == busy || s.wanted[k] { // it is as good as being sent
 		return item{}, false
@@ -50,26 +51,10 @@ func (s *schedule) hold(k key) (item, bool) {
 	return o.items[len(o.items)-1], true
 }
 
-// awaitRelease waits until an object is not held. An object of which something comes all
-// the time would be held all the time, if it were not wanted.
-func (s *schedule) awaitRelease(k key) {
-	for s.held[k] {
-		s.wanted[k] = true
-		s.released.Wait()
-	}
-	delete(s.wanted, k)
-}
-
 // letGo ends hold.
 func (s *schedule) letGo() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	clear(s.held)
 	s.released.Broadcast()
-}
-
-// replaceLast puts an item in the place of the last of its object, which it returns.
-func (s *schedule) replaceLast(k key, it item) (old item) {
-	items := s.objects[k].items
-	last := &items[len(items)-1]
-	old, *last = *last, it
-	return old
 }

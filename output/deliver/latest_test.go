@@ -244,8 +244,8 @@ func TestLatest(t *testing.T) {
 				r.restart(t, r.Options)
 				await(time.Hour)
 			}
-			if r.schedule.waiting != 0 || r.room.used != 0 {
-				t.Errorf("%d of %d wait, of %d bytes", r.schedule.waiting, events, r.room.used)
+			if r.schedule.Waiting != 0 || r.schedule.Bytes != 0 {
+				t.Errorf("%d of %d wait, of %d bytes", r.schedule.Waiting, events, r.schedule.Bytes)
 			}
 			if diff := cmp.Diff(came, taken); diff != "" {
 				t.Error(diff)

@@ -28,12 +28,8 @@ type Message struct {
 	Body []byte
 
 	queued  time.Time // when it came
-	size    int64     // what it takes of the room, in memory
 	initial bool      // it says of an ADDED object that it existed at the start
 }
-
-// overhead is what a message takes beside its body.
-const overhead = 1 << 10
 
 // newMessage returns an event as a message. It holds nothing of the event.
 func newMessage(e *event.Event, body []byte, subject string) *Message {
@@ -50,7 +46,6 @@ func newMessage(e *event.Event, body []byte, subject string) *Message {
 		Subject: subject,
 		Time:    e.Time,
 		Body:    body,
-		size:    int64(len(body)) + overhead,
 		initial: e.Initial,
 	}
 }
@@ -68,22 +63,13 @@ func uidOf(r schema.GroupResource, o *event.Identity) string {
 
 // key is an object, by a hash of its name: there are many, in several places, so it is
 // small. Objects that had one name after each other are one; two that happen to have the
-// same hash are sent one after the other, and that is all. One with probeBit is a try whether
-// the receiver is back.
+// same hash are sent one after the other, and that is all.
 type key uint64
 
-const probeBit key = 1 << 63
-
 var seed = maphash.MakeSeed()
-
-// objectName is what an object is known by.
-type objectName struct {
-	resource        schema.GroupResource
-	namespace, name string
-}
 
 func (m *Message) key() key { return keyOf(m.Resource.GroupResource(), &m.Identity) }
 
 func keyOf(r schema.GroupResource, o *event.Identity) key {
-	return key(maphash.Comparable(seed, objectName{r, o.Namespace, o.Name})) &^ probeBit
+	return max(key(maphash.Comparable(seed, [4]string{r.Group, r.Resource, o.Namespace, o.Name})), probe+1)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -59,15 +60,8 @@ type Queue struct {
 	codec    *codec // of what is in the Store
 	body     []byte // of the last message; only for Deliver
 	rate     *rate.Limiter
-	room     *room
-	reporter *reporter
-
-	mu       sync.Mutex
 	schedule *schedule
-	reason   error // of the last failure
-	about    string
-	done     Stats // what became of the messages, and nothing else
-	err      error
+	err      atomic.Pointer[error]
 }
 
 var _ event.Sink = (*Queue)(nil)
@@ -77,13 +71,12 @@ func New(r Receiver, o Options) *Queue {
 	o.Workers = max(o.Workers, 1)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, time.Minute)
 	o.Room = cmp.Or(o.Room, DefaultRoom)
-	if o.Say == nil {
-		o.Say = func(string) {}
+	for _, say := range []*func(string){&o.Say, &o.Warn} {
+		if *say == nil {
+			*say = func(string) {}
+		}
 	}
-	q := &Queue{Options: o, receiver: r, rate: rate.NewLimiter(rate.Inf, 1)}
-	q.reporter = &reporter{say: o.Say, status: q.status, changed: make(chan struct{}, 1)}
-	q.room = &room{limit: o.Room, noteChange: q.reporter.noteChange, freed: make(chan struct{}, 1)}
-	q.schedule = newSchedule(o, clock{time.Now()}, &q.mu, q.reporter.noteChange)
+	q := &Queue{Options: o, receiver: r, rate: rate.NewLimiter(rate.Inf, 1), schedule: newSchedule(o)}
 	if o.Store != nil {
 		q.codec = newCodec()
 	}
@@ -96,11 +89,10 @@ func New(r Receiver, o Options) *Queue {
 // Run sends until ctx ends, or until nothing waits after Finish. What then waits is not
 // sent any more. It is called once.
 func (q *Queue) Run(ctx context.Context) {
-	stop := context.AfterFunc(ctx, q.schedule.work.ShutDown)
-	defer stop()
+	defer context.AfterFunc(ctx, q.schedule.work.ShutDown)()
 	reporting, silent := context.WithCancel(ctx)
 	var workers, reporter sync.WaitGroup
-	reporter.Go(func() { q.reporter.run(reporting) })
+	reporter.Go(func() { q.report(reporting) })
 	for range q.Workers {
 		workers.Go(func() { q.work(ctx) })
 	}
@@ -112,15 +104,12 @@ func (q *Queue) Run(ctx context.Context) {
 
 // Finish says that Deliver is not called any more. What waits for its next try is tried
 // at once.
-func (q *Queue) Finish() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.schedule.finish()
-}
+func (q *Queue) Finish() { q.schedule.finish() }
 
 // Err returns why DeadLetters could not be written, or the Store not be read.
 func (q *Queue) Err() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.err
+	if err := q.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

@@ -99,6 +99,5 @@ func (c *codec) decode(record []byte) (*Message, error) {
 	if m.Body, err = c.decompressor.DecodeAll(rest, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", errRecord, err)
 	}
-	m.size = int64(len(m.Body)) + overhead
 	return m, nil
 }

@@ -107,7 +107,7 @@ func decode(line []byte) (*Message, error) {
 			UID: types.UID(l.UID), ResourceVersion: l.ResourceVersion,
 		},
 		Subject: output.Line(l.subject(resource[0])),
-		Time:    seen.Time, Body: body, size: int64(len(body)) + overhead,
+		Time:    seen.Time, Body: body,
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // work sends until ctx ends, or nothing more is to be sent.
@@ -13,131 +14,102 @@ func (q *Queue) work(ctx context.Context) {
 		if end {
 			return
 		}
-		q.sendNext(ctx, next)
+		k, it, found := q.schedule.take(next)
 		q.schedule.work.Done(next)
+		if found {
+			q.send(ctx, k, it)
+		}
 	}
 }
 
-// sendNext sends what is next, if it is the time for that.
-func (q *Queue) sendNext(ctx context.Context, next key) {
-	if ctx.Err() != nil {
-		return
-	}
-	k, it, found := q.take(next)
-	if !found {
-		return
-	}
+// send sends the first message of an object.
+func (q *Queue) send(ctx context.Context, k key, it item) {
 	if q.rate.Wait(ctx) != nil {
-		q.interrupted(k)
+		q.schedule.interrupted(k)
 		return
 	}
-	m, err := q.open(it)
-	if err != nil {
-		q.interrupted(k)
-		q.fail(err)
+	m := q.open(it)
+	if m == nil {
+		q.schedule.interrupted(k)
 		return
 	}
 	switch err := q.receiver.Send(ctx, m); {
 	case err == nil:
-		q.delivered(k)
+		q.schedule.delivered(k)
 	case ctx.Err() != nil:
-		q.interrupted(k)
+		q.schedule.interrupted(k)
 	default:
 		q.failed(k, m, err)
 	}
 }
 
-// take returns the object that is to be looked at next, and the first of it that waits.
-func (q *Queue) take(next key) (key, item, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k, o := q.schedule.take(next)
-	if o == nil {
-		return k, item{}, false
-	}
-	if o.tries > 0 {
-		q.done.Repeated++
-	}
-	return k, o.items[0], true
-}
-
-// open returns the message of an item.
-func (q *Queue) open(it item) (*Message, error) {
+// open returns the message of an item; nil, which ends the delivery, if it can't be read.
+func (q *Queue) open(it item) *Message {
 	if it.message != nil {
-		return it.message, nil
+		return it.message
 	}
 	record, err := q.Store.Record(it.number)
 	if err != nil {
-		return nil, err
+		q.fail(err)
+		return nil
 	}
 	m, err := q.codec.decode(record)
 	if err != nil {
-		return nil, fmt.Errorf("read what waits for %s: %w (number %d)", q.Name, err, it.number)
+		q.fail(fmt.Errorf("read what waits for %s: %w (number %d)", q.Name, err, it.number))
+		return nil
 	}
-	return m, nil
-}
-
-// delivered: the receiver has the first message of an object.
-func (q *Queue) delivered(k key) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.done.Delivered++
-	q.schedule.endOutage()
-	q.drop(k)
-	q.schedule.requeue(k)
-}
-
-// interrupted: the end came first.
-func (q *Queue) interrupted(k key) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.schedule.objects[k].state = waits
+	return m
 }
 
 // failed: the first message of an object was not taken.
 func (q *Queue) failed(k key, m *Message, err error) {
 	_, isRefused := errors.AsType[*RefusedError](err)
-	tries, expired := q.countFailure(k, m, err, isRefused)
+	tries, expired := q.schedule.failed(k, m.Subject, err, isRefused)
 	gone := (isRefused || expired) && q.giveUp(m, tries, err)
-	q.mu.Lock()
-	if gone {
-		q.drop(k)
-	}
-	if gone && isRefused {
-		q.schedule.endOutage() // it has answered
-	} else {
+	if !gone || !isRefused {
 		q.schedule.countOutage(k, err)
 	}
 	if gone {
-		q.schedule.requeue(k)
+		q.schedule.gaveUp(k, isRefused)
 	} else {
 		q.schedule.wait(k)
 	}
-	q.mu.Unlock()
 	if expired {
 		q.giveUpParked(err)
 	}
 }
 
-// countFailure notes a failure. It returns how many tries of the message have failed, and
-// whether it came too long ago.
-func (q *Queue) countFailure(k key, m *Message, err error, isRefused bool) (tries int, expired bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if isRefused {
-		q.done.Refused++
-	} else {
-		q.done.Failed++
+// giveUp reports whether a message could be given up: it is where it is to be kept. The
+// caller has its object.
+func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
+	if err := q.DeadLetters.write(m, time.Now(), tries, reason); err != nil {
+		q.fail(err)
+		return false
 	}
-	q.reason, q.about = err, m.Subject
-	return q.schedule.fail(k), q.schedule.isExpired(q.schedule.objects[k])
+	q.Warn(fmt.Sprintf("gave up %s of %s (%s): %s", m.Type, m.Subject, m.ID, explain(reason)))
+	return true
 }
 
-// drop takes out the first message of an object, which is done.
-func (q *Queue) drop(k key) {
-	it := q.schedule.drop(k)
-	q.room.leave(it.size)
-	if q.Store != nil {
-		q.Store.Remove(it.number)
+// giveUpParked gives up what has waited for too long for a receiver that is down.
+func (q *Queue) giveUpParked(reason error) {
+	for goesOn := true; goesOn; {
+		expired := q.schedule.takeExpired()
+		goesOn = len(expired) > 0
+		for _, k := range expired {
+			it, tries := q.schedule.first(k)
+			m := q.open(it)
+			if goesOn = goesOn && m != nil && q.giveUp(m, tries, reason); goesOn {
+				q.schedule.gaveUp(k, false)
+			} else {
+				q.schedule.wait(k)
+			}
+		}
+	}
+}
+
+// fail ends the delivery: what is given up can't be kept, or what waits not be read.
+func (q *Queue) fail(err error) {
+	if q.err.CompareAndSwap(nil, &err) && q.Failed != nil {
+		q.Failed(err)
 	}
 }

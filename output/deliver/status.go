@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -31,13 +32,11 @@ type Stats struct {
 // status is how the delivery is.
 type status struct {
 	Stats
-	name    string // of the receiver
-	failing bool
-	reason  string        // of that
-	about   string        // the object of the last failure
-	next    time.Duration // until the next try of what failed
-	// worksAgain: it was failing, which was said.
-	worksAgain bool
+	condition
+	name       string        // of the receiver
+	about      string        // the object of the last failure
+	next       time.Duration // until the next try of what failed
+	worksAgain bool          // it was failing, which was said
 }
 
 // condition is what has changed when it is worth a line.
@@ -46,21 +45,28 @@ type condition struct {
 	reason              string
 }
 
-func (s status) condition() condition { return condition{s.failing, s.Down, s.Full, s.reason} }
-
 func (q *Queue) status() status {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	now := q.schedule
-	s := status{Stats: q.done, name: q.Name, about: q.about, failing: now.outage.down || now.failing > 0}
-	s.Waiting, s.Down, s.Reached = now.waiting, now.outage.down, s.Delivered+s.Refused > 0
-	s.Bytes, s.Full = q.room.state()
-	if s.failing && q.reason != nil {
-		s.reason = explain(q.reason)
+	now.mu.Lock()
+	defer now.mu.Unlock()
+	s := status{Stats: now.Stats, name: q.Name, about: now.about, condition: condition{now.Down, now.Down, now.Full, ""}}
+	s.Reached = s.Delivered+s.Refused > 0
+	next := moment(-1)
+	for _, o := range now.objects {
+		s.failing = s.failing || o.failing
+		s.Oldest = max(s.Oldest, now.since(o.items[0].queued))
+		if o.state == waits && (next < 0 || o.next < next) {
+			next = o.next
+		}
 	}
-	var next moment
-	if s.Oldest, next = now.oldest(); next >= 0 {
+	if s.Down {
+		next = now.momentOf(now.outage.next)
+	}
+	if next >= 0 {
 		s.next = max(0, -now.since(next))
+	}
+	if s.failing && now.reason != nil {
+		s.reason = explain(now.reason)
 	}
 	return s
 }
@@ -95,6 +101,49 @@ func (s status) words() (words []string) {
 		words = append(words, "no room for more: the server is held back")
 	}
 	return words
+}
+
+const (
+	// sayEvery is how often it is said that something waits, and sayAtMost how far apart
+	// two changes are said. What happens together is one.
+	sayEvery, sayAtMost, together = time.Minute, 5 * time.Second, 100 * time.Millisecond
+	// slow is for how long something waits before that is worth a word.
+	slow = 10 * time.Second
+)
+
+// report says how it is until ctx ends.
+func (q *Queue) report(ctx context.Context) {
+	tick := time.NewTicker(sayEvery)
+	defer tick.Stop()
+	var said condition
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-q.schedule.changed:
+			pause(ctx, together)
+			now := q.status()
+			if now.condition == said {
+				continue
+			}
+			now.worksAgain = said.failing && !now.failing
+			q.Say(now.String())
+			said = now.condition
+			pause(ctx, sayAtMost)
+		case <-tick.C:
+			if now := q.status(); now.Waiting > 0 && (now.failing || now.Full || now.Oldest >= slow) {
+				q.Say(now.String())
+				said = now.condition
+			}
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // Status says in one line how the delivery is. It may be called at any time, from any

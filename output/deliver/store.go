@@ -29,11 +29,3 @@ type item struct {
 
 // moment is a time, as what has passed since the Queue was made. It may be negative.
 type moment time.Duration
-
-// clock says when a Queue was made.
-type clock struct{ made time.Time }
-
-func (c clock) momentOf(t time.Time) moment { return moment(t.Sub(c.made)) }
-
-// since returns how long ago a moment is.
-func (c clock) since(m moment) time.Duration { return time.Since(c.made) - time.Duration(m) }

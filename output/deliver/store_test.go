@@ -271,10 +271,7 @@ func TestRestoredFromLater(t *testing.T) {
 	store := &disk{}
 	inBubble(t, Options{Store: store, GiveUpAfter: time.Minute}, never, func(t *testing.T, r *running) {
 		e := of("a", 1)
-		m, err := r.message(&e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newMessage(&e, []byte("{}\n"), "cm/a")
 		m.queued = time.Now().Add(time.Hour)
 		if _, err := store.Add([][]byte{r.codec.encode(m)}, nil); err != nil {
 			t.Fatal(err)
