@@ -19,28 +19,29 @@ import (
 type delivery struct {
 	flags.Delivery
 	stateFile string // empty: what waits is in memory
-	receiver  *receiver
-	dead      *deliver.DeadLetters
+	receiver  deliver.Receiver
+	remote    remote           // it; nil: it is a command
+	process   *deliver.Process // it, or nil
 	queue     *deliver.Queue
 }
 
 // prepare opens what needs no server: the receiver, and its files.
-func (d *delivery) prepare(c *console) (err error) {
-	if d.receiver, err = d.newReceiver(c); err != nil {
+func (d *delivery) prepare(c *console) error {
+	if err := d.newReceiver(c); err != nil {
 		return fail.Usage(err)
 	}
 	if d.DeadLetters == "" {
 		return nil
 	}
 	for flag, path := range map[string]string{"--state": d.stateFile, "--redeliver": d.Redeliver} {
-		if isSameFile(d.DeadLetters, path) {
+		if isSameFile(string(d.DeadLetters), path) {
 			return fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
 		}
 	}
-	if d.dead, err = deliver.OpenDeadLetters(d.DeadLetters); err != nil {
+	if err := d.DeadLetters.Check(); err != nil {
 		return fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 	}
-	c.warnReadable("--dead-letters", d.DeadLetters)
+	c.warnReadable("--dead-letters", string(d.DeadLetters))
 	return nil
 }
 
@@ -59,16 +60,16 @@ func isSameFile(a, b string) bool {
 
 // close closes the receiver.
 func (d *delivery) close() {
-	if d.receiver != nil && d.receiver.close != nil {
-		d.receiver.close()
+	if d.remote != nil {
+		d.remote.Close()
 	}
 }
 
 // open makes the queue. failed is called when what is given up can't be written, or what
 // waits not be read.
 func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (event.Sink, error) {
-	if d.receiver.begin != nil {
-		if err := d.receiver.begin(ctx, w.console, w.Cluster); err != nil {
+	if d.remote != nil {
+		if err := d.begin(ctx, w.console, w.Cluster); err != nil {
 			return nil, err
 		}
 	}
@@ -76,16 +77,15 @@ func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (e
 	if err != nil {
 		return nil, err
 	}
-	o := d.options(w.console, failed)
-	o.Encode = encoder.Append
-	o.Subject = func(e event.Event) string { return w.subject(e.Target, e.Object) }
+	d.Encode = encoder.Append
+	d.Subject = func(e event.Event) string { return w.subject(e.Target, e.Object) }
 	if w.state != nil {
-		o.Store = w.state.outbox
+		d.Store = w.state.outbox
 		if !w.state.file.Fresh() {
 			tuneLong() // what waits is more than the way to the first event needs otherwise
 		}
 	}
-	d.queue = deliver.New(d.receiver, o)
+	d.newQueue(w.console, failed)
 	waiting, err := d.queue.Restore()
 	if err != nil {
 		return nil, fail.Usage(err)
@@ -99,21 +99,9 @@ func (d *delivery) status() string { return d.queue.Status() }
 
 func (d *delivery) hidden() string { return "" }
 
-// options says how to deliver, whatever that is.
-func (d *delivery) options(c *console, failed func(error)) deliver.Options {
-	return deliver.Options{
-		Name:        d.receiver.name,
-		Workers:     d.Workers,
-		MaxBackoff:  d.MaxBackoff,
-		Rate:        d.Rate,
-		GiveUpAfter: d.GiveUpAfter,
-		DeadLetters: d.dead,
-		Say:         c.say,
-		Warn:        c.warn,
-		Failed:      failed,
-		Room:        d.Room,
-		Latest:      d.Latest,
-	}
+func (d *delivery) newQueue(c *console, failed func(error)) {
+	d.Say, d.Warn, d.Failed = c.say, c.warn, failed
+	d.queue = deliver.New(d.receiver, d.Options)
 }
 
 // drainNoted is how long the end may take before it is said what it waits for.
@@ -148,8 +136,8 @@ func (d *delivery) work(ctx context.Context) (finish func(c *console, begun <-ch
 		}
 		defer d.draining(c, stop)()
 		<-done
-		if d.receiver.finish != nil {
-			d.receiver.finish(working)
+		if d.process != nil {
+			d.process.Finish(working)
 		}
 	}
 }

@@ -2,63 +2,108 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/output"
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/jetstream"
+	"dwatch/output/deliver/webhook"
 )
 
-// receiver is where the messages of a run go.
-type receiver struct {
+// remote is a receiver that is reached by an address.
+type remote interface {
 	deliver.Receiver
-	// name is what it is called in messages: it has no password in it.
-	name string
-	// finish, at a good end, waits for what it does until ctx ends; nil: for nothing.
-	finish func(ctx context.Context)
-	// begin prepares what takes a server that answers, before the first message; nil:
-	// nothing does.
-	begin func(context.Context, *console, *cluster.Cluster) error
-	// close ends what it keeps open; nil: nothing is.
-	close func()
+	// SetSource sets the attribute "source" of all messages.
+	SetSource(source string)
+	Close()
 }
 
-// newReceiver prepares the receiver of a run. What is wrong with it is wrong usage.
-func (d *delivery) newReceiver(c *console) (*receiver, error) {
+// newReceiver prepares the receiver of a run, and names it: without a password. What is
+// wrong with it is wrong usage.
+func (d *delivery) newReceiver(c *console) (err error) {
 	switch {
 	case d.IsNATS():
-		return d.newJetStream(c)
+		d.Name = d.URL.Scheme + "://" + d.URL.Host + d.URL.Path
+		d.remote, err = d.newJetStream(c)
 	case d.URL != nil:
-		return d.newWebhook(c)
+		d.Name = d.URL.Scheme + "://" + d.URL.Host
+		o := d.Webhook
+		o.URL, o.UserAgent, o.Workers, o.TLS = d.URL, userAgent(), d.Workers, d.TLS
+		if d.remote, err = webhook.New(o); err == nil && d.InClear() {
+			c.say("warning: --to http:// sends the events in the clear: anybody on the way can read and change them")
+		}
+	default:
+		return d.newCommand(c)
 	}
-	command, err := deliver.NewCommand(d.Command)
-	if err != nil {
-		return nil, err
-	}
-	command.Deadline, command.Text = d.Deadline, c.stderr
-	if !d.Batch {
-		return &receiver{Receiver: command, name: d.Command[0]}, nil
-	}
-	process := deliver.NewProcess(command, output.Line(d.Command[0]), c.warn)
-	return &receiver{Receiver: process, name: d.Command[0], finish: process.Finish}, nil
+	d.receiver = d.remote
+	return err
 }
 
-// giveSource gives a receiver the attribute "source" of its messages.
-func giveSource(ctx context.Context, k *cluster.Cluster, set func(source string)) error {
+func (d *delivery) newCommand(c *console) error {
+	command, err := deliver.NewCommand(d.Command)
+	if err != nil {
+		return err
+	}
+	d.Name, command.Text, d.receiver = d.Command[0], c.stderr, command
+	if d.Batch {
+		d.process = deliver.NewProcess(command, output.Line(d.Name), c.warn)
+		d.receiver = d.process
+	}
+	return nil
+}
+
+func (d *delivery) newJetStream(c *console) (*jetstream.Receiver, error) {
+	o, a := d.NATS, d.URL
+	o.Server, o.Prefix = a.Scheme+"://"+a.Host, strings.TrimPrefix(a.Path, "/")
+	o.Deadline, o.TLS, o.Note = d.Deadline, d.TLS, func(line string) { c.say(output.Line(line)) }
+	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
+		return nil, fmt.Errorf("invalid --to: it is %s://HOST/PREFIX, with nothing behind", a.Scheme)
+	}
+	if err := jetstream.CheckPrefix(o.Prefix); err != nil {
+		return nil, fmt.Errorf("invalid --to: %s://HOST/PREFIX takes a prefix of subjects, such as dwatch or events.prod: %w", a.Scheme, err)
+	}
+	return jetstream.New(o)
+}
+
+// begin prepares what takes a server that answers, before the first message: which cluster
+// the events are of, and their stream.
+func (d *delivery) begin(ctx context.Context, c *console, k *cluster.Cluster) error {
 	uid, err := k.Identity(ctx)
 	if err != nil {
 		return fail.Server(k.Host, err)
 	}
-	set(sourceOf(uid, k.Host))
+	d.remote.SetSource(sourceOf(uid, k.Host))
+	if r, isStream := d.remote.(*jetstream.Receiver); isStream {
+		return findStream(ctx, c, r)
+	}
 	return nil
 }
+
+// findStream looks for the stream. A server that can't be reached may come later.
+func findStream(ctx context.Context, c *console, r *jetstream.Receiver) error {
+	err := r.Check(ctx)
+	if setup, ok := errors.AsType[*jetstream.SetupError](err); ok {
+		return fail.Usage(setup)
+	}
+	if down, ok := errors.AsType[*deliver.DownError](err); ok && ctx.Err() == nil {
+		c.say(fmt.Sprintf("%s: %s; events wait until it is there", r.Server, output.Line(down.Error())))
+		return nil
+	}
+	return err
+}
+
+var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // sourceOf is the attribute "source" of CloudEvents of a cluster: its UID, or where that
 // is not known, its address.
 func sourceOf(uid, host string) string {
-	if is, _ := regexp.MatchString(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, uid); is {
+	if uidForm.MatchString(uid) {
 		return "urn:uuid:" + uid
 	}
 	return (&url.URL{Scheme: "https", Host: host}).String()

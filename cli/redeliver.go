@@ -38,7 +38,7 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 	}
 	ctx, fails := context.WithCancelCause(ctx)
 	defer fails(nil)
-	r.queue = deliver.New(r.receiver, r.options(c, fails))
+	r.newQueue(c, fails)
 	c.asked.is(r.queue.Status)
 	finish := r.work(ctx)
 	var found redelivered
@@ -56,7 +56,7 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 
 // identify prepares a receiver that has to know which cluster the events are of.
 func (r *redelivery) identify(ctx context.Context, c *console) error {
-	if r.receiver.begin == nil {
+	if r.remote == nil {
 		return nil
 	}
 	k, err := r.connection.Connect(c.connection())
@@ -66,7 +66,7 @@ func (r *redelivery) identify(ctx context.Context, c *console) error {
 	if err := k.Login(ctx); err != nil {
 		return fail.Server(k.Host, err)
 	}
-	return r.receiver.begin(ctx, c, k)
+	return r.begin(ctx, c, k)
 }
 
 // redelivered is what was found in the file of --redeliver.
@@ -93,7 +93,7 @@ func (r redelivered) end(c *console, d *delivery) error {
 	if r.unread {
 		left = append(left, "the rest of "+file+" was not read")
 	}
-	dead := output.Line(d.DeadLetters)
+	dead := output.Line(string(d.DeadLetters))
 	switch isKept := dead != "" && stats.GivenUp > 0; {
 	case len(left) == 0:
 		all := fmt.Sprintf("all %d events of %s are delivered", r.events, file)

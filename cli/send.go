@@ -17,7 +17,7 @@ type sendFlags struct {
 	format   flags.Format
 	noise    flags.Noise
 	masks    flags.Masks
-	delivery flags.Deliveries
+	delivery flags.Delivery
 	// watched are the flags that mean something only where something is watched.
 	watched *pflag.FlagSet
 }
@@ -46,36 +46,36 @@ func (s *sendFlags) groups() []flags.Group {
 func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &s.w
 	args, command := s.cutCommand(args)
-	d, err := s.delivery.Parse(command, w.stateFile != "")
-	if err != nil {
+	d := &s.delivery
+	if err := d.Parse(command, w.stateFile != ""); err != nil {
 		return nil, err
 	}
 	if d.Redeliver != "" {
-		return s.parseRedelivery(args, d)
+		return s.parseRedelivery(args)
 	}
 	s.format.Choose("json")
 	if err := s.parseTargets(args); err != nil {
 		return nil, err
 	}
 	w.needs = needs{old: w.showsOld(), managedFields: w.print.Changes}
-	w.parallel, w.to = d.Workers, &delivery{Delivery: d, stateFile: w.stateFile}
+	w.parallel, w.to = d.Workers, &delivery{Delivery: *d, stateFile: w.stateFile}
 	s.noise.Set(&w.print.Compare)
-	return w, cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(&d))
+	return w, cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check())
 }
 
 // check finds flags that have no effect together.
-func (s *sendFlags) check(d *flags.Delivery) error {
+func (s *sendFlags) check() error {
 	switch name := s.noise.Given(s.all); {
 	case name != "" && !s.w.print.Changes:
 		return fmt.Errorf("--%s is for what changes: it needs --changes", name)
-	case d.Batch && s.format.Name == "yaml":
+	case s.delivery.Batch && s.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
 	}
 	return nil
 }
 
 // parseRedelivery finds what makes no sense where nothing is watched.
-func (s *sendFlags) parseRedelivery(args []string, d flags.Delivery) (runner, error) {
+func (s *sendFlags) parseRedelivery(args []string) (runner, error) {
 	if len(args) > 0 {
 		return nil, fmt.Errorf("--redeliver sends what a file holds, and watches nothing: it does not go with %q", output.Line(args[0]))
 	}
@@ -86,16 +86,16 @@ func (s *sendFlags) parseRedelivery(args []string, d flags.Delivery) (runner, er
 		}
 	}
 	s.watched.VisitAll(find)
-	if d.URL == nil { // else it is asked which cluster it is
+	if s.delivery.URL == nil { // else it is asked which cluster it is
 		s.server.VisitAll(find)
 	}
-	if d.Latest {
+	if s.delivery.Latest {
 		wrong = "latest"
 	}
 	if wrong != "" {
 		return nil, fmt.Errorf("--redeliver sends what a file holds, as it is there: it does not go with --%s", wrong)
 	}
-	return &redelivery{connection: &s.connection, timeout: s.w.ending.Timeout, delivery: delivery{Delivery: d}}, nil
+	return &redelivery{connection: &s.connection, timeout: s.w.ending.Timeout, delivery: delivery{Delivery: s.delivery}}, nil
 }
 
 // cutCommand takes the command after "--" out of the arguments; nil: there is no "--".

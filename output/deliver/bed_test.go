@@ -34,6 +34,13 @@ func message(name string) *Message {
 	return newMessage(&e, []byte(`{"type":"MODIFIED"}`+"\n"), "cm/"+name)
 }
 
+// within returns the context of a try that may take so long.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, end := WithDeadline(t.Context(), d)
+	t.Cleanup(end)
+	return ctx
+}
+
 // try is one call of a fake receiver.
 type try struct {
 	name, version string

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,14 +18,12 @@ import (
 
 // Command is a Receiver that runs a program for each message: its body on stdin, what it
 // is about in the environment. Exit code 0 means that it is delivered. Each line that
-// the program prints goes to Text, with the object in front.
+// the program prints goes to Text, with the object in front. When the context of a try ends,
+// it is killed, with the processes that it has started.
 type Command struct {
 	// Path is the program, and Args what it is called with.
 	Path string
 	Args []string
-	// Deadline is after how long it is killed, with the processes that it has
-	// started; 0: never.
-	Deadline time.Duration
 	// Text gets a line at a time.
 	Text io.Writer
 
@@ -54,11 +53,8 @@ func NewCommand(argv []string) (*Command, error) {
 	case errors.Is(err, os.ErrPermission) && isFile:
 		return nil, fmt.Errorf("%s can't be run: it is not executable; 'chmod +x' makes it so", name)
 	}
-	if cause, ok := errors.AsType[*exec.Error](err); ok {
-		err = cause.Err
-	}
-	if cause, ok := errors.AsType[*os.PathError](err); ok {
-		err = cause.Err
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err) // the others name it once more
 	}
 	return nil, fmt.Errorf("%s can't be run: %w", name, err)
 }
@@ -67,33 +63,42 @@ func NewCommand(argv []string) (*Command, error) {
 // has started may still hold it.
 const graceAfterEnd = time.Second
 
-// errDeadline ends a program that takes too long.
-var errDeadline = errors.New("it took too long")
-
 // Send implements Receiver.
 func (c *Command) Send(ctx context.Context, m *Message) error {
-	if c.Deadline > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, c.Deadline, errDeadline)
-		defer stop()
-	}
-	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
-	cmd.Env = append(os.Environ(), environment(m)...)
-	cmd.Stdin = bytes.NewReader(m.Body)
-	text := c.lines(m.Subject)
-	cmd.Stdout, cmd.Stderr = text, text
-	cmd.WaitDelay = graceAfterEnd
-	inGroup(cmd)
+	cmd, text := c.prepare(ctx, m.Subject)
+	cmd.Env = environment(m)
+	cmd.Stdin, cmd.Stdout = bytes.NewReader(m.Body), text
 	if err := cmd.Start(); err != nil {
 		return notStarted(err)
 	}
 	err := cmd.Wait()
 	text.end()
-	switch {
-	case errors.Is(err, exec.ErrWaitDelay):
+	if errors.Is(err, exec.ErrWaitDelay) {
 		return nil // only its output was not closed
-	case err != nil && errors.Is(context.Cause(ctx), errDeadline):
-		return fmt.Errorf("killed after %s (--deadline)", c.Deadline)
+	}
+	return killed(ctx, err)
+}
+
+// prepare returns the program, not started yet. What it prints on stderr is passed on with
+// what it is about in front.
+func (c *Command) prepare(ctx context.Context, about string) (*exec.Cmd, *lines) {
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
+	cmd.WaitDelay = graceAfterEnd
+	inGroup(cmd)
+	text := &lines{take: func(text []byte) {
+		line := output.Line(strings.ReplaceAll(strings.TrimSuffix(string(text), "\r"), "\t", "    "))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		fmt.Fprintln(c.Text, about+": "+line)
+	}}
+	cmd.Stderr = text
+	return cmd, text
+}
+
+// killed says of a program that has failed if it was killed at the deadline.
+func killed(ctx context.Context, err error) error {
+	if late, ok := errors.AsType[*DeadlineError](context.Cause(ctx)); ok && err != nil {
+		return fmt.Errorf("killed after %s (--deadline)", late.After)
 	}
 	return err
 }
@@ -112,21 +117,15 @@ func notStarted(err error) error {
 	return &DownError{Err: fmt.Errorf("not started: %w", err)}
 }
 
-// environment is what a program may want to know without reading JSON. Of values that
-// come from a server, control characters are escaped: no variable may have a NUL.
+// environment is what a program may want to know without reading JSON, and dwatch's own. Of
+// values that come from a server, control characters are escaped: no variable may have a NUL.
 func environment(m *Message) []string {
-	variables := []struct{ name, value string }{
-		{"ID", m.ID},
-		{"TYPE", string(m.Type)},
-		{"KIND", m.Kind},
-		{"NAMESPACE", m.Namespace},
-		{"NAME", m.Name},
-		{"UID", string(m.UID)},
-		{"RESOURCE_VERSION", m.ResourceVersion},
-	}
-	var all []string
-	for _, v := range variables {
-		all = append(all, "DWATCH_"+v.name+"="+output.Line(v.value))
+	all := os.Environ()
+	for name, value := range map[string]string{
+		"ID": m.ID, "TYPE": string(m.Type), "KIND": m.Kind, "NAMESPACE": m.Namespace, "NAME": m.Name,
+		"UID": string(m.UID), "RESOURCE_VERSION": m.ResourceVersion,
+	} {
+		all = append(all, "DWATCH_"+name+"="+output.Line(value))
 	}
 	return all
 }

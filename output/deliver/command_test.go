@@ -86,13 +86,13 @@ func TestCommandFails(t *testing.T) {
 		"sleep 1000; exit 0 # ": "killed after 300ms (--deadline)",
 	} {
 		c, _ := script(t, text+"\n")
-		c.Deadline = time.Minute
+		ctx := within(t, time.Minute)
 		if strings.HasSuffix(want, "(--deadline)") {
-			c.Deadline = 300 * time.Millisecond
+			ctx = within(t, 300*time.Millisecond)
 		}
 		m := message("a")
 		m.Body = bytes.Repeat([]byte("x"), 1<<20) // more than a pipe holds
-		if got := fmt.Sprint(c.Send(t.Context(), m)); got != want {
+		if got := fmt.Sprint(c.Send(ctx, m)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -107,10 +107,11 @@ func TestCommandChildren(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _ := script(t, `(echo started; exec sleep 1000) > `+fifo+` & wait`)
-		ctx, cancel := context.WithCancel(t.Context())
-		if c.Deadline = time.Second; atEnd {
-			c.Deadline = 0
+		limit := time.Second
+		if atEnd {
+			limit = 0
 		}
+		ctx, cancel := context.WithCancel(within(t, limit))
 		done := make(chan error, 1)
 		go func() { done <- c.Send(ctx, message("a")) }()
 		file, err := os.Open(fifo)
@@ -174,7 +175,7 @@ func TestNewCommand(t *testing.T) {
 // TestLongLines: a line without an end is cut, and takes no memory.
 func TestLongLines(t *testing.T) {
 	c := &Command{Text: &transcript{}}
-	p := c.lines("cm/a")
+	_, p := c.prepare(t.Context(), "cm/a")
 	text := strings.Repeat("x", 3*longestLine) + "\n\nshort\n"
 	for chunk := range slices.Chunk([]byte(text), 1000) {
 		p.Write(chunk)
@@ -208,9 +209,8 @@ case $(( ($tries + $DWATCH_RESOURCE_VERSION + $DWATCH_NAME) % 5 )) in
 esac
 echo $DWATCH_NAME $DWATCH_RESOURCE_VERSION >> `+dir+`/got
 `)
-	c.Deadline = 200 * time.Millisecond
 	q := New(c, Options{
-		Name: "hook", Workers: 4, MaxBackoff: 20 * time.Millisecond,
+		Name: "hook", Workers: 4, Deadline: 200 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 		Encode:  func(dst []byte, _ event.Event) ([]byte, error) { return append(dst, "{}\n"...), nil },
 		Subject: func(event.Event) string { return "cm" },
 	})

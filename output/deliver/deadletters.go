@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// DeadLetters is a file with a line for each message that was given up. Several processes
-// may add lines to it at the same time. If it is moved away, it is made again.
-type DeadLetters struct{ path string }
+// DeadLetters is the path of a file with a line for each message that was given up; empty:
+// there is none. Several processes may add lines to it at the same time. If it is moved
+// away, it is made again.
+type DeadLetters string
 
 // deadLetter is a line: all that is needed to send the message again.
 type deadLetter struct {
@@ -32,27 +33,26 @@ type deadLetter struct {
 	Event           json.RawMessage `json:"event"`             // an object, or YAML as a string
 }
 
-// OpenDeadLetters makes the file if it does not exist, and makes sure that it can be
-// appended to. Only its owner may read what is made.
-func OpenDeadLetters(path string) (*DeadLetters, error) {
-	d := &DeadLetters{path}
+// Check makes the file if it does not exist, and makes sure that it can be appended to. Only
+// its owner may read what is made.
+func (d DeadLetters) Check() error {
 	file, _, err := d.open()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return d, file.Close()
+	return file.Close()
 }
 
 // open opens the file to append to it. A pipe that nobody reads would block the
 // delivery, so it takes a regular file; to open one for reading, too, never blocks.
-func (d *DeadLetters) open() (file *os.File, size int64, err error) {
-	file, err = os.OpenFile(d.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+func (d DeadLetters) open() (file *os.File, size int64, err error) {
+	file, err = os.OpenFile(string(d), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New(d.path + " is not a regular file")
+		err = errors.New(string(d) + " is not a regular file")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
@@ -60,10 +60,10 @@ func (d *DeadLetters) open() (file *os.File, size int64, err error) {
 	return file, info.Size(), nil
 }
 
-// write adds a message that was given up at a time after so many tries. Nil dead letters
-// write nothing.
-func (d *DeadLetters) write(m *Message, at time.Time, tries int, reason error) error {
-	if d == nil {
+// write adds a message that was given up at a time after so many tries, if there is a
+// file.
+func (d DeadLetters) write(m *Message, at time.Time, tries int, reason error) error {
+	if d == "" {
 		return nil
 	}
 	line, err := encode(m, at, tries, reason)
@@ -79,7 +79,7 @@ func (d *DeadLetters) write(m *Message, at time.Time, tries int, reason error) e
 // append adds a line by a single write, so that no line of another process comes between.
 // A line that was cut off, by the end of its writer or of the disk, is ended first; should
 // two processes do that at once, there is an empty line, which means nothing.
-func (d *DeadLetters) append(line []byte) (err error) {
+func (d DeadLetters) append(line []byte) (err error) {
 	file, size, err := d.open()
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 )
 
 // openDead returns dead letters, and what is in them so far.
-func openDead(t *testing.T) (*DeadLetters, func() []deadLetter) {
+func openDead(t *testing.T) (DeadLetters, func() []deadLetter) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dead")
-	d, err := OpenDeadLetters(path)
-	if err != nil {
+	d := DeadLetters(path)
+	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
 	return d, func() (letters []deadLetter) {
@@ -134,7 +134,7 @@ func TestGiveUpDown(t *testing.T) {
 // TestDeadLettersFail: what can't be written is not given up, and the run has to end.
 func TestDeadLettersFail(t *testing.T) {
 	dead, _ := openDead(t)
-	if err := errors.Join(os.Remove(dead.path), os.Mkdir(dead.path, 0o700)); err != nil {
+	if err := errors.Join(os.Remove(string(dead)), os.Mkdir(string(dead), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	failed := 0
@@ -166,8 +166,8 @@ func TestDeadLettersCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time nothing is cut off
-		d, err := OpenDeadLetters(path)
-		if err != nil {
+		d := DeadLetters(path)
+		if err := d.Check(); err != nil {
 			t.Fatal(err)
 		}
 		e := of("a", 1)
@@ -183,7 +183,7 @@ func TestDeadLettersCutOff(t *testing.T) {
 	if len(lines) != 5 || lines[1] != `{"b` || !strings.HasSuffix(lines[2], `"event":"type: X\n"}`) || lines[4] != "" {
 		t.Errorf("%q", lines)
 	}
-	if _, err := OpenDeadLetters(t.TempDir()); err == nil {
+	if err := DeadLetters(t.TempDir()).Check(); err == nil {
 		t.Error("a directory is opened")
 	}
 }
@@ -192,8 +192,8 @@ func TestDeadLettersCutOff(t *testing.T) {
 // the disk was full, while the file was open here.
 func TestDeadLettersCutOffBeside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
-	d, err := OpenDeadLetters(path)
-	if err != nil {
+	d := DeadLetters(path)
+	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(`{"b`), 0o600); err != nil {

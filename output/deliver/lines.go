@@ -1,12 +1,6 @@
 package deliver
 
-import (
-	"bytes"
-	"fmt"
-	"strings"
-
-	"dwatch/output"
-)
+import "bytes"
 
 // longestLine is how much of what a program prints is one line.
 const longestLine = 8 << 10
@@ -41,15 +35,4 @@ func (l *lines) end() {
 		l.take(l.rest)
 		l.rest = nil
 	}
-}
-
-// lines returns what passes on to people what a program prints, with what it is about in
-// front.
-func (c *Command) lines(about string) *lines {
-	return &lines{take: func(text []byte) {
-		line := output.Line(strings.ReplaceAll(strings.TrimSuffix(string(text), "\r"), "\t", "    "))
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		fmt.Fprintln(c.Text, about+": "+line)
-	}}
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"dwatch/output"
 )
@@ -26,10 +28,23 @@ type Process struct {
 	name    string
 	say     func(line string)
 
-	mu    sync.Mutex
-	child *child // the last one; nil: none yet
+	mu      sync.Mutex
+	child   *child // the last one; nil: none yet
+	strange bool   // it was said that it prints what is no id
+}
 
-	strange atomic.Bool // it was said that it prints what is no id
+// child is one run of the program. What it is used for is guarded by the lock of its
+// Process, but for writing.
+type child struct {
+	cancel  context.CancelCauseFunc
+	ended   chan struct{} // closed at its end
+	writing sync.Mutex    // for stdin
+	stdin   io.WriteCloser
+	// expected has what it was sent, or will be, by ids, of which two objects may have
+	// the same: one that is served as two resources.
+	expected     map[string][]chan error
+	retired      bool // it gets nothing more
+	acknowledged bool // something
 }
 
 var _ Receiver = (*Process)(nil)
@@ -42,32 +57,19 @@ func NewProcess(c *Command, name string, say func(line string)) *Process {
 
 // Send implements Receiver.
 func (p *Process) Send(ctx context.Context, m *Message) error {
-	id := idLine(m.ID)
+	id := strings.TrimSpace(output.Line(m.ID)) // as it can be printed as a line
 	line, err := lineOf(id, m.Body)
 	if err != nil {
 		return &RefusedError{Err: err}
 	}
-	if d := p.command.Deadline; d > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, d, errDeadline)
-		defer stop()
-	}
 	c, answer, err := p.expect(id)
 	if err != nil {
-		return err
+		return notStarted(err)
 	}
-	stop := context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })
-	defer stop()
-	c.write(line)
-	err = <-answer
-	if err != nil && errors.Is(context.Cause(ctx), errDeadline) {
-		return fmt.Errorf("killed after %s (--deadline)", p.command.Deadline)
-	}
-	return err
+	defer context.AfterFunc(ctx, func() { p.kill(c, context.Cause(ctx)) })()
+	p.write(c, line)
+	return killed(ctx, <-answer)
 }
-
-// idLine is an id as it can be printed as a line.
-func idLine(id string) string { return strings.TrimSpace(output.Line(id)) }
 
 // lineOf is a message as the program gets it.
 func lineOf(id string, body []byte) ([]byte, error) {
@@ -91,28 +93,110 @@ func lineOf(id string, body []byte) ([]byte, error) {
 func (p *Process) expect(id string) (*child, <-chan error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.child != nil {
-		if answer := p.child.expect(id); answer != nil {
-			return p.child, answer, nil
+	if p.child == nil || p.child.retired {
+		c, err := p.startLocked()
+		if err != nil {
+			return nil, nil, err
 		}
+		p.child = c
 	}
-	c, err := p.start()
-	if err != nil {
-		return nil, nil, notStarted(err)
-	}
-	p.child = c
-	answer := c.expect(id)
-	if answer == nil { // it has ended already
-		<-c.ended
-		return nil, nil, c.err
-	}
-	return c, answer, nil
+	answer := make(chan error, 1)
+	p.child.expected[id] = append(p.child.expected[id], answer)
+	return p.child, answer, nil
 }
 
-// sayStrange says once what a program prints that is the id of nothing it has.
-func (p *Process) sayStrange(line string) {
-	if p.strange.CompareAndSwap(false, true) {
-		p.say(fmt.Sprintf("%s printed %q, which is not the id of an event that it has; such lines on its stdout are ignored", p.name, explain(errors.New(line))))
+func (p *Process) startLocked() (*child, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := &child{cancel: cancel, ended: make(chan struct{}), expected: map[string][]chan error{}}
+	cmd, text := p.command.prepare(ctx, p.name)
+	ids := &lines{take: func(line []byte) { p.acknowledge(c, strings.TrimSpace(string(line))) }}
+	cmd.Stdout = ids
+	var err error
+	if c.stdin, err = cmd.StdinPipe(); err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	go func() {
+		defer close(c.ended)
+		defer cancel(nil)
+		err := cmd.Wait()
+		p.retire(c) // before the last answer: it gets nothing more
+		ids.end()
+		text.end()
+		p.end(c, err, context.Cause(ctx))
+	}()
+	return c, nil
+}
+
+// write writes a line. It blocks while the program does not read, until it is killed.
+func (p *Process) write(c *child, line []byte) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if _, err := c.stdin.Write(line); err != nil {
+		// It is about to end, and may have something to say until then.
+		time.AfterFunc(graceAfterEnd, func() { p.kill(c, errors.New("it no longer reads its stdin")) })
+	}
+}
+
+// acknowledge takes a line that the program has printed. Once it is said that one is no id.
+func (p *Process) acknowledge(c *child, id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answers := c.expected[id]; len(answers) > 0 {
+		answers[0] <- nil
+		c.expected[id], c.acknowledged = answers[1:], true
+		if len(answers) == 1 {
+			delete(c.expected, id)
+		}
+	} else if !p.strange {
+		p.strange = true
+		p.say(fmt.Sprintf("%s printed %q, which is not the id of an event that it has; such lines on its stdout are ignored", p.name, explain(errors.New(id))))
+	}
+}
+
+// kill kills the program and what it has started. It does not wait for their end.
+func (p *Process) kill(c *child, cause error) {
+	p.retire(c)
+	c.cancel(cause)
+}
+
+func (p *Process) retire(c *child) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.retired = true
+}
+
+// end: the program has ended with err, and was killed if there is a cause.
+func (p *Process) end(c *child, err, cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // only its output was not closed
+	}
+	if len(c.expected) == 0 && err != nil && cause == nil {
+		p.say(fmt.Sprintf("%s ended: %v", p.name, err))
+	}
+	_, isLate := errors.AsType[*DeadlineError](cause)
+	switch {
+	case isLate:
+		err = errors.New("killed with another event that took too long (--deadline)")
+	case cause != nil:
+		err = cause
+	case err == nil:
+		err = errors.New("it ended before it acknowledged this")
+	default:
+		err = fmt.Errorf("it ended before it acknowledged this: %w", err)
+	}
+	if !c.acknowledged && !isLate {
+		err = &DownError{Err: err}
+	}
+	for _, answers := range c.expected {
+		for _, answer := range answers {
+			answer <- err
+		}
 	}
 }
 
@@ -125,8 +209,7 @@ func (p *Process) Finish(ctx context.Context) {
 	if c == nil {
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { p.kill(c, context.Cause(ctx)) })()
 	c.stdin.Close()
 	<-c.ended
 }

@@ -31,7 +31,6 @@ next() { IFS= read -r line && id=${line#'{"id":"'} && id=${id%%'"'*} && name=${i
 func batch(t *testing.T, text string) (p *Process, out, said *transcript) {
 	t.Helper()
 	c, out := script(t, takeID+text)
-	c.Deadline = time.Minute
 	said = &transcript{}
 	p = NewProcess(c, "hook", func(line string) { fmt.Fprintln(said, line) })
 	t.Cleanup(func() {
@@ -117,9 +116,8 @@ func TestBatchDeadline(t *testing.T) {
 next; test $name = b && { echo $id; exit; }
 (echo started; exec sleep 1000) > `+fifo+` & wait
 `)
-	p.command.Deadline = time.Second
 	done := make(chan error, 1)
-	go func() { done <- p.Send(t.Context(), message("a")) }()
+	go func() { done <- p.Send(within(t, time.Second), message("a")) }()
 	file, err := os.Open(fifo)
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +126,8 @@ next; test $name = b && { echo $id; exit; }
 	if _, err := file.Read(make([]byte, 8)); err != nil {
 		t.Fatal(err)
 	}
-	beside := p.Send(t.Context(), message("c")) // its own deadline is later
-	if _, err := io.ReadAll(file); err != nil { // ends with the last that has it
+	beside := p.Send(within(t, time.Second), message("c")) // its own deadline is later
+	if _, err := io.ReadAll(file); err != nil {            // ends with the last that has it
 		t.Error(err)
 	}
 	if err := <-done; fmt.Sprint(err) != "killed after 1s (--deadline)" {
@@ -148,13 +146,12 @@ next; test $name = b && { echo $id; exit; }
 // than the deadline, nor what waits to be written behind.
 func TestBatchNeverReads(t *testing.T) {
 	p, _, _ := batch(t, "sleep 1000\n")
-	p.command.Deadline = 500 * time.Millisecond
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			m := message("a")
 			m.Body = []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-			if err := p.Send(t.Context(), m); err == nil || !strings.HasSuffix(err.Error(), "(--deadline)") {
+			if err := p.Send(within(t, 500*time.Millisecond), m); err == nil || !strings.HasSuffix(err.Error(), "(--deadline)") {
 				t.Error(err)
 			}
 		})
@@ -243,9 +240,8 @@ while next; do
   echo $id
 done
 `)
-	p.command.Deadline = 500 * time.Millisecond
 	q := New(p, Options{
-		Name: "hook", Workers: 4, MaxBackoff: 20 * time.Millisecond,
+		Name: "hook", Workers: 4, Deadline: 500 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 		Encode:  func(dst []byte, _ event.Event) ([]byte, error) { return append(dst, "{\"a\":1}\n"...), nil },
 		Subject: func(event.Event) string { return "cm" },
 	})

@@ -23,6 +23,8 @@ type Options struct {
 
 	// Workers is how many objects are sent at the same time; 0: one.
 	Workers int
+	// Deadline is how long a try may take; 0: as long as the receiver likes.
+	Deadline time.Duration
 	// MaxBackoff is the longest wait between two tries; 0: a minute.
 	MaxBackoff time.Duration
 	// Rate is how many tries a second there are at most; 0: no bound.
@@ -30,8 +32,8 @@ type Options struct {
 	// GiveUpAfter is how long after it came a message is given up, when a try of it
 	// fails, or one of another message while the receiver is down; 0: never.
 	GiveUpAfter time.Duration
-	// DeadLetters gets what is given up; nil: nothing does.
-	DeadLetters *DeadLetters
+	// DeadLetters gets what is given up.
+	DeadLetters DeadLetters
 	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of
 	// batch is in the Store, and what waits at the end is for a later run.
 	Store Store

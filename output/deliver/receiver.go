@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -9,8 +10,18 @@ import (
 type Receiver interface {
 	// Send sends one message, and returns nil when the receiver has it. Any other
 	// error than a RefusedError means that it is to be sent again. It ends with its
-	// context, and is called from several goroutines.
+	// context, by a DeadlineError if it takes too long, and is called from several
+	// goroutines.
 	Send(ctx context.Context, m *Message) error
+}
+
+// TLS says as whom to come to a receiver, and whom to trust. All are files in PEM, which are
+// read again for each connection.
+type TLS struct {
+	// Cert and Key are a certificate of the client; empty: none.
+	Cert, Key string
+	// CA has the authorities that are trusted in place of the system's; empty: those.
+	CA string
 }
 
 // RefusedError says that the receiver will never take a message.
@@ -28,3 +39,16 @@ type DownError struct {
 
 func (e *DownError) Error() string { return e.Err.Error() }
 func (e *DownError) Unwrap() error { return e.Err }
+
+// DeadlineError is the cause by which the context of a try ends that takes too long.
+type DeadlineError struct{ After time.Duration }
+
+func (e *DeadlineError) Error() string { return fmt.Sprintf("it took longer than %s", e.After) }
+
+// WithDeadline returns the context of a try that may take so long; 0: as long as it likes.
+func WithDeadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, &DeadlineError{d})
+}

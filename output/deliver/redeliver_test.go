@@ -46,8 +46,8 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 func deadLettersOf(t *testing.T, names ...string) (path string, lines []string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "dead")
-	d, err := OpenDeadLetters(path)
-	if err != nil {
+	d := DeadLetters(path)
+	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
 	for i, name := range names {
@@ -111,8 +111,8 @@ func TestRedeliver(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenDeadLetters(filepath.Join(t.TempDir(), "again"))
-	if err != nil {
+	again := DeadLetters(filepath.Join(t.TempDir(), "again"))
+	if err := again.Check(); err != nil {
 		t.Fatal(err)
 	}
 	got, damaged, messages := redeliver(t, path, refusing("b"), Options{DeadLetters: again})
@@ -134,7 +134,7 @@ func TestRedeliver(t *testing.T) {
 	if left := strings.Join(linesIn(t, path), ""); left != text {
 		t.Errorf("the file is %q, and was %q", left, text)
 	}
-	if kept := linesIn(t, again.path); len(kept) != 1 || !strings.Contains(kept[0], `"name":"b"`) {
+	if kept := linesIn(t, string(again)); len(kept) != 1 || !strings.Contains(kept[0], `"name":"b"`) {
 		t.Errorf("what failed again is %q", kept)
 	}
 }
@@ -147,8 +147,8 @@ func TestRedeliverBeside(t *testing.T) {
 	for round := range rounds {
 		var all sync.WaitGroup
 		for w := range writers {
-			d, err := OpenDeadLetters(path)
-			if err != nil {
+			d := DeadLetters(path)
+			if err := d.Check(); err != nil {
 				t.Fatal(err)
 			}
 			all.Go(func() {
@@ -186,8 +186,8 @@ func checkRedelivered(t *testing.T, path string, least int) {
 // TestDeadLettersMoved: a file that was moved away is made again.
 func TestDeadLettersMoved(t *testing.T) {
 	path, _ := deadLettersOf(t)
-	d, err := OpenDeadLetters(path)
-	if err != nil {
+	d := DeadLetters(path)
+	if err := d.Check(); err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"first", "second"} {
@@ -209,7 +209,7 @@ func TestDeadLettersPipe(t *testing.T) {
 	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
 		t.Skip(err)
 	}
-	if _, err := OpenDeadLetters(pipe); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a regular file") {
+	if err := DeadLetters(pipe).Check(); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a regular file") {
 		t.Error(err)
 	}
 	if _, err := OpenRedelivery(pipe); err == nil || !strings.HasSuffix(err.Error(), "pipe is not a file") {

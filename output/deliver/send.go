@@ -33,7 +33,9 @@ func (q *Queue) send(ctx context.Context, k key, it item) {
 		q.schedule.interrupted(k)
 		return
 	}
-	switch err := q.receiver.Send(ctx, m); {
+	try, end := WithDeadline(ctx, q.Deadline)
+	defer end()
+	switch err := q.receiver.Send(try, m); {
 	case err == nil:
 		q.schedule.delivered(k)
 	case ctx.Err() != nil:

@@ -164,7 +164,7 @@ func (q *Queue) Summary() (text string, undelivered int) {
 	if s.Waiting > 0 && s.reason != "" {
 		text += "; the last failure: " + s.reason
 	}
-	if q.DeadLetters == nil {
+	if q.DeadLetters == "" {
 		undelivered = s.GivenUp
 	}
 	if q.Store == nil {

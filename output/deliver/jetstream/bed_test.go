@@ -109,6 +109,13 @@ func (n *notes) String() string {
 	return fmt.Sprint(n.lines)
 }
 
+// within returns the context of a try that may take so long.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, end := deliver.WithDeadline(t.Context(), d)
+	t.Cleanup(end)
+	return ctx
+}
+
 // newReceiver returns one for an address.
 func newReceiver(t *testing.T, address string, o Options) (*Receiver, *notes) {
 	t.Helper()

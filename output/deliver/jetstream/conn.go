@@ -25,9 +25,9 @@ type conn struct {
 	// hasStream: a stream takes the subjects, all of them or some.
 	hasStream, hasAll atomic.Bool
 
-	mu      sync.Mutex
-	socket  net.Conn
-	answers map[string]chan error // who waits for one to what was sent to a subject
+	mu     sync.Mutex
+	socket net.Conn
+	asked  map[string]context.CancelCauseFunc // which end the questions to subjects
 }
 
 func (c *conn) isAlive() bool { return c != nil && c.alive.Err() == nil }
@@ -36,7 +36,7 @@ func (c *conn) isReady() bool { return c.isAlive() && c.hasStream.Load() }
 
 // dial makes a connection.
 func (r *Receiver) dial(ctx context.Context) (*conn, error) {
-	c := &conn{answers: map[string]chan error{}}
+	c := &conn{asked: map[string]context.CancelCauseFunc{}}
 	c.alive, c.end = context.WithCancelCause(context.Background())
 	stop := context.AfterFunc(ctx, c.cutSocket) // which ends what the client waits for
 	defer stop()
@@ -52,7 +52,7 @@ func (r *Receiver) dial(ctx context.Context) (*conn, error) {
 	c.mu.Lock()
 	c.nc = nc
 	c.mu.Unlock()
-	if c.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(r.Deadline)); err != nil {
+	if c.js, err = jetstream.New(nc, jetstream.WithPublishAsyncTimeout(2*r.Deadline)); err != nil {
 		c.cut(err)
 		return nil, err
 	}
@@ -137,11 +137,8 @@ func (c *conn) wrong(err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if answer := c.answers[denied[1]]; answer != nil {
-		select {
-		case answer <- &deniedError{denied[1]}:
-		default: // it has one
-		}
+	if end := c.asked[denied[1]]; end != nil {
+		end(&deniedError{denied[1]})
 	}
 }
 
@@ -154,43 +151,50 @@ func (e *deniedError) Error() string {
 	return "the server does not permit this user to publish to " + e.subject
 }
 
-// await returns what gets an error if the server does not permit to publish to a subject,
-// until done is called. One at a time waits for a subject.
-func (c *conn) await(subject string) (denied <-chan error, done func()) {
-	answer := make(chan error, 1)
+// ask asks JetStream something, by a subject that may be denied. One at a time asks by a
+// subject.
+func (c *conn) ask(ctx context.Context, subject string, question func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(c.alive, func() { end(&deliver.DownError{Err: context.Cause(c.alive)}) })()
+	c.setAsked(subject, end)
+	defer c.setAsked(subject, nil)
+	err := question(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (c *conn) setAsked(subject string, end context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answers[subject] = answer
-	return answer, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.answers, subject)
+	if c.asked[subject] = end; end == nil {
+		delete(c.asked, subject)
 	}
 }
 
 // publish publishes a message, and returns nil when it is stored.
 func (c *conn) publish(ctx context.Context, m *nats.Msg) error {
-	denied, done := c.await(m.Subject)
-	defer done()
-	// At the end nothing may be left that is sent later.
-	stop := context.AfterFunc(ctx, func() { c.cut(context.Cause(ctx)) })
-	defer stop()
-	future, err := c.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
-	if err != nil {
-		return err
-	}
-	select {
-	case <-future.Ok():
-		return nil
-	case err = <-future.Err():
-	case err = <-denied:
-	case <-c.alive.Done():
-		err = &deliver.DownError{Err: context.Cause(c.alive)}
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
-		c.cut(err) // or it would be stored later, perhaps
+	// At the end nothing may be left that is sent, or stored, later.
+	cut := func() { c.cut(context.Cause(ctx)) }
+	defer context.AfterFunc(ctx, cut)()
+	err := c.ask(ctx, m.Subject, func(ctx context.Context) error {
+		future, err := c.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
+		if err != nil {
+			return err
+		}
+		select {
+		case <-future.Ok():
+			return nil
+		case err := <-future.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if ctx.Err() != nil {
+		cut() // before the next one is sent
 	}
 	return err
 }

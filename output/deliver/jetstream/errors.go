@@ -51,6 +51,7 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 		return nil
 	}
 	refused, isRefused := errors.AsType[*jetstream.APIError](err)
+	late, isLate := errors.AsType[*deliver.DeadlineError](err)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the server's max_payload of %d bytes", c.nc.MaxPayload())}
@@ -61,8 +62,8 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 			return &deliver.DownError{Err: err}
 		}
 		return err
-	case errors.Is(err, jetstream.ErrAsyncPublishTimeout):
-		return &deliver.DownError{Err: fmt.Errorf("not stored within %s", r.Deadline)}
+	case isLate:
+		return &deliver.DownError{Err: fmt.Errorf("not stored within %s", late.After)}
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
 		<-c.alive.Done()
 		return &deliver.DownError{Err: context.Cause(c.alive)}

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
+	"dwatch/output/deliver"
 	"dwatch/testdata/bed"
 )
 
@@ -106,7 +107,7 @@ func TestTLS(t *testing.T) {
 	dir := certificates(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	s := configured(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", path("server.crt"), path("server.key"), path("ca.crt")))
-	all := Options{CA: path("ca.crt"), Cert: path("client.crt"), Key: path("client.key")}
+	all := Options{TLS: deliver.TLS{CA: path("ca.crt"), Cert: path("client.crt"), Key: path("client.key")}}
 	stream := newStream(t, client(t, s, nats.RootCAs(all.CA), nats.ClientCert(all.Cert, all.Key)), jetstream.StreamConfig{})
 	for _, scheme := range []string{"tls", "nats"} {
 		o := all
@@ -124,8 +125,8 @@ func TestTLS(t *testing.T) {
 		want string
 	}{
 		"unknown authority": {Options{}, "unknown authority"},
-		"another authority": {Options{CA: path("client.crt")}, "unknown authority"},
-		"no certificate":    {Options{CA: all.CA}, "certificate"}, // "required", or only ours,
+		"another authority": {Options{TLS: deliver.TLS{CA: path("client.crt")}}, "unknown authority"},
+		"no certificate":    {Options{TLS: deliver.TLS{CA: all.CA}}, "certificate"}, // "required", or only ours,
 	} {
 		test.o.Server = "tls://" + s.Address
 		r, _ := newReceiver(t, s.Address, test.o)

@@ -97,8 +97,8 @@ func TestNothingLater(t *testing.T) {
 	s := newServer(t)
 	newStream(t, client(t, s), jetstream.StreamConfig{})
 	p := newProxy(t, s.Address)
-	r, _ := newReceiver(t, p.address(), Options{Deadline: 300 * time.Millisecond})
-	send := func(version int) error { return r.Send(t.Context(), pod("a", version)) }
+	r, _ := newReceiver(t, p.address(), Options{})
+	send := func(version int) error { return r.Send(within(t, 300*time.Millisecond), pod("a", version)) }
 	if err := send(1); err != nil {
 		t.Fatal(err)
 	}
@@ -136,12 +136,12 @@ func TestLostAnswer(t *testing.T) {
 	s := newServer(t)
 	stream := newStream(t, client(t, s), jetstream.StreamConfig{})
 	p := newProxy(t, s.Address)
-	r, _ := newReceiver(t, p.address(), Options{Deadline: 300 * time.Millisecond})
+	r, _ := newReceiver(t, p.address(), Options{})
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Fatal(err)
 	}
 	p.set(false, true)
-	if err := r.Send(t.Context(), pod("a", 2)); !isDown(err) {
+	if err := r.Send(within(t, 300*time.Millisecond), pod("a", 2)); !isDown(err) {
 		t.Errorf("%v", err)
 	}
 	eventually(t, "it is stored", func() bool { return len(stored(t, stream)) == 2 })
@@ -261,5 +261,5 @@ func (r *Receiver) underWay() int {
 	}
 	r.conn.mu.Lock()
 	defer r.conn.mu.Unlock()
-	return len(r.conn.answers)
+	return len(r.conn.asked)
 }

@@ -21,7 +21,8 @@ type Options struct {
 	// CreateStream is the name of the stream that is made if none takes the subjects;
 	// empty: none is made.
 	CreateStream string
-	// Deadline is how long an answer is waited for; 0: as long as the server lives.
+	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0:
+	// never.
 	Deadline time.Duration
 	// Silence is after how long without a word a server is taken to be gone; 0: fifteen
 	// seconds.
@@ -29,11 +30,10 @@ type Options struct {
 	// Note gets what is worth knowing, a line at a time; nil: nobody does.
 	Note func(line string)
 
-	// Credentials, NKey and Login are files that say who dwatch is, Cert and Key those of
-	// its certificate, and CA one with the authorities that are trusted in place of the
-	// system's. They are read again for each connection; empty: there is none.
+	// Credentials, NKey and Login are files that say who dwatch is. They are read again for
+	// each connection; empty: there is none.
 	Credentials, NKey, Login string
-	Cert, Key, CA            string
+	deliver.TLS
 }
 
 // openTimeout is how long it may take until the server has said that it is there, and has
@@ -128,7 +128,7 @@ func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 		case <-a.done:
 			return a.conn, a.err
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 	}
 	a, c := &attempt{done: make(chan struct{})}, r.conn

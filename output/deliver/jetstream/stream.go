@@ -84,28 +84,6 @@ func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.Str
 	return found, r.explainAPI(err)
 }
 
-// ask asks JetStream something, by a subject that may be denied.
-func (c *conn) ask(ctx context.Context, subject string, question func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	denied, done := c.await(subject)
-	defer done()
-	go func() {
-		select {
-		case err := <-denied:
-			cancel(err)
-		case <-c.alive.Done():
-			cancel(&deliver.DownError{Err: context.Cause(c.alive)})
-		case <-ctx.Done():
-		}
-	}()
-	err := question(ctx)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
 // noStream makes the stream, or says how to.
 func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	if r.CreateStream == "" {

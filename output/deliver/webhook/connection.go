@@ -136,9 +136,10 @@ func fileError(flag, path string, err error) error {
 // unanswered says why there was no answer. Without a connection, no message would fare
 // better.
 func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) error {
+	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
 	switch {
-	case errors.Is(context.Cause(ctx), errDeadline):
-		err = fmt.Errorf("no answer within %s (--deadline)", w.Deadline)
+	case isLate:
+		err = fmt.Errorf("no answer within %s (--deadline)", late.After)
 	case connected && strings.Contains(err.Error(), "malformed "): // and says what came, which may be what was sent
 		err = errors.New("it does not answer in HTTP")
 	}

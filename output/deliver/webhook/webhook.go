@@ -3,7 +3,6 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,15 +25,11 @@ type Options struct {
 	UserAgent string
 	// Workers is how many messages are sent at the same time.
 	Workers int
-	// Deadline bounds a try; 0: nothing does but the time for making a connection.
-	Deadline time.Duration
 
 	// Token is sent as a bearer token, and Headers are lines "Name: value". Signing
 	// has the secrets of signatures, whsec_BASE64 each.
 	Token, Headers, Signing Credential
-	// Cert and Key are files with a certificate of the client; empty: none. CA is one
-	// with the authorities that are trusted in place of the system's; empty: those.
-	Cert, Key, CA string
+	deliver.TLS
 }
 
 // Webhook is a Receiver behind a URL.
@@ -76,16 +71,8 @@ func (w *Webhook) SetSource(source string) { w.source = source }
 // Close closes the connections.
 func (w *Webhook) Close() { w.transport.CloseIdleConnections() }
 
-// errDeadline ends a try that takes too long.
-var errDeadline = errors.New("it took too long")
-
 // Send implements deliver.Receiver.
 func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
-	if w.Deadline > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, w.Deadline, errDeadline)
-		defer stop()
-	}
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := w.request(ctx, m)

@@ -44,7 +44,7 @@ func to(t testing.TB, address string, change func(*Options)) *Webhook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{URL: u, UserAgent: "dwatch/test", Deadline: time.Minute}
+	o := Options{URL: u, UserAgent: "dwatch/test"}
 	if change != nil {
 		change(&o)
 	}
@@ -193,7 +193,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	if err := to(t, address, func(o *Options) { o.Deadline = 0 }).Send(t.Context(), message()); err != nil {
+	if err := to(t, address, nil).Send(t.Context(), message()); err != nil {
 		t.Error(err)
 	}
 }
@@ -238,23 +238,24 @@ func TestUnanswered(t *testing.T) {
 		io.Copy(io.Discard, r.Body) // only then it sees the end
 		<-r.Context().Done()
 	}
-	brief := func(o *Options) { o.Deadline = 50 * time.Millisecond }
 	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
 	for name, test := range map[string]struct {
 		address    string
-		change     func(*Options)
+		within     time.Duration
 		want, text string
 	}{
-		"refused": {closed.URL, nil, "down 0s", "connect: connection refused"},
-		"hangs":   {serve(t, hung), brief, "again", "no answer within 50ms (--deadline)"},
-		"no TLS":  {"https" + strings.TrimPrefix(plain, "http"), nil, "down 0s", "it does not speak TLS"},
+		"refused": {closed.URL, 0, "down 0s", "connect: connection refused"},
+		"hangs":   {serve(t, hung), 50 * time.Millisecond, "again", "no answer within 50ms (--deadline)"},
+		"no TLS":  {"https" + strings.TrimPrefix(plain, "http"), 0, "down 0s", "it does not speak TLS"},
 		"breaks": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
-		}), nil, "again", "EOF"},
-		"no host": {"http://receiver.invalid", nil, "down 0s", "lookup receiver.invalid"},
+		}), 0, "again", "EOF"},
+		"no host": {"http://receiver.invalid", 0, "down 0s", "lookup receiver.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := to(t, test.address+"/hunter2?hunter2", test.change).Send(t.Context(), message())
+			ctx, end := deliver.WithDeadline(t.Context(), test.within)
+			defer end()
+			err := to(t, test.address+"/hunter2?hunter2", nil).Send(ctx, message())
 			if kind(err) != test.want || !strings.Contains(fmt.Sprint(err), test.text) || strings.Contains(fmt.Sprint(err), "hunter2") {
 				t.Errorf("%s: %v, want %s: %s", kind(err), err, test.want, test.text)
 			}
