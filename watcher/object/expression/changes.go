@@ -1,8 +1,6 @@
 package expression
 
 import (
-	"encoding/json"
-
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 
@@ -114,33 +112,12 @@ func changeValue(c *change.Change) ref.Val {
 		"subresource": c.Who.Subresource,
 	}
 	if c.Kind != change.Added {
-		value["old"] = withNumbers(c.Old)
+		value["old"] = c.Old
 	}
 	if c.Kind != change.Removed {
-		value["new"] = withNumbers(c.New)
+		value["new"] = c.New
 	}
-	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, value)
-}
-
-// withNumbers returns a value with its numbers as those of objects are.
-func withNumbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return decodeNumber(string(v))
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for name, part := range v {
-			m[name] = withNumbers(part)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, part := range v {
-			list[i] = withNumbers(part)
-		}
-		return list
-	}
-	return v
+	return types.NewMap(lazily, value)
 }
 
 // changeType is the type of an item of changes. It is a type of its own, so that a

@@ -40,9 +40,9 @@ func newEnvironment() (*environment, error) {
 	for _, some := range [][]cel.EnvOption{limits(), libraries(), variables(), quantityOptions(), e.objectOptions(), e.jsonPathOptions()} {
 		options = append(options, some...)
 	}
-	options = append(options, func(e *cel.Env) (*cel.Env, error) { // the last: others change it
-		return cel.CustomTypeProvider(provider{e.CELTypeProvider()})(e)
-	})
+	options = append(options, // the last: others change these
+		func(e *cel.Env) (*cel.Env, error) { return cel.CustomTypeAdapter(adapter{e.CELTypeAdapter()})(e) },
+		func(e *cel.Env) (*cel.Env, error) { return cel.CustomTypeProvider(provider{e.CELTypeProvider()})(e) })
 	var err error
 	if e.Env, err = cel.NewEnv(options...); err != nil {
 		return nil, err

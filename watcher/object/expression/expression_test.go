@@ -265,9 +265,9 @@ func TestUntouched(t *testing.T) {
 	if in.object.opened != nil {
 		t.Error("the object has been decoded as a whole")
 	}
-	for _, f := range in.object.lazy.members {
-		if f.name != "spec" && f.value != nil {
-			t.Errorf("%s has been decoded", f.name)
+	for name, f := range in.object.lazy.fields {
+		if name != "spec" && f.value != nil {
+			t.Errorf("%s has been decoded", name)
 		}
 	}
 }

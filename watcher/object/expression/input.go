@@ -111,7 +111,7 @@ func (s *state) value() ref.Val {
 		return types.NullValue
 	}
 	if s.lazy == nil {
-		s.lazy = &lazyMap{text: strings.TrimSpace(s.object.Raw()), of: s}
+		s.lazy = newLazyMap(strings.TrimSpace(s.object.Raw()), 0, s)
 	}
 	return s.lazy
 }

@@ -2,7 +2,7 @@ package expression
 
 import (
 	"encoding/json"
-	"reflect"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +29,7 @@ func decode(text string, depth int) ref.Val {
 	switch text[0] {
 	case '{':
 		if depth < maxLazyDepth {
-			return &lazyMap{text: text, depth: depth}
+			return newLazyMap(text, depth, nil)
 		}
 		return decodeAll(text)
 	case '[':
@@ -95,227 +95,114 @@ func unquote(text string) (string, bool) {
 	return s, err == nil
 }
 
-// member is a field of an object.
-type member struct {
-	name  string
-	text  string
-	value ref.Val // nil until somebody asks
-}
-
-// lazyMap is an object as JSON. Its fields are found when the first is asked for, and
-// each is decoded when it is.
-type lazyMap struct {
+// lazy is a part of an object. It is decoded when it is looked at.
+type lazy struct {
 	text  string
 	depth int
-	// of is the whole object that this is; nil for a part of one.
-	of *state
-
-	scanned bool
-	members []member
-	index   map[string]int // of members, if they are many
-	whole   traits.Mapper
+	value ref.Val // nil until then
 }
 
-// manyMembers is from how many fields on an index is worth its making.
-const manyMembers = 12
+// adapter has CEL's own maps and lists decode what is lazy in them, and read numbers as they
+// are written.
+type adapter struct{ types.Adapter }
 
-func (m *lazyMap) scan() {
-	if m.scanned {
-		return
+// NativeToValue implements types.Adapter.
+func (a adapter) NativeToValue(value any) ref.Val {
+	switch value := value.(type) {
+	case *lazy:
+		if value.value == nil {
+			value.value = decode(value.text, value.depth)
+		}
+		return value.value
+	case json.Number:
+		return decodeNumber(string(value))
+	case map[string]any:
+		return types.NewMap(a, value)
+	case []any:
+		return types.NewList(a, value)
 	}
-	m.scanned = true
-	gjson.Parse(m.text).ForEach(func(name, value gjson.Result) bool {
-		if name, ok := unquote(name.Raw); ok {
-			m.add(name, value.Raw)
+	return a.Adapter.NativeToValue(value)
+}
+
+var lazily = adapter{types.DefaultTypeAdapter}
+
+// lazyMap is an object with its text.
+type lazyMap struct {
+	traits.Mapper
+	text   string
+	fields map[string]*lazy
+	// of is the whole object that this is; nil for a part of one.
+	of *state
+}
+
+func newLazyMap(text string, depth int, of *state) *lazyMap {
+	fields := map[string]*lazy{}
+	gjson.Parse(text).ForEach(func(name, value gjson.Result) bool {
+		if name, ok := unquote(name.Raw); ok { // of several with one name the last counts, as everywhere
+			fields[name] = &lazy{text: value.Raw, depth: depth + 1}
 		}
 		return true
 	})
-}
-
-// add takes a field. Of several with one name the last counts, as everywhere.
-func (m *lazyMap) add(name, text string) {
-	if at := m.at(name); at >= 0 {
-		m.members[at].text = text
-		return
-	}
-	m.members = append(m.members, member{name: name, text: text})
-	switch last := len(m.members) - 1; {
-	case m.index != nil:
-		m.index[name] = last
-	case last == manyMembers:
-		m.index = make(map[string]int, 2*manyMembers)
-		for at, f := range m.members {
-			m.index[f.name] = at
-		}
-	}
-}
-
-// at returns where in members a field is; -1 if there is none.
-func (m *lazyMap) at(name string) int {
-	if m.index == nil {
-		return slices.IndexFunc(m.members, func(f member) bool { return f.name == name })
-	}
-	if at, there := m.index[name]; there {
-		return at
-	}
-	return -1
-}
-
-// find returns the field's value.
-func (m *lazyMap) find(name string) (ref.Val, bool) {
-	m.scan()
-	at := m.at(name)
-	if at < 0 {
-		return nil, false
-	}
-	return m.value(at), true
-}
-
-func (m *lazyMap) value(at int) ref.Val {
-	f := &m.members[at]
-	if f.value == nil {
-		f.value = decode(f.text, m.depth+1)
-	}
-	return f.value
+	return &lazyMap{types.NewMap(lazily, fields), text, fields, of}
 }
 
 // textAt returns the text of what the fields lead to; empty if that is not there. It is
 // false where the text is not known.
-func (m *lazyMap) textAt(fields []string) (text string, ok bool) {
-	for i, name := range fields {
-		m.scan()
-		at := m.at(name)
-		switch {
-		case at < 0:
+func (m *lazyMap) textAt(names []string) (text string, ok bool) {
+	text = m.text
+	for i, name := range names {
+		field, there := m.fields[name]
+		if !there {
 			return "", true
-		case i == len(fields)-1:
-			return m.members[at].text, true
 		}
-		inner, isMap := m.value(at).(*lazyMap)
-		if !isMap {
+		if text = field.text; i == len(names)-1 {
+			break
+		}
+		if m, ok = lazily.NativeToValue(field).(*lazyMap); !ok {
 			return "", false
 		}
-		m = inner
 	}
-	return m.text, true
-}
-
-// all returns the same as a map of CEL, for what is asked seldom.
-func (m *lazyMap) all() traits.Mapper {
-	if m.whole == nil {
-		m.scan()
-		values := make(map[string]ref.Val, len(m.members))
-		for at, f := range m.members {
-			values[f.name] = m.value(at)
-		}
-		m.whole = types.NewMap(types.DefaultTypeAdapter, values)
-	}
-	return m.whole
+	return text, true
 }
 
 // FindStringKey is what CEL looks for to select a field.
 func (m *lazyMap) FindStringKey(name string) (any, bool) {
-	v, there := m.find(name)
-	return v, there
-}
-
-// Find implements traits.Mapper.
-func (m *lazyMap) Find(key ref.Val) (ref.Val, bool) {
-	if name, ok := key.(types.String); ok {
-		return m.find(string(name))
+	field, there := m.fields[name]
+	if !there {
+		return nil, false
 	}
-	return m.all().Find(key)
-}
-
-// Get implements traits.Indexer.
-func (m *lazyMap) Get(key ref.Val) ref.Val {
-	if v, there := m.Find(key); there {
-		return v
-	}
-	return missing()
-}
-
-// Contains implements traits.Container.
-func (m *lazyMap) Contains(key ref.Val) ref.Val {
-	_, there := m.Find(key)
-	return types.Bool(there)
+	return lazily.NativeToValue(field), true
 }
 
 // Equal implements ref.Val: it decodes nothing where the texts are the same.
 func (m *lazyMap) Equal(other ref.Val) ref.Val {
-	lazy, lazily := other.(*lazyMap)
-	if lazily && lazy.text == m.text {
+	if o, ok := other.(*lazyMap); ok && o.text == m.text {
 		return types.True
 	}
-	o, ok := other.(traits.Mapper)
-	if !ok {
-		return types.False
-	}
-	m.scan()
-	if types.Int(len(m.members)) != o.Size() {
-		return types.False
-	}
-	for at, f := range m.members {
-		if lazily && lazy.at(f.name) >= 0 && lazy.members[lazy.at(f.name)].text == f.text {
-			continue
-		}
-		theirs, there := o.Find(types.String(f.name))
-		if !there || types.Equal(m.value(at), theirs) == types.False {
-			return types.False
-		}
-	}
-	return types.True
+	return m.Mapper.Equal(other)
 }
 
-// Iterator implements traits.Iterable: it goes over the names, as they are written.
+// Iterator implements traits.Iterable: it goes over the names in their order.
 func (m *lazyMap) Iterator() traits.Iterator {
-	m.scan()
-	names := make([]string, len(m.members))
-	for at, f := range m.members {
-		names[at] = f.name
-	}
-	return types.NewStringList(types.DefaultTypeAdapter, names).Iterator()
-}
-
-// Size implements traits.Sizer.
-func (m *lazyMap) Size() ref.Val {
-	m.scan()
-	return types.Int(len(m.members))
+	return types.NewStringList(lazily, slices.Sorted(maps.Keys(m.fields))).Iterator()
 }
 
 // IsZeroValue implements traits.Zeroer.
-func (m *lazyMap) IsZeroValue() bool { return m.Size() == types.Int(0) }
+func (m *lazyMap) IsZeroValue() bool { return len(m.fields) == 0 }
 
-// Type implements ref.Val.
-func (m *lazyMap) Type() ref.Type { return types.MapType }
-
-// Value implements ref.Val.
-func (m *lazyMap) Value() any { return m.all().Value() }
-
-// ConvertToNative implements ref.Val.
-func (m *lazyMap) ConvertToNative(t reflect.Type) (any, error) { return m.all().ConvertToNative(t) }
-
-// ConvertToType implements ref.Val.
-func (m *lazyMap) ConvertToType(t ref.Type) ref.Val {
-	if t == types.MapType {
-		return m
-	}
-	return m.all().ConvertToType(t)
-}
-
-// lazyList is a list with its text. Its items are decoded when they are looked into.
+// lazyList is a list with its text.
 type lazyList struct {
 	traits.Lister
 	text string
 }
 
 func newLazyList(text string, depth int) *lazyList {
-	var items []ref.Val
+	var items []*lazy
 	gjson.Parse(text).ForEach(func(_, value gjson.Result) bool {
-		items = append(items, decode(value.Raw, depth+1))
+		items = append(items, &lazy{text: value.Raw, depth: depth + 1})
 		return true
 	})
-	return &lazyList{types.NewRefValList(types.DefaultTypeAdapter, items), text}
+	return &lazyList{types.NewList(lazily, items), text}
 }
 
 // Equal implements ref.Val: it looks into no items where the texts are the same.
