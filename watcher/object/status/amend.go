@@ -60,10 +60,10 @@ func isUnobserved(u *unstructured.Unstructured) bool {
 	return found && err == nil && observed != u.GetGeneration()
 }
 
-// asJudged returns the object as kstatus is to see it. Of a workload with the strategy
+// forKstatus returns the object as kstatus is to see it. Of a workload with the strategy
 // OnDelete nobody rolls out a new template, so it does not wait for that: only for as
 // many pods as it wants, to be ready.
-func asJudged(u *unstructured.Unstructured) *unstructured.Unstructured {
+func forKstatus(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if strategy, _, _ := unstructured.NestedString(u.Object, "spec", "updateStrategy", "type"); strategy != "OnDelete" {
 		return u
 	}
@@ -113,9 +113,9 @@ func job(u *unstructured.Unstructured, r *status.Result) (status.Status, string)
 		return r.Status, r.Message
 	}
 	count := func(field string, missing int) int { return status.GetIntField(u.Object, field, missing) }
-	message := fmt.Sprintf("Succeeded: %d/%d", count(".status.succeeded", 0), count(".spec.completions", count(".spec.parallelism", 1)))
+	message := fmt.Sprintf("%d/%d pods succeeded", count(".status.succeeded", 0), count(".spec.completions", count(".spec.parallelism", 1)))
 	if failed := count(".status.failed", 0); failed > 0 {
-		message += fmt.Sprintf(", failed: %d", failed)
+		message += fmt.Sprintf(", %d failed", failed)
 	}
 	return status.InProgressStatus, message
 }

@@ -5,6 +5,7 @@
 package status
 
 import (
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +20,7 @@ func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	if created := u.GetCreationTimestamp(); created.IsZero() {
 		return status.UnknownStatus, ""
 	}
-	result, err := status.Compute(asJudged(u))
+	result, err := status.Compute(forKstatus(u))
 	if err != nil {
 		return status.UnknownStatus, ""
 	}
@@ -27,7 +28,29 @@ func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	if word == status.CurrentStatus || strings.HasSuffix(message, unobserved) {
 		return word, ""
 	}
-	return word, message
+	return word, ofPods(message)
+}
+
+// counted is how kstatus says how far a workload is, e.g. "Available: 0/2".
+var counted = regexp.MustCompile(`^(paused; )?(\w+): (\d+/\d+)$`)
+
+// ofPods says the same of the pods that are counted, e.g. "0/2 pods available".
+func ofPods(message string) string {
+	if n, found := strings.CutPrefix(message, "Pending termination: "); found {
+		return n + " pods more than wanted"
+	}
+	m := counted.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	word := strings.ToLower(m[2])
+	switch word {
+	case "replicas", "labelled": // those of the ReplicaSet's template, and it makes no others
+		word = "created"
+	case "current": // on the nodes that a DaemonSet wants
+		word = "scheduled"
+	}
+	return m[1] + m[3] + " pods " + word
 }
 
 // unobserved is what kstatus says of an object that its controller has not seen yet: of
