@@ -41,29 +41,24 @@ func (s *Stage) Pending() (some []Pending, more int) {
 			some = append(some, Pending{Target: t})
 		}
 	}
-	known := 0
-	for _, o := range s.objects {
-		if o.holds || o.last.Object.IsZero() {
-			continue
-		}
-		known++
-		l := s.links.Of(o.last.Target)
+	for _, e := range s.pending {
+		l := s.links.Of(e.Target)
 		if l.Target.Name == "" || lossOf(&l) == nil { // or it is named already
-			some = append(some, Pending{Target: o.last.Target, Object: o.last.Object})
+			some = append(some, Pending{Target: e.Target, Object: e.Object})
 		}
 	}
 	slices.SortFunc(some, func(p, q Pending) int { return strings.Compare(p.order(), q.order()) })
-	return some, s.unmet - known
+	return some, s.unmet - len(s.pending)
 }
 
 // order returns what Pending is sorted by: the resource, and then the name.
 func (p Pending) order() string {
-	switch {
-	case p.Awaited != "":
+	if p.Awaited != "" {
 		return p.Awaited
-	case p.Object.IsZero():
-		return p.Target.Resource().Resource + "\x00" + p.Target.Namespace + "/" + p.Target.Name
-	default:
-		return p.Target.Resource().Resource + "\x00" + p.Object.Namespace + "/" + p.Object.Name
 	}
+	namespace, name := p.Target.Namespace, p.Target.Name
+	if !p.Object.IsZero() {
+		namespace, name = p.Object.Namespace, p.Object.Name
+	}
+	return p.Target.Resource().Resource + "\x00" + namespace + "/" + name
 }

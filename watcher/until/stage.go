@@ -2,7 +2,6 @@ package until
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -65,10 +64,12 @@ type Stage struct {
 	next  event.Sink
 	links *event.Links
 	// absent has the targets of which nothing exists, where that is enough.
-	absent  map[event.Key]bool
-	objects map[objectKey]*object
-	// unmet is how many objects do not hold, and kept of how many of those the last event is.
-	unmet, kept int
+	absent map[event.Key]bool
+	// objects are those that exist, and whether Until holds of each. Of unmet it does not; of
+	// some of these, pending is the last event.
+	objects map[objectKey]bool
+	unmet   int
+	pending map[objectKey]event.Event
 	// timed has the last event of each object that exists; nil if that says the same at any
 	// time.
 	timed map[objectKey]event.Event
@@ -86,13 +87,6 @@ func keyOf(e *event.Event) objectKey {
 	return objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 }
 
-// object is what is known of one.
-type object struct {
-	holds bool
-	// last is its last event, of some of those that do not hold.
-	last event.Event
-}
-
 // New returns a Stage before next. targets are watched from the start.
 func New(next event.Sink, targets []event.Target, o Options) *Stage {
 	s := &Stage{
@@ -100,7 +94,8 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 		next:    next,
 		links:   event.NewLinks(targets),
 		absent:  map[event.Key]bool{},
-		objects: map[objectKey]*object{},
+		objects: map[objectKey]bool{},
+		pending: map[objectKey]event.Event{},
 		wrong:   map[*expression.Expression]bool{},
 	}
 	if o.Until != nil && o.Until.Needs().Now || o.FailIf != nil && o.FailIf.Needs().Now {
@@ -205,60 +200,43 @@ func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.E
 func (s *Stage) record(e *event.Event, holds, again bool) {
 	delete(s.absent, e.Target.Key())
 	key := keyOf(e)
-	before := s.objects[key]
-	if s.For == Each && before != nil && before.holds && (again || e.Type != event.Added) {
+	held, known := s.objects[key]
+	if s.For == Each && held && (again || e.Type != event.Added) {
 		return // it has held once
 	}
-	s.drop(key)
-	if holds || e.Type != event.Deleted {
-		s.keep(key, e, holds)
+	if known && !held {
+		s.unmet--
 	}
-}
-
-func (s *Stage) drop(key objectKey) {
-	o := s.objects[key]
 	delete(s.objects, key)
-	if o == nil || o.holds {
-		return
+	delete(s.pending, key)
+	if holds || e.Type != event.Deleted {
+		s.objects[key] = holds
 	}
-	s.unmet--
-	if !o.last.Object.IsZero() {
-		s.kept--
-	}
-}
-
-func (s *Stage) keep(key objectKey, e *event.Event, holds bool) {
-	o := &object{holds: holds}
-	s.objects[key] = o
-	if holds {
-		return
-	}
-	s.unmet++
-	if s.kept < maxPending {
-		o.last = *e
-		s.kept++
+	if !holds && e.Type != event.Deleted {
+		s.unmet++
+		if len(s.pending) < maxPending {
+			s.pending[key] = *e
+		}
 	}
 }
 
 // decideAll returns the outcome if Until holds of all that it has to.
 func (s *Stage) decideAll(e *event.Event) *Outcome {
-	isUnsettled := func(l *event.Link) bool { return !isSettled(l) }
-	switch {
-	case s.Until == nil:
-		return nil
-	case s.For == Any:
-		return s.decideAbsent(e)
-	case s.unmet > 0, len(s.Awaited) > 0, slices.ContainsFunc(s.links.All(), isUnsettled):
+	if s.Until == nil || s.For != Any && (s.unmet > 0 || len(s.Awaited) > 0) {
 		return nil
 	}
 	o := &Outcome{Event: *e, Objects: len(s.objects)}
 	for _, l := range s.links.All() {
+		absent := s.isAbsent(l)
 		switch {
-		case s.isAbsent(l):
+		case s.For == Any && absent: // which is enough
+			return &Outcome{Event: *e, Objects: 1, Object: l.Target}
+		case s.For == Any:
+		case !isSettled(l), !absent && l.Target.Name != "" && !s.knows(l.Target):
+			return nil
+		case absent:
 			o.Objects++
 			o.Object = l.Target
-		case l.Target.Name != "" && !s.knows(l.Target):
-			return nil
 		}
 	}
 	for key := range s.objects {
@@ -267,20 +245,10 @@ func (s *Stage) decideAll(e *event.Event) *Outcome {
 		}
 		break
 	}
-	if o.Objects == 0 {
+	if o.Objects == 0 || s.For == Any {
 		return nil
 	}
 	return o
-}
-
-// decideAbsent returns the outcome if it is enough that nothing exists of one target.
-func (s *Stage) decideAbsent(e *event.Event) *Outcome {
-	for _, l := range s.links.All() {
-		if s.isAbsent(l) {
-			return &Outcome{Event: *e, Objects: 1, Object: l.Target}
-		}
-	}
-	return nil
 }
 
 // targetOf returns the target that names an object.

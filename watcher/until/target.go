@@ -53,7 +53,8 @@ func isSingle(t event.Target) bool {
 func (s *Stage) knows(t event.Target) bool {
 	resource := t.Resource().GroupResource()
 	if isSingle(t) {
-		return s.objects[objectKey{resource, t.Namespace, t.Name}] != nil
+		_, known := s.objects[objectKey{resource, t.Namespace, t.Name}]
+		return known
 	}
 	for key := range s.objects {
 		if key.GroupResource == resource &&
