@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -38,17 +37,11 @@ func Open(path string, h Header) (*File, error) {
 }
 
 func open(path string, h Header) (*File, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = create(path, h)
-	case err == nil && !info.Mode().IsRegular():
-		err = errors.New("it is not a regular file: take another one")
-	}
-	if err != nil {
-		return nil, err
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file: take another one")
 	}
 	f := &File{path: path}
+	var err error
 	if f.store, err = openStore(path, f.check); err != nil {
 		return nil, err
 	}
@@ -57,32 +50,6 @@ func open(path string, h Header) (*File, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// create makes the file in one step: a process that is killed meanwhile leaves
-// no half of one.
-func create(path string, h Header) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	temp.Close()
-	defer os.Remove(temp.Name())
-	fresh, err := openStore(temp.Name(), func(*bolt.Tx) error { return nil })
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(fresh.update(h.write), fresh.close()); err != nil {
-		return err
-	}
-	err = os.Link(temp.Name(), path)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil // another process was faster; which one gets it, the lock decides
-	case err != nil:
-		return os.Rename(temp.Name(), path) // a file system without hard links
-	}
-	return nil
 }
 
 // check reads all that is in the file, so that nothing is wrong with it later.
@@ -143,14 +110,15 @@ func (f *File) claim(h Header) error {
 		if err != nil {
 			return err
 		}
-		if before != nil {
-			if err := before.check(h); err != nil {
-				return err
-			}
-			changed := false
-			if h, changed = before.merge(h); !changed {
-				return nil
-			}
+		if before == nil {
+			return h.write(tx)
+		}
+		if err := before.check(h); err != nil {
+			return err
+		}
+		h.Cluster = cmp.Or(h.Cluster, before.Cluster) // it is not always known
+		if h.Server == before.Server && h.Cluster == before.Cluster {
+			return nil
 		}
 		return h.write(tx)
 	})

@@ -100,12 +100,3 @@ func (h Header) check(now Header) error {
 	}
 	return nil
 }
-
-// merge keeps the identity of the cluster where it is not known now. It reports
-// whether that makes a difference to h.
-func (h Header) merge(now Header) (merged Header, changed bool) {
-	if now.Cluster == "" {
-		now.Cluster = h.Cluster
-	}
-	return now, now.Server != h.Server || now.Cluster != h.Cluster
-}

@@ -105,8 +105,7 @@ func damaged(why any) error {
 func (s *store) update(do func(*bolt.Tx) error) error {
 	return s.run(func() error {
 		return s.db.Update(func(tx *bolt.Tx) error {
-			if err := s.checkSize(tx); err != nil {
-				s.spoilt(err) // what is written would only hide that
+			if err := s.checkIntact(tx); err != nil { // what is written would only hide that
 				return err
 			}
 			return do(tx)
@@ -154,16 +153,17 @@ func (s *store) checkSize(tx *bolt.Tx) error {
 	return err
 }
 
-// Intact returns an error if the file was cut or overwritten, as far as a quick look tells.
-func (s *store) Intact() error {
-	return s.view(func(tx *bolt.Tx) error {
-		err := s.checkSize(tx)
-		if err != nil {
-			s.spoilt(err)
-		}
-		return err
-	})
+// checkIntact returns an error if the file was cut, and nobody uses it any more then.
+func (s *store) checkIntact(tx *bolt.Tx) error {
+	err := s.checkSize(tx)
+	if err != nil {
+		s.spoilt(err)
+	}
+	return err
 }
+
+// Intact returns an error if the file was cut or overwritten, as far as a quick look tells.
+func (s *store) Intact() error { return s.view(s.checkIntact) }
 
 // close unlocks the file, after a last look at it.
 func (s *store) close() error {
