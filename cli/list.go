@@ -14,6 +14,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 // listFlags are the flags of dwatch list.
@@ -71,17 +72,18 @@ func (l *listed) run(ctx context.Context, c *console) error {
 func (l *listed) list(ctx context.Context, s *session) error {
 	isTable := flags.IsTable(l.print.Format)
 	w, err := watcher.New(watcher.Options{
-		Config:         s.Config,
-		HTTP:           s.HTTP,
-		Resolver:       s.planner,
-		Targets:        s.plan.Targets,
-		LabelSelector:  l.request.LabelSelector,
-		FieldSelector:  l.request.FieldSelector,
-		IgnoreMissing:  l.ignoreMissing,
-		ManagedFields:  l.kept || l.print.Template != nil, // kubectl's templates see them
-		Tables:         isTable,
-		WholeObjects:   l.print.Order != nil || s.about != nil,
-		RequestTimeout: s.RequestTimeout,
+		Config:   s.Config,
+		HTTP:     s.HTTP,
+		Resolver: s.planner,
+		Targets:  s.plan.Targets,
+		Request: source.Request{
+			LabelSelector: l.request.LabelSelector, FieldSelector: l.request.FieldSelector,
+			RequestTimeout: s.RequestTimeout,
+		},
+		IgnoreMissing: l.ignoreMissing,
+		ManagedFields: l.kept || l.print.Template != nil, // kubectl's templates see them
+		Tables:        isTable,
+		WholeObjects:  l.print.Order != nil || s.about != nil,
 	})
 	if err != nil {
 		return err

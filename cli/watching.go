@@ -18,6 +18,7 @@ import (
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
+	"dwatch/watcher/source"
 )
 
 // destination is where the events of a run go: behind all stages.
@@ -146,20 +147,20 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	n := w.needed()
 	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
 	watch, err := watcher.New(watcher.Options{
-		Config:         w.Config,
-		HTTP:           w.HTTP,
-		Resolver:       w.planner,
-		Targets:        slices.Concat(w.plan.Targets, w.state.orphans(w.plan)),
-		Follow:         w.plan.Live,
-		LabelSelector:  w.request.LabelSelector,
-		FieldSelector:  w.request.FieldSelector,
-		ManagedFields:  w.kept || n.managedFields,
-		Tables:         n.tables,
-		WholeObjects:   n.wholeObjects,
-		KeepContent:    n.old,
-		RequestTimeout: w.RequestTimeout,
-		Heartbeat:      cmp.Or(w.heartbeat, w.metrics.Interval()),
-		Past:           w.state.past(),
+		Config:   w.Config,
+		HTTP:     w.HTTP,
+		Resolver: w.planner,
+		Targets:  slices.Concat(w.plan.Targets, w.state.orphans(w.plan)),
+		Follow:   w.plan.Live,
+		Request: source.Request{
+			LabelSelector: w.request.LabelSelector, FieldSelector: w.request.FieldSelector,
+		},
+		ManagedFields: w.kept || n.managedFields,
+		Tables:        n.tables,
+		WholeObjects:  n.wholeObjects,
+		KeepContent:   n.old,
+		Heartbeat:     cmp.Or(w.heartbeat, w.metrics.Interval()),
+		Past:          w.state.past(),
 	})
 	if err != nil {
 		return err

@@ -104,53 +104,33 @@ func (f *follower) planNext() {
 	f.due = time.Now().Add(wait)
 }
 
-// definitionWatch sees what changes among the resources that the server serves. It
-// is built on a source, as all targets are, and not on client-go's metadata
-// informer: that waits for up to a minute after an outage.
-type definitionWatch struct {
-	*follower
-	gate  *source.Gate
-	blind atomic.Bool
-}
-
-// watchDefinitions watches t for the sake of f, until the set's context ends.
+// watchDefinitions watches t for the sake of f, until the set's context ends: it sees what
+// changes among the resources that the server serves. It is built on a source, as all targets
+// are, and not on client-go's metadata informer: that waits for up to a minute after an outage.
 func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
-	options := s.run.source
-	options.Client, options.Gate = s.metadata, source.NewGate()
-	options.LabelSelector, options.FieldSelector = "", ""
-	watch := source.New(t, options, &definitionWatch{follower: f, gate: options.Gate})
-	watch.SetAnswered() // so that it retries for ever
-	backoff := source.NewBackoff()
-	for {
-		err := watch.Run(s.ctx)
-		if s.ctx.Err() != nil {
-			return
-		}
-		watch.Lost(err)
-		if watch.HasSynced() {
-			backoff.Reset()
-		}
-		if !backoff.Wait(s.ctx, err) {
-			return
-		}
-	}
-}
-
-// Observe implements source.Observer.
-func (w *definitionWatch) Observe(o source.Observation) {
-	w.gate.Leave(o.Held)
-	switch {
-	case o.Kind == source.Changed:
-		source.Signal(w.changed)
-	case o.Kind == source.SyncEnded, o.Kind == source.Answered && o.ResourceVersion != "":
-		if w.blind.CompareAndSwap(true, false) {
-			w.follower.blind.Add(-1)
-		}
-		source.Signal(w.up)
-	case o.Kind == source.Lost:
-		if w.blind.CompareAndSwap(false, true) {
-			w.follower.blind.Add(1)
-			source.Signal(w.up)
+	r := *s.run
+	r.options.Resolver = nil
+	r.source.Client, r.source.Gate = s.metadata, source.NewGate()
+	r.source.LabelSelector, r.source.FieldSelector = "", "" // not those of the targets
+	var blind atomic.Bool
+	r.note = func(n note) {
+		r.source.Gate.Leave(n.Held)
+		switch {
+		case n.Kind == source.Changed:
+			source.Signal(f.changed)
+		case n.Kind == source.SyncEnded, n.Kind == source.Answered && n.ResourceVersion != "":
+			if blind.CompareAndSwap(true, false) {
+				f.blind.Add(-1)
+			}
+			source.Signal(f.up)
+		case n.Kind == source.Lost:
+			if blind.CompareAndSwap(false, true) {
+				f.blind.Add(1)
+				source.Signal(f.up)
+			}
 		}
 	}
+	l := r.newLife(newTarget(t, false))
+	l.source.SetAnswered() // so that it retries for ever
+	_ = l.live(s.ctx, l.source.Run)
 }

@@ -21,7 +21,7 @@ func TestRenewal(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, WatchLife: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{WatchLife: time.Second}})
 	w.await("SYNCED", 1)
 	want := []string{"ADDED initial a=0", "SYNCED"}
 	for n := 1; n < 5; n++ {
@@ -43,7 +43,7 @@ func TestHalfOpen(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, WatchLife: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{WatchLife: time.Second}})
 	w.await("SYNCED", 1)
 	f.awaitWatches(2) // the server was asked to end this one in time
 	f.mute()
@@ -74,7 +74,7 @@ func TestNoAnswerToWatch(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, RequestTimeout: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{RequestTimeout: time.Second}})
 	w.await("SYNCED", 1)
 	f.set(func(req *http.Request) *http.Response {
 		<-req.Context().Done()
@@ -99,7 +99,7 @@ func TestDeniedWhileWatching(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, WatchLife: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{WatchLife: time.Second}})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusForbidden, forbidden) })
 	w.await("DENIED", 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 // TestBusySilence: a proxy withholds the end of the initial events, while one of
@@ -20,7 +21,7 @@ func TestBusySilence(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	r.create("b")
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, SyncSilence: time.Second})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{SyncSilence: time.Second}})
 	w.await("SYNCED", 1)
 	var writing sync.WaitGroup
 	defer writing.Wait()

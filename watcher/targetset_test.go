@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 func always(targets ...event.Target) Resolver {
@@ -158,7 +159,7 @@ func TestHangsAtStart(t *testing.T) {
 		return nil
 	})
 	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
-		RequestTimeout: time.Second, SyncSilence: time.Second})
+		Request: source.Request{RequestTimeout: time.Second, SyncSilence: time.Second}})
 	w.await("DISCONNECTED", 1)
 	f.set(nil)
 	w.await("SYNCED", 2)

@@ -29,9 +29,8 @@ type Options struct {
 	// finds joins within seconds. Without it that begins when the server no longer
 	// has one of the targets.
 	Follow bool
-	// LabelSelector and FieldSelector narrow each target; empty means all.
-	LabelSelector string
-	FieldSelector string
+	// Request says what is asked for of each target, and how long that may take.
+	source.Request
 	// IgnoreMissing makes it no error of List that a named object is not there.
 	IgnoreMissing bool
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
@@ -44,18 +43,6 @@ type Options struct {
 	// Without it an object costs less than a kilobyte once it has been delivered,
 	// whatever its size.
 	KeepContent bool
-	// RequestTimeout bounds each list request, and the wait for the answer to a
-	// watch request; 0 means one minute. It never cuts a watch.
-	RequestTimeout time.Duration
-	// SyncSilence is how long the server may say nothing while it streams the
-	// initial events, before it is asked for a list instead: proxies and old
-	// servers accept the request, and never end it. 0 means 10 seconds.
-	SyncSilence time.Duration
-	// WatchLife is how long a watch lives at least before it is renewed, where it
-	// stopped; at most it is half as long again. A right that is taken away, or a
-	// connection that died without a sign, is noticed by then. 0 means 90 seconds;
-	// fractions of a second do not count.
-	WatchLife time.Duration
 	// Poll is how often the server is asked what it serves, to follow that, where
 	// the changes can't be watched. 0 means 30 seconds.
 	Poll time.Duration
@@ -108,12 +95,8 @@ type run struct {
 func (w *Watcher) newRun() *run {
 	o := w.options
 	return &run{
-		options: o,
-		source: source.Options{
-			Client: w.client, Gate: source.NewGate(),
-			LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
-			RequestTimeout: o.RequestTimeout, SyncSilence: o.SyncSilence, WatchLife: o.WatchLife,
-		},
+		options:  o,
+		source:   source.Options{Client: w.client, Gate: source.NewGate(), Request: o.Request},
 		metadata: w.metadata,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"dwatch/testdata/bed"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 func TestRun(t *testing.T) {
@@ -450,7 +451,7 @@ func TestSilentSync(t *testing.T) {
 		response.Body = silent
 		return response
 	})
-	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, SyncSilence: 50 * time.Millisecond})
+	w := watchWith(t, Options{Config: config, Targets: []event.Target{r.target()}, Request: source.Request{SyncSilence: 50 * time.Millisecond}})
 	w.await("SYNCED", 1)
 	r.update("a", 1)
 	w.await("MODIFIED a=1", 1)
@@ -475,8 +476,8 @@ func TestList(t *testing.T) {
 	}
 	for want, options := range map[string]Options{
 		"a b c":           {Targets: []event.Target{r.target()}},
-		"c":               {Targets: []event.Target{r.target()}, LabelSelector: "x=y"},
-		"b":               {Targets: []event.Target{r.target()}, FieldSelector: "metadata.name=b"},
+		"c":               {Targets: []event.Target{r.target()}, Request: source.Request{LabelSelector: "x=y"}},
+		"b":               {Targets: []event.Target{r.target()}, Request: source.Request{FieldSelector: "metadata.name=b"}},
 		"c a":             {Targets: []event.Target{named("c"), named("a")}},
 		"x: 2 not found.": {Targets: []event.Target{named("x"), named("a"), named("y")}},
 	} {

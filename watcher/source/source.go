@@ -18,19 +18,27 @@ type Options struct {
 	// Client reads shallow objects, and has no timeout: it would cut every watch.
 	Client dynamic.Interface
 	Gate   *Gate
-	// LabelSelector and FieldSelector narrow the target; empty means all.
-	LabelSelector, FieldSelector string
 	// Objects makes the informer's store keep whole objects, for Source.List, and not only
 	// which they are. What it holds is not bounded by the Gate.
 	Objects bool
+	Request
+}
+
+// Request says what is asked for of a target, and how long that may take.
+type Request struct {
+	// LabelSelector and FieldSelector narrow the target; empty means all.
+	LabelSelector, FieldSelector string
 	// RequestTimeout bounds each list request, and the wait for the answer to a
-	// watch request; 0 means one minute.
+	// watch request; 0 means one minute. It never cuts a watch.
 	RequestTimeout time.Duration
 	// SyncSilence is how long the server may say nothing while it streams the
-	// initial events, before it is asked for a list instead; 0 means 10 seconds.
+	// initial events, before it is asked for a list instead: proxies and old
+	// servers accept the request, and never end it. 0 means 10 seconds.
 	SyncSilence time.Duration
-	// WatchLife is how long a watch lives at least before it is renewed; 0 means 90
-	// seconds. Fractions of a second do not count.
+	// WatchLife is how long a watch lives at least before it is renewed, where it
+	// stopped; at most it is half as long again. A right that is taken away, or a
+	// connection that died without a sign, is noticed by then. 0 means 90 seconds;
+	// fractions of a second do not count.
 	WatchLife time.Duration
 }
 
