@@ -40,7 +40,7 @@ func (l *life) wrap(err error) error { return &event.TargetError{Target: l.now, 
 // live runs sessions until ctx ends, or until the server no longer has the
 // resource. It returns an error only if the target could not start.
 func (l *life) live(ctx context.Context, session func(context.Context) error) error {
-	backoff := source.NewBackoff()
+	var backoff source.Backoff
 	for {
 		err := session(ctx)
 		if ctx.Err() != nil {
@@ -79,7 +79,7 @@ func (l *life) live(ctx context.Context, session func(context.Context) error) er
 // reresolve asks whether the server has the resource, after a 404: it may have it
 // no more, or in another version, or be wrong for a moment.
 func (l *life) reresolve(ctx context.Context, missing error) (now event.Target, there bool) {
-	backoff := source.NewBackoff()
+	var backoff source.Backoff
 	for {
 		found, err := l.options.Resolver.Resolve(ctx)
 		if err == nil {

@@ -5,9 +5,11 @@
 package ledger
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
+	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -168,4 +170,37 @@ func (l *Ledger) flush(dst []event.Event) []event.Event {
 		l.pending = nil
 	}
 	return dst
+}
+
+// kept is the last state of an object, compressed. It implements event.Kept.
+type kept struct {
+	identity *event.Identity
+	packed   []byte
+}
+
+// pack makes content small: to less than half, for some microseconds.
+func (l *Ledger) pack(o event.Object) *kept {
+	if !l.keep {
+		return nil
+	}
+	l.plain = append(l.plain[:0], o.Raw()...)
+	l.packed = s2.Encode(l.packed[:cap(l.packed)], l.plain)
+	return &kept{o.Identity, bytes.Clone(l.packed)}
+}
+
+// object returns the state; the zero Object if there is none.
+func (k *kept) object() event.Object {
+	if k == nil {
+		return event.Object{}
+	}
+	return event.NewKept(k.identity, k)
+}
+
+// Content implements event.Kept.
+func (k *kept) Content() string {
+	content, err := s2.Decode(nil, k.packed)
+	if err != nil {
+		panic(err) // it was packed here
+	}
+	return string(content)
 }

@@ -28,7 +28,6 @@ func (s *session) Resource(r schema.GroupVersionResource) dynamic.NamespaceableR
 	return anyNamespace{resourceClient{all, s}, all}
 }
 
-// resourceClient is the client of one resource in one namespace.
 type resourceClient struct {
 	dynamic.ResourceInterface
 	session *session
@@ -45,10 +44,8 @@ func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
 	return resourceClient{a.all.Namespace(namespace), a.session}
 }
 
-// Watch returns at once; the stream connects by itself and reports what the
-// informer has to know as an ERROR event. The stream ends when the informer
-// stops it or, in mid-sync, when the connection is lost: a sync can't be
-// resumed. It is not tied to ctx, which ends later than the session's.
+// Watch returns at once; the stream connects by itself and reports what the informer has to
+// know as an ERROR event. It is not tied to ctx, which ends later than the session's.
 func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if !r.session.calls.TryAcquire(1) {
 		return nil, context.Cause(r.session.ctx)
@@ -61,13 +58,10 @@ func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (wa
 	return s, nil
 }
 
-// List asks until it has an answer or the session ends. The error is one that
-// the informer has to act on, or the session's end.
-//
-// It asks for the present state, whatever the informer asks for. "0" would be
-// answered from the server's cache, as stale as it may be, and the last
-// resourceVersion that the informer saw with the state at just that version, if
-// in pages; newer ones may have been reported.
+// List asks until it has an answer, an error that the informer has to act on, or the session
+// ends. It asks for the present state, whatever the informer asks for: "0" would be answered
+// from the server's cache, as stale as it may be, and the last resourceVersion that the informer
+// saw with the state at just that version, if in pages; newer ones may have been reported.
 func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	c := r.session
 	if !c.calls.TryAcquire(1) {
@@ -82,7 +76,7 @@ func (r resourceClient) List(_ context.Context, options metav1.ListOptions) (*un
 		options.Limit = pageSize // the informer's pager follows, whatever it asked for
 	}
 	c.unpaged = false
-	backoff := NewBackoff()
+	var backoff Backoff
 	for {
 		list, err := r.list(options)
 		if err == nil {
@@ -119,7 +113,6 @@ func (r resourceClient) list(options metav1.ListOptions) (*unstructured.Unstruct
 	return list, err
 }
 
-// take shows the objects of a list to the observer.
 func (c *session) take(list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
 		if err := c.show(&list.Items[i], watch.Added); err != nil {
@@ -168,24 +161,22 @@ func (c *session) observation(ctx context.Context, k Kind, u *unstructured.Unstr
 	return &Observation{Kind: k, Event: event.Event{Type: event.Type(kind), Object: object}, Held: held}, nil
 }
 
-// setType says of what type an object is that came without a type of its own.
+// setType gives an object the type that came without one of its own.
 func (c *session) setType(u *unstructured.Unstructured) {
 	if shallow.IsMetadata(u) {
 		u.SetGroupVersionKind(c.target.Mapping.GroupVersionKind)
 	}
 }
 
-// lost observes that the connection is down, unless that is because the session
-// ends.
+// lost is Lost, unless that is because the session ends.
 func (c *session) lost(err error) {
 	if c.ctx.Err() == nil {
 		c.Lost(err)
 	}
 }
 
-// cutSync notes that a sync broke off. When that happens again and again, as
-// behind a proxy that ends requests before all has come, it is time to list in
-// pages.
+// cutSync notes that a sync broke off. Again and again, as behind a proxy that ends requests
+// before all has come, it is time to list in pages.
 func (c *session) cutSync() error {
 	if c.cuts.Add(1) >= cutSyncs {
 		c.cuts.Store(0)
@@ -195,14 +186,11 @@ func (c *session) cutSync() error {
 }
 
 const (
-	// shortWatch is the life under which a watch that ended without an event
-	// counts as failed: servers have ended watches on too old a resourceVersion
-	// that way (kubernetes/kubernetes#104171).
-	shortWatch = time.Second
-	// shortWatches in a row are taken for an expired resourceVersion.
+	// shortWatch is the life under which a watch that ended without an event counts as failed.
+	// So many of them in a row are taken for an expired resourceVersion: servers have said that
+	// in this way (kubernetes/kubernetes#104171).
+	shortWatch   = time.Second
 	shortWatches = 3
-	// cutSyncs in a row make the informer list.
-	cutSyncs = 3
-	// pageSize is client-go's for lists.
-	pageSize = 500
+	cutSyncs     = 3   // in a row make the informer list
+	pageSize     = 500 // client-go's for lists
 )

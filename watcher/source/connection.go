@@ -18,17 +18,14 @@ import (
 type phase uint8
 
 const (
-	// phaseSync: initial events come, each before the silence is too long.
-	phaseSync phase = iota + 1
+	phaseSync phase = iota + 1 // initial events come, each before the silence is too long
 	// phaseYoung: the watch goes on from a known state. When it has lived for a moment
 	// that counts as the server's answer, even if nothing comes.
 	phaseYoung
-	// phaseLive: changes come, until the watch is renewed.
-	phaseLive
+	phaseLive // changes come, until the watch is renewed
 )
 
-// connection is one request of a stream, and all that comes of it. No wait of it
-// is without end: for the answer, and in each phase after it.
+// connection is one request of a stream, and all that comes of it. Each wait of it has a bound.
 type connection struct {
 	*stream
 	opened time.Time
@@ -42,9 +39,8 @@ type connection struct {
 	silence silence
 	columns shallow.Columns
 
-	phase phase
-	// deadline is when the phase is to be over.
-	deadline *time.Timer
+	phase    phase
+	deadline *time.Timer // of the phase
 }
 
 // newConnection spreads the lives of watches, so that those which began together
@@ -61,7 +57,7 @@ func newConnection(s *stream) *connection {
 	}
 }
 
-// serve watches to the connection's end. An end in good order returns nil.
+// serve watches to the connection's end, and returns nil if that is in good order.
 func (c *connection) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -118,7 +114,6 @@ func (c *connection) listOptions() metav1.ListOptions {
 	return options
 }
 
-// relay passes on the events of the connection.
 func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 	c.deadline = time.NewTimer(shortWatch)
 	defer c.deadline.Stop()
@@ -148,13 +143,12 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 	}
 }
 
-// enter goes on to a phase, or on with it, that is to be over after d.
+// enter begins or prolongs a phase, which is to be over after d.
 func (c *connection) enter(p phase, d time.Duration) {
 	c.phase = p
 	c.deadline.Reset(d)
 }
 
-// expire acts on the end of the deadline, as the phase needs it.
 func (c *connection) expire() error {
 	switch c.phase {
 	case phaseSync:
@@ -176,7 +170,6 @@ func (c *connection) rechecked() <-chan struct{} {
 	return c.session.recheck
 }
 
-// take passes on one event.
 func (c *connection) take(ctx context.Context, e watch.Event) error {
 	syncing := c.syncing
 	if u, ok := e.Object.(*unstructured.Unstructured); ok {

@@ -34,19 +34,15 @@ type stream struct {
 	stopped chan struct{}
 	stop    sync.Once
 
-	// syncing: the initial events have not ended yet.
-	syncing bool
-	// resumeFrom is the last resourceVersion seen, where the next connection goes on.
-	resumeFrom string
+	syncing    bool   // the initial events have not ended yet
+	resumeFrom string // the last resourceVersion seen, where the next connection goes on
 	// lost: the connection was lost, and since then the server has not said where it
 	// is, so many times.
 	lost      bool
 	unchecked int
-	// received: an event has come over this stream.
-	received bool
-	// short counts the connections in a row that the server ended at once.
-	short   int
-	backoff *Backoff
+	received  bool // an event
+	short     int  // how many connections in a row the server ended at once
+	backoff   Backoff
 }
 
 func newStream(r resourceClient, options metav1.ListOptions) *stream {
@@ -64,14 +60,11 @@ func newStream(r resourceClient, options metav1.ListOptions) *stream {
 		stopped:        make(chan struct{}),
 		syncing:        syncing,
 		resumeFrom:     options.ResourceVersion,
-		backoff:        NewBackoff(),
 	}
 }
 
-// ResultChan implements watch.Interface.
 func (s *stream) ResultChan() <-chan watch.Event { return s.out }
 
-// Stop implements watch.Interface. It does not wait.
 func (s *stream) Stop() {
 	s.stop.Do(func() {
 		s.cancel()
@@ -79,9 +72,8 @@ func (s *stream) Stop() {
 	})
 }
 
-// run serves the stream until the informer stops it. At the session's end it
-// falls silent but stays open: a closed stream would make the informer ask
-// again.
+// run serves the stream until the informer stops it. At the session's end it falls silent but
+// stays open: a closed stream would make the informer ask again.
 func (s *stream) run() {
 	defer close(s.out)
 	defer s.cancel()
@@ -136,20 +128,20 @@ func (s *stream) noteEvent() {
 	s.noteAnswer()
 }
 
-// noteAnswer: the server serves this stream. That it took the request says
-// nothing yet: that a resourceVersion is too old comes as the first event.
+// noteAnswer: the server serves this stream. That it took the request says nothing yet: that a
+// resourceVersion is too old comes as the first event.
 func (s *stream) noteAnswer() {
+	from := s.resumeFrom
 	if s.syncing {
-		s.session.noteAnswer("")
-	} else {
-		s.session.noteAnswer(s.resumeFrom)
+		from = ""
 	}
+	s.session.noteAnswer(from)
 }
 
-// checkPresent returns an error if the server is at an older resourceVersion than the
-// one from which the watch goes on. It has lost its past then, as when etcd was
-// restored from a backup, and it would keep silent up to that resourceVersion. Who may
-// not list, or gets no answer again and again, has to do without that.
+// checkPresent returns an error if the server is at an older resourceVersion than the one from
+// which the watch goes on: it has lost its past then, as when etcd was restored from a backup,
+// and would keep silent up to that. Who may not list, or gets no answer again and again, has to
+// do without.
 func (s *stream) checkPresent(ctx context.Context) error {
 	list, err := s.ResourceInterface.List(ctx, metav1.ListOptions{
 		LabelSelector: s.options.LabelSelector,
@@ -172,7 +164,6 @@ func (s *stream) checkPresent(ctx context.Context) error {
 // maxUnchecked is how often in a row the server may fail to say where it is.
 const maxUnchecked = 3
 
-// send gives e to the informer, unless the stream ends first.
 func (s *stream) send(ctx context.Context, e watch.Event) error {
 	select {
 	case s.out <- e:

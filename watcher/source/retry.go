@@ -1,11 +1,14 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // action is what is done about a failed request.
@@ -75,4 +78,28 @@ func codeOf(err error) int32 {
 		return 0
 	}
 	return api.Status().Code
+}
+
+// Backoff is the wait between two tries: from half a second, doubling, up to 30 seconds, with
+// jitter so that many watchers of a server that returns do not come all at once.
+type Backoff struct{ next wait.Backoff }
+
+// Reset makes the next wait the first, as it is for the zero value.
+func (b *Backoff) Reset() { *b = Backoff{} }
+
+// Wait waits for the next try, longer if the server said so in err; false: ctx ended first.
+func (b *Backoff) Wait(ctx context.Context, err error) bool {
+	if b.next.Duration == 0 {
+		b.next = wait.Backoff{Duration: 400 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 20 * time.Second}
+	}
+	delay := b.next.Step()
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		delay = max(delay, time.Duration(seconds)*time.Second)
+	}
+	select {
+	case <-time.After(delay):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
