@@ -113,10 +113,7 @@ func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil {
 		return dst, c.failed(e, err)
 	}
-	for i, cell := range cells {
-		cells[i] = Line(cell) // a line is one event
-	}
-	c.grid.add(c.layout, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
+	c.grid.event(c.layout, e, cells...)
 	return dst, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -80,6 +81,16 @@ func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte,
 		}
 	}
 	return append(dst, '}'), err
+}
+
+// JSON returns a value that was read from JSON as compact JSON, in which <, > and & are as
+// they are.
+func JSON(value any) string {
+	text, err := marshal(value)
+	if err != nil {
+		return strconv.Quote(fmt.Sprint(value))
+	}
+	return string(text)
 }
 
 // marshal returns a value as compact JSON, in which <, > and & are as they are.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"dwatch/watcher/event"
 )
 
 // grid holds the lines of a batch until all of them are known, so that their columns
@@ -44,6 +46,19 @@ func (g *grid) add(l *layout, cells ...string) {
 		}
 	}
 	g.lines = append(g.lines, gridLine{l, cells})
+}
+
+// header adds the names of the columns of events.
+func (g *grid) header(l *layout, names []string) {
+	g.add(l, append([]string{"EVENT", "TIME"}, names...)...)
+}
+
+// event adds what happened, when, and cells, which stay on one line.
+func (g *grid) event(l *layout, e event.Event, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = Line(cell)
+	}
+	g.add(l, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
 }
 
 // flush appends the lines, and forgets them.

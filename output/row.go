@@ -17,8 +17,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Unknown is in the cells of which nothing is known, as with kubectl.
-const Unknown = "<unknown>"
+// unknown is in the cells of which nothing is known, as with kubectl.
+const unknown = "<unknown>"
 
 // columnSet are the columns that the server has for a resource.
 type columnSet struct {
@@ -60,11 +60,11 @@ func (c *columnSet) cells(o event.Object) ([]string, error) {
 	created := gjson.Get(o.Raw(), "metadata.creationTimestamp")
 	if len(c.definitions) == 0 || created.Exists() {
 		*c = fewColumns
-		return []string{o.Name, age(created.Str)}, nil
+		return []string{o.Name, HowLong(time.Now(), created.Time())}, nil
 	}
 	cells := make([]string, len(c.definitions))
 	for i, definition := range c.definitions {
-		if cells[i] = Unknown; isName(definition) {
+		if cells[i] = unknown; isName(definition) {
 			cells[i] = o.Name
 		}
 	}
@@ -122,13 +122,13 @@ func cellText(value gjson.Result) (string, error) {
 	}
 }
 
-// age is how long ago something was created, as kubectl says it.
-func age(created string) string {
-	at, err := time.Parse(time.RFC3339, created)
-	if err != nil {
-		return Unknown
+// HowLong is how long ago something was, as kubectl says it; that is not known if then is
+// zero.
+func HowLong(now, then time.Time) string {
+	if then.IsZero() {
+		return unknown
 	}
-	return duration.HumanDuration(time.Since(at))
+	return duration.HumanDuration(max(now.Sub(then), 0))
 }
 
 // labelCells returns the values of some labels, and all of them if all is set.

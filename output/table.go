@@ -62,7 +62,7 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 // mark has the columns that all lines have, and then text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsMark() {
-		t.grid.add(t.marks, string(e.Type), clock(e.Time), Line(markText(e)))
+		t.grid.event(t.marks, e, markText(e))
 		return dst, nil
 	}
 	of := t.tableOf(e.Object)
@@ -78,10 +78,7 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Object.IsEvent() {
 		countSeries(header, cells, of.named(e.Object))
 	}
-	for i, cell := range cells {
-		cells[i] = Line(cell) // a line is one event
-	}
-	t.grid.add(of.layout, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
+	t.grid.event(of.layout, e, cells...)
 	return dst, nil
 }
 

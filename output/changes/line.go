@@ -31,11 +31,11 @@ func (v *View) detail(text, who string) {
 func (v *View) fit(line, who string) (string, string) {
 	width := displaywidth.String(line)
 	switch {
-	case v.width > 0 && width > v.width:
+	case width > v.width:
 		return cutEnd(line, v.width), ""
 	case who == "":
 		return line, ""
-	case v.width == 0:
+	case v.width == endless:
 		return line + "  ", who
 	case width+2+displaywidth.String(who) > v.width:
 		return line, ""
@@ -63,11 +63,8 @@ func (v *View) clock(t time.Time) string {
 // indent is where the subject of a line begins.
 func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
 
-// room returns how many columns there are for a detail beside who; 0: any number.
+// room returns how many columns there are for a detail beside who.
 func (v *View) room(who string) int {
-	if v.width == 0 {
-		return 0
-	}
 	room := v.width - v.indent()
 	if who != "" {
 		room -= 2 + displaywidth.String(who)
@@ -99,9 +96,9 @@ func cutEnd(text string, width int) string {
 }
 
 // cutFront shortens a path to a width, at its front: up to the next field or item in
-// it, unless that is far. With a width of 0 it stays.
+// it, unless that is far.
 func cutFront(path string, width int) string {
-	if width == 0 || displaywidth.String(path) <= width {
+	if displaywidth.String(path) <= width {
 		return path
 	}
 	rest := path
@@ -119,8 +116,8 @@ func cutFront(path string, width int) string {
 	return ellipsis + rest
 }
 
-// wrap breaks text into lines of a width, between words where there are any. Any width
-// below 1 stands for a line without end.
+// wrap breaks text into lines of a width, between words where there are any, and nowhere
+// else: names have hyphens.
 func wrap(text string, width int) (lines []string) {
 	for width > 0 && displaywidth.String(text) > width {
 		head := displaywidth.TruncateString(text, width, "")

@@ -7,10 +7,10 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 	"github.com/tidwall/gjson"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/status"
 )
 
 // maxRows is how many changes of an event are shown, unless all are.
@@ -34,7 +34,7 @@ func (v *View) showModified(e *event.Event) error {
 				return err
 			}
 			u.Object = v.Compare.Masks.Object(u.Object)
-			text = deletion(u)
+			text = clean(status.Deletion(u))
 		}
 	}
 	if len(changes) == 0 && text == "" {
@@ -56,18 +56,6 @@ func isTerminating(object string) bool {
 	return strings.Contains(object, field) && gjson.Get(object, "metadata."+field).Exists()
 }
 
-// deletion says what the deletion of an object waits for.
-func deletion(now *unstructured.Unstructured) string {
-	text := "is being deleted"
-	if grace := now.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
-		text += fmt.Sprintf(", %d s of grace", *grace)
-	}
-	if f := now.GetFinalizers(); len(f) > 0 {
-		text += ", waits for " + clean(strings.Join(f, ", "))
-	}
-	return text
-}
-
 // withoutDeletion leaves out what says that an object is being deleted.
 func withoutDeletion(changes []change.Change) []change.Change {
 	return slices.DeleteFunc(changes, func(c change.Change) bool {
@@ -80,12 +68,7 @@ func withoutDeletion(changes []change.Change) []change.Change {
 func (v *View) showChanges(e *event.Event, changes []change.Change, text string, noise int) {
 	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
-		row := v.row(changes[0])
-		room := 0
-		if v.width > 0 {
-			room = v.room(who) - displaywidth.String(subject) - 2
-		}
-		if one, fits := row.inLine(room); fits {
+		if one, fits := v.row(changes[0]).inLine(v.room(who) - displaywidth.String(subject) - 2); fits {
 			v.line(e.Time, '~', subject, one, who)
 			return
 		}

@@ -3,7 +3,6 @@ package changes
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -95,11 +94,7 @@ func (v *View) diff(before, after string) string {
 func text(value any, quoted bool) string {
 	text, isText := value.(string)
 	if !isText || quoted || isMistakable(text) {
-		content, err := json.Marshal(value)
-		if err != nil {
-			content = []byte(strconv.Quote(fmt.Sprint(value)))
-		}
-		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
+		text = output.JSON(value)
 	}
 	return clean(text)
 }
@@ -128,13 +123,10 @@ func (v *View) shortenFrom(text string, from int) string {
 // most is how many columns of a value are shown. Prose, such as the message of a
 // condition, has room for more: it ends with what matters, and can be wrapped.
 func (v *View) most(text string) int {
-	switch {
-	case isProse(text):
+	if isProse(text) {
 		return maxProse
-	case v.width > 0:
-		return min(maxValue, v.room("")-len("  + "))
 	}
-	return maxValue
+	return min(maxValue, v.room("")-len("  + "))
 }
 
 // shortenBoth cuts two values so that their first difference is to be seen: if it is
@@ -169,15 +161,15 @@ func size(bytes int) string {
 	return fmt.Sprintf("%.1f KB", float64(bytes)/1000)
 }
 
-// inLine returns the row on one line, and whether it fits in room columns; 0: there
-// is no bound. The path is cut in front if that helps.
+// inLine returns the row on one line, and whether it fits in room columns. The path is cut
+// in front if that helps.
 func (r row) inLine(room int) (string, bool) {
 	if r.diff != "" {
 		return "", false
 	}
 	text := r.what()
 	line := r.path + "  " + text
-	if room == 0 || displaywidth.String(line) <= room {
+	if displaywidth.String(line) <= room {
 		return line, true
 	}
 	left := room - 2 - displaywidth.String(text)

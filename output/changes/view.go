@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -41,8 +42,12 @@ type Options struct {
 	Compare change.Options
 }
 
-// MinWidth is the least width for which there are lines.
-const MinWidth = 40
+const (
+	// MinWidth is the least width for which there are lines.
+	MinWidth = 40
+	// endless is the width of lines that are not for a terminal.
+	endless = 1 << 30
+)
 
 // View shows events, which come from one goroutine, and notes, which may come from
 // any.
@@ -101,9 +106,9 @@ func (v *View) Note(at time.Time, text string) {
 
 // measure asks how wide the terminal is now.
 func (v *View) measure() {
-	v.width = 0
+	v.width = endless
 	if v.Width != nil {
-		v.width = v.Width()
+		v.width = cmp.Or(v.Width(), endless)
 	}
 }
 

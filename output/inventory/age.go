@@ -7,7 +7,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/duration"
+
+	"dwatch/output"
 )
 
 // Clock says how the cells of a column go on with time: what the server says there is old
@@ -47,9 +48,6 @@ func clockOf(kind schema.GroupKind, c *Column) (clock Clock, begins []string) {
 	return clock, begins
 }
 
-// Counts reports whether an object says from when the cells of the column count.
-func (c *Column) Counts() bool { return c.begins != nil }
-
 // columnTime is from when the cell of a column counts.
 type columnTime struct {
 	at    time.Time // zero: it is not known
@@ -60,7 +58,7 @@ type columnTime struct {
 func (s *State) findTimes(content string) {
 	for n := range s.columns.all {
 		c := &s.columns.all[n]
-		if !c.Counts() {
+		if !c.Counts {
 			continue
 		}
 		if s.times == nil {
@@ -79,14 +77,11 @@ func (s *State) findTimes(content string) {
 // Since returns from when the cell of a column counts, zero if that is not known; false if
 // it does not count.
 func (s *State) Since(column int) (at time.Time, counts bool) {
-	if s.times == nil || !s.columns.all[column].Counts() || s.times[column].ended {
+	if s.times == nil || !s.columns.all[column].Counts || s.times[column].ended {
 		return time.Time{}, false
 	}
 	return s.times[column].at, true
 }
-
-// HowLong is how long ago something was, as kubectl says it.
-func HowLong(now, then time.Time) string { return duration.HumanDuration(max(now.Sub(then), 0)) }
 
 // At is a cell of a column with a clock as it is at another time; one that says nothing of
 // time stays as it is.
@@ -105,7 +100,7 @@ func (s *State) At(cell string, now time.Time) string {
 	if early := then.Sub(s.Created); before == "" && !s.Created.IsZero() && early > -2*time.Second && early < unit+2*time.Second {
 		then = s.Created
 	}
-	return before + HowLong(now, then) + after
+	return before + output.HowLong(now, then) + after
 }
 
 // CellChanged reports whether a cell has changed by more than the time that passes.

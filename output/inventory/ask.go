@@ -1,14 +1,12 @@
 package inventory
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"dwatch/watcher/object/expression"
 	"dwatch/watcher/object/owner"
 )
 
@@ -72,24 +70,4 @@ func (i *Inventory) Present(ids []string) (all []*State) {
 		}
 	}
 	return all
-}
-
-// Where calls take with what an expression says of each state, until ctx ends or take
-// returns an error. err is what it could not be evaluated for.
-func Where(ctx context.Context, x *expression.Expression, states []*State, take func(s *State, holds bool, err error) error) error {
-	for _, s := range states {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		holds, err := s.Holds(x)
-		if err := take(s, holds, err); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Holds reports whether an expression holds for an object as it is.
-func (s *State) Holds(x *expression.Expression) (bool, error) {
-	return x.HoldsOf(s.Object, time.Now())
 }

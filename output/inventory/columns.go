@@ -17,15 +17,18 @@ import (
 type Column struct {
 	// Name, Type and Format are as the server sent them; of one for labels Name is a label,
 	// or empty if it is for all.
-	Name, Type, Format string
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Format string `json:"format"`
 	// Priority is above 0 for those that the format "wide" has besides.
-	Priority int32
+	Priority int32 `json:"priority"`
 	// Label: it is a column for labels.
-	Label bool
+	Label bool `json:"-"`
 	// Clock says how the cells go on with time.
-	Clock Clock
-	// begins is where in an object the time is from which the server counts, the first
-	// that is there; nil: that is not known.
+	Clock Clock `json:"-"`
+	// Counts: an object says from when the cells count.
+	Counts bool `json:"counts,omitempty"`
+	// begins is where in an object that time is, the first that is there.
 	begins []string
 }
 
@@ -76,10 +79,11 @@ func (i *Inventory) columnsOf(t event.Target, definitions string, table bool) *c
 	kind := schema.GroupKind{Group: resource.Group, Kind: t.Mapping.GroupVersionKind.Kind}
 	for _, d := range gjson.Parse(c.definitions).Array() {
 		column := Column{
-			Name: d.Get("name").String(), Type: d.Get("type").String(),
-			Format: d.Get("format").String(), Priority: int32(d.Get("priority").Int()),
+			Name: shorten(d.Get("name").String()), Type: shorten(d.Get("type").String()),
+			Format: shorten(d.Get("format").String()), Priority: int32(d.Get("priority").Int()),
 		}
 		column.Clock, column.begins = clockOf(kind, &column)
+		column.Counts = column.begins != nil
 		c.all = append(c.all, column)
 	}
 	served := len(c.all)
@@ -138,7 +142,7 @@ func (s *State) Values() []gjson.Result { return gjson.Parse(s.cells).Array() }
 // a cell for each of Columns.
 func (s *State) Cells() ([]string, error) {
 	columns := s.Columns()
-	cells := []string{output.Line(s.Object.Name), s.age()}
+	cells := []string{output.Line(s.Object.Name), output.HowLong(s.Time, s.Created)}
 	if s.cells != "" {
 		var err error
 		if cells, err = output.Cells(s.cells, len(columns)-s.columns.labels); err != nil {
@@ -157,14 +161,6 @@ func (s *State) Cells() ([]string, error) {
 		}
 	}
 	return cells, nil
-}
-
-// age is how old the object is at the time of the state.
-func (s *State) age() string {
-	if s.Created.IsZero() {
-		return output.Unknown
-	}
-	return HowLong(s.Time, s.Created)
 }
 
 // HasTable reports whether the server makes a table of the object.

@@ -2,7 +2,7 @@
 // table and the page draw it, and hold no objects themselves.
 //
 //	events -> Inventory: objects, their states -> a view, which gets each change
-//	                            ^ At, Between, History, Where
+//	                            ^ At, Between, History
 //
 // An [Inventory] is an event.Sink. Of each [Object] it has the states that it had since it
 // was seen first: each a [State], with its content, compressed, and with what is seen at

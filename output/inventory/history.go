@@ -1,6 +1,9 @@
 package inventory
 
-import "slices"
+import (
+	"container/list"
+	"slices"
+)
 
 const (
 	// maxStates is how many states of one object are held, the present one among them.
@@ -16,10 +19,8 @@ const (
 // nor the present one.
 type archive struct {
 	bytes, limit int
-	// queue has these states, in the order in which others took their place. Those that
-	// have been dropped are in it, too, until it is their turn: there are void of them.
-	queue []*State
-	void  int
+	// queue has these states, in the order in which others took their place.
+	queue list.List
 }
 
 // add appends a state; where it is quiet, nothing that counts has changed, and it takes
@@ -38,32 +39,21 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 	}
 	if len(o.states) > maxStates {
 		a.remove(o.states[1])
-		a.void++
 	}
 }
 
 // push takes a state that is no longer the present one, and makes room for it.
 func (a *archive) push(s *State) {
 	a.bytes += s.size()
-	a.queue = append(a.queue, s)
-	for a.bytes > a.limit && len(a.queue) > 0 {
-		oldest := a.queue[0]
-		a.queue = a.queue[1:]
-		if oldest.dropped {
-			a.void--
-		} else {
-			a.remove(oldest)
-		}
-	}
-	if a.void > len(a.queue)/2+1024 {
-		a.queue = slices.DeleteFunc(a.queue, func(s *State) bool { return s.dropped })
-		a.void = 0
+	s.queued = a.queue.PushBack(s)
+	for a.bytes > a.limit && a.queue.Len() > 0 {
+		a.remove(a.queue.Front().Value.(*State))
 	}
 }
 
 // remove drops a state from its object: of those that are not the first, the oldest.
 func (a *archive) remove(s *State) {
-	s.dropped = true
+	a.queue.Remove(s.queued)
 	a.bytes -= s.size()
 	s.Of.states = slices.Delete(s.Of.states, 1, 2)
 	s.Of.missing++
@@ -73,7 +63,6 @@ func (a *archive) remove(s *State) {
 func (a *archive) drop(o *Object) {
 	for len(o.states) > 2 {
 		a.remove(o.states[1])
-		a.void++
 	}
 }
 

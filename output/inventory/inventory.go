@@ -151,7 +151,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	quiet := false
 	if i.options.Compare != nil && e.Type == event.Modified {
 		c.Diff = new(change.Between(c.Before.content.unpack(), e.Object.Raw(), *i.options.Compare))
-		quiet = len(c.Diff.Changes) == 0 && (s.Deletion == nil) == (c.Before.Deletion == nil) && !e.Object.IsEvent()
+		quiet = len(c.Diff.Changes) == 0 && (s.Deletion == "") == (c.Before.Deletion == "") && !e.Object.IsEvent()
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -273,7 +273,7 @@ func TestBudget(t *testing.T) {
 	if got := s.history("pods/q"); got != "M1 ...1 M3" {
 		t.Error(got)
 	}
-	if n := len(s.archive.queue); n > 5000 {
+	if n := s.archive.queue.Len(); n > 5000 {
 		t.Errorf("%d states are queued", n)
 	}
 }
@@ -322,7 +322,7 @@ func TestMasked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if holds, err := all[0].Holds(x); holds != want || err != nil {
+		if holds, err := x.HoldsOf(all[0].Object, time.Now()); holds != want || err != nil {
 			t.Errorf("%s: %v, %v", text, holds, err)
 		}
 	}
@@ -383,15 +383,14 @@ func TestTogether(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				err = Where(t.Context(), x, append(all, s.Ended()...), func(state *State, _ bool, err error) error {
+				for _, state := range append(all, s.Ended()...) {
+					if _, err := x.HoldsOf(state.Object, time.Now()); err != nil {
+						t.Error(err)
+					}
 					h, _ := s.History(state.Of.ID)
 					for n := 1; n < len(h.States); n++ {
 						Between(h.States[n-1], h.States[n], change.Options{})
 					}
-					return err
-				})
-				if err != nil {
-					t.Error(err)
 				}
 			}
 		})

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"container/list"
 	"strings"
 	"time"
 
@@ -30,8 +31,8 @@ type State struct {
 	// Status is a word of kstatus, and Why says why it is not Current.
 	Status kstatus.Status
 	Why    string
-	// Deletion: the object is being deleted, and what keeps it; nil: it is not.
-	Deletion *Deletion
+	// Deletion says what the deletion of the object waits for; empty: it has not begun.
+	Deletion string
 	Owners   []owner.Owner
 
 	content *packed
@@ -39,15 +40,8 @@ type State struct {
 	// cells are the server's, and labels those of the object, as JSON; empty if there are
 	// none.
 	cells, labels string
-	times         []columnTime // of the columns, where there is one that counts
-	// dropped: it is no longer held.
-	dropped bool
-}
-
-// Deletion is what an object waits for that is being deleted.
-type Deletion struct {
-	Grace      time.Duration
-	Finalizers []string
+	times         []columnTime  // of the columns, where there is one that counts
+	queued        *list.Element // where it stands in the archive
 }
 
 // size is about what it takes in memory.
@@ -91,13 +85,7 @@ func (s *State) summarize(content string) {
 	s.Created = u.GetCreationTimestamp().Time
 	word, why := status.Of(u)
 	s.Status, s.Why = word, shorten(why)
-	s.Owners = owner.Of(u)
-	if u.GetDeletionTimestamp() != nil {
-		s.Deletion = &Deletion{Finalizers: u.GetFinalizers()}
-		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil {
-			s.Deletion.Grace = time.Duration(*grace) * time.Second
-		}
-	}
+	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
 }
 
 // keep takes over what was known of an object before its deletion, and that does not say:

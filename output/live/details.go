@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
-	"dwatch/output/inventory"
 	"dwatch/watcher/object/kubeevent"
 )
 
@@ -110,7 +109,7 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 		if h.Count > 1 {
 			head = fmt.Sprintf("×%d %s", h.Count, head)
 		}
-		when := d.paint(faint, d.fit(inventory.HowLong(msg.at, h.Last)+" ago", len("364d ago")))
+		when := d.paint(faint, d.fit(output.HowLong(msg.at, h.Last)+" ago", len("364d ago")))
 		lines = append(lines, d.sides(when+"  "+d.paint(look, output.Line(head)), width, d.paint(faint, output.Line(h.By)), ""))
 		text := output.Line(strings.Join(strings.Fields(h.Message), " "))
 		for _, line := range d.wrapped(text, width-indent) {

@@ -17,21 +17,18 @@ type trouble struct {
 
 // troubleWith returns what is wrong with the targets that match.
 func troubleWith(links *event.Links, match func(*event.Link) bool) (t trouble) {
-	for _, phase := range []event.Phase{event.PhaseLost, event.PhaseDenied, event.PhaseGone} {
-		for _, one := range links.All() {
-			if one.Phase() != phase || !match(one) {
-				continue
-			}
-			t.phase, t.since = phase, earlier(t.since, one.Since)
-			if heard := one.Heard; heard.IsZero() { // nothing was, and nothing is shown
-				t.asOf = earlier(t.asOf, one.Since)
-			} else {
-				t.asOf = earlier(t.asOf, heard)
-			}
+	for _, one := range links.All() {
+		phase, heard := one.Phase(), one.Heard
+		if phase < event.PhaseLost || t.phase != 0 && phase > t.phase || !match(one) { // the worst come first
+			continue
 		}
-		if t.phase == phase {
-			break
+		if phase != t.phase {
+			t = trouble{phase: phase}
 		}
+		if heard.IsZero() { // nothing was, and nothing is shown
+			heard = one.Since
+		}
+		t.since, t.asOf = earlier(t.since, one.Since), earlier(t.asOf, heard)
 	}
 	return t
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"dwatch/output/inventory"
+	"dwatch/output"
 )
 
 // pager shows a text that may be longer than the screen.
@@ -37,7 +37,7 @@ func (p *pager) heading(now time.Time) string {
 	case p.present() != p.row:
 		return "before it came back: " + p.title
 	}
-	return "deleted " + inventory.HowLong(now, p.row.at) + " ago: " + p.title
+	return "deleted " + output.HowLong(now, p.row.at) + " ago: " + p.title
 }
 
 // present is the row of the object as it is now: another one if it came back after its

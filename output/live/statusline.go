@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"dwatch/output/inventory"
+	"dwatch/output"
 	"dwatch/watcher/event"
 )
 
@@ -89,7 +89,7 @@ func (s *statusLine) connection() []string {
 	phase, word, since := connection(s.links)
 	last, short, room := "no event yet", "-", 0
 	if !s.links.LastEvent.IsZero() {
-		short = inventory.HowLong(now, s.links.LastEvent)
+		short = output.HowLong(now, s.links.LastEvent)
 		last, room = "last event "+short+" ago", longestAgo-len(short)
 	}
 	look, sign := fine, "●"
@@ -98,7 +98,7 @@ func (s *statusLine) connection() []string {
 		look, sign = waiting, "◌"
 	case event.PhaseLost, event.PhaseDenied:
 		look, sign = broken, "✗"
-		lasts := inventory.HowLong(now, since)
+		lasts := output.HowLong(now, since)
 		word, room = word+" "+lasts, room+longestAgo-len(lasts)
 	}
 	state, rest := s.paint(look, sign+" "+word), strings.Repeat(" ", max(room, 0)+1)

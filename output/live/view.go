@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
-	"dwatch/output/inventory"
 )
 
 // view is the part of the table that is seen, and the selected row in it.
@@ -246,7 +245,7 @@ func (v *view) about() string {
 	}
 	text := s.resource.Resource + "/" + output.Line(r.Of.Name)
 	if r.gone {
-		return text + "  deleted " + inventory.HowLong(v.clock(), r.at) + " ago"
+		return text + "  deleted " + output.HowLong(v.clock(), r.at) + " ago"
 	}
 	if why := r.why(); why != "" {
 		text += "  " + why
@@ -256,7 +255,7 @@ func (v *view) about() string {
 		states += len(h.States) + h.Missing
 	}
 	if states > 0 && !r.at.IsZero() { // what changes just now is in the inventory first
-		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), inventory.HowLong(v.clock(), r.at))
+		text += fmt.Sprintf("  %s, the last %s ago", counted(states, "change"), output.HowLong(v.clock(), r.at))
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -27,16 +28,14 @@ const (
 )
 
 // fail answers that something is wrong.
-func fail(w http.ResponseWriter, code int, text string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	w.Write(encode(map[string]string{"error": text}))
-}
+func fail(w http.ResponseWriter, code int, text string) { answer(w, code, encode(problem(text))) }
+
+func problem(text string) any { return map[string]string{"error": text} }
 
 // answer answers with JSON.
-func answer(w http.ResponseWriter, value any) {
-	text := encode(value)
+func answer(w http.ResponseWriter, code int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
 	w.Write(text)
 }
 
@@ -68,6 +67,16 @@ func limitOf(values url.Values) (int, error) {
 	return n, nil
 }
 
+// flagOf reads a parameter that is true or false.
+func flagOf(values url.Values, name string) (is bool, err error) {
+	if text := values.Get(name); text != "" {
+		if is, err = strconv.ParseBool(text); err != nil {
+			return false, fmt.Errorf("%s takes true or false", name)
+		}
+	}
+	return is, nil
+}
+
 // selection is which objects are asked for.
 type selection struct {
 	resource, namespace, name string
@@ -79,15 +88,19 @@ type selection struct {
 // selecting are the parameters of a selection.
 var selecting = []string{"resource", "namespace", "name", "labelSelector", "key", "where"}
 
-func selectionOf(values url.Values) (s selection, err error) {
+// selectionOf reads a selection and, beside it, other parameters.
+func selectionOf(r *http.Request, others ...string) (s selection, values url.Values, err error) {
+	if values, err = query(r, slices.Concat(selecting, others)...); err != nil {
+		return s, nil, err
+	}
 	s = selection{resource: values.Get("resource"), namespace: values.Get("namespace"), name: values.Get("name"), keys: values["key"]}
 	if s.labels, err = labels.Parse(values.Get("labelSelector")); err != nil {
-		return s, fmt.Errorf("labelSelector: %w", err)
+		return s, nil, fmt.Errorf("labelSelector: %w", err)
 	}
 	if values.Has("where") {
 		s.where, err = compile(values.Get("where"))
 	}
-	return s, err
+	return s, values, err
 }
 
 // has reports whether a state is of the selection, as far as that is quickly known.
@@ -126,27 +139,11 @@ type list struct {
 }
 
 func listOf(r *http.Request) (l list, err error) {
-	values, err := query(r, append(slices.Clone(selecting), "limit", "continue", "object")...)
-	if err != nil {
-		return l, err
-	}
-	if l.selection, err = selectionOf(values); err != nil {
-		return l, err
-	}
-	if l.limit, err = limitOf(values); err != nil {
-		return l, err
-	}
-	if text := values.Get("continue"); text != "" {
-		if l.after, err = parseContinue(text); err != nil {
-			return l, err
-		}
-	}
-	if text := values.Get("object"); text != "" {
-		if l.whole, err = strconv.ParseBool(text); err != nil {
-			return l, errors.New("object takes true or false")
-		}
-	}
-	return l, nil
+	selected, values, err := selectionOf(r, "limit", "continue", "object")
+	limit, wrongLimit := limitOf(values)
+	after, wrongContinue := parseContinue(values.Get("continue"))
+	whole, wrongObject := flagOf(values, "object")
+	return list{selected, limit, whole, after}, cmp.Or(err, wrongLimit, wrongContinue, wrongObject)
 }
 
 // continueOf is what leads to the page after an object.
@@ -156,6 +153,9 @@ func continueOf(s *inventory.State) string {
 }
 
 func parseContinue(text string) (*inventory.State, error) {
+	if text == "" {
+		return nil, nil
+	}
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	var parts []string
 	if err != nil || json.Unmarshal(decoded, &parts) != nil || len(parts) != 5 {
@@ -173,15 +173,14 @@ type item struct {
 }
 
 // objects lists objects.
-func (s *Server) objects(w http.ResponseWriter, r *http.Request) {
+func (h *Hub) objects(r *http.Request) (any, error) {
 	asked, err := listOf(r)
-	var all []*inventory.State
-	if err == nil {
-		all, err = asked.find(r.Context(), s.hub.inventory)
-	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
+		return nil, err
+	}
+	all, err := asked.find(r.Context(), h.inventory)
+	if err != nil {
+		return nil, err
 	}
 	result := struct {
 		Stream   string `json:"stream"`
@@ -189,11 +188,11 @@ func (s *Server) objects(w http.ResponseWriter, r *http.Request) {
 		Total    int    `json:"total"`
 		Items    []item `json:"items"`
 		Continue string `json:"continue,omitempty"`
-	}{s.hub.stream, 0, len(all), []item{}, ""}
+	}{h.stream, 0, len(all), []item{}, ""}
 	if asked.after != nil {
 		all = slices.DeleteFunc(all, func(f *inventory.State) bool { return inventory.Order(f, asked.after) <= 0 })
 	}
-	rows, seq := s.hub.rows(all[:min(len(all), asked.limit)])
+	rows, seq := h.rows(all[:min(len(all), asked.limit)])
 	result.Seq = seq
 	bytes := 0
 	for i, row := range rows {
@@ -209,7 +208,7 @@ func (s *Server) objects(w http.ResponseWriter, r *http.Request) {
 	if n := len(result.Items); n < len(all) {
 		result.Continue = continueOf(all[n-1])
 	}
-	answer(w, result)
+	return result, nil
 }
 
 // rows returns the rows of states, and the number of the last message that is in them.
@@ -227,46 +226,45 @@ func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint6
 }
 
 // feed lists what happened before.
-func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
+func (h *Hub) feed(r *http.Request) (any, error) {
 	values, err := query(r, "before", "limit")
-	limit, before := 0, ^uint64(0)
-	if err == nil {
-		limit, err = limitOf(values)
+	limit, wrong := limitOf(values)
+	if err := cmp.Or(err, wrong); err != nil {
+		return nil, err
 	}
-	if text := values.Get("before"); err == nil && text != "" {
+	before := ^uint64(0)
+	if text := values.Get("before"); text != "" {
 		if before, err = strconv.ParseUint(text, 10, 64); err != nil {
-			err = errors.New("before takes a number")
+			return nil, errors.New("before takes a number")
 		}
 	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	result := struct {
-		Stream string            `json:"stream"`
-		Seq    uint64            `json:"seq"`
-		Items  []json.RawMessage `json:"items"`
-		Before uint64            `json:"before,omitempty"`
-	}{Stream: s.hub.stream}
-	result.Items, result.Before, result.Seq = s.hub.past(before, limit)
-	answer(w, result)
+	return h.past(before, limit), nil
 }
 
-// past returns the messages of the feed before seq, the newest first, and before which
-// there are more; 0 if there are none.
-func (h *Hub) past(before uint64, limit int) (items []json.RawMessage, more, last uint64) {
+// past is the messages of a feed, the newest first.
+type past struct {
+	Stream string            `json:"stream"`
+	Seq    uint64            `json:"seq"`
+	Items  []json.RawMessage `json:"items"`
+	// Before is the number before which there are more; 0: there are none.
+	Before uint64 `json:"before,omitempty"`
+}
+
+// past returns the messages of the feed before seq.
+func (h *Hub) past(before uint64, limit int) past {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	items = []json.RawMessage{}
+	p := past{Stream: h.stream, Seq: h.log.last, Items: []json.RawMessage{}}
+	last := uint64(0)
 	for _, e := range slices.Backward(h.log.entries) {
 		if e.seq >= before || !e.feed {
 			continue
 		}
-		if len(items) == limit {
-			return items, more, h.log.last
+		if len(p.Items) == limit {
+			p.Before = last
+			break
 		}
-		items = append(items, e.short())
-		more = e.seq
+		p.Items, last = append(p.Items, e.short()), e.seq
 	}
-	return items, 0, h.log.last
+	return p
 }

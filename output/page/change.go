@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"dwatch/output/inventory"
@@ -20,11 +19,7 @@ const (
 
 // messageOf is the message of a change, but for its number and its row.
 func messageOf(c *inventory.Change) changed {
-	o := c.State.Of
-	m := changed{
-		Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), Key: o.ID,
-		Resource: o.Resource.String(), Namespace: o.Namespace, Name: clip(o.Name, maxName),
-	}
+	m := changed{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Of)}
 	if c.Diff != nil {
 		m.Noise = c.Diff.Noise
 		for i := range c.Diff.Changes[:min(len(c.Diff.Changes), maxChanges)] {
@@ -57,8 +52,8 @@ func feed(c *inventory.Change) (belongs bool, text string) {
 		switch {
 		case c.Diff == nil:
 			belongs, text = true, "changed; what, is not known: the state before is not"
-		case deletionText(s) != deletionText(c.Before):
-			belongs, text = true, deletionText(s)
+		case s.Deletion != c.Before.Deletion:
+			belongs, text = true, clip(s.Deletion, maxMessage)
 		default:
 			belongs = len(c.Diff.Changes) > 0
 		}
@@ -78,22 +73,6 @@ func oneOf(c *change.Change) oneChange {
 		one.New, one.NewMore = valueText(c.New)
 	}
 	return one
-}
-
-// deletionText says what the deletion of an object waits for; empty if it has not begun.
-func deletionText(s *inventory.State) string {
-	d := s.Deletion
-	if d == nil {
-		return ""
-	}
-	text := "is being deleted"
-	if d.Grace > 0 {
-		text += fmt.Sprintf(", %d s of grace", d.Grace/time.Second)
-	}
-	if len(d.Finalizers) > 0 {
-		text += ", waits for " + clip(strings.Join(d.Finalizers, ", "), maxMessage)
-	}
-	return text
 }
 
 // eventText is an Event of Kubernetes in one line.

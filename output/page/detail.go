@@ -2,14 +2,14 @@ package page
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
-	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
 
+	"dwatch/output"
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
@@ -51,30 +51,31 @@ type history struct {
 // maxPast is how many changes of an object its detail has.
 const maxPast = 20
 
-// object serves all about one object.
-func (s *Server) object(w http.ResponseWriter, r *http.Request) {
+var errNotHeld = errors.New("there is no object with this key, or it is no longer held")
+
+// object finds all about one object.
+func (h *Hub) object(r *http.Request) (any, error) {
 	values, err := query(r, "key")
 	if err != nil || len(values["key"]) != 1 {
-		fail(w, http.StatusBadRequest, "it takes one key")
-		return
+		return nil, errors.New("it takes one key")
 	}
-	past, held := s.hub.inventory.History(values.Get("key"))
+	past, held := h.inventory.History(values.Get("key"))
 	if !held {
-		fail(w, http.StatusNotFound, "there is no object with this key, or it is no longer held")
-		return
+		return nil, errNotHeld
 	}
-	d := s.hub.detail(past.Object)
-	d.History.add(s.hub, past.States)
+	d := h.detail(past.Object)
+	d.History.add(h, past.States)
 	o := past.States[len(past.States)-1].Object
 	content := o.Raw()
 	d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
-	if d.YAML, err = yamlOf(o); err != nil {
-		d.YAML = content // JSON is YAML
+	text, err := new(output.Options).YAML(o)
+	if err != nil {
+		text = []byte(content) // JSON is YAML
 	}
-	if len(d.YAML) > maxYAML {
+	if d.YAML = string(text); len(text) > maxYAML {
 		d.YAML, d.YAMLCut = strings.ToValidUTF8(d.YAML[:maxYAML], ""), true
 	}
-	answer(w, d)
+	return d, nil
 }
 
 // detail returns what is drawn of an object and of what it owns.
@@ -123,18 +124,4 @@ func conditionsOf(content string) []condition {
 		return len(conditions) < maxConditions
 	})
 	return conditions
-}
-
-func yamlOf(o event.Object) (string, error) {
-	u, err := o.Open()
-	if err != nil {
-		return "", err
-	}
-	// Straight from the content: by way of JSON, as sigs.k8s.io/yaml goes, it would not
-	// take control characters that JSON leaves unescaped.
-	text, err := yaml.Marshal(u.Object)
-	if err != nil {
-		return "", fmt.Errorf("encode %s/%s as YAML: %w", o.Namespace, clip(o.Name, maxName), err)
-	}
-	return string(text), nil
 }

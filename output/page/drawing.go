@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"dwatch/output"
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
@@ -52,7 +53,7 @@ type drawing struct {
 
 type segment struct {
 	from  int64
-	state string
+	state string // a word of kstatus
 }
 
 // drawn returns what viewers see of the object of a state; nil if that is nothing yet.
@@ -89,57 +90,40 @@ func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
 
 // enter notes the state that the object has at a time.
 func (d *drawing) enter(at int64, state string) {
-	if n := len(d.segments); n > 0 && d.segments[n-1].state == state {
-		return
+	if n := len(d.segments); n == 0 || d.segments[n-1].state != state {
+		d.segments = addLast(d.segments, segment{at, state}, maxSegments, &d.segmentsMore)
 	}
-	if len(d.segments) == maxSegments {
-		d.segments = slices.Delete(d.segments, 0, 1)
-		d.segmentsMore++
-	}
-	d.segments = append(d.segments, segment{at, state})
 }
 
 // tick notes that it changed.
-func (d *drawing) tick(at int64) {
-	if len(d.ticks) == maxTicks {
-		d.ticks = slices.Delete(d.ticks, 0, 1)
-		d.ticksMore++
+func (d *drawing) tick(at int64) { d.ticks = addLast(d.ticks, at, maxTicks, &d.ticksMore) }
+
+// addLast appends to what has room for no more than limit; more counts what has gone.
+func addLast[T any](all []T, one T, limit int, more *int) []T {
+	if len(all) == limit {
+		all = slices.Delete(all, 0, 1)
+		*more++
 	}
-	d.ticks = append(d.ticks, at)
+	return append(all, one)
 }
 
 // appendTo appends the row, with the course of time.
 func (d *drawing) appendTo(dst []byte) []byte {
 	dst = append(append(dst, d.row[:len(d.row)-1]...), `,"segments":[`...)
 	for i, s := range d.segments {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(strconv.AppendInt(append(dst, '['), s.from, 10), `,"`...)
-		dst = append(append(dst, s.state...), `"]`...) // a word of kstatus
+		dst = fmt.Appendf(dst, `%s[%d,%q]`, ","[:min(i, 1)], s.from, s.state)
 	}
 	dst = append(dst, `],"ticks":[`...)
 	for i, at := range d.ticks {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(dst, at, 10)
+		dst = strconv.AppendInt(append(dst, ","[:min(i, 1)]...), at, 10)
 	}
-	dst = append(dst, ']')
-	if d.segmentsMore > 0 {
-		dst = strconv.AppendInt(append(dst, `,"segmentsMore":`...), int64(d.segmentsMore), 10)
-	}
-	if d.ticksMore > 0 {
-		dst = strconv.AppendInt(append(dst, `,"ticksMore":`...), int64(d.ticksMore), 10)
-	}
-	return append(dst, '}')
+	return fmt.Appendf(dst, `],"segmentsMore":%d,"ticksMore":%d}`, d.segmentsMore, d.ticksMore)
 }
 
 // rowOf is the row of an object in a state.
 func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
 	r := &row{
-		Key: s.Of.ID, Seq: seq, Resource: s.Of.Resource.String(), Namespace: s.Of.Namespace, Name: clip(s.Of.Name, maxName),
-		UID: string(s.Of.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s),
+		called: calledBy(s.Of), Seq: seq, UID: string(s.Of.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s),
 		First: millis(s.Of.First), Initial: s.Of.Initial, Changed: d.changed, Changes: d.changes,
 	}
 	r.Labels, r.LabelsMore = labelsOf(s)
@@ -147,6 +131,10 @@ func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
 		r.Owners = append(r.Owners, ownerRef{clip(string(o.UID), maxName), clip(o.Kind, maxName), clip(o.Name, maxName), o.Controller})
 	}
 	return r
+}
+
+func calledBy(o *inventory.Object) called {
+	return called{o.ID, o.Resource.String(), o.Namespace, clip(o.Name, maxName)}
 }
 
 func statusOf(s *inventory.State) state { return state{s.Status.String(), clip(s.Why, maxMessage)} }
@@ -168,61 +156,41 @@ func labelsOf(s *inventory.State) (some map[string]string, more int) {
 	return some, len(all) - len(some)
 }
 
-// columnsOf returns columns for viewers.
-func columnsOf(all []inventory.Column) (columns []column) {
-	for _, c := range all[:min(len(all), maxCells)] {
-		columns = append(columns, column{
-			Name: clip(c.Name, maxCell), Type: clip(c.Type, maxCell), Format: clip(c.Format, maxCell),
-			Priority: c.Priority, Counts: c.Counts(),
-		})
-	}
-	return columns
-}
-
 // cellsOf returns the cells of an object for viewers; nil if the server makes none.
-func cellsOf(s *inventory.State) json.RawMessage {
-	if !s.HasTable() {
-		return nil
-	}
-	values := s.Values()
-	cells := []byte{'['}
-	for i := range s.Columns()[:min(len(s.Columns()), len(values), maxCells)] {
-		if i > 0 {
-			cells = append(cells, ',')
+func cellsOf(s *inventory.State) (cells []any) {
+	for i, value := range s.Values() {
+		if i == min(len(s.Columns()), maxCells) {
+			break
 		}
-		cells = append(cells, cellOf(s, i, values[i])...)
+		cells = append(cells, cellOf(s, i, value))
 	}
-	return append(cells, ']')
+	return cells
 }
 
 // cellOf is a cell: a time where it counts from that, and nothing where it says how long
 // ago something was, which is old at once.
-func cellOf(s *inventory.State, column int, value gjson.Result) []byte {
+func cellOf(s *inventory.State, column int, value gjson.Result) any {
 	at, counts := s.Since(column)
 	clock := s.Columns()[column].Clock
 	switch {
 	case counts && !at.IsZero():
-		return strconv.AppendInt(nil, at.UnixMilli(), 10)
+		return at.UnixMilli()
 	case counts, clock == inventory.Ago:
-		return []byte("null")
+		return nil
 	case clock == inventory.Beside && value.Type == gjson.String:
 		number, _, _ := strings.Cut(value.String(), " (")
-		return encode(clip(number, maxCell))
+		return clip(number, maxCell)
 	case value.Type == gjson.String, value.Type == gjson.JSON, len(value.Raw) > maxCell:
-		return encode(clip(value.String(), maxCell))
+		return clip(value.String(), maxCell)
 	}
-	return []byte(value.Raw)
+	return json.RawMessage(value.Raw)
 }
 
 // valueText is a value as text, and how many characters of it are left out.
 func valueText(value any) (*string, int) {
 	text, isText := value.(string)
 	if !isText {
-		content, err := json.Marshal(value)
-		if err != nil {
-			content = fmt.Append(nil, value)
-		}
-		text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
+		text = output.JSON(value)
 	}
 	short := cut(text, maxValue)
 	return &short, utf8.RuneCountInString(text) - utf8.RuneCountInString(short)

@@ -1,9 +1,7 @@
 package page
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
-	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
@@ -57,8 +55,8 @@ func (s *Server) isSecure(r *http.Request) bool {
 // cookie is the name of the cookie: each port that a browser asks has its own, as cookies
 // know no ports.
 func cookie(r *http.Request) string {
-	if _, port := splitHost(r.Host); port != "" {
-		return "dwatch-" + port
+	if asked := (&url.URL{Host: r.Host}); asked.Port() != "" {
+		return "dwatch-" + asked.Port()
 	}
 	return "dwatch"
 }
@@ -87,11 +85,9 @@ func (s *Server) takeOnce(text string) bool {
 	return true
 }
 
-// isSame compares in constant time, whatever the lengths.
-func isSame(a, b string) bool {
-	one, other := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(one[:], other[:]) == 1
-}
+// isSame compares in constant time. That tells no more than how long a token is, which
+// everybody knows.
+func isSame(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // isHost reports whether a request is for an address that is served, or a name that is
 // known to be of this machine: not for a name that somebody made point here (DNS
@@ -106,14 +102,15 @@ func (s *Server) isHost(r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	host, _ := splitHost(r.Host)
+	host := (&url.URL{Host: r.Host}).Hostname()
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.Unmap() == local || local.IsLoopback() && isUsualLoopback(address)
 	}
 	if strings.EqualFold(host, "localhost") {
 		return local.IsLoopback()
 	}
-	return s.isCertified(host)
+	certificate := s.options.Certificate
+	return certificate != nil && certificate.Leaf.VerifyHostname(host) == nil
 }
 
 // isUsualLoopback reports whether an address is one of the two by which a machine asks
@@ -130,29 +127,6 @@ func localAddress(r *http.Request) (netip.Addr, bool) {
 	}
 	address, err := netip.ParseAddrPort(local.String())
 	return address.Addr().Unmap().WithZone(""), err == nil
-}
-
-// isCertified reports whether the certificate is for this name.
-func (s *Server) isCertified(host string) bool {
-	if s.options.Certificate == nil {
-		return false
-	}
-	leaf := s.options.Certificate.Leaf
-	if leaf == nil {
-		var err error
-		if leaf, err = x509.ParseCertificate(s.options.Certificate.Certificate[0]); err != nil {
-			return false
-		}
-	}
-	return leaf.VerifyHostname(host) == nil
-}
-
-// splitHost takes a Host apart; port is empty if there is none.
-func splitHost(text string) (host, port string) {
-	if host, port, err := net.SplitHostPort(text); err == nil {
-		return host, port
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), ""
 }
 
 // isOrigin reports whether a request comes from the page itself, or from no page: a

@@ -225,7 +225,7 @@ func TestOriginScheme(t *testing.T) {
 func TestManyCookies(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newHub())
-	_, port := splitHost(s.host)
+	_, port, _ := net.SplitHostPort(s.host)
 	name := "dwatch-" + port
 	for _, test := range []struct {
 		what, authorization, cookies string

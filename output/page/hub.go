@@ -55,7 +55,7 @@ func New(o Options) *Hub {
 		o.Loss = error.Error
 	}
 	h := &Hub{
-		Options: o, stream: random(), started: time.Now(), resources: map[string]*resource{},
+		Options: o, stream: random(), started: time.Now(), log: log{max: maxLog}, resources: map[string]*resource{},
 		searches: make(chan struct{}, maxSearches), matchers: make(chan struct{}, maxSearches),
 		news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
@@ -123,7 +123,7 @@ func (h *Hub) mark(e *event.Event) {
 	h.resource(e.Target)
 	m := h.targets.observe(e)
 	m.Seq = h.log.next()
-	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: encode(m), feed: m.Feed})
+	h.log.add(&entry{seq: m.Seq, head: encode(m), feed: m.Feed})
 }
 
 // draw shows viewers a change, if there is anything to be seen of it.
@@ -144,7 +144,7 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 	}
 	m.Seq = h.log.next()
 	head := encode(m)
-	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: head[:len(head)-1], row: d.row, key: m.Key, feed: m.Feed})
+	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: d.row, key: m.Key, feed: m.Feed})
 }
 
 // resource returns what viewers know of the resource of a target; they get it if there
@@ -156,7 +156,7 @@ func (h *Hub) resource(t event.Target) *resource {
 	if r == nil {
 		r = &resource{
 			ID: id, Resource: gvr.Resource, Group: gvr.Group, Version: gvr.Version,
-			Kind: t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(), Columns: []column{},
+			Kind: t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(), Columns: []inventory.Column{},
 		}
 		h.addResource(r)
 	}
@@ -166,16 +166,16 @@ func (h *Hub) resource(t event.Target) *resource {
 func (h *Hub) addResource(r *resource) {
 	h.resources[r.ID] = r
 	m := resourceMessage{"resource", h.log.next(), r}
-	h.log.add(&entry{seq: m.Seq, kind: m.Type, head: encode(m)})
+	h.log.add(&entry{seq: m.Seq, head: encode(m)})
 }
 
 // columns gives viewers the columns of a state, if they have others.
 func (h *Hub) columns(r *resource, s *inventory.State) {
 	all := s.Columns()
-	if !s.HasTable() || len(all) == 0 || len(r.served) > 0 && &r.served[0] == &all[0] {
+	if !s.HasTable() || len(all) == 0 || len(r.Columns) > 0 && &r.Columns[0] == &all[0] {
 		return
 	}
 	replaced := *r // viewers may be encoding the other
-	replaced.served, replaced.Columns = all, columnsOf(all)
+	replaced.Columns = all[:min(len(all), maxCells)]
 	h.addResource(&replaced)
 }

@@ -1,9 +1,6 @@
 package page
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // maxLog is how many bytes of messages are held for viewers that connect again, or are
 // slow.
@@ -11,8 +8,7 @@ const maxLog = 32 << 20
 
 // entry is a message that has a number.
 type entry struct {
-	seq  uint64
-	kind string
+	seq uint64
 	// head is the message; of a change it is all but the row, and without the last brace.
 	head []byte
 	// row is nil for other messages than change.
@@ -41,13 +37,13 @@ func (e *entry) short() []byte {
 	return append(e.head[:len(e.head):len(e.head)], '}')
 }
 
-// log has the last messages, numbered without holes. The zero value has none, and
+// log has the last messages, numbered without holes. It has none at first, and
 // begins with 1.
 type log struct {
 	entries []*entry
 	bytes   int
 	last    uint64
-	// max is how many bytes of messages are held; 0 means maxLog.
+	// max is how many bytes of messages are held.
 	max int
 }
 
@@ -59,7 +55,7 @@ func (l *log) add(e *entry) {
 	l.last = e.seq
 	l.entries = append(l.entries, e)
 	l.bytes += e.size()
-	for l.bytes > cmp.Or(l.max, maxLog) && len(l.entries) > 1 {
+	for l.bytes > l.max && len(l.entries) > 1 {
 		l.bytes -= l.entries[0].size()
 		l.entries[0] = nil
 		l.entries = l.entries[1:]

@@ -38,24 +38,13 @@ type limits struct {
 }
 
 type resource struct {
-	ID         string   `json:"id"`
-	Resource   string   `json:"resource"`
-	Group      string   `json:"group"`
-	Version    string   `json:"version"`
-	Kind       string   `json:"kind"`
-	Namespaced bool     `json:"namespaced"`
-	Columns    []column `json:"columns"`
-	// served are the columns as the inventory has them.
-	served []inventory.Column
-}
-
-type column struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Format   string `json:"format"`
-	Priority int32  `json:"priority"`
-	// Counts: a number in it is a time, from which the page counts.
-	Counts bool `json:"counts,omitempty"`
+	ID         string             `json:"id"`
+	Resource   string             `json:"resource"`
+	Group      string             `json:"group"`
+	Version    string             `json:"version"`
+	Kind       string             `json:"kind"`
+	Namespaced bool               `json:"namespaced"`
+	Columns    []inventory.Column `json:"columns"`
 }
 
 type target struct {
@@ -77,15 +66,12 @@ type watch struct {
 // row is what viewers see of an object at a glance. segments and ticks are added where
 // they belong; see drawing.
 type row struct {
-	Key        string            `json:"key"`
+	called
 	Seq        uint64            `json:"seq"`
-	Resource   string            `json:"resource"`
-	Namespace  string            `json:"namespace,omitempty"`
-	Name       string            `json:"name"`
 	UID        string            `json:"uid,omitempty"`
 	Created    int64             `json:"created,omitempty"`
 	Status     state             `json:"status"`
-	Cells      json.RawMessage   `json:"cells,omitempty"`
+	Cells      []any             `json:"cells,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 	LabelsMore int               `json:"labelsMore,omitempty"`
 	Owners     []ownerRef        `json:"owners,omitempty"`
@@ -94,6 +80,14 @@ type row struct {
 	Changes    int               `json:"changes,omitempty"`
 	Initial    bool              `json:"initial,omitempty"`
 	Ended      int64             `json:"ended,omitempty"`
+}
+
+// called is which object a message is about.
+type called struct {
+	Key       string `json:"key"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 type state struct {
@@ -110,19 +104,16 @@ type ownerRef struct {
 
 // changed is the message change, but for its row.
 type changed struct {
-	Type      string      `json:"type"`
-	Seq       uint64      `json:"seq"`
-	Event     string      `json:"event"`
-	Time      int64       `json:"time"`
-	Feed      bool        `json:"feed"`
-	Key       string      `json:"key"`
-	Resource  string      `json:"resource"`
-	Namespace string      `json:"namespace,omitempty"`
-	Name      string      `json:"name"`
-	Changes   []oneChange `json:"changes,omitempty"`
-	More      int         `json:"more,omitempty"`
-	Noise     int         `json:"noise,omitempty"`
-	Text      string      `json:"text,omitempty"`
+	Type  string `json:"type"`
+	Seq   uint64 `json:"seq"`
+	Event string `json:"event"`
+	Time  int64  `json:"time"`
+	Feed  bool   `json:"feed"`
+	called
+	Changes []oneChange `json:"changes,omitempty"`
+	More    int         `json:"more,omitempty"`
+	Noise   int         `json:"noise,omitempty"`
+	Text    string      `json:"text,omitempty"`
 	// Status is that of what was added, and the last one of what was deleted.
 	Status *state `json:"status,omitempty"`
 }

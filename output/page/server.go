@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	stdlog "log"
 	"net"
@@ -26,7 +27,7 @@ const (
 type ServerOptions struct {
 	// Listener is where. It is closed in the end.
 	Listener net.Listener
-	// Certificate makes it TLS; nil: plain.
+	// Certificate makes it TLS, and has its Leaf; nil: plain.
 	Certificate *tls.Certificate
 	// Proxied: what stands before it sends the Host that it was asked for.
 	Proxied bool
@@ -97,7 +98,7 @@ func (s *Server) address() string {
 		return text
 	}
 	host := "127.0.0.1"
-	if c := s.options.Certificate; c != nil && c.Leaf != nil && len(c.Leaf.DNSNames) > 0 {
+	if c := s.options.Certificate; c != nil && len(c.Leaf.DNSNames) > 0 {
 		host = c.Leaf.DNSNames[0]
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(address.Port())))
@@ -146,9 +147,9 @@ func (s *Server) handler() http.Handler {
 		"/":            s.index,
 		"/ws":          s.viewing(s.socket),
 		"/api/events":  s.viewing(s.events),
-		"/api/objects": s.searching(s.objects),
-		"/api/object":  s.searching(s.object),
-		"/api/feed":    s.searching(s.feed),
+		"/api/objects": s.searching(s.hub.objects),
+		"/api/object":  s.searching(s.hub.object),
+		"/api/feed":    s.searching(s.hub.feed),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -238,9 +239,9 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// searching makes requests that look at many objects wait for each other, and gives up
-// those who do not take the answer.
-func (s *Server) searching(serve http.HandlerFunc) http.HandlerFunc {
+// searching makes requests that look at many objects wait for each other, until their
+// answer is written, and gives up those who do not take it.
+func (s *Server) searching(find func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		release, err := s.hub.search(r.Context())
 		if err != nil {
@@ -248,18 +249,19 @@ func (s *Server) searching(serve http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer release()
+		code, found := http.StatusOK, any(nil)
+		switch found, err = find(r); {
+		case errors.Is(err, errNotHeld):
+			code = http.StatusNotFound
+		case err != nil:
+			code = http.StatusBadRequest
+		}
+		if err != nil {
+			found = problem(err.Error())
+		}
+		text := encode(found)
+		release()
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience))
-		serve(&searched{w, release}, r)
+		answer(w, code, text)
 	}
-}
-
-// searched is an answer whose search has ended when it is written.
-type searched struct {
-	http.ResponseWriter
-	release func()
-}
-
-func (s *searched) Write(text []byte) (int, error) {
-	s.release()
-	return s.ResponseWriter.Write(text)
 }

@@ -31,7 +31,7 @@ type socket struct {
 	patience time.Duration
 }
 
-func (s socket) send(_ context.Context, _ string, _ uint64, message []byte) error {
+func (s socket) send(_ context.Context, message []byte) error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.patience)
 	defer cancel()
 	return s.conn.Write(ctx, websocket.MessageText, message)

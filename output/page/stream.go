@@ -1,13 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,14 +28,11 @@ type subscriber struct {
 }
 
 // subscribe returns a subscriber, whose queue has what there is now.
-func (h *Hub) subscribe(wanted selection) (*subscriber, error) {
+func (h *Hub) subscribe(wanted selection) *subscriber {
 	s := &subscriber{wanted: wanted}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all, err := h.inventory.At(inventory.Now, wanted.has)
-	if err != nil {
-		return nil, err
-	}
+	all, _ := h.inventory.At(inventory.Now, wanted.has) // of now it is known
 	for _, state := range all {
 		if d := drawn(state); d != nil { // others come as events
 			e := d.state.Event(nil)
@@ -46,7 +41,7 @@ func (h *Hub) subscribe(wanted selection) (*subscriber, error) {
 		}
 	}
 	h.subscribers[s] = true
-	return s, nil
+	return s
 }
 
 // publish gives an event to those who read it. The Hub is locked.
@@ -76,49 +71,37 @@ func (h *Hub) queued(s *subscriber) (events []event.Event, more <-chan struct{},
 	return events, h.news, s.lost
 }
 
-// filterOf reads which of the selected events are wanted, in the words of the command line.
-func filterOf(values url.Values, where *selection) (o filter.Options, err error) {
-	for name, into := range map[string]*bool{"watch-only": &o.WatchOnly, "marks": &o.Marks} {
-		if text := values.Get(name); text != "" {
-			if *into, err = strconv.ParseBool(text); err != nil {
-				return o, fmt.Errorf("%s takes true or false", name)
-			}
-		}
+// filterOf reads which events are wanted, in the words of the command line.
+func filterOf(r *http.Request) (wanted selection, o filter.Options, err error) {
+	wanted, values, err := selectionOf(r, "types", "watch-only", "marks")
+	watchOnly, wrongWatchOnly := flagOf(values, "watch-only")
+	marks, wrongMarks := flagOf(values, "marks")
+	if err = cmp.Or(err, wrongWatchOnly, wrongMarks); err != nil {
+		return wanted, o, err
 	}
+	o.WatchOnly, o.Marks = watchOnly, marks
 	if text := values.Get("types"); text != "" {
 		if o.Types, err = filter.ParseTypes(strings.Split(text, ",")); err != nil {
-			return o, err
+			return wanted, o, err
 		}
 	}
-	if x := where.where; x != nil {
+	if x := wanted.where; x != nil {
 		o.Where = func(e *event.Event) bool {
 			holds, err := x.Holds(expression.NewInput(*e, expression.Options{}))
 			return holds && err == nil
 		}
 	}
-	return o, nil
+	return wanted, o, nil
 }
 
 // events serves a program that reads events, as lines of JSON.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	values, err := query(r, append(slices.Clone(selecting), "types", "watch-only", "marks")...)
-	var wanted selection
-	if err == nil {
-		wanted, err = selectionOf(values)
-	}
-	var passing filter.Options
-	if err == nil {
-		passing, err = filterOf(values, &wanted)
-	}
+	wanted, passing, err := filterOf(r)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	subscriber, err := s.hub.subscribe(wanted)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
+	subscriber := s.hub.subscribe(wanted)
 	defer s.hub.unsubscribe(subscriber)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait for more before it passes it on

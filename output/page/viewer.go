@@ -27,9 +27,9 @@ const (
 )
 
 // transport leads to one viewer. send returns when a message has been handed over, or
-// can't be. seq is 0 for a message without a number.
+// can't be.
 type transport interface {
-	send(ctx context.Context, kind string, seq uint64, message []byte) error
+	send(ctx context.Context, message []byte) error
 }
 
 // position is where a viewer wants to go on.
@@ -63,13 +63,15 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 		return err
 	}
 	for {
-		news := v.listen()
+		v.mu.Lock()
+		news, rest := v.news, (<-chan time.Time)(nil)
+		v.mu.Unlock()
 		more, err := v.turn(ctx)
 		if err != nil {
 			return err
 		}
 		if more {
-			news = ready
+			news, rest = nil, time.After(pause)
 		}
 		select {
 		case <-ctx.Done():
@@ -80,8 +82,9 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 			err = v.ping(ctx)
 		case q := <-questions:
 			err = v.ask(ctx, q)
+		case <-rest:
 		case <-news:
-			err = v.pause(ctx)
+			v.pause(ctx)
 		}
 		if err != nil {
 			return err
@@ -89,30 +92,12 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 	}
 }
 
-// ready is closed.
-var ready = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
-// listen returns what is closed when there is something new.
-func (v *viewer) listen() <-chan struct{} {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.news
-}
-
-func (v *viewer) pause(ctx context.Context) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
+func (v *viewer) pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
 	case <-v.closed:
-	case <-timer.C:
+	case <-time.After(pause):
 	}
-	return nil
 }
 
 // begin says hello, and sends all rows unless the viewer goes on where it was.
@@ -132,7 +117,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	}
 	v.mu.Unlock()
 	slices.SortFunc(m.Resources, func(a, b *resource) int { return strings.Compare(a.ID, b.ID) })
-	if err := v.to.send(ctx, m.Type, 0, encode(m)); err != nil {
+	if err := v.to.send(ctx, encode(m)); err != nil {
 		return err
 	}
 	if resumed {
@@ -151,7 +136,7 @@ func (v *viewer) snapshot(ctx context.Context) error {
 	for part := 0; ; part++ {
 		message, rest := v.part(part, states)
 		states = rest
-		if err := v.to.send(ctx, "snapshot", 0, message); err != nil {
+		if err := v.to.send(ctx, message); err != nil {
 			return err
 		}
 		if len(states) == 0 {
@@ -206,7 +191,7 @@ func (v *viewer) turn(ctx context.Context) (more bool, err error) {
 	}
 	for _, e := range entries {
 		v.buffer = e.full(v.buffer[:0])
-		if err := v.to.send(ctx, e.kind, e.seq, v.buffer); err != nil {
+		if err := v.to.send(ctx, v.buffer); err != nil {
 			return false, err
 		}
 		v.at = e.seq
@@ -232,7 +217,7 @@ func (v *viewer) ping(ctx context.Context) error {
 	v.mu.Lock()
 	m := ping{"ping", millis(time.Now()), v.log.last, v.targets.watch().LastEvent}
 	v.mu.Unlock()
-	return v.to.send(ctx, m.Type, 0, encode(m))
+	return v.to.send(ctx, encode(m))
 }
 
 // leave sends what is left in the log, and says goodbye.
@@ -243,7 +228,7 @@ func (v *viewer) leave(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := v.to.send(ctx, "bye", 0, encode(bye{"bye", v.reason})); err != nil {
+	if err := v.to.send(ctx, encode(bye{"bye", v.reason})); err != nil {
 		return err
 	}
 	return errBye

@@ -18,7 +18,7 @@ type gated struct {
 	messages chan message
 }
 
-func (g *gated) send(ctx context.Context, _ string, _ uint64, text []byte) error {
+func (g *gated) send(ctx context.Context, text []byte) error {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
 		return err

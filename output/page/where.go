@@ -61,62 +61,59 @@ func compile(text string) (*expression.Expression, error) {
 // errTooLong: an expression took too long for all objects.
 var errTooLong = fmt.Errorf("the expression takes more than %s for all objects", maxQuestion)
 
-// evaluate calls take with what an expression says of each state; for one of which it
-// can't be evaluated it does not hold.
+// evaluate calls take with what an expression says of each state, until that returns an
+// error; for one of which it can't be evaluated it does not hold.
 func evaluate(ctx context.Context, x *expression.Expression, states []*inventory.State, take func(s *inventory.State, holds bool) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxQuestion, errTooLong)
 	defer cancel()
-	return inventory.Where(ctx, x, states, func(s *inventory.State, holds bool, err error) error { return take(s, holds && err == nil) })
+	for _, s := range states {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		holds, err := x.HoldsOf(s.Object, time.Now())
+		if err := take(s, holds && err == nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ask answers a question of the viewer, and keeps the answer up to date from then on.
 func (v *viewer) ask(ctx context.Context, q *question) error {
 	v.question = nil
-	m := whereMessage{Type: "where", ID: q.id, Seq: v.at, Keys: []string{}}
 	if q.text == "" {
-		m.Last = true
-		return v.to.send(ctx, m.Type, 0, encode(m))
+		return v.answer(ctx, q, []string{}, nil)
 	}
-	holds := map[string]bool{}
-	x, err := compile(q.text)
-	if err == nil {
-		err = v.findAll(ctx, x, func(key string) {
-			holds[key] = true
-			m.Keys = append(m.Keys, key)
-		})
-	}
+	keys, err := v.findAll(ctx, q)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		return v.refuse(ctx, q.id, err)
+	if err == nil {
+		v.question = q
 	}
-	q.expression, q.holds = x, holds
-	v.question = q
-	return v.answer(ctx, m)
+	return v.answer(ctx, q, keys, err)
 }
 
-// refuse says what is wrong with a question.
-func (v *viewer) refuse(ctx context.Context, id int64, err error) error {
-	m := whereMessage{Type: "where", ID: id, Seq: v.at, Keys: []string{}, Last: true, Error: clip(err.Error(), maxValue)}
-	return v.to.send(ctx, m.Type, 0, encode(m))
-}
-
-// findAll calls take with the key of each object of which the expression holds. Pings go
-// on meanwhile.
-func (v *viewer) findAll(ctx context.Context, x *expression.Expression, take func(key string)) error {
+// findAll returns the keys of the objects of which the expression of a question holds. Pings
+// go on meanwhile.
+func (v *viewer) findAll(ctx context.Context, q *question) (keys []string, err error) {
+	if q.expression, err = compile(q.text); err != nil {
+		return nil, err
+	}
 	release, err := v.search(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	all, err := v.inventory.At(inventory.Now, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return evaluate(ctx, x, all, func(s *inventory.State, holds bool) error {
+	q.holds = map[string]bool{}
+	err = evaluate(ctx, q.expression, all, func(s *inventory.State, holds bool) error {
 		if holds {
-			take(s.Of.ID)
+			q.holds[s.Of.ID] = true
+			keys = append(keys, s.Of.ID)
 		}
 		select {
 		case <-v.tick:
@@ -125,16 +122,20 @@ func (v *viewer) findAll(ctx context.Context, x *expression.Expression, take fun
 			return nil
 		}
 	})
+	return keys, err
 }
 
-// answer sends the keys in parts.
-func (v *viewer) answer(ctx context.Context, m whereMessage) error {
-	all := m.Keys
+// answer sends the keys in parts, or what is wrong with the question.
+func (v *viewer) answer(ctx context.Context, q *question, keys []string, wrong error) error {
+	m := whereMessage{Type: "where", ID: q.id, Seq: v.at}
+	if wrong != nil {
+		keys, m.Error = nil, clip(wrong.Error(), maxValue)
+	}
 	for !m.Last {
-		m.Keys = all[:min(len(all), maxKeys)]
-		all = all[len(m.Keys):]
-		m.Last = len(all) == 0
-		if err := v.to.send(ctx, m.Type, 0, encode(m)); err != nil {
+		m.Keys = append([]string{}, keys[:min(len(keys), maxKeys)]...)
+		keys = keys[len(m.Keys):]
+		m.Last = len(keys) == 0
+		if err := v.to.send(ctx, encode(m)); err != nil {
 			return err
 		}
 	}
@@ -163,7 +164,12 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	if q == nil || len(entries) == 0 {
 		return nil
 	}
-	seen := keysIn(entries)
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if e.key != "" {
+			seen[e.key] = true
+		}
+	}
 	m := matchesMessage{Type: "matches", ID: q.id, Seq: v.at, In: []string{}, Out: []string{}}
 	if err := v.awaitTurn(ctx); err != nil {
 		return err
@@ -190,20 +196,9 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 		return ctx.Err()
 	case err != nil:
 		v.question = nil
-		return v.refuse(ctx, q.id, err)
+		return v.answer(ctx, q, nil, err)
 	case len(m.In)+len(m.Out) == 0:
 		return nil
 	}
-	return v.to.send(ctx, m.Type, 0, encode(m))
-}
-
-// keysIn returns the keys of the objects that messages are about.
-func keysIn(entries []*entry) map[string]bool {
-	keys := map[string]bool{}
-	for _, e := range entries {
-		if e.key != "" {
-			keys[e.key] = true
-		}
-	}
-	return keys
+	return v.to.send(ctx, encode(m))
 }

@@ -5,6 +5,7 @@
 package status
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -51,6 +52,21 @@ func ofPods(message string) string {
 		word = "scheduled"
 	}
 	return m[1] + m[3] + " pods " + word
+}
+
+// Deletion says what the deletion of an object waits for; empty if it has not begun.
+func Deletion(u *unstructured.Unstructured) string {
+	if u.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	text := "is being deleted"
+	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
+		text += fmt.Sprintf(", %d s of grace", *grace)
+	}
+	if f := u.GetFinalizers(); len(f) > 0 {
+		text += ", waits for " + strings.Join(f, ", ")
+	}
+	return text
 }
 
 // unobserved is what kstatus says of an object that its controller has not seen yet: of
