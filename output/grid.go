@@ -48,11 +48,6 @@ func (g *grid) add(l *layout, cells ...string) {
 	g.lines = append(g.lines, gridLine{l, cells})
 }
 
-// header adds the names of the columns of events.
-func (g *grid) header(l *layout, names []string) {
-	g.add(l, append([]string{"EVENT", "TIME"}, names...)...)
-}
-
 // event adds what happened, when, and cells, which stay on one line.
 func (g *grid) event(l *layout, e event.Event, cells ...string) {
 	for i, cell := range cells {

@@ -83,7 +83,6 @@ type sortable struct {
 	found  bool
 }
 
-// isLess compares two values of JSON.
 func isLess(a, b any) (bool, error) {
 	switch a := a.(type) {
 	case nil:

@@ -105,7 +105,6 @@ func (t *tableEncoder) list(w io.Writer, objects []event.Object) error {
 	return nil
 }
 
-// group writes the table of one resource.
 func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) error {
 	objects, err := t.sorted(of, objects)
 	if err != nil {
@@ -178,7 +177,6 @@ func (t *tableEncoder) namespaced(of *table, o event.Object) bool {
 	return t.Table.Namespaces && (o.Namespace != "" || t.Table.Unscoped[of.kind])
 }
 
-// header returns the names of the columns.
 func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	var names []string
 	if namespaced {

@@ -68,5 +68,4 @@ func headOf(e kubeevent.Event) string {
 	return clean(text)
 }
 
-// textOf is the message in one line.
 func textOf(e kubeevent.Event) string { return clean(strings.Join(strings.Fields(e.Message), " ")) }

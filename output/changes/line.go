@@ -90,7 +90,6 @@ func (v *View) faint(text string) string {
 	return "\x1b[2m" + text + "\x1b[0m"
 }
 
-// cutEnd shortens a text to a width, at its end.
 func cutEnd(text string, width int) string {
 	return displaywidth.TruncateString(text, width, ellipsis)
 }

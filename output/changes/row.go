@@ -104,7 +104,6 @@ func isMistakable(text string) bool {
 	return text == "" || text != strings.TrimSpace(text) || isLong(text) || text[0] == '"' || strings.Contains(text, "→")
 }
 
-// shorten cuts a value that is too long.
 func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }
 
 // shortenFrom cuts a value that is too long at its end, and in front of this byte.
@@ -195,7 +194,6 @@ func (r row) what() string {
 	}
 }
 
-// lines says the same on several lines.
 func (r row) lines() []string {
 	switch {
 	case r.diff != "":

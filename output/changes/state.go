@@ -1,14 +1,63 @@
 package changes
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/status"
 )
+
+func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
+	var text []string
+	if state := describe(now, v.Compare.Masks); state != "" {
+		text = append(text, state)
+	}
+	if at, again := v.gone.Get(keyOf(e)); again {
+		v.gone.Remove(keyOf(e))
+		text = append(text, "replaces the one deleted "+age(e.Time.Sub(at.(time.Time)))+" ago")
+	}
+	v.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
+}
+
+// addedSign tells what exists at the start from what is added.
+func addedSign(e *event.Event) rune {
+	if e.Initial {
+		return '='
+	}
+	return '+'
+}
+
+func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
+	var text []string
+	born := last.GetCreationTimestamp()
+	if state, _ := status.Of(last); state != kstatus.UnknownStatus || born.IsZero() {
+		text = append(text, "was "+state.String())
+	}
+	if !born.IsZero() {
+		text = append(text, age(e.Time.Sub(born.Time))+" old")
+	}
+	if e.FinalStateUnknown {
+		text = append(text, "found out later")
+	}
+	v.gone.Add(keyOf(e), e.Time)
+	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
+}
+
+// objectKey names an object, and others after it.
+type objectKey struct {
+	target          event.Key
+	namespace, name string
+}
+
+func keyOf(e *event.Event) objectKey {
+	return objectKey{e.Target.Key(), e.Object.Namespace, e.Object.Name}
+}
 
 // describe says in a few words what an object is; nothing if that is not known. Why
 // it is so is left out if that is made of what is masked.
@@ -26,4 +75,18 @@ func describe(u *unstructured.Unstructured, masks *change.Masks) string {
 		return ""
 	}
 	return word.String()
+}
+
+// age is a duration as kubectl would say it aloud.
+func age(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", max(d, 0)/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
 }

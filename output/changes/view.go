@@ -14,11 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
-	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
-	"dwatch/watcher/object/status"
 )
 
 // Options say how to show events. The zero value shows all that is not noise, in one
@@ -60,9 +58,13 @@ type View struct {
 	hidden atomic.Int64
 	// shown counts the others.
 	shown int
-	// gone has when the last object of a name was deleted, of the last few.
-	gone recent
+	// gone has when the last objects were deleted, each until one of the same name takes its
+	// place.
+	gone *lru.Cache
 }
+
+// maxGone is how many are remembered.
+const maxGone = 1000
 
 var _ event.Sink = (*View)(nil)
 
@@ -71,7 +73,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: recent{lru.New(maxRecent)}}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(maxGone)}
 }
 
 // Deliver implements event.Sink.
@@ -146,7 +148,6 @@ func (v *View) show(e *event.Event) error {
 	return nil
 }
 
-// open decodes an object.
 func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 	u, err := o.Open()
 	if err != nil {
@@ -174,41 +175,6 @@ func (v *View) showCount(e *event.Event) {
 	v.line(e.Time, '=', fmt.Sprintf("%d %s%s", e.Count, what, where), "", "")
 }
 
-func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
-	var text []string
-	if state := describe(now, v.Compare.Masks); state != "" {
-		text = append(text, state)
-	}
-	if since, again := v.gone.take(e); again {
-		text = append(text, "replaces the one deleted "+since+" ago")
-	}
-	v.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
-}
-
-// addedSign tells what exists at the start from what is added.
-func addedSign(e *event.Event) rune {
-	if e.Initial {
-		return '='
-	}
-	return '+'
-}
-
-func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
-	var text []string
-	born := last.GetCreationTimestamp()
-	if state, _ := status.Of(last); state != kstatus.UnknownStatus || born.IsZero() {
-		text = append(text, "was "+state.String())
-	}
-	if !born.IsZero() {
-		text = append(text, age(e.Time.Sub(born.Time))+" old")
-	}
-	if e.FinalStateUnknown {
-		text = append(text, "found out later")
-	}
-	v.gone.put(e)
-	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
-}
-
 // subject is the object by a name that kubectl takes, after its namespace where there
 // are several: default po/web.
 func (v *View) subject(e *event.Event) string {
@@ -221,18 +187,4 @@ func (v *View) after(namespace, subject string) string {
 		return clean(namespace) + " " + subject
 	}
 	return subject
-}
-
-// age is a duration as kubectl would say it aloud.
-func age(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", max(d, 0)/time.Second)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
-	}
 }

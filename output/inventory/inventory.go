@@ -128,7 +128,6 @@ func (i *Inventory) Deliver(_ context.Context, batch []event.Event) error {
 	return nil
 }
 
-// observe takes over an event.
 func (i *Inventory) observe(e *event.Event) Change {
 	c := Change{Event: e}
 	switch {

@@ -26,7 +26,6 @@ type packed struct {
 	unmanaged bool
 }
 
-// pack compresses the content of an object of a resource.
 func (p *packer) pack(r schema.GroupResource, content string) ([]byte, *s2.Dict) {
 	p.plain = append(p.plain[:0], content...)
 	dictionary, known := p.dictionaries[r]

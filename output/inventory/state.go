@@ -47,7 +47,6 @@ type State struct {
 // size is about what it takes in memory.
 func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
 
-// read makes a state of the object of an event.
 func (i *Inventory) read(e *event.Event) *State {
 	s := &State{
 		Type: e.Type, Time: e.Time, Target: e.Target,

@@ -58,7 +58,6 @@ var (
 	alarm    = style{"1;35", "1"}
 )
 
-// paint puts a style around a text.
 func (c *canvas) paint(s style, text string) string {
 	code := s.plain
 	if c.color {
@@ -108,7 +107,6 @@ func (c *canvas) sides(left string, width int, rights ...string) string {
 	return c.fit(left, width)
 }
 
-// wrapped breaks a text into lines of a width.
 func (c *canvas) wrapped(text string, width int) []string {
 	return strings.Split(c.Wrap(text, max(width, 10), ""), "\n")
 }

@@ -116,7 +116,6 @@ func (t *trail) view(out *bytes.Buffer) *changes.View {
 	})
 }
 
-// show shows a step.
 func (t *trail) show(s step) shownStep {
 	var out bytes.Buffer
 	v := t.view(&out)

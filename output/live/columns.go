@@ -63,7 +63,6 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 	return narrow(widen(all, room), room)
 }
 
-// total is how much room columns take.
 func total(places []place) int {
 	sum := -gap
 	for _, p := range places {

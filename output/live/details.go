@@ -19,7 +19,6 @@ type details struct {
 	ctx context.Context
 }
 
-// about returns a pager about an object.
 func (d *details) about(what string, s *section, r *row) *pager {
 	name := s.resource.Resource + "/" + output.Line(r.Of.Name)
 	if d.Namespaces && r.Of.Namespace != "" {
@@ -28,7 +27,6 @@ func (d *details) about(what string, s *section, r *row) *pager {
 	return &pager{canvas: d.canvas, title: what + " " + name, section: s, row: r}
 }
 
-// yaml shows an object.
 func (d *details) yaml(s *section, r *row) *pager {
 	p := d.about("YAML of", s, r)
 	p.version = func() any { return r.Object.ResourceVersion }
@@ -91,7 +89,6 @@ func (d *details) answered(msg eventsMsg) {
 	msg.pager.text = func(width int) []string { return d.eventLines(msg, width) }
 }
 
-// eventLines are Events for people.
 func (d *details) eventLines(msg eventsMsg, width int) []string {
 	switch {
 	case msg.err != nil:
@@ -119,7 +116,6 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 	return lines
 }
 
-// log shows the notes about the watch.
 func (d *details) log() *pager {
 	text := func(width int) []string {
 		if len(d.notes) == 0 {

@@ -19,7 +19,6 @@ type filter struct {
 	holds func(event.Object) bool
 }
 
-// parseText reads words.
 func parseText(typed string) filter {
 	f := filter{typed: strings.TrimSpace(typed)}
 	for word := range strings.FieldsSeq(strings.ToLower(typed)) {
@@ -44,7 +43,6 @@ func beginsCondition(typed string) bool {
 	return len(typed) > 1 && strings.HasPrefix(conditionWord, typed)
 }
 
-// matches reports whether a row is shown.
 func (f *filter) matches(s *section, r *row) bool {
 	if f.holds != nil {
 		return f.holds(r.Object)

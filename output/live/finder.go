@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -24,7 +25,6 @@ type finder struct {
 	part   int
 }
 
-// asked is the filter that the user wants.
 func (f *finder) asked() filter {
 	if f.search != nil {
 		return f.search.filter
@@ -32,7 +32,6 @@ func (f *finder) asked() filter {
 	return f.view.shown().filter
 }
 
-// begin lets the user type.
 func (f *finder) begin() {
 	f.before = f.asked()
 	typed := f.before.typed
@@ -73,7 +72,6 @@ func (f *finder) take(typed string) tea.Cmd {
 	return f.set(parseText(typed))
 }
 
-// end takes what was typed.
 func (f *finder) end() (tea.Cmd, error) {
 	next := parseText(*f.typed)
 	if text, is := isCondition(*f.typed); is && f.view.Condition != nil {
@@ -129,14 +127,12 @@ func (f *finder) goOn(s *search) tea.Cmd {
 	return nil
 }
 
-// choose takes another filter for all rows.
 func (f *finder) choose(next filter, found map[*inventory.State]bool) {
 	for _, t := range f.view.tables() {
 		t.choose(next, found)
 	}
 }
 
-// unknown are the states that a search has not looked at.
 func (f *finder) unknown(s *search) (unknown []*inventory.State) {
 	for _, t := range f.view.tables() {
 		for _, section := range t.sections {
@@ -177,4 +173,38 @@ func (f *finder) inForce() string {
 		return f.paint(bold, " /"+now) + f.paint(faint, " esc clears ")
 	}
 	return ""
+}
+
+const (
+	// atOnce is how long a key may wait for a search. What takes longer goes on beside
+	// the screen, and reports each searchStep how far it has come.
+	atOnce     = 10 * time.Millisecond
+	searchStep = 100 * time.Millisecond
+)
+
+// search finds out of which objects an expression holds; as a message it says that it has come
+// further. Each has to be decoded for that,
+// which takes a second for 10,000. The rows are those from before until it is done.
+type search struct {
+	filter filter
+	// found says of the states that were looked at whether it holds; todo are those
+	// that are left of those at the start.
+	found map[*inventory.State]bool
+	todo  []*inventory.State
+}
+
+// look goes on with a search for about that long.
+func (s *search) look(d time.Duration) {
+	end := time.Now().Add(d)
+	for len(s.todo) > 0 && time.Now().Before(end) {
+		state := s.todo[0]
+		s.todo = s.todo[1:]
+		s.found[state] = s.filter.holds(state.Object)
+	}
+}
+
+// lookOn goes on with a search beside the screen, which does not look at it meanwhile.
+func (s *search) lookOn() tea.Msg {
+	s.look(searchStep)
+	return s
 }

@@ -32,7 +32,6 @@ object goes with its changes when its row does, after 8 seconds.
 
 const helpTitle = "help"
 
-// help explains the screen.
 func (d *details) help(back *pager) *pager {
 	return &pager{canvas: d.canvas, title: helpTitle, back: back, text: func(int) []string {
 		lines := strings.Split(strings.Trim(helpText, "\n"), "\n")

@@ -7,7 +7,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// lines are the lines of the table that are seen.
 func (v *view) lines() []string {
 	o, top := v.settle()
 	several := len(v.shown().sections) > 1
@@ -38,7 +37,6 @@ func (v *view) lines() []string {
 	return body
 }
 
-// nothing says why there are no rows.
 func (v *view) nothing() string {
 	objects, _, _ := v.shown().total()
 	switch phase, _, _ := connection(v.links); {
@@ -146,7 +144,6 @@ func (v *view) cell(r *row, p place, now time.Time) string {
 	return v.fit(text, p.width)
 }
 
-// look is how a row's cell in a column looks.
 func (r *row) look(p place, now time.Time) style {
 	look := normal
 	switch {

@@ -85,15 +85,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.pager == nil {
 			m.view.click(msg.Y)
 		}
-	case searchedMsg:
-		return m, m.finder.goOn(msg.search)
+	case *search:
+		return m, m.finder.goOn(msg)
 	case eventsMsg:
 		m.details.answered(msg)
 	}
 	return m, nil
 }
 
-// press does what a key stands for.
 func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	pressed := key.String()
 	if letter, is := strings.CutPrefix(pressed, "alt+"); is && len(letter) == 1 {
@@ -162,7 +161,6 @@ func (m *model) pressInPager(key string) tea.Cmd {
 	return nil
 }
 
-// pressAbout does what is about a row.
 func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	switch key {
 	case "enter":
@@ -206,7 +204,6 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// draw returns all that is on the screen.
 func (m *model) draw() string {
 	var top, message, bottom string
 	var body []string

@@ -68,7 +68,6 @@ func (p *pager) scroll(by int) {
 	p.follows = p.first == last && p.version != nil
 }
 
-// seen are the lines that are seen.
 func (p *pager) seen() []string {
 	p.update()
 	last := max(len(p.lines)-p.body(), 0)
@@ -99,7 +98,6 @@ func (p *pager) keys() string {
 	return p.sides(p.keyLine(keys, p.width-len(where)-gap), p.width, p.paint(faint, where))
 }
 
-// press scrolls if a key does that.
 func (p *pager) press(key string) {
 	const sideways = 8
 	by, moves := moveBy(key, p.body()-1)

@@ -20,7 +20,6 @@ const (
 	ready
 )
 
-// rankOf is that of an object.
 func rankOf(s *inventory.State) rank {
 	switch s.Status {
 	case kstatus.CurrentStatus, kstatus.UnknownStatus:
@@ -126,7 +125,6 @@ func (r *row) take(s *inventory.State, cells []string) {
 	r.at = s.Time
 }
 
-// mark notes which cells have changed.
 func (r *row) mark(before []string) {
 	for i := range min(len(before), len(r.cells)) {
 		if inventory.CellChanged(before[i], r.cells[i]) {

@@ -43,7 +43,6 @@ type section struct {
 	notReady, gone int
 }
 
-// count is how many objects there are.
 func (s *section) count() int { return len(s.rows) - s.gone }
 
 // tally counts a row, or with -1 takes it out of the count.
@@ -56,7 +55,6 @@ func (s *section) tally(r *row, by int) {
 	}
 }
 
-// compare says in which order rows stand.
 func (o order) compare(a, b *row) int {
 	first := 0
 	switch o {
@@ -78,7 +76,6 @@ func (s *section) find(o order, r *row) int {
 	return sort.Search(len(s.order), func(i int) bool { return o.compare(s.order[i], r) >= 0 })
 }
 
-// show puts a row into the order.
 func (s *section) show(o order, r *row) {
 	if !r.shown {
 		s.order = slices.Insert(s.order, s.find(o, r), r)
@@ -129,9 +126,7 @@ func moved(cells, from, to []string) []string {
 // widen makes the columns as wide as a row needs.
 func (s *section) widen(r *row) {
 	for i, cell := range r.cells {
-		if i < len(s.widths) {
-			s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
-		}
+		s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
 	}
 	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Of.Namespace))
 }

@@ -34,7 +34,6 @@ const (
 	longestAgo = len("9m59s")
 )
 
-// say shows an answer to a key.
 func (s *statusLine) say(text string) { s.answer = answer{text, s.now()} }
 
 // top says what is shown, and how the connection is. cut makes the title no wider than

@@ -110,7 +110,6 @@ func (s *store) Note(at time.Time, text string) {
 	s.touch()
 }
 
-// touch says that something has changed.
 func (s *store) touch() {
 	select {
 	case s.changed <- struct{}{}:

@@ -87,7 +87,6 @@ func (t *table) succeed(r *row, by *inventory.Object) {
 	r.earlier = r.Of
 }
 
-// remove forgets a row.
 func (t *table) remove(s *section, r *row) {
 	s.tally(r, -1)
 	s.hide(t.order, r)

@@ -109,7 +109,6 @@ func (v *view) find(o *outline) int {
 	return min(max(v.row, 0), o.rows-1)
 }
 
-// remember notes which row is selected.
 func (v *view) remember(o *outline) {
 	if s, r := o.row(v.row); r != nil {
 		v.resource, v.object = s.resource, r.name()
@@ -144,7 +143,6 @@ func moveBy(key string, page int) (int, bool) {
 	return 0, false
 }
 
-// press moves the selection if a key does that.
 func (v *view) press(key string) bool {
 	o, _ := v.settle()
 	switch by, moves := moveBy(key, max(v.body()-2, 1)); {
@@ -160,7 +158,6 @@ func (v *view) press(key string) bool {
 	return true
 }
 
-// choose selects a row by its number.
 func (v *view) choose(o *outline, row int) {
 	if o.rows == 0 {
 		return
@@ -214,7 +211,6 @@ func (v *view) seen(o *outline, top int) (first, last int) {
 	return o.before(top + 1), o.before(top+v.body()) - 1
 }
 
-// click selects the row at a line of the screen.
 func (v *view) click(y int) {
 	o, top := v.settle()
 	line := y - v.above()

@@ -27,12 +27,10 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// fail answers that something is wrong.
 func fail(w http.ResponseWriter, code int, text string) { answer(w, code, encode(problem(text))) }
 
 func problem(text string) any { return map[string]string{"error": text} }
 
-// answer answers with JSON.
 func answer(w http.ResponseWriter, code int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -172,7 +170,6 @@ type item struct {
 	Object json.RawMessage `json:"object,omitempty"`
 }
 
-// objects lists objects.
 func (h *Hub) objects(r *http.Request) (any, error) {
 	asked, err := listOf(r)
 	if err != nil {

@@ -75,7 +75,6 @@ func oneOf(c *change.Change) oneChange {
 	return one
 }
 
-// eventText is an Event of Kubernetes in one line.
 func eventText(content string) string {
 	e := kubeevent.Parse(content)
 	text := e.Reason

@@ -53,7 +53,6 @@ const maxPast = 20
 
 var errNotHeld = errors.New("there is no object with this key, or it is no longer held")
 
-// object finds all about one object.
 func (h *Hub) object(r *http.Request) (any, error) {
 	values, err := query(r, "key")
 	if err != nil || len(values["key"]) != 1 {
@@ -115,7 +114,6 @@ func (past *history) add(h *Hub, states []*inventory.State) {
 	past.Dropped = max(past.changes-len(past.Items), 0)
 }
 
-// conditionsOf returns the conditions in the status of an object.
 func conditionsOf(content string) []condition {
 	conditions := []condition{}
 	gjson.Get(content, "status.conditions").ForEach(func(_, c gjson.Result) bool {

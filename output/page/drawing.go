@@ -95,7 +95,6 @@ func (d *drawing) enter(at int64, state string) {
 	}
 }
 
-// tick notes that it changed.
 func (d *drawing) tick(at int64) { d.ticks = addLast(d.ticks, at, maxTicks, &d.ticksMore) }
 
 // addLast appends to what has room for no more than limit; more counts what has gone.
@@ -120,7 +119,6 @@ func (d *drawing) appendTo(dst []byte) []byte {
 	return fmt.Appendf(dst, `],"segmentsMore":%d,"ticksMore":%d}`, d.segmentsMore, d.ticksMore)
 }
 
-// rowOf is the row of an object in a state.
 func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
 	r := &row{
 		called: calledBy(s.Of), Seq: seq, UID: string(s.Of.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s),

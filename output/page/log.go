@@ -47,7 +47,6 @@ type log struct {
 	max int
 }
 
-// next is the number of the next message.
 func (l *log) next() uint64 { return l.last + 1 }
 
 // add adds a message, which has that number, and forgets the oldest ones.

@@ -190,7 +190,6 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// index serves the page.
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) { serveFile(w, "assets/index.html") }
 
 // asset serves a file of the page, if the path is of one.

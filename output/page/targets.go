@@ -43,7 +43,6 @@ func newTargets(o Options, now time.Time) targets {
 	return targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, state: starting, since: millis(now)}
 }
 
-// list returns them for viewers.
 func (ts *targets) list() []target {
 	list := []target{}
 	for _, l := range ts.links.All() {

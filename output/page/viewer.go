@@ -202,7 +202,6 @@ func (v *viewer) turn(ctx context.Context) (more bool, err error) {
 	return len(entries) == maxTurn, nil
 }
 
-// again begins from the beginning.
 func (v *viewer) again(ctx context.Context) error {
 	if err := v.begin(ctx, position{}); err != nil {
 		return err

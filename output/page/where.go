@@ -50,7 +50,6 @@ type question struct {
 	holds map[string]bool
 }
 
-// compile reads the expression of a viewer.
 func compile(text string) (*expression.Expression, error) {
 	if len(text) > maxExpression {
 		return nil, fmt.Errorf("the expression is longer than %d bytes", maxExpression)
