@@ -95,18 +95,13 @@ type screen struct {
 
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	s.live = live.New(live.Options{
+		Options:       w.changes(s.view),
 		Title:         w.title(),
 		Targets:       w.plan.Targets,
-		Namespaces:    w.several(),
 		Wide:          w.print.Format == "wide",
 		Labels:        w.print.Table.Labels,
 		ShowLabels:    w.print.Table.ShowLabels,
-		Color:         w.print.Color,
 		ManagedFields: s.kept,
-		Timestamps:    s.view.Timestamps,
-		Full:          s.view.Full,
-		Compare:       w.print.Compare,
-		ShortName:     w.shortNames(),
 		Where:         w.passing(),
 		Condition:     conditionOf,
 		Events:        w.questions.Events,

@@ -162,17 +162,22 @@ type changesView struct {
 }
 
 func (v *changesView) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
-	v.shown = changes.New(w.out, changes.Options{
+	v.shown = changes.New(w.out, w.changes(v.view))
+	return v.shown, nil
+}
+
+// changes says how changes are shown.
+func (w *watching) changes(view flags.View) changes.Options {
+	return changes.Options{
 		Width:      func() int { return widthOf(w.out.file) },
 		Color:      w.print.Color,
-		Timestamps: v.view.Timestamps,
-		Full:       v.view.Full,
-		Initial:    v.view.Initial,
+		Timestamps: view.Timestamps,
+		Full:       view.Full,
+		Initial:    view.Initial,
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,
 		ShortName:  w.shortNames(),
-	})
-	return v.shown, nil
+	}
 }
 
 // hidden says how many events are not shown, and why; empty if all are.

@@ -22,17 +22,15 @@ type column struct {
 
 // parseColumns parses HEADER:PATH,HEADER:PATH...
 func parseColumns(text string) (*Template, error) {
-	t := newColumnsTemplate()
+	var headers, paths []string
 	for part := range strings.SplitSeq(text, ",") {
 		header, path, ok := strings.Cut(part, ":")
 		if !ok {
 			return nil, fmt.Errorf("column %q is not HEADER:PATH, such as NAME:.metadata.name", part)
 		}
-		if err := t.addColumn(header, path); err != nil {
-			return nil, err
-		}
+		headers, paths = append(headers, header), append(paths, path)
 	}
-	return t, nil
+	return newColumnsTemplate(headers, paths)
 }
 
 // parseColumnLines parses a line of headers, and one of paths.
@@ -45,29 +43,24 @@ func parseColumnLines(text string) (*Template, error) {
 	if len(headers) != len(paths) {
 		return nil, fmt.Errorf("the file has %d headers and %d paths", len(headers), len(paths))
 	}
-	t := newColumnsTemplate()
-	for i, header := range headers {
-		if err := t.addColumn(header, paths[i]); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
+	return newColumnsTemplate(headers, paths)
 }
 
-func newColumnsTemplate() *Template { return &Template{columns: []column{}, looksAt: members{}} }
-
-func (t *Template) addColumn(header, text string) error {
-	expression, err := RelaxedPath(text)
-	if err != nil {
-		return fmt.Errorf("column %s: %w", header, err)
+func newColumnsTemplate(headers, paths []string) (*Template, error) {
+	t := &Template{columns: []column{}, looksAt: members{}}
+	for i, header := range headers {
+		path := jsonpath.New(header).AllowMissingKeys(true)
+		expression, err := RelaxedPath(paths[i])
+		if err == nil {
+			err = path.Parse(expression)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", header, err)
+		}
+		t.columns = append(t.columns, column{header, path})
+		t.looksAt = t.looksAt.with(expression)
 	}
-	path := jsonpath.New(header).AllowMissingKeys(true)
-	if err := path.Parse(expression); err != nil {
-		return fmt.Errorf("column %s: %w", header, err)
-	}
-	t.columns = append(t.columns, column{header, path})
-	t.looksAt = t.looksAt.with(expression)
-	return nil
+	return t, nil
 }
 
 // RelaxedPath makes a JSONPath of one that may lack its braces and its leading dot, as

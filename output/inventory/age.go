@@ -126,39 +126,29 @@ func CutAgo(cell string) (string, bool) {
 
 // IsDuration reports whether a cell is one as kubectl writes them, such as 3d4h.
 func IsDuration(cell string) bool {
-	digits := 0
-	for _, c := range []byte(cell) {
-		switch {
-		case c >= '0' && c <= '9':
-			digits++
-		case digits > 0 && strings.IndexByte("smhdy", c) >= 0:
-			digits = 0
-		default:
-			return false
-		}
-	}
-	return cell != "" && digits == 0
+	_, _, is := parseAgo(cell)
+	return is
 }
 
+const day = 24 * time.Hour
+
+// units of durations. There are no days of another length than 24 hours, and no leap years.
+var units = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'y': 365 * day}
+
 // parseAgo reads a duration as kubectl writes them, such as 3d4h, and says how much its
-// last unit is. There are no days of another length than 24 hours, and no leap years.
+// last unit is.
 func parseAgo(text string) (sum, unit time.Duration, ok bool) {
-	if !IsDuration(text) {
-		return 0, 0, false
-	}
 	for text != "" {
 		i := strings.IndexAny(text, "smhdy")
-		n, err := strconv.Atoi(text[:i])
-		if err != nil || n > 10_000 {
+		if i < 0 {
 			return 0, 0, false
 		}
-		const day = 24 * time.Hour
-		unit = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'y': 365 * day}[text[i]]
-		if n > 200 && unit > day { // more than fits
+		n, err := strconv.ParseUint(text[:i], 10, 16)
+		if unit = units[text[i]]; err != nil || n > 200 && unit > day { // more than fits
 			return 0, 0, false
 		}
 		sum += time.Duration(n) * unit
 		text = text[i+1:]
 	}
-	return sum, unit, true
+	return sum, unit, unit > 0
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output"
-	"dwatch/watcher/event"
 )
 
 // Column is a column that the server has for a resource, or one for labels.
@@ -51,8 +50,7 @@ func (c *Column) IsAge() bool { return !c.Label && strings.EqualFold(c.Name, "Ag
 
 // columns are those of a resource, as they came with a row. It never changes.
 type columns struct {
-	definitions string // JSON, as the server sent it
-	all         []Column
+	all []Column
 	// labels is how many of them are for labels: the last.
 	labels int
 }
@@ -60,24 +58,20 @@ type columns struct {
 // fewColumns are kubectl's for an object of which the server makes no table.
 const fewColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
 
-// columnsKey: of some objects of a resource there may be no table.
 type columnsKey struct {
-	resource schema.GroupResource
-	table    bool
+	kind        schema.GroupKind
+	definitions string // JSON, as the server sent it
 }
 
-// columnsOf returns the columns of a target with these definitions: the same for as long
-// as these are.
-func (i *Inventory) columnsOf(t event.Target, definitions string, table bool) *columns {
-	resource := t.Resource().GroupResource()
-	key := columnsKey{resource, table}
-	known := i.columns[key]
-	if known != nil && known.definitions == definitions {
+// columnsOf returns the columns of a kind with these definitions, which are the same each time.
+func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *columns {
+	key := columnsKey{kind, definitions}
+	if known := i.columns[key]; known != nil {
 		return known
 	}
-	c := &columns{definitions: strings.Clone(definitions)}
-	kind := schema.GroupKind{Group: resource.Group, Kind: t.Mapping.GroupVersionKind.Kind}
-	for _, d := range gjson.Parse(c.definitions).Array() {
+	key.definitions = strings.Clone(definitions) // not a part of the whole row
+	c := &columns{}
+	for _, d := range gjson.Parse(key.definitions).Array() {
 		column := Column{
 			Name: shorten(d.Get("name").String()), Type: shorten(d.Get("type").String()),
 			Format: shorten(d.Get("format").String()), Priority: int32(d.Get("priority").Int()),

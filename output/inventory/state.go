@@ -63,7 +63,7 @@ func (i *Inventory) read(e *event.Event) *State {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
 		s.cells = cellsOf(row)
 	}
-	s.columns = i.columnsOf(e.Target, definitions, s.cells != "")
+	s.columns = i.columnsOf(e.Target.Mapping.GroupVersionKind.GroupKind(), definitions)
 	s.findTimes(content)
 	return s
 }

@@ -110,10 +110,9 @@ func (t *trail) say(out *bytes.Buffer, format string, a ...any) {
 }
 
 func (t *trail) view(out *bytes.Buffer) *changes.View {
-	return changes.New(out, changes.Options{
-		Width: func() int { return max(t.width, changes.MinWidth) }, Color: t.Color, Initial: true, Timestamps: t.Timestamps, Full: t.Full,
-		Compare: t.Compare, ShortName: t.ShortName,
-	})
+	o := t.Options.Options
+	o.Width, o.Initial, o.Namespaces = func() int { return max(t.width, changes.MinWidth) }, true, false
+	return changes.New(out, o)
 }
 
 func (t *trail) show(s step) shownStep {

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/output/changes"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -52,8 +53,8 @@ type screen struct {
 func newScreen(t testing.TB, width, height int, change func(*Options)) *screen {
 	t.Helper()
 	o := Options{
-		Title: "pods in shop", Targets: []event.Target{podsOf}, Color: true, Compare: changeOptions(),
-		ShortName: testobject.ShortName,
+		Title: "pods in shop", Targets: []event.Target{podsOf},
+		Options: changes.Options{Color: true, Compare: changeOptions(), ShortName: testobject.ShortName},
 	}
 	if change != nil {
 		change(&o)

@@ -11,35 +11,28 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/output/changes"
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
 )
 
 // Options say what is shown, and how.
 type Options struct {
+	// Options say how changes are shown, where there are colours and namespaces, and what is
+	// masked. Width and Initial are the screen's own.
+	changes.Options
 	// Title is what is watched, in a few words.
 	Title string
 	// Targets are what is watched at first; their order is that of the sections.
 	Targets []event.Target
-	// Namespaces shows the namespace of each object.
-	Namespaces bool
 	// Wide shows the columns for wide terminals however narrow this one is.
 	Wide bool
 	// Labels and ShowLabels are as in output.TableOptions.
 	Labels     []string
 	ShowLabels bool
-	Color      bool
 	// ManagedFields shows them in the YAML of an object.
 	ManagedFields bool
-	// Timestamps and Full are as in changes.Options.
-	Timestamps, Full bool
-	// Compare says which changes count, and what is masked.
-	Compare change.Options
-	// ShortName is as in changes.Options.
-	ShortName func(schema.GroupVersionResource) string
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
 	// Condition reads an expression, and returns what says whether it holds of an
@@ -57,12 +50,7 @@ type Screen struct{ *store }
 var _ event.Sink = (*Screen)(nil)
 
 // New returns a Screen, which takes events and shows nothing until Run.
-func New(o Options) *Screen {
-	if o.ShortName == nil {
-		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
-	}
-	return &Screen{newStore(o)}
-}
+func New(o Options) *Screen { return &Screen{newStore(o)} }
 
 // ErrQuit is the end that the user of a screen asked for.
 var ErrQuit = errors.New("the user ended it")
