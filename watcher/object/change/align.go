@@ -1,8 +1,9 @@
 package change
 
 import (
-	"encoding/json"
 	"slices"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
 // align pairs the items of two lists of which nothing but the position tells them
@@ -17,18 +18,23 @@ func align(old, new []any, moves bool) []int {
 	for tail < min(len(old), len(new))-head && equal(old[len(old)-1-tail], new[len(new)-1-tail]) {
 		tail++
 	}
+	a := alignment{old: old[head : len(old)-tail], new: new[head : len(new)-tail]}
+	if len(a.old) == 1 && len(a.new) == 1 { // mostly, and what follows takes longest
+		a.from = []int{0}
+	} else {
+		a.run(moves)
+	}
 	from := make([]int, len(new))
-	for j := range head {
-		from[j] = j
-	}
-	for j := len(new) - tail; j < len(new); j++ {
-		from[j] = j - len(new) + len(old)
-	}
-	middle := alignment{old: old[head : len(old)-tail], new: new[head : len(new)-tail]}
-	middle.run(moves)
-	for j, i := range middle.from {
-		if from[head+j] = i; i >= 0 {
-			from[head+j] += head
+	for j := range from {
+		switch {
+		case j < head:
+			from[j] = j
+		case j >= len(new)-tail:
+			from[j] = j - len(new) + len(old)
+		case a.from[j-head] >= 0:
+			from[j] = a.from[j-head] + head
+		default:
+			from[j] = -1
 		}
 	}
 	return from
@@ -42,73 +48,90 @@ type alignment struct {
 }
 
 func (a *alignment) run(moves bool) {
-	if len(a.old) == 1 && len(a.new) == 1 { // mostly, and what follows takes longest
-		a.from = []int{0}
-		return
-	}
-	oldIDs, newIDs := intern(a.old, a.new)
-	anchors := longestCommon(oldIDs, newIDs)
-	a.from, a.taken = slices.Clone(anchors), make([]bool, len(a.old))
-	for _, i := range anchors {
-		if i >= 0 {
-			a.taken[i] = true
+	was, is := texts(a.old), texts(a.new)
+	gaps := lcs.DiffLines(was, is)
+	a.from, a.taken = make([]int, len(a.new)), make([]bool, len(a.old))
+	i, j := 0, 0
+	for _, gap := range append(gaps, lcs.Diff{ReplStart: len(a.new), ReplEnd: len(a.new)}) {
+		for ; j < gap.ReplStart; i, j = i+1, j+1 {
+			a.from[j], a.taken[i] = i, true
 		}
+		for ; j < gap.ReplEnd; j++ {
+			a.from[j] = -1
+		}
+		i = gap.End
 	}
 	if moves {
-		a.pairMoved(oldIDs, newIDs)
+		a.pairMoved(was, is)
 	}
-	i, j := 0, 0
-	for end, anchor := range anchors {
-		if anchor >= 0 {
-			a.pairBetween(i, anchor, j, end)
-			i, j = anchor+1, end+1
-		}
+	for _, gap := range gaps {
+		a.pairBetween(gap)
 	}
-	a.pairBetween(i, len(a.old), j, len(a.new))
+}
+
+// texts returns items as JSON.
+func texts(items []any) []string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = encodeText(item)
+	}
+	return texts
 }
 
 // pairMoved pairs equal items that are not paired yet.
-func (a *alignment) pairMoved(oldIDs, newIDs []int) {
-	left := map[int][]int{}
-	for i, id := range oldIDs {
+func (a *alignment) pairMoved(was, is []string) {
+	left := map[string][]int{}
+	for i, text := range was {
 		if !a.taken[i] {
-			left[id] = append(left[id], i)
+			left[text] = append(left[text], i)
 		}
 	}
-	for j, id := range newIDs {
-		if at := left[id]; a.from[j] < 0 && len(at) > 0 {
+	for j, text := range is {
+		if at := left[text]; a.from[j] < 0 && len(at) > 0 {
 			a.from[j], a.taken[at[0]] = at[0], true
-			left[id] = at[1:]
+			left[text] = at[1:]
 		}
 	}
 }
 
-// pairBetween pairs in their order what is left of old[i:iEnd] and new[j:jEnd]: as
-// many as possible, those that are alike first.
-func (a *alignment) pairBetween(i, iEnd, j, jEnd int) {
+// pairBetween pairs in their order what is left in a gap: as many as possible, those that
+// are alike first.
+func (a *alignment) pairBetween(gap lcs.Diff) {
 	var old, new []int
-	for ; i < iEnd; i++ {
+	for i := gap.Start; i < gap.End; i++ {
 		if !a.taken[i] {
 			old = append(old, i)
 		}
 	}
-	for ; j < jEnd; j++ {
+	for j := gap.ReplStart; j < gap.ReplEnd; j++ {
 		if a.from[j] < 0 {
 			new = append(new, j)
 		}
 	}
-	var from []int
-	if len(old)*len(new) <= alikeLimit {
-		from = heaviest(len(old), len(new), func(i, j int) int32 { return alike(a.old[old[i]], a.new[new[j]]) })
-	} else {
-		from = slices.Repeat([]int{-1}, len(new))
+	if len(old)*len(new) > alikeLimit {
 		for k := range min(len(old), len(new)) {
-			from[k] = k
+			a.from[new[k]] = old[k]
+		}
+		return
+	}
+	// The most from old[i] and new[j] on.
+	most := make([][]int, len(old)+1)
+	most[len(old)] = make([]int, len(new)+1)
+	for i := len(old) - 1; i >= 0; i-- {
+		most[i] = make([]int, len(new)+1)
+		for j := len(new) - 1; j >= 0; j-- {
+			most[i][j] = max(most[i+1][j], most[i][j+1], most[i+1][j+1]+alike(a.old[old[i]], a.new[new[j]]))
 		}
 	}
-	for k, i := range from {
-		if i >= 0 {
-			a.from[new[k]] = old[i]
+	for i, j := 0, 0; i < len(old) && j < len(new); {
+		switch most[i][j] {
+		case most[i+1][j+1] + alike(a.old[old[i]], a.new[new[j]]):
+			a.from[new[j]] = old[i]
+			i, j = i+1, j+1
+		case most[i+1][j]:
+			i++
+		default:
+			j++
 		}
 	}
 }
@@ -117,10 +140,10 @@ func (a *alignment) pairBetween(i, iEnd, j, jEnd int) {
 const alikeLimit = 1 << 10
 
 // alike says how well two items that differ would make a pair, from 1 on.
-func alike(old, new any) int32 {
+func alike(old, new any) int {
 	was, _ := old.(map[string]any)
 	is, _ := new.(map[string]any)
-	weight := int32(1)
+	weight := 1
 	for name, value := range was {
 		if other, there := is[name]; there && equal(value, other) {
 			weight += 2
@@ -129,21 +152,27 @@ func alike(old, new any) int32 {
 	return weight
 }
 
-// intern gives equal items equal numbers.
-func intern(old, new []any) (a, b []int) {
-	known := map[string]int{}
-	number := func(items []any) []int {
-		ids := make([]int, len(items))
-		for i, item := range items {
-			text, _ := json.Marshal(item) // decoded JSON can be encoded
-			id, seen := known[string(text)]
-			if !seen {
-				id = len(known)
-				known[string(text)] = id
-			}
-			ids[i] = id
+// increasing returns which of the numbers are in a longest increasing subsequence.
+// Negative ones are in none, and no two others are equal.
+func increasing(numbers []int) []bool {
+	var ends []int // ends[k]: where the subsequence of length k+1 with the lowest end ends
+	before := make([]int, len(numbers))
+	for j, n := range numbers {
+		if n < 0 {
+			continue
 		}
-		return ids
+		k, _ := slices.BinarySearchFunc(ends, n, func(end, n int) int { return numbers[end] - n })
+		before[j] = -1
+		if k > 0 {
+			before[j] = ends[k-1]
+		}
+		ends = append(ends[:k], append([]int{j}, ends[min(k+1, len(ends)):]...)...)
 	}
-	return number(old), number(new)
+	in := make([]bool, len(numbers))
+	if len(ends) > 0 {
+		for j := ends[len(ends)-1]; j >= 0; j = before[j] {
+			in[j] = true
+		}
+	}
+	return in
 }
