@@ -24,55 +24,24 @@ func (h *hider) value(v any) any {
 		return h.copied(m, v)
 	case m != nil:
 		return h.all(m, v)
-	case !below:
+	case !below || isScalar(v):
 		return v
 	}
-	switch whole := v.(type) {
-	case map[string]any:
-		return h.parts(whole, make(map[string]any, len(whole)), nil)
-	case []any:
-		return h.parts(whole, nil, make([]any, 0, len(whole)))
-	}
-	return v
-}
-
-// parts fills one of the two, a map or a list, with the parts of the value as they
-// may be shown.
-func (h *hider) parts(v any, m map[string]any, list []any) any {
-	for step, part := range h.fields.children(h.path, v) {
+	return h.fields.rebuild(h.path, v, func(step Step, part any) (any, bool) {
 		h.path = append(h.path, step)
 		part = h.value(part)
 		h.path = h.path[:len(h.path)-1]
-		if m != nil {
-			m[step.Field] = part
-		} else {
-			list = append(list, part)
-		}
-	}
-	if m != nil {
-		return m
-	}
-	return list
+		return part, false
+	})
 }
 
 // all hides every scalar of a value.
 func (h *hider) all(m *mask, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		hidden := make(map[string]any, len(v))
-		for name, part := range v {
-			hidden[name] = h.all(m, part)
-		}
-		return hidden
-	case []any:
-		hidden := make([]any, len(v))
-		for i, part := range v {
-			hidden[i] = h.all(m, part)
-		}
-		return hidden
+	if isScalar(v) {
+		h.hidden = h.hidden || v != nil
+		return m.placeholder(v)
 	}
-	h.hidden = h.hidden || v != nil
-	return m.placeholder(v)
+	return h.fields.rebuild(h.path, v, func(_ Step, part any) (any, bool) { return h.all(m, part), false })
 }
 
 // copied hides in a text that is an object, or a part of one, what is hidden in an
@@ -87,15 +56,11 @@ func (h *hider) copied(m *mask, v any) any {
 		return h.all(m, v)
 	}
 	inner := hider{masks: h.masks, fields: &fields{new: managedFieldsOf(text).Raw}}
-	hidden := inner.value(inner.masks.hideManaged(object))
-	if !inner.hidden && !repeats(gjson.Parse(text)) {
-		return v
-	}
-	h.hidden = true
-	encoded := encodeText(hidden)
+	encoded := encodeText(inner.value(inner.masks.hideManaged(object)))
 	if strings.HasSuffix(text, "\n") {
 		encoded += "\n"
 	}
+	h.hidden = h.hidden || encoded != text
 	return encoded
 }
 
@@ -106,18 +71,6 @@ func decodeObject(text string) (map[string]any, bool) {
 	}
 	object, ok := decodeText(gjson.Parse(text)).(map[string]any)
 	return object, ok
-}
-
-// repeats reports whether JSON has two members of one name somewhere: what the
-// first one holds is not in what was decoded.
-func repeats(v gjson.Result) (found bool) {
-	seen := map[string]bool{}
-	v.ForEach(func(key, part gjson.Result) bool {
-		found = v.IsObject() && seen[key.Str] || part.IsObject() && repeats(part) || part.IsArray() && repeats(part)
-		seen[key.Str] = true
-		return !found
-	})
-	return found
 }
 
 // encodeText returns what was decoded as a line of JSON.

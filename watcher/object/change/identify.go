@@ -122,12 +122,13 @@ func id(keys []string, item any) string {
 
 // appendScalar appends a scalar as JSON.
 func appendScalar(text []byte, v any) []byte {
-	s, ok := v.(string)
-	switch {
-	case !ok && typeOf(v) == jsonNumber:
-		return append(text, scalarText(v)...)
-	case ok && isPlain(s) && !strings.ContainsAny(s, "<>&"):
-		return append(append(append(text, '"'), s...), '"')
+	switch v := v.(type) {
+	case json.Number:
+		return append(text, v...)
+	case string:
+		if isPlain(v) && !strings.ContainsAny(v, "<>&") {
+			return append(append(append(text, '"'), v...), '"')
+		}
 	}
 	encoded, _ := json.Marshal(v) // a scalar can be encoded
 	return append(text, encoded...)
@@ -174,4 +175,23 @@ func (f *fields) children(path Path, value any) iter.Seq2[Step, any] {
 			}
 		}
 	}
+}
+
+// rebuild returns a copy of a map or a list with its parts as a function has them, without
+// those that it drops.
+func (f *fields) rebuild(path Path, value any, part func(Step, any) (shown any, drop bool)) any {
+	m, list := map[string]any{}, []any{}
+	for step, inner := range f.children(path, value) {
+		switch shown, drop := part(step, inner); {
+		case drop:
+		case step.Item != nil:
+			list = append(list, shown)
+		default:
+			m[step.Field] = shown
+		}
+	}
+	if _, isMap := value.(map[string]any); isMap {
+		return m
+	}
+	return list
 }

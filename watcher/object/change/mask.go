@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 
 	"github.com/tidwall/gjson"
@@ -131,12 +132,12 @@ func (ms masks) at(path Path) (found *mask, below bool) {
 // placeholder returns what stands in the place of a scalar.
 func (m *mask) placeholder(v any) any {
 	size, content := "", []byte(scalarText(v))
-	switch typeOf(v) {
-	case jsonNull:
+	switch v.(type) {
+	case nil:
 		return nil
-	case jsonBoolean:
+	case bool:
 		size = "boolean"
-	case jsonNumber:
+	case json.Number:
 		size = "number"
 	default:
 		if m.cover == encoded {

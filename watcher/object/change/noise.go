@@ -79,28 +79,24 @@ func (w *walk) prune(value *any) (gone bool) {
 	if _, below := w.options.Noise.Paths.match(w.path); !below {
 		return false
 	}
-	before := w.noise
-	m, list := map[string]any{}, []any{}
-	for step, part := range w.fields.children(w.path, *value) {
+	before, left := w.noise, 0
+	rest := w.fields.rebuild(w.path, *value, func(step Step, part any) (any, bool) {
 		w.push(step)
-		if decision, quiet := w.decide(); decision == noise {
+		defer w.pop()
+		decision, quiet := w.decide()
+		if decision == noise {
 			w.count(w.path[:quiet])
-		} else if gone := w.prune(&part); !gone {
-			if step.Item != nil {
-				list = append(list, part)
-			} else {
-				m[step.Field] = part
-			}
+			return nil, true
 		}
-		w.pop()
-	}
+		gone := w.prune(&part)
+		if !gone {
+			left++
+		}
+		return part, gone
+	})
 	if w.noise == before {
 		return false
 	}
-	if _, isMap := (*value).(map[string]any); isMap {
-		*value = m
-	} else {
-		*value = list
-	}
-	return len(m)+len(list) == 0
+	*value = rest
+	return left == 0
 }

@@ -12,38 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// jsonType is what JSON calls a value.
-type jsonType int
-
-const (
-	jsonNull jsonType = iota
-	jsonBoolean
-	jsonNumber
-	jsonString
-	jsonList
-	jsonMap
-)
-
-func typeOf(v any) jsonType {
-	switch v.(type) {
-	case nil:
-		return jsonNull
-	case bool:
-		return jsonBoolean
-	case string:
-		return jsonString
-	case []any:
-		return jsonList
-	case map[string]any:
-		return jsonMap
-	}
-	return jsonNumber
-}
-
 // isZero reports whether a value is the number 0.
-func isZero(v any) bool { return typeOf(v) == jsonNumber && scalarText(v) == "0" }
+func isZero(v any) bool { return v == any(json.Number("0")) }
 
-func isScalar(v any) bool { return typeOf(v) < jsonList }
+// isScalar reports whether a value is neither a map nor a list.
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
 
 // equal reports whether a and b are written as the same JSON. So 1 and 1.0, as
 // json.Number holds them apart, are not equal.
@@ -94,14 +73,14 @@ func scalarText(v any) string {
 // sameMeaning reports whether two scalars that are not equal mean the same: the
 // same number, or at a path that holds a quantity, the same quantity.
 func sameMeaning(path Path, a, b any) bool {
-	if typeOf(a) == jsonNumber && typeOf(b) == jsonNumber {
-		d, ok := parseDecimal(scalarText(a))
-		e, okToo := parseDecimal(scalarText(b))
-		if ok && okToo {
-			return d == e
-		}
+	m, isNumber := a.(json.Number)
+	n, too := b.(json.Number)
+	if isNumber && too {
+		d, ok := parseDecimal(string(m))
+		e, okToo := parseDecimal(string(n))
+		return ok && okToo && d == e
 	}
-	if typeOf(a) != jsonString && typeOf(b) != jsonString || !quantities().Match(path) {
+	if !quantities().Match(path) {
 		return false
 	}
 	q, err := resource.ParseQuantity(scalarText(a))

@@ -1,6 +1,9 @@
 package change
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // walk goes through two objects at the same time.
 type walk struct {
@@ -63,7 +66,7 @@ func (w *walk) values(old, new any) {
 	case equal(old, new):
 	case isScalar(old) && isScalar(new) && sameMeaning(w.path, old, new):
 		w.emit(Rewritten, old, new)
-	case typeOf(old) != typeOf(new):
+	case reflect.TypeOf(old) != reflect.TypeOf(new):
 		w.emit(TypeChanged, old, new)
 	default:
 		w.emit(Changed, old, new)
