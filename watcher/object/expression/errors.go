@@ -11,25 +11,8 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// Reason says what kind of mistake an expression has.
-type Reason string
-
-const (
-	// Syntax: it is no expression, or names what there is not. Only [Compile] says so.
-	Syntax Reason = "Syntax"
-	// WrongType: a function or an operator was given what it does not take.
-	WrongType Reason = "WrongType"
-	// BadValue: it was given a value that it cannot use, such as a text that is no time.
-	BadValue Reason = "BadValue"
-	// TooExpensive: it would have taken too long, or too much memory.
-	TooExpensive Reason = "TooExpensive"
-	// NotBoolean: the result is neither true nor false.
-	NotBoolean Reason = "NotBoolean"
-)
-
 // Error is a mistake of an expression. It has no values of objects in it.
 type Error struct {
-	Reason Reason
 	// Line and Column, from 1, are where in the text; 0 if that is not known.
 	Line, Column int
 	// What is wrong, in a few words.
@@ -113,10 +96,9 @@ func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) r
 		names = names[:1]
 	}
 	name, given := functionName(c.Function()), strings.Join(names, " and ")
-	e := &Error{Reason: BadValue, node: c.ID()}
+	e := &Error{node: c.ID()}
 	switch {
 	case strings.Contains(err.String(), errWrongType.Error()):
-		e.Reason = WrongType
 		e.What = printable(fmt.Sprintf("%s does not take %s", name, given))
 	case strings.Contains(err.String(), "by zero"):
 		e.What = "a division by zero"

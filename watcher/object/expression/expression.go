@@ -53,10 +53,10 @@ func Compile(text string) (*Expression, error) {
 		text = preset
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, &Error{Reason: Syntax, What: "the expression is empty"}
+		return nil, &Error{What: "the expression is empty"}
 	}
 	if length := len([]rune(text)); length > maxText {
-		return nil, &Error{Reason: Syntax, What: fmt.Sprintf("the expression is longer than %d characters", maxText)}
+		return nil, &Error{What: fmt.Sprintf("the expression is longer than %d characters", maxText)}
 	}
 	e, err := sharedEnvironment()
 	if err != nil {
@@ -71,7 +71,7 @@ func Compile(text string) (*Expression, error) {
 		return nil, err
 	}
 	if x.program, err = e.program(x.ast); err != nil {
-		return nil, &Error{Reason: Syntax, What: printable(err.Error())}
+		return nil, &Error{What: printable(err.Error())}
 	}
 	x.needs = needsOf(x.ast.NativeRep())
 	return x, nil
@@ -87,9 +87,9 @@ func (x *Expression) checkResult() error {
 	case t.IsExactType(types.BoolType), t.Kind() == types.DynKind:
 		return nil
 	case t.TypeName() == "optional_type":
-		return &Error{Reason: NotBoolean, What: "the result is an optional value: end with .orValue(false), or .hasValue()"}
+		return &Error{What: "the result is an optional value: end with .orValue(false), or .hasValue()"}
 	}
-	return &Error{Reason: NotBoolean, What: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
+	return &Error{What: "the result is no condition, but of type " + printable(cel.FormatCELType(t)) + ": compare it with something"}
 }
 
 // Holds reports whether the expression holds for an event. It does not where it ends in
@@ -119,35 +119,31 @@ func (x *Expression) conclude(result ref.Val, err error) (bool, error) {
 	case types.Null:
 		return false, nil
 	}
-	return false, &Error{Reason: NotBoolean, What: "the result is neither true nor false, but of type " + printable(typeName(result))}
+	return false, &Error{What: "the result is neither true nor false, but of type " + printable(typeName(result))}
 }
 
 // mistake returns an error of an evaluation in words that have no values in them.
 func (x *Expression) mistake(err error) error {
-	e := &Error{Reason: BadValue, What: "the expression cannot be evaluated"}
 	var found *Error
-	var cancelled interpreter.EvalCancelledError
 	var failed *types.Err
 	switch {
-	case errors.As(err, &cancelled):
-		e.Reason, e.What = TooExpensive, "the expression takes too long or too much memory for this object"
+	case errors.As(err, new(interpreter.EvalCancelledError)):
+		return &Error{What: "the expression takes too long or too much memory for this object"}
 	case errors.As(err, &found):
-		*e = *found
-		e.Line, e.Column = x.place(found.node)
+		return x.at(found.node, found.What)
 	case errors.As(err, &failed): // of what is no call: && || ?:
-		e.Reason, e.What = WrongType, "a condition is neither true nor false"
-		e.Line, e.Column = x.place(failed.NodeID())
+		return x.at(failed.NodeID(), "a condition is neither true nor false")
 	}
-	return e
+	return &Error{What: "the expression cannot be evaluated"}
 }
 
-// place returns where in the text a node is.
-func (x *Expression) place(id int64) (line, column int) {
-	location := x.ast.NativeRep().SourceInfo().GetStartLocation(id)
-	if location.Line() < 1 {
-		return 0, 0
+// at returns an error about a node.
+func (x *Expression) at(node int64, what string) error {
+	e := &Error{What: what}
+	if location := x.ast.NativeRep().SourceInfo().GetStartLocation(node); location.Line() > 0 {
+		e.Line, e.Column = location.Line(), location.Column()+1
 	}
-	return location.Line(), location.Column() + 1
+	return e
 }
 
 // printable returns text without line breaks and control characters.

@@ -94,7 +94,7 @@ func TestHostile(t *testing.T) {
 		took := time.Since(start)
 		runtime.ReadMemStats(&after)
 		var mistake *Error
-		if !errors.As(err, &mistake) || mistake.Reason != TooExpensive && mistake.Reason != BadValue {
+		if !errors.As(err, &mistake) || strings.Contains(mistake.What, "does not take") {
 			t.Errorf("%.100s: %v", text, err)
 		}
 		// Some 0.3 s on an idle machine; the race detector and others on it take their time.

@@ -18,17 +18,21 @@ const sample = `{"apiVersion":"apps/v1","kind":"Deployment",
 const (
 	holds   = "holds"
 	not     = "does not hold"
-	mistype = string(WrongType)
-	badly   = string(BadValue)
-	neither = string(NotBoolean)
+	mistype = "wrong type"
+	badly   = "bad value"
+	neither = "neither"
 )
 
 // outcome is what becomes of an expression.
 func outcome(ok bool, err error) string {
 	var e *Error
 	switch {
+	case errors.As(err, &e) && strings.HasPrefix(e.What, "the result is neither true nor false"):
+		return neither
+	case errors.As(err, &e) && (strings.Contains(e.What, " does not take ") || e.What == "a condition is neither true nor false"):
+		return mistype
 	case errors.As(err, &e):
-		return string(e.Reason)
+		return badly
 	case err != nil:
 		return err.Error()
 	case ok:

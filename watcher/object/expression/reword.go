@@ -15,7 +15,7 @@ func explain(issues *cel.Issues) error {
 	first := slices.MinFunc(issues.Errors(), func(a, b *cel.Error) int {
 		return cmp.Or(rank(a)-rank(b), a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
 	})
-	e := &Error{Reason: Syntax, What: reword(printable(first.Message))}
+	e := &Error{What: reword(printable(first.Message))}
 	if at := first.Location; at.Line() > 0 {
 		e.Line, e.Column = at.Line(), at.Column()+1
 	}
