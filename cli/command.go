@@ -130,7 +130,7 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 			if err := checkDash(cmd, args); err != nil {
 				return fail.Usage(err)
 			}
-			r, err := c.parse(args, terminalOf(s.Out))
+			r, err := c.parse(args, terminalOf(s))
 			if err != nil {
 				return fail.Usage(err)
 			}

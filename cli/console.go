@@ -18,13 +18,17 @@ import (
 // terminal is what parsing has to know of the world.
 type terminal struct {
 	isTerminal bool // stdout is one
+	isPiped    bool // stdout is a pipe, and stderr is a terminal
 	noColor    bool
 	isDumb     bool // it can't be drawn on
 }
 
-func terminalOf(out *os.File) terminal {
+func terminalOf(s Streams) terminal {
+	info, err := s.Out.Stat()
+	stderr, isFile := s.Err.(*os.File)
 	return terminal{
-		isTerminal: term.IsTerminal(int(out.Fd())),
+		isTerminal: term.IsTerminal(int(s.Out.Fd())),
+		isPiped:    err == nil && info.Mode()&os.ModeNamedPipe != 0 && isFile && term.IsTerminal(int(stderr.Fd())),
 		noColor:    os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
 		isDumb:     isDumb(),
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -73,7 +74,13 @@ var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "sho
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w := &s.w
-	s.look.format.Choose(s.defaultFormat(t))
+	isForPrograms := slices.ContainsFunc(forPrograms, s.all.Changed)
+	surprises := t.isPiped && !isForPrograms && !s.all.Changed("output") && !s.all.Changed("template")
+	if t.isTerminal && !isForPrograms {
+		s.look.format.Choose(flags.Changes)
+	} else {
+		s.look.format.Choose("json")
+	}
 	if err := cmp.Or(s.parseTargets(args), s.look.parse(&w.print, t, s.all), s.check()); err != nil {
 		return nil, err
 	}
@@ -91,21 +98,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	if isChanges {
 		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
 	}
-	return &streamed{w}, nil
-}
-
-// defaultFormat is for people who read a stream at a terminal what changed, and JSON for
-// everything else.
-func (s *streamFlags) defaultFormat(t terminal) string {
-	for _, name := range forPrograms {
-		if s.all.Changed(name) {
-			return "json"
-		}
-	}
-	if t.isTerminal {
-		return flags.Changes
-	}
-	return "json"
+	return &streamed{w, surprises}, nil
 }
 
 // check finds flags that have no effect together.
@@ -125,12 +118,18 @@ func (s *streamFlags) check() error {
 }
 
 // streamed is a stream, which somebody reads.
-type streamed struct{ *watching }
+type streamed struct {
+	*watching
+	surprises bool // who typed it may have expected what a terminal shows
+}
 
 // run implements runner.
 func (s *streamed) run(ctx context.Context, c *console) error {
 	reading, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
+	if s.surprises {
+		c.say("stdout is a pipe: events are lines of JSON; -o changes or -o table for people, -q for silence")
+	}
 	err := s.watching.run(reading, c)
 	if s.stateFile != "" {
 		return unread(ctx, reading, err)
@@ -174,6 +173,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Timestamps: view.Timestamps,
 		Full:       view.Full,
 		Initial:    view.Initial,
+		Past:       w.about != nil,
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,
 		ShortName:  w.shortNames(),

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -36,6 +37,22 @@ func (v *View) showKubeEvent(e *event.Event) {
 	}
 	v.shown++
 	v.writeKubeEvent(e, sign, now, head, text)
+}
+
+// showPast shows the Events that existed at the start.
+func (v *View) showPast() {
+	for i := range v.past {
+		e := &v.past[i]
+		if at := v.kubeEvent(e.Object).Last; !at.IsZero() {
+			e.Time = at
+		}
+	}
+	slices.SortStableFunc(v.past, func(a, b event.Event) int { return a.Time.Compare(b.Time) })
+	shown := v.shown
+	for i := range v.past {
+		v.showKubeEvent(&v.past[i])
+	}
+	v.past, v.shown = nil, shown
 }
 
 // kubeEvent reads an Event, as far as it is not masked; it says nothing if it is not known.

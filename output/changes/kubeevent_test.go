@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,6 +52,35 @@ func TestKubeEvent(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestPast: what Events said before the start comes at their own times, the oldest first, and
+// is not counted as shown.
+func TestPast(t *testing.T) {
+	of := func(reason string, before time.Duration) event.Event {
+		return event.Event{Type: event.Added, Initial: true, Target: deployments, Time: at, Object: testobject.Parse(t, fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Event","metadata":{"name":%[1]q,"namespace":"shop"},"involvedObject":{"kind":"Pod","name":"web"},"reason":%[1]q,"lastTimestamp":%[2]q}`,
+			reason, at.Add(-before).Format(time.RFC3339)))}
+	}
+	late := of("Late", 0)
+	late.Initial = false
+	o := options(0)
+	o.Past = true
+	var text strings.Builder
+	v := New(&text, o)
+	count := event.Event{Type: event.Synced, Target: deployments, Time: at, Count: 3}
+	if err := v.Deliver(t.Context(), []event.Event{of("Second", time.Hour), of("First", 2*time.Hour), of("Third", time.Minute), count, late}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `07:00:00 = event pod/web  First
+08:00:00 = event pod/web  Second
+08:59:00 = event pod/web  Third
+09:00:00 = 3 deployments in shop
+09:00:00 + event pod/web  Late
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" || v.Shown() != 1 {
+		t.Errorf("%d shown: %s", v.Shown(), diff)
 	}
 }
 

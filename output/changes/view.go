@@ -32,6 +32,9 @@ type Options struct {
 	Full bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
 	Initial bool
+	// Past shows the Events of Kubernetes that exist at the start at their own times, the
+	// oldest first. They are not counted as shown.
+	Past bool
 	// Namespaces shows the namespace of each object.
 	Namespaces bool
 	// ShortName returns the name that a resource is shown by; nil means its plural.
@@ -61,6 +64,7 @@ type View struct {
 	// gone has when the last objects were deleted, each until one of the same name takes its
 	// place.
 	gone *lru.Cache
+	past []event.Event // that wait for the last of them
 }
 
 // maxGone is how many are remembered.
@@ -125,7 +129,11 @@ func (v *View) Shown() int { return v.shown }
 func (v *View) show(e *event.Event) error {
 	switch {
 	case e.Type == event.Synced:
+		v.showPast()
 		v.showCount(e)
+		return nil
+	case e.Initial && v.Past && e.Object.IsEvent():
+		v.past = append(v.past, *e)
 		return nil
 	case e.Type.IsMark(), e.Initial && !v.Initial:
 		return nil // what becomes of the watch comes as a note
