@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -18,11 +19,10 @@ const pluginPatience = 3 * time.Second
 // runs it within a request, without the request's context, and keeps the process to
 // itself: dwatch can stop waiting for a plugin that hangs, but not end it.
 type plugin struct {
-	command string
-	note    func(line string) // may be nil
-	// turn holds one token: who has it may run the plugin. All others wait for that
-	// with their contexts, as in client-go they could not.
-	turn chan struct{}
+	note    func() // says what is waited for
+	mu      sync.Mutex
+	waiting int         // requests that have no credentials yet
+	slow    *time.Timer // while there are any
 }
 
 // newPlugin returns the plugin of config; nil if there is none. It adds to config
@@ -32,11 +32,13 @@ func newPlugin(config *rest.Config, note func(line string)) *plugin {
 	if exec == nil {
 		return nil
 	}
-	if exec.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
-		note = nil // it asks a person, who sees by that what is waited for
-	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return afterPlugin{next} })
-	return &plugin{command: filepath.Base(exec.Command), note: note, turn: make(chan struct{}, 1)}
+	p := &plugin{note: func() {
+		if note != nil && exec.InteractiveMode != clientcmdapi.AlwaysExecInteractiveMode { // else a person is asked, who sees it
+			note(fmt.Sprintf("waiting for the credential plugin %s of the user in the kubeconfig; Ctrl-C ends dwatch", filepath.Base(exec.Command)))
+		}
+	}}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return afterPlugin{p, next} })
+	return p
 }
 
 // newClient returns the HTTP client of config, which has p, or no plugin if that is
@@ -55,18 +57,11 @@ func (c *Cluster) Login(ctx context.Context) error {
 	if c.plugin == nil {
 		return nil
 	}
-	server, _, err := rest.DefaultServerUrlFor(c.Config)
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, loginKey{}, true), http.MethodGet, "https://"+c.Host, nil)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, loginKey{}, true), http.MethodGet, server.String(), nil)
-	if err != nil {
-		return err
-	}
-	answer, err := c.HTTP.Do(r)
-	if err == nil {
-		err = answer.Body.Close()
-	}
+	_, err = c.HTTP.Do(r)
 	return err
 }
 
@@ -74,107 +69,81 @@ func (c *Cluster) Login(ctx context.Context) error {
 // not go to the server.
 type loginKey struct{}
 
-// run is the part of a request in which the plugin may run.
-type run struct {
-	*plugin
-	slow *time.Timer // nil outside of that part
-}
-
-type runKey struct{}
-
-// begin waits until nobody else may run the plugin.
-func (r *run) begin(ctx context.Context) error {
-	select {
-	case r.turn <- struct{}{}:
-		r.slow = time.AfterFunc(pluginPatience, r.takesLong)
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// begin notes that a request has no credentials yet, until end is called for the first time.
+func (p *plugin) begin() (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting++; p.waiting == 1 {
+		p.slow = time.AfterFunc(pluginPatience, p.note)
 	}
-}
-
-// end says that the plugin does not run, or no more. It may be called again.
-func (r *run) end() {
-	if r.slow != nil {
-		r.slow.Stop()
-		r.slow = nil
-		<-r.turn
-	}
-}
-
-// takesLong says what is waited for.
-func (p *plugin) takesLong() {
-	if p.note != nil {
-		p.note(fmt.Sprintf("waiting for the credential plugin %s of the user in the kubeconfig; Ctrl-C ends dwatch", p.command))
-	}
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.waiting--; p.waiting == 0 {
+			p.slow.Stop()
+		}
+	})
 }
 
 // withPlugin makes requests through next, where client-go runs the plugin. A request
-// ends with its context. The goroutine of the one that runs the plugin goes on until
-// that ends, and nobody waits for it, against the rule of the house: nothing can end it.
+// ends with its context; its goroutine goes on until the plugin ends, and nobody waits
+// for it, against the rule of the house: nothing can end it.
 type withPlugin struct {
 	plugin *plugin
 	next   http.RoundTripper
 }
 
+// run is a request on its way; end says that it has its credentials.
+type run struct{ end func() }
+
+type runKey struct{}
+
 // RoundTrip implements http.RoundTripper.
 func (w withPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := r.Context()
-	run := &run{plugin: w.plugin}
-	if err := run.begin(ctx); err != nil {
-		if r.Body != nil {
-			r.Body.Close()
-		}
-		return nil, err
-	}
-	type result struct {
-		answer *http.Response
-		err    error
-	}
-	results := make(chan result)
+	ctx, run := r.Context(), &run{w.plugin.begin()}
+	done := make(chan struct{})
 	// A copy: client-go adds a header, which may be when the caller has r back.
 	r = r.Clone(context.WithValue(ctx, runKey{}, run))
+	var answer *http.Response
+	var err error
 	go func() {
-		answer, err := w.next.RoundTrip(r)
+		defer close(done)
+		answer, err = w.next.RoundTrip(r)
 		run.end()
-		select {
-		case results <- result{answer, err}:
-		case <-ctx.Done():
-			if answer != nil {
-				answer.Body.Close()
-			}
-		}
 	}()
 	select {
-	case got := <-results:
-		return got.answer, got.err
+	case <-done:
+		return answer, err
 	case <-ctx.Done():
+		go func() {
+			if <-done; answer != nil {
+				answer.Body.Close()
+			}
+		}()
 		return nil, context.Cause(ctx)
 	}
 }
 
 // afterPlugin comes after client-go's part: a request that arrives here has its
 // credentials.
-type afterPlugin struct{ next http.RoundTripper }
+type afterPlugin struct {
+	plugin *plugin
+	next   http.RoundTripper
+}
 
 // RoundTrip implements http.RoundTripper.
 func (a afterPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := r.Context()
-	run, _ := ctx.Value(runKey{}).(*run)
-	if run == nil {
+	run, ok := r.Context().Value(runKey{}).(*run)
+	if !ok {
 		return a.next.RoundTrip(r)
 	}
 	run.end()
-	if ctx.Value(loginKey{}) != nil {
+	if r.Context().Value(loginKey{}) != nil {
 		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
 	}
 	answer, err := a.next.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized {
-		// client-go has the plugin get others.
-		if err = run.begin(ctx); err != nil {
-			answer.Body.Close()
-			return nil, err
-		}
+		run.end = a.plugin.begin() // client-go has the plugin get others
 	}
 	return answer, err
 }

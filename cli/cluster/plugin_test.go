@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,27 +14,32 @@ import (
 )
 
 // client stands in for client-go: it runs a plugin, makes the request, and after a
-// 401 runs the plugin again.
+// 401 runs the plugin again, for one request at a time.
 type client struct {
-	next  http.RoundTripper
-	run   func() // the plugin
-	count int
+	next http.RoundTripper
+	turn chan struct{} // holds one token
+	run  func()        // the plugin
+}
+
+func (c *client) credentials() {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	c.run()
 }
 
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.count++
-	c.run()
+	c.credentials()
 	answer, err := c.next.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized {
-		c.run()
+		c.credentials()
 	}
 	return answer, err
 }
 
-// server answers with a code, and notes when its answer is closed.
+// server answers with a code, and counts the answers that are closed.
 type server struct {
 	code   int
-	closed chan struct{}
+	closed *atomic.Int32
 }
 
 func (s server) RoundTrip(*http.Request) (*http.Response, error) {
@@ -42,11 +48,11 @@ func (s server) RoundTrip(*http.Request) (*http.Response, error) {
 
 type body struct {
 	io.Reader
-	closed chan struct{}
+	closed *atomic.Int32
 }
 
 func (b body) Close() error {
-	close(b.closed)
+	b.closed.Add(1)
 	return nil
 }
 
@@ -59,10 +65,10 @@ type bench struct {
 }
 
 func newBench(code int, run func()) *bench {
-	b := &bench{server: server{code, make(chan struct{})}}
-	b.plugin = &plugin{command: "login", turn: make(chan struct{}, 1)}
-	b.note = func(line string) { b.notes = append(b.notes, line) }
-	b.client = &client{next: afterPlugin{b.server}, run: run}
+	b := &bench{server: server{code, new(atomic.Int32)}}
+	config := &rest.Config{ExecProvider: &api.ExecConfig{Command: "/bin/login"}}
+	b.plugin = newPlugin(config, func(line string) { b.notes = append(b.notes, line) })
+	b.client = &client{next: afterPlugin{b.plugin, b.server}, turn: make(chan struct{}, 1), run: run}
 	return b
 }
 
@@ -85,15 +91,15 @@ func TestPluginThatHangs(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if b.client.count != 1 {
-			t.Errorf("%d requests wait for the plugin, want one", b.client.count)
-		}
 		want := "waiting for the credential plugin login of the user in the kubeconfig; Ctrl-C ends dwatch"
 		if len(b.notes) != 1 || b.notes[0] != want {
 			t.Errorf("%q", b.notes)
 		}
 		close(released)
-		<-b.server.closed
+		synctest.Wait()
+		if n := b.server.closed.Load(); n != 3 {
+			t.Errorf("%d answers are closed, want 3", n)
+		}
 		if answer, err := b.ask(t, time.Minute); err != nil || answer.StatusCode != http.StatusOK {
 			t.Errorf("%v, %v", answer, err)
 		}
@@ -104,7 +110,7 @@ func TestPluginThatHangs(t *testing.T) {
 func TestPluginThatIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(http.StatusOK, func() {})
-		b.client.next = afterPlugin{slow{b.server}}
+		b.client.next = afterPlugin{b.plugin, slow{b.server}}
 		if _, err := b.ask(t, time.Hour); err != nil {
 			t.Error(err)
 		}
@@ -138,11 +144,14 @@ func TestPluginThatHangsAfterUnauthorized(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if len(b.notes) != 1 || b.client.count != 1 {
-			t.Errorf("%d requests, %q", b.client.count, b.notes)
+		if len(b.notes) != 1 {
+			t.Errorf("%q", b.notes)
 		}
 		close(released)
-		<-b.server.closed
+		synctest.Wait()
+		if n := b.server.closed.Load(); n != 2 {
+			t.Errorf("%d answers are closed, want 2", n)
+		}
 	})
 }
 
@@ -153,7 +162,7 @@ func TestPluginThatAsks(t *testing.T) {
 	} {
 		said := false
 		config := &rest.Config{ExecProvider: &api.ExecConfig{Command: "login", InteractiveMode: mode}}
-		newPlugin(config, func(string) { said = true }).takesLong()
+		newPlugin(config, func(string) { said = true }).note()
 		if said != want {
 			t.Errorf("%s: said %v, want %v", mode, said, want)
 		}
