@@ -204,16 +204,12 @@ func (f *watchFlags) selectTargets(args []string) (err error) {
 
 // targetsOf are what arguments would name, with the flags given so far.
 func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Mapper, arguments []mapper.Argument) ([]event.Target, error) {
-	namespaces, err := c.targets.Namespaces()
+	r, err := c.targets.Request(arguments)
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(plan.Request{
-		Arguments:     arguments,
-		Namespaces:    namespaces,
-		AllNamespaces: c.targets.AllNamespaces(),
-		Home:          k.Namespace,
-	}, m).First(ctx)
+	r.Home = k.Namespace
+	p, err := plan.New(r, m).First(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
-	"dwatch/watcher/source"
 )
 
 // listFlags are the flags of dwatch list.
@@ -71,20 +70,11 @@ func (l *listed) run(ctx context.Context, c *console) error {
 
 func (l *listed) list(ctx context.Context, s *session) error {
 	isTable := flags.IsTable(l.print.Format)
-	w, err := watcher.New(watcher.Options{
-		Config:   s.Config,
-		HTTP:     s.HTTP,
-		Resolver: s.planner,
-		Targets:  s.plan.Targets,
-		Request: source.Request{
-			LabelSelector: l.request.LabelSelector, FieldSelector: l.request.FieldSelector,
-			RequestTimeout: s.RequestTimeout,
-		},
-		IgnoreMissing: l.ignoreMissing,
-		ManagedFields: l.kept || l.print.Template != nil, // kubectl's templates see them
-		Tables:        isTable,
-		WholeObjects:  l.print.Order != nil || s.about != nil,
-	})
+	o := s.watched()
+	o.IgnoreMissing = l.ignoreMissing
+	o.ManagedFields = l.kept || l.print.Template != nil // kubectl's templates see them
+	o.Tables, o.WholeObjects = isTable, l.print.Order != nil || s.about != nil
+	w, err := watcher.New(o)
 	if err != nil {
 		return err
 	}
@@ -115,8 +105,7 @@ func (l *listed) list(ctx context.Context, s *session) error {
 // fillTable says what a table needs to show of the targets beside their columns.
 func (l *listed) fillTable(s *session) {
 	t := &l.print.Table
-	t.Namespaces = s.several()
-	t.Kinds = t.Kinds || severalKinds(s.plan.Targets) || s.plan.Live
+	s.fillTable(t)
 	namespaced := false
 	t.Unscoped = map[schema.GroupVersionKind]bool{}
 	for _, target := range s.plan.Targets {
@@ -124,15 +113,6 @@ func (l *listed) fillTable(s *session) {
 			t.Unscoped[target.Mapping.GroupVersionKind] = true
 		}
 	}
-}
-
-// severalKinds reports whether the targets are of more than one kind.
-func severalKinds(targets []event.Target) bool {
-	kinds := map[schema.GroupVersionKind]bool{}
-	for _, t := range targets {
-		kinds[t.Mapping.GroupVersionKind] = true
-	}
-	return len(kinds) > 1
 }
 
 // nothingFound says that a table has no row, as kubectl does.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dwatch/cli/flags"
+	"dwatch/cli/report"
 	"dwatch/output"
 	"dwatch/output/live"
 	"dwatch/watcher/event"
@@ -96,7 +97,7 @@ type screen struct {
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	s.live = live.New(live.Options{
 		Options:       w.changes(s.view),
-		Title:         w.title(),
+		Title:         report.Describe(w.plan.Targets),
 		Targets:       w.plan.Targets,
 		Wide:          w.print.Format == "wide",
 		Labels:        w.print.Table.Labels,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,7 +14,10 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
 	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/source"
 )
 
 // session is a command at a cluster that has answered: what the names it was given stand
@@ -140,39 +142,26 @@ func (s *session) typed() string {
 	return strings.Join(words, " ")
 }
 
-// maxTitled is how many resources a title names.
-const maxTitled = 4
+// fillTable says what a table needs to show of the targets beside their columns.
+func (s *session) fillTable(t *output.TableOptions) {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, target := range s.plan.Targets {
+		kinds[target.Mapping.GroupVersionKind] = true
+	}
+	t.Namespaces = s.several()
+	t.Kinds = t.Kinds || len(kinds) > 1 || s.plan.Live
+}
 
-// title says in few words what is watched, and where.
-func (s *session) title() string {
-	var names, places []string
-	add := func(list *[]string, text string) {
-		if !slices.Contains(*list, text) {
-			*list = append(*list, text)
-		}
+// watched are the options of a watcher that come with what was asked for.
+func (s *session) watched() watcher.Options {
+	return watcher.Options{
+		Config:   s.Config,
+		HTTP:     s.HTTP,
+		Resolver: s.planner,
+		Targets:  s.plan.Targets,
+		Request: source.Request{
+			LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector,
+			RequestTimeout: s.RequestTimeout,
+		},
 	}
-	for _, t := range s.plan.Targets {
-		name := t.Resource().Resource
-		if t.Name != "" {
-			name += "/" + t.Name
-		}
-		add(&names, name)
-		switch {
-		case t.Namespace != "":
-			add(&places, t.Namespace)
-		case t.Namespaced():
-			add(&places, "all namespaces")
-		}
-	}
-	if more := len(names) - maxTitled; more > 0 {
-		names = append(names[:maxTitled], fmt.Sprintf("%d more", more))
-	}
-	if len(places) > maxTitled {
-		places = []string{fmt.Sprintf("%d namespaces", len(places))}
-	}
-	title := strings.Join(names, ", ")
-	if len(places) > 0 {
-		title += " in " + strings.Join(places, ", ")
-	}
-	return title
 }

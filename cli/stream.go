@@ -141,15 +141,8 @@ func (s *streamed) run(ctx context.Context, c *console) error {
 type printed struct{ direct }
 
 func (printed) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
-	w.fillTable()
+	w.fillTable(&w.print.Table)
 	return output.New(w.out, w.print)
-}
-
-// fillTable says what a table needs to show of the targets beside their columns.
-func (w *watching) fillTable() {
-	t := &w.print.Table
-	t.Namespaces = w.several()
-	t.Kinds = t.Kinds || severalKinds(w.plan.Targets) || w.plan.Live
 }
 
 // changesView is stdout, for people.

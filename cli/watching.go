@@ -18,7 +18,6 @@ import (
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
-	"dwatch/watcher/source"
 )
 
 // destination is where the events of a run go: behind all stages.
@@ -146,22 +145,14 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	defer func() { err = w.state.end(err) }()
 	n := w.needed()
 	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
-	watch, err := watcher.New(watcher.Options{
-		Config:   w.Config,
-		HTTP:     w.HTTP,
-		Resolver: w.planner,
-		Targets:  slices.Concat(w.plan.Targets, w.state.orphans(w.plan)),
-		Follow:   w.plan.Live,
-		Request: source.Request{
-			LabelSelector: w.request.LabelSelector, FieldSelector: w.request.FieldSelector,
-		},
-		ManagedFields: w.kept || n.managedFields,
-		Tables:        n.tables,
-		WholeObjects:  n.wholeObjects,
-		KeepContent:   n.old,
-		Heartbeat:     cmp.Or(w.heartbeat, w.metrics.Interval()),
-		Past:          w.state.past(),
-	})
+	o := w.watched()
+	o.Targets = slices.Concat(o.Targets, w.state.orphans(w.plan))
+	o.Follow = w.plan.Live
+	o.ManagedFields = w.kept || n.managedFields
+	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
+	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
+	o.Past = w.state.past()
+	watch, err := watcher.New(o)
 	if err != nil {
 		return err
 	}

@@ -31,23 +31,22 @@ func rbacObjects(needs []Need, subject rbacv1.Subject) []any {
 	return objects
 }
 
+// roleAndBinding returns them for a namespace, or without one for the cluster: the types for
+// that look the same but for their kinds.
 func roleAndBinding(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subject rbacv1.Subject) []any {
+	kind := "Role"
+	if meta.Namespace == "" {
+		kind = "ClusterRole"
+	}
 	typeMeta := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 	}
-	ref := func(kind string) rbacv1.RoleRef {
-		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name}
-	}
-	subjects := []rbacv1.Subject{subject}
-	if meta.Namespace == "" {
-		return []any{
-			rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: rules},
-			rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
-		}
-	}
 	return []any{
-		rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: rules},
-		rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, RoleRef: ref("Role"), Subjects: subjects},
+		rbacv1.ClusterRole{TypeMeta: typeMeta(kind), ObjectMeta: meta, Rules: rules},
+		rbacv1.ClusterRoleBinding{
+			TypeMeta: typeMeta(kind + "Binding"), ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name},
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -17,10 +18,10 @@ import (
 )
 
 const (
-	// burst: so many questions about objects of one resource in one namespace within
-	// burstTime are followed by a list of them.
+	// After burst questions about objects of one resource in one namespace, and one more in
+	// each burstTime, they are listed.
 	burst     = 10
-	burstTime = 10 * time.Second
+	burstTime = 2 * time.Second
 	// ownersPage is how many objects are listed at a time.
 	ownersPage = 500
 	// deniedFor is how long the server is not asked again what it refused, or of what it
@@ -40,7 +41,7 @@ type Owners struct {
 	*Client
 	sayDenied func(resource string, err error)
 	recent    *lru.Cache // the owners of an object by Ref.Named
-	asked     map[place]*questions
+	asked     map[place]*rate.Limiter
 	denied    map[schema.GroupKind]time.Time
 	said      map[schema.GroupKind]bool // that it was denied
 	retry     time.Duration
@@ -52,19 +53,13 @@ type place struct {
 	namespace string
 }
 
-// questions are the last about single objects of one place.
-type questions struct {
-	since time.Time
-	n     int
-}
-
 // Owners returns what finds out who owns objects. It calls denied once of each resource
 // of which that may not be known.
 func (c *Client) Owners(denied func(resource string, err error)) *Owners {
 	return &Owners{
 		Client: c, sayDenied: denied,
 		recent: lru.New(maxRecent),
-		asked:  map[place]*questions{},
+		asked:  map[place]*rate.Limiter{},
 		denied: map[schema.GroupKind]time.Time{},
 		said:   map[schema.GroupKind]bool{},
 		retry:  firstRetry,
@@ -125,13 +120,12 @@ func passes(err error) bool {
 
 // recall returns what is remembered of an object.
 func (w *Owners) recall(o owner.Ref) (known []owner.Owner, ok bool) {
-	if found, ok := w.recent.Get(o.Named()); ok {
-		return found.([]owner.Owner), true
+	found, ok := w.recent.Get(o.Named())
+	if ok {
+		known = found.([]owner.Owner)
 	}
-	return nil, false
+	return known, ok
 }
-
-func (w *Owners) remember(o owner.Ref, known []owner.Owner) { w.recent.Add(o.Named(), known) }
 
 // ask asks the server for the owners of an object, or for those of all objects beside it.
 func (w *Owners) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
@@ -153,20 +147,17 @@ func (w *Owners) ask(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
 	}
 	found, err := w.get(ctx, *where, o)
 	if err == nil {
-		w.remember(o, found)
+		w.recent.Add(o.Named(), found)
 	}
 	return found, err
 }
 
 // isBurst notes a question, and reports whether there were many of late.
 func (w *Owners) isBurst(where place) bool {
-	q := w.asked[where]
-	if q == nil || time.Since(q.since) > burstTime {
-		q = &questions{since: time.Now()}
-		w.asked[where] = q
+	if w.asked[where] == nil {
+		w.asked[where] = rate.NewLimiter(rate.Every(burstTime), burst)
 	}
-	q.n++
-	return q.n > burst
+	return !w.asked[where].Allow()
 }
 
 // list remembers the owners of all objects of the place and kind of o, if they may be
@@ -181,7 +172,7 @@ func (w *Owners) list(ctx context.Context, where place, o owner.Ref) {
 		}
 		for i := range page.Items {
 			o.Name = page.Items[i].Name
-			w.remember(o, ownersOf(o, &page.Items[i]))
+			w.recent.Add(o.Named(), ownersOf(o, &page.Items[i]))
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return

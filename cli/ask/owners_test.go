@@ -158,7 +158,7 @@ func TestOwnersForget(t *testing.T) {
 	p := newPodOwners(t, nil)
 	name := func(i int) owner.Ref { return kindOf("Pod", strings.Repeat("x", i%7)+fmt.Sprint(i)) }
 	for i := range 3 * maxRecent {
-		p.remember(name(i), nil)
+		p.recent.Add(name(i).Named(), []owner.Owner(nil))
 		if _, ok := p.recall(name(0)); !ok {
 			t.Fatalf("after %d it is forgotten", i)
 		}

@@ -41,12 +41,13 @@ func (t *Targets) AddWait(f *pflag.FlagSet) {
 }
 
 // Parse also takes what is named without a flag.
-func (t *Targets) Parse(args []string) (r plan.Request, err error) {
-	r = t.request
-	if r.Arguments, err = mapper.ParseArguments(t.resources, args); err != nil {
-		return r, err
+func (t *Targets) Parse(args []string) (plan.Request, error) {
+	arguments, err := mapper.ParseArguments(t.resources, args)
+	if err != nil {
+		return plan.Request{}, err
 	}
-	if r.Namespaces, err = t.Namespaces(); err != nil {
+	r, err := t.Request(arguments)
+	if err != nil {
 		return r, err
 	}
 	if slices.ContainsFunc(r.Exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }) {
@@ -55,14 +56,16 @@ func (t *Targets) Parse(args []string) (r plan.Request, err error) {
 	return r, checkSelectors(r)
 }
 
-// Resources are the values of --resource so far.
-func (t *Targets) Resources() []string { return t.resources }
+// Request asks for arguments, with the flags given so far.
+func (t *Targets) Request(arguments []mapper.Argument) (r plan.Request, err error) {
+	r = t.request
+	r.Arguments = arguments
+	r.Namespaces, err = t.parseNamespaces()
+	return r, err
+}
 
-// AllNamespaces reports whether -A is given.
-func (t *Targets) AllNamespaces() bool { return t.request.AllNamespaces }
-
-// Namespaces are those that are given so far, each once.
-func (t *Targets) Namespaces() ([]string, error) {
+// parseNamespaces returns the namespaces, each once.
+func (t *Targets) parseNamespaces() ([]string, error) {
 	var namespaces []string
 	for _, n := range t.namespaces {
 		n, err := clientcmd.RemoveNamespacesPrefix(strings.TrimSpace(n))

@@ -54,9 +54,9 @@ type group struct {
 	what []event.Key
 }
 
-// describeAll says in one line what is watched where. Places and targets keep
+// Describe says in one line what is watched where. Places and targets keep
 // their order.
-func describeAll(targets []event.Target) string {
+func Describe(targets []event.Target) string {
 	var places []group
 	for _, t := range targets {
 		where, what := placeOf(t), t.Key()

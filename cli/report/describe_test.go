@@ -14,7 +14,7 @@ func targetOf(resource string, namespaced bool, namespace, name string) event.Ta
 	return event.Target{Mapping: event.NewMapping(r, "", namespaced), Namespace: namespace, Name: name}
 }
 
-func TestDescribeAll(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	in := func(namespace string, resources ...string) (targets []event.Target) {
 		for _, r := range resources {
 			targets = append(targets, targetOf(r, true, namespace, ""))
@@ -68,13 +68,13 @@ func TestDescribeAll(t *testing.T) {
 		{named(in("a", many...), "web"), `11 resources named "web" in namespace a`},
 		{all(named(in("a", many...), "web"), named(in("a", "pods"), "db")), "12 resources in namespace a"},
 	} {
-		if got := describeAll(test.targets); got != test.want {
+		if got := Describe(test.targets); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
 	}
 }
 
-func TestDescribe(t *testing.T) {
+func TestDescribeOne(t *testing.T) {
 	for _, test := range []struct {
 		target event.Target
 		want   string

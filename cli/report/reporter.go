@@ -78,7 +78,7 @@ func (r *Reporter) Begin(targets []event.Target, note string) {
 	r.many = len(targets) > maxListed
 	r.status.begin(targets)
 	if len(targets) > 0 {
-		r.say("watching %s%s", describeAll(targets), note)
+		r.say("watching %s%s", Describe(targets), note)
 	}
 }
 
