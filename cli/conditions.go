@@ -7,6 +7,7 @@ import (
 
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/watcher/event"
 )
 
 // ending is what ends a run.
@@ -48,4 +49,45 @@ func (e *ending) unanswered(ctx context.Context, err error) error {
 	}
 	code, what := e.undecided(ctx, err)
 	return fail.Code(code, errors.New(what+": the server had not answered"))
+}
+
+// errEnough ends a run with --count.
+var errEnough = errors.New("as many events as --count asks for")
+
+// counted returns a Sink before next that counts the events that are printed: all, or
+// those that a view shows.
+func counted(next event.Sink) (_ event.Sink, printed func() int) {
+	if v, ok := next.(viewer); ok {
+		return next, v.Shown
+	}
+	n := 0
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		if err := next.Deliver(ctx, batch); err != nil {
+			return err
+		}
+		for i := range batch {
+			if !batch[i].Type.IsMark() {
+				n++
+			}
+		}
+		return nil
+	}), func() int { return n }
+}
+
+// upTo returns a Sink before next that ends the run after so many events that were
+// printed. It stands before --state, to which what comes after has not been.
+func upTo(limit int, printed func() int, next event.Sink) event.Sink {
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		for len(batch) > 0 {
+			n := min(limit-printed(), len(batch)) // each is printed at most once
+			if err := next.Deliver(ctx, batch[:n]); err != nil {
+				return err
+			}
+			if printed() >= limit {
+				return errEnough
+			}
+			batch = batch[n:]
+		}
+		return nil
+	})
 }

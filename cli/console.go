@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
 	"dwatch/cli/report"
+	"dwatch/output"
 )
 
 // terminal is what parsing has to know of the world.
@@ -98,4 +100,15 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 func isDumb() bool {
 	name := os.Getenv("TERM")
 	return name == "dumb" || name == "" && runtime.GOOS != "windows"
+}
+
+// warnReadable says of a file that has contents of objects, and that dwatch did not make,
+// that others may read it. Its mode is left as it is: it may be so on purpose.
+func (c *console) warnReadable(flag, path string) {
+	const readByOthers = 0o044
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&readByOthers == 0 || runtime.GOOS == "windows" {
+		return
+	}
+	c.say(fmt.Sprintf("warning: other users can read %s %s, which has contents of objects: chmod 600 keeps them out", flag, output.Line(path)))
 }

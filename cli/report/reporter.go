@@ -158,3 +158,29 @@ func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...an
 
 // Line writes text, from wherever it comes, as one line.
 func Line(w io.Writer, text string) { fmt.Fprintln(w, output.Line(text)) }
+
+// queue does one thing after the other beside the events. The zero value is ready.
+type queue struct {
+	mu      sync.Mutex
+	last    <-chan struct{} // closed when what was added last is done
+	working sync.WaitGroup
+}
+
+// add does not wait. All that is added is done, also after the end of ctx, which
+// is there to be quick then.
+func (q *queue) add(ctx context.Context, do func(context.Context)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before, done := q.last, make(chan struct{})
+	q.last = done
+	q.working.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		do(ctx)
+	})
+}
+
+// wait returns when all is done. Nothing may be added any more.
+func (q *queue) wait() { q.working.Wait() }
