@@ -63,8 +63,12 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 	})
 	f := cmd.Flags()
 	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.String(unknown, "", "")
+	if !takesValue {
+		f.Lookup(unknown).NoOptDefVal = "given"
+	}
 	given, isList := f.Lookup("resource").Value.(pflag.SliceValue)
-	if !isList || given.Replace(nil) != nil || f.Parse(withoutFlag(args, unknown, takesValue)) != nil { // a second time
+	if !isList || given.Replace(nil) != nil || f.Parse(args) != nil { // a second time
 		return "RESOURCE"
 	}
 	words := f.Args()
@@ -89,20 +93,6 @@ func typed(named, words []string) string {
 		all = append(all, "-r", name)
 	}
 	return output.Line(strings.Join(all, " "))
-}
-
-// withoutFlag returns args without a flag, and without its value if it takes one.
-func withoutFlag(args []string, flag string, takesValue bool) (rest []string) {
-	for i := 0; i < len(args); i++ {
-		switch {
-		case args[i] == "--"+flag && takesValue:
-			i++
-		case args[i] == "--"+flag, strings.HasPrefix(args[i], "--"+flag+"="):
-		default:
-			rest = append(rest, args[i])
-		}
-	}
-	return rest
 }
 
 // checkDash finds a command after "--" where none gets events. args are those of cmd.

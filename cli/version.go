@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -11,18 +12,13 @@ var release = ""
 
 // version says which dwatch this is, built by what, with which client-go.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "dwatch " + orDevel(release)
-	}
-	name := release
-	if name == "" {
-		name = info.Main.Version
-	}
-	client := "unknown"
-	for _, dep := range info.Deps {
-		if dep.Path == "k8s.io/client-go" {
-			client = dep.Version
+	name, client := release, "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		name = cmp.Or(release, info.Main.Version)
+		for _, dep := range info.Deps {
+			if dep.Path == "k8s.io/client-go" {
+				client = dep.Version
+			}
 		}
 	}
 	return fmt.Sprintf("dwatch %s (client-go %s, %s, %s/%s)", orDevel(name), client, runtime.Version(), runtime.GOOS, runtime.GOARCH)

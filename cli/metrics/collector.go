@@ -58,8 +58,7 @@ func (s *samples) add(kind prometheus.ValueType, name, help string, value float6
 	*s = append(*s, prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, l), kind, value))
 }
 
-func (c collector) snapshot() samples {
-	var s samples
+func (c collector) snapshot() (s samples) {
 	s.gauge("dwatch_build_info", "Which dwatch this is.", 1, labels{"version": label(c.m.Version), "goversion": runtime.Version()})
 	if delivery := c.watch(&s); delivery != nil {
 		s.deliveries(delivery())
@@ -80,9 +79,9 @@ func (c collector) watch(s *samples) func() deliver.Stats {
 		if !r.last.IsZero() {
 			s.gauge("dwatch_last_event_timestamp_seconds", "When the last event was seen, since the epoch.", float64(r.last.UnixMilli())/1000, of)
 		}
-		s.counter("dwatch_disconnects_total", "Connections that were lost.", r.disconnects, of)
-		s.counter("dwatch_reconnects_total", "Connections that were resumed where they broke: nothing was missed.", r.reconnects, of)
-		s.counter("dwatch_gaps_total", "Times that all was relisted: states in between may be missing.", r.gap, of)
+		s.counter("dwatch_disconnects_total", "Connections that were lost.", r.marks[event.Disconnected], of)
+		s.counter("dwatch_reconnects_total", "Connections that were resumed where they broke: nothing was missed.", r.marks[event.Reconnected], of)
+		s.counter("dwatch_gaps_total", "Times that all was relisted: states in between may be missing.", r.marks[event.Gap], of)
 	}
 	c.connections(s)
 	return c.m.delivery

@@ -22,16 +22,12 @@ const stuck = 30 * time.Second
 
 // delivered notes that a batch is delivered.
 func (m *Metrics) delivered() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.loop.changed, m.loop.delivering = time.Now(), false
+	m.update(func() { m.loop.changed, m.loop.delivering = time.Now(), false })
 }
 
 // setWaiting notes that what prints or delivers has a batch, or is done with it.
 func (m *Metrics) setWaiting(waiting bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.loop.changed, m.loop.waiting = time.Now(), waiting
+	m.update(func() { m.loop.changed, m.loop.waiting = time.Now(), waiting })
 }
 
 // Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that

@@ -38,9 +38,8 @@ type Metrics struct {
 
 // counters is what has happened to a resource.
 type counters struct {
-	events                       map[event.Type]int
-	disconnects, reconnects, gap int
-	last                         time.Time // of its events
+	events, marks map[event.Type]int
+	last          time.Time // of its events
 }
 
 // New returns Metrics of a run that begins now.
@@ -56,40 +55,31 @@ func (m *Metrics) Interval() time.Duration {
 	return Beat
 }
 
-// Begin says what is watched.
-func (m *Metrics) Begin(targets []event.Target) {
+// update changes what is known; nil Metrics know nothing.
+func (m *Metrics) update(change func()) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.watching = true
-	m.loop.changed = time.Now()
-	m.links = event.NewLinks(targets)
-	for _, t := range targets {
-		m.of(t)
-	}
+	change()
+}
+
+// Begin says what is watched.
+func (m *Metrics) Begin(targets []event.Target) {
+	m.update(func() {
+		m.watching, m.loop.changed, m.links = true, time.Now(), event.NewLinks(targets)
+		for _, t := range targets {
+			m.of(t)
+		}
+	})
 }
 
 // End says that nothing more comes of the watch.
-func (m *Metrics) End() {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ending = true
-}
+func (m *Metrics) End() { m.update(func() { m.ending = true }) }
 
 // Delivers says where the numbers of a receiver come from.
-func (m *Metrics) Delivers(stats func() deliver.Stats) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.delivery = stats
-}
+func (m *Metrics) Delivers(stats func() deliver.Stats) { m.update(func() { m.delivery = stats }) }
 
 // Front returns the stage before all others.
 func (m *Metrics) Front(next event.Sink) event.Sink {
@@ -138,25 +128,21 @@ func (m *Metrics) observe(batch []event.Event) []event.Event {
 func (m *Metrics) count(e *event.Event) {
 	m.links.Observe(e)
 	c := m.of(e.Target)
-	switch e.Type {
-	case event.Reconnected:
-		c.reconnects++
-	case event.Gap:
-		c.gap++
-	case event.Disconnected:
-		c.disconnects++
+	if e.Type.IsMark() {
+		c.marks[e.Type]++
+		return
 	}
-	if !e.Type.IsMark() {
-		c.events[e.Type]++
-		c.last = e.Time
-	}
+	c.events[e.Type]++
+	c.last = e.Time
 }
 
 // of returns the counters of a target's resource.
 func (m *Metrics) of(t event.Target) *counters {
 	name := nameOf(t)
 	if m.resources[name] == nil {
-		m.resources[name] = &counters{events: map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0}}
+		m.resources[name] = &counters{
+			events: map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0}, marks: map[event.Type]int{},
+		}
 	}
 	return m.resources[name]
 }

@@ -1,8 +1,6 @@
 // Package plan turns what the command line names into targets to watch: once at
 // the start, and again whenever the server may serve something else.
 //
-// # Contract
-//
 // [Planner.First] is for the start. What is wrong with the command line, as seen at
 // this server, is marked by [fail.Usage]; a name that the server does not have is an error
 // of package mapper; anything else is why the server could not be asked.
@@ -13,7 +11,4 @@
 // Each resource is in a plan once for each namespace and name, and not at all if a
 // wider target has it. What the name of a single resource was first taken for, it
 // stays, whatever comes under that name later.
-//
-// A [Selection] says which objects are asked for, in a form that is the same for
-// the same meaning.
 package plan
