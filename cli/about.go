@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,15 +75,11 @@ func (a *about) among(ctx context.Context, objects []event.Object) ([]event.Obje
 		return objects, nil
 	}
 	stage := a.stage(nil)
-	var chosen []event.Object
-	for _, o := range objects {
+	var failed error
+	chosen := slices.DeleteFunc(objects, func(o event.Object) bool {
 		has, err := stage.Has(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		if has {
-			chosen = append(chosen, o)
-		}
-	}
-	return chosen, nil
+		failed = cmp.Or(failed, err)
+		return !has
+	})
+	return chosen, failed
 }

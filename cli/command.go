@@ -17,8 +17,6 @@ import (
 	"dwatch/cli/plan"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/expression"
-	"dwatch/watcher/until"
 )
 
 // PluginName is the name under which kubectl finds dwatch as "kubectl dwatch".
@@ -48,7 +46,6 @@ type common struct {
 	connection cluster.Flags
 	all        *pflag.FlagSet // of the command
 	server     *pflag.FlagSet // those of the connection
-	formats    []string       // that --output takes, for a shell
 }
 
 func (c *common) shared() *common { return c }
@@ -170,9 +167,7 @@ func groupsOf(c command) []flags.Group {
 func completeFlags(cmd *cobra.Command, c command) {
 	complete.Add(cmd, complete.Options{
 		Connection: &c.shared().connection,
-		Values:     map[string][]string{"output": c.shared().formats, "to-format": flags.WebhookFormats, "until-for": until.Quantifiers},
-		Conditions: expression.Beginnings(),
-		Presets:    expression.Presets(),
+		Offered:    flags.Offered,
 		Targets:    c.shared().targetsOf,
 	})
 }

@@ -30,7 +30,6 @@ func (l *listFlags) groups() []flags.Group {
 		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.look.addTo(f, &l.print, &l.kept, output.Formats, "; by default json")
-			l.formats = l.look.format.Completions()
 		}, flags.SortBy(&l.print.Order)),
 	}
 }

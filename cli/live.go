@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"dwatch/cli/flags"
 	"dwatch/cli/report"
 	"dwatch/output"
@@ -36,11 +34,7 @@ func (l *liveFlags) groups() []flags.Group {
 	s, w := &l.screen, &l.w
 	return []flags.Group{
 		flags.NewGroup("What to show", l.targets.AddTo, flags.About(&l.object), l.targets.AddWait, flags.Where(&w.where), w.ending.AddTo),
-		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
-			l.format.Formats = []string{"table", "wide"}
-			l.format.AddTo(f, "table or wide")
-			l.formats = l.format.Completions()
-		}, flags.Columns(&w.print.Table), l.color.AddTo, s.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&s.kept)),
+		flags.NewGroup("How it looks", l.format.Adds([]string{"table", "wide"}, "table or wide"), flags.Columns(&w.print.Table), l.color.AddTo, s.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&s.kept)),
 	}
 }
 

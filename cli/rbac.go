@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/pflag"
-
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
@@ -21,13 +19,8 @@ type rbacFlags struct {
 func newRBACFlags(of command) command { return &rbacFlags{command: of} }
 
 func (r *rbacFlags) groups() []flags.Group {
-	own := flags.NewGroup("What is printed", func(f *pflag.FlagSet) {
-		r.format.Formats = []string{"yaml", "json"}
-		r.format.AddTo(f, "yaml or json; by default yaml")
-	})
-	groups := append([]flags.Group{own}, r.command.groups()...)
-	r.shared().formats = r.format.Completions()
-	return groups
+	own := flags.NewGroup("What is printed", r.format.Adds([]string{"yaml", "json"}, "yaml or json; by default yaml"))
+	return append([]flags.Group{own}, r.command.groups()...)
 }
 
 func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {

@@ -27,11 +27,7 @@ func (s *sendFlags) groups() []flags.Group {
 	groups := []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
 		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where)),
-		flags.NewGroup("What is sent", func(f *pflag.FlagSet) {
-			s.format.Formats = []string{"json", "yaml"}
-			s.format.AddTo(f, "json or yaml; by default json")
-			s.formats = s.format.Completions()
-		}, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
+		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
 		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -33,9 +33,7 @@ type look struct {
 }
 
 func (l *look) addTo(f *pflag.FlagSet, p *output.Options, kept *bool, formats []string, usage string) {
-	l.format.Formats = formats
-	l.format.AddTo(f, flags.Usage(formats)+usage)
-	l.format.AddTemplatesTo(f)
+	l.format.AddsTemplates(formats, usage)(f)
 	f.BoolVar(&p.Table.Kinds, "show-kind", false, "Of tables, show the kind with each name, as of several resources")
 	flags.Columns(&p.Table)(f)
 	l.masks.AddTo(f)
@@ -58,7 +56,6 @@ func (s *streamFlags) groups() []flags.Group {
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
-			s.formats = s.look.format.Completions()
 		}),
 		flags.NewGroup("What changed", s.view.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.look.masks.AddShowSecrets(" in what changes")),
 		s.endGroup(),

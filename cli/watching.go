@@ -266,18 +266,3 @@ func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err 
 func joinStatus(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
-
-// startListening answers how the run is from now on, if that is asked for. That it can't
-// is wrong usage.
-func (w *watching) startListening(c *console) (*metrics.Server, error) {
-	if w.listen == "" {
-		return nil, nil
-	}
-	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.heartbeat})
-	server, err := metrics.Listen(w.listen, w.metrics)
-	if err != nil {
-		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", w.listen, err))
-	}
-	c.say("listening on " + server.URL())
-	return server, nil
-}

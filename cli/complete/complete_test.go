@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dwatch/cli/cluster"
 )
@@ -18,11 +19,14 @@ func TestAdd(t *testing.T) {
 	root.AddCommand(sub)
 	for _, cmd := range []*cobra.Command{root, sub} {
 		cmd.Flags().String("output", "", "As `FORMAT`")
-		Add(cmd, Options{Connection: &cluster.Flags{}, Values: map[string][]string{"output": {cmd.Name()}, "other": {"x"}}})
+		offered := func(f *pflag.Flag) []string {
+			return map[string][]string{"output": {cmd.Name()}, "other": {"x"}}[f.Name]
+		}
+		Add(cmd, Options{Connection: &cluster.Flags{}, Offered: offered})
 	}
 	var file string
 	sub.Flags().StringVar(&file, "state", "", "Keep it in `FILE`")
-	Add(sub, Options{Connection: &cluster.Flags{}}) // what is completed already stays
+	Add(sub, Options{Connection: &cluster.Flags{}, Offered: func(*pflag.Flag) []string { return nil }}) // what is completed already stays
 	root.AddCommand(ScriptCommand("root"))
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	Unquote(root)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"dwatch/cli/fail"
-	"dwatch/watcher/event"
 )
 
 // completer completes one command. Of its methods only those in server.go ask the
@@ -20,25 +19,16 @@ type completer struct{ Options }
 
 // flag returns how the value of a flag is completed; nil if nothing is known of it.
 func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
-	if words := c.Values[f.Name]; words != nil {
-		return fixed(words...)
-	}
+	words := c.Offered(f)
 	switch f.Name {
 	case "resource", "exclude":
 		return c.items(false)
 	case "namespace":
 		return c.namespace
 	case "for": // of dwatch wait it is a condition
-		if value, _ := pflag.UnquoteUsage(f); value != "TYPE/NAME" {
-			return c.expression(slices.Concat(c.Presets, []string{"condition=", "create", "delete", "jsonpath="}))
+		if words == nil {
+			return c.items(true)
 		}
-		return c.items(true)
-	case "where":
-		return c.expression(nil)
-	case "until", "fail-if":
-		return c.expression(c.Presets)
-	case "types":
-		return fixedList(string(event.Added), string(event.Modified), string(event.Deleted))
 	case "context":
 		return c.kubeconfig(contexts)
 	case "cluster":
@@ -46,8 +36,8 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 	case "user":
 		return c.kubeconfig(users)
 	}
-	if words := examples[f.Name]; words != nil {
-		return fixed(words...)
+	if words != nil {
+		return fixed(f.Value.Type() == "stringSlice", words)
 	}
 	if takesFile(f) {
 		return files
@@ -61,42 +51,13 @@ func takesFile(f *pflag.Flag) bool {
 	return value == "FILE" || value == "DIR" || strings.HasPrefix(usage, "Path to ") || f.Name == "template"
 }
 
-// examples are values, of which others are as good, by the names of the flags.
-var examples = map[string][]string{
-	"addr":   {"127.0.0.1:8080", "localhost:8080"},
-	"color":  {"auto", "always", "never"},
-	"only":   paths,
-	"ignore": paths,
-	"mask":   paths,
-	"listen": {":9090", "127.0.0.1:9090"},
-}
-
-// paths are some that many objects have.
-var paths = []string{"data", "metadata.annotations", "metadata.labels", "metadata.ownerReferences", "spec", "spec.replicas", "spec.template", "status", "status.conditions"}
-
-// fixed completes one of words.
-func fixed(words ...string) cobra.CompletionFunc {
+// fixed completes one of words, or a list of them.
+func fixed(list bool, words []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if list {
+			return reply(chooseItem(typed, nil, words))
+		}
 		return reply(choose("", typed, nil, words))
-	}
-}
-
-// fixedList completes a list of words, which are written in lower case.
-func fixedList(words ...string) cobra.CompletionFunc {
-	for i, w := range words {
-		words[i] = strings.ToLower(w)
-	}
-	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return reply(chooseItem(typed, nil, words))
-	}
-}
-
-// expression completes one of presets, or a function, with which an expression may
-// begin. What comes after that only its author knows.
-func (c *completer) expression(presets []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		completions, directive := reply(choose("", typed, nil, append(slices.Clone(presets), c.Conditions...)))
-		return completions, directive | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

@@ -104,11 +104,8 @@ var Shells = []string{"bash", "zsh", "fish", "powershell"}
 // Options is what completion needs to know of a command that watches something.
 type Options struct {
 	Connection *cluster.Flags
-	// Values are all that flags take, by their names.
-	Values map[string][]string
-	// Conditions are what --where, --until and --fail-if may begin with, and Presets
-	// what the last two may be as well.
-	Conditions, Presets []string
+	// Offered are values of a flag; nil if nothing is known of it.
+	Offered func(*pflag.Flag) []string
 	// Targets returns what arguments without a name, with the flags given so far,
 	// would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)

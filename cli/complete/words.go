@@ -67,7 +67,7 @@ func reply(choices []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirec
 	directive := cobra.ShellCompDirectiveNoFileComp
 	isComplete := func(c cobra.Completion) bool {
 		word, _, _ := strings.Cut(c, "\t")
-		return !strings.HasSuffix(word, "/") && !strings.HasSuffix(word, "=")
+		return strings.IndexAny(word[max(len(word)-1, 0):], "/=(., ") < 0
 	}
 	if len(choices) > 0 && !slices.ContainsFunc(choices, isComplete) {
 		directive |= cobra.ShellCompDirectiveNoSpace

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type Await struct {
 // AddTo adds the flags to f.
 func (a *Await) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or one of "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must hold)")
+	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Beginnings())...)
 	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
 	a.addOf(f, "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
 	Timeout(&a.Timeout, "with exit code 124 if it has not held by then; without it there is no end")(f)
@@ -75,35 +77,25 @@ func (a *Await) condition() (Condition, error) {
 // https://kubernetes.io/docs/reference/kubectl/generated/kubectl_wait/
 func waitForm(form string) (string, error) {
 	kind, rest, isForm := strings.Cut(form, "=")
-	switch strings.ToLower(kind) {
-	case "delete":
-		if !isForm {
-			return "type == 'DELETED'", nil
-		}
-	case "create":
-		if !isForm {
-			return "type != 'DELETED'", nil
-		}
-	case "condition":
-		if isForm && !strings.HasPrefix(rest, "=") {
-			return conditionForm(rest)
-		}
-	case "jsonpath":
-		if isForm && !strings.HasPrefix(rest, "=") {
-			return jsonPathForm(rest)
-		}
-	}
-	if strings.TrimSpace(form) == "" {
+	kind = strings.ToLower(kind)
+	compares := strings.HasPrefix(rest, "=")
+	switch {
+	case strings.TrimSpace(form) == "":
 		return "", errors.New("it must not be empty")
-	}
-	for _, preset := range expression.Presets() {
-		if form == preset {
-			x, err := expression.Compile(form)
-			if err != nil {
-				return "", err
-			}
-			return x.String(), nil
+	case kind == "delete" && !isForm:
+		return "type == 'DELETED'", nil
+	case kind == "create" && !isForm:
+		return "type != 'DELETED'", nil
+	case kind == "condition" && isForm && !compares:
+		return conditionForm(rest)
+	case kind == "jsonpath" && isForm && !compares:
+		return jsonPathForm(rest)
+	case slices.Contains(expression.Presets(), form):
+		x, err := expression.Compile(form)
+		if err != nil {
+			return "", err
 		}
+		return x.String(), nil
 	}
 	return form, nil
 }

@@ -22,6 +22,7 @@ func Compared(p *output.Options) Adder {
 // paths adds a flag that takes patterns of paths.
 func paths(f *pflag.FlagSet, to *change.Patterns, name, usage string) {
 	f.StringArray(name, nil, usage)
+	offers(f, name, "data", "metadata.annotations", "metadata.labels", "metadata.ownerReferences", "spec", "spec.replicas", "spec.template", "status", "status.conditions")
 	takes(f, name, func(text string) error {
 		p, err := change.ParsePattern(text)
 		*to = append(*to, p)

@@ -36,6 +36,7 @@ func compile(flag, text string) (Condition, error) {
 // condition adds a flag that takes an expression.
 func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 	f.String(name, "", usage)
+	offers(f, name, slices.Concat(expression.Presets(), expression.Beginnings())...)
 	takes(f, name, func(text string) (err error) {
 		*to, err = compile(name, text)
 		return err
@@ -46,6 +47,7 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringArray("where", nil, "Take only events of which `EXPR` holds when they come, in CEL, e.g. \"changed('spec.replicas')\" or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
+		offers(f, "where", expression.Beginnings()...)
 		takes(f, "where", func(text string) error {
 			c, err := compile("where", text)
 			*to = append(*to, c)
@@ -94,6 +96,7 @@ func (e *Ending) AddTo(f *pflag.FlagSet) {
 
 func (e *Ending) addOf(f *pflag.FlagSet, usage string) {
 	f.String("until-for", string(until.All), usage)
+	offers(f, "until-for", until.Quantifiers...)
 	takes(f, "until-for", func(text string) (err error) {
 		e.Of, err = until.ParseQuantifier(text)
 		return invalid("until-for", text, err)

@@ -16,6 +16,7 @@ func Events(to *filter.Options) Adder {
 	return func(f *pflag.FlagSet) {
 		f.BoolVar(&to.WatchOnly, "watch-only", false, "Leave out the objects that exist at the start")
 		f.StringSlice("types", nil, "Take only events of these `TYPES`: added, modified, deleted")
+		offers(f, "types", "added", "modified", "deleted")
 		takes(f, "types", func(text string) error {
 			types, err := filter.ParseTypes(strings.Split(text, ","))
 			to.Types = append(to.Types, types...)

@@ -27,26 +27,33 @@ type Format struct {
 	// Formats are those that there are.
 	Formats []string
 	// Name is the one that is chosen, empty before that; Parse takes the template out.
-	Name  string
-	flags *pflag.FlagSet
+	Name string
 }
 
-// AddTo adds the flags to f. usage says which formats there are.
-func (o *Format) AddTo(f *pflag.FlagSet, usage string) {
-	o.flags = f
-	f.StringVarP(&o.Name, "output", "o", "", "Output `FORMAT`: "+usage)
-	notEmpty(f, "output")
+// Adds returns what adds the flag for these formats; usage says what they are.
+func (o *Format) Adds(formats []string, usage string) Adder {
+	return func(f *pflag.FlagSet) {
+		o.Formats = formats
+		f.StringVarP(&o.Name, "output", "o", "", "Output `FORMAT`: "+usage)
+		offers(f, "output", formats...)
+		notEmpty(f, "output")
+	}
 }
 
-// AddTemplatesTo adds the flags of formats that take a template or have columns.
-func (o *Format) AddTemplatesTo(f *pflag.FlagSet) {
-	o.Formats = slices.Concat(o.Formats, output.TemplateFormats)
-	o.Template.addTo(f)
-}
-
-// Usage lists formats.
-func Usage(formats []string) string {
-	return strings.Join(formats, ", ") + ", and those of kubectl that take a template: " + strings.Join(output.TemplateFormats, "=, ") + "="
+// AddsTemplates returns what adds the flags for these formats, and for those that take a
+// template or have columns.
+func (o *Format) AddsTemplates(formats []string, usage string) Adder {
+	return func(f *pflag.FlagSet) {
+		o.Adds(formats, strings.Join(formats, ", ")+", and those of kubectl that take a template: "+
+			strings.Join(output.TemplateFormats, "=, ")+"="+usage)(f)
+		o.Formats = slices.Concat(formats, output.TemplateFormats)
+		completed := slices.Clone(formats)
+		for _, format := range output.TemplateFormats {
+			completed = append(completed, format+"=")
+		}
+		offers(f, "output", completed...)
+		o.Template.addTo(f)
+	}
 }
 
 // Choose cuts a template from the format, and takes the default if none is given.
@@ -71,18 +78,6 @@ func (o *Format) Choose(byDefault string) {
 
 // CheckName finds a format that there is not.
 func (o *Format) CheckName() error { return output.CheckFormat(o.Name, o.Formats) }
-
-// Completions are the formats as a shell completes them.
-func (o *Format) Completions() []string {
-	var completed []string
-	for _, format := range o.Formats {
-		if takesTemplate(format) {
-			format += "="
-		}
-		completed = append(completed, format)
-	}
-	return completed
-}
 
 // Parse checks the format that was chosen, and reads its template.
 func (o *Format) Parse(p *output.Options) (err error) {
@@ -150,8 +145,10 @@ type Color string
 // AddTo adds the flag to f.
 func (c *Color) AddTo(f *pflag.FlagSet) {
 	f.StringVar((*string)(c), "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
+	all := []string{"auto", "always", "never"}
+	offers(f, "color", all...)
 	takes(f, "color", func(text string) error {
-		if !slices.Contains([]string{"auto", "always", "never"}, text) {
+		if !slices.Contains(all, text) {
 			return invalid("color", text, errors.New("it takes auto, always or never"))
 		}
 		return nil

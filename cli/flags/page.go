@@ -30,6 +30,7 @@ func (p *Page) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&p.Cert, "tls-cert", "", "Serve by TLS, with the certificate in `FILE`: that is what an address takes which other machines can reach")
 	f.StringVar(&p.Key, "tls-key", "", "The private key of --tls-cert is in `FILE`")
 	f.BoolVar(&p.Insecure, "serve-insecure", false, "Serve to other machines without TLS, under any host name: a proxy in front takes care of that")
+	offers(f, "addr", "127.0.0.1:8080", "localhost:8080")
 	notEmpty(f, "addr", "tls-cert", "tls-key")
 }
 

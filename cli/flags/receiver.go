@@ -19,8 +19,8 @@ import (
 // addresses are examples of what --to takes.
 const addresses = "https://HOST/PATH, http://HOST/PATH, nats://HOST/PREFIX, tls://HOST/PREFIX"
 
-// WebhookFormats are the content modes of CloudEvents.
-var WebhookFormats = []string{"binary", "structured"}
+// webhookFormats are the content modes of CloudEvents.
+var webhookFormats = []string{"binary", "structured"}
 
 // The variables of the environment that stand for files.
 const (
@@ -41,7 +41,8 @@ var (
 func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	d.receivers = f
 	w, n := &d.Webhook, &d.NATS
-	f.StringVar(&d.format, "to-format", "binary", "Send CloudEvents over HTTP in `MODE`: "+strings.Join(WebhookFormats, " or "))
+	f.StringVar(&d.format, "to-format", "binary", "Send CloudEvents over HTTP in `MODE`: "+strings.Join(webhookFormats, " or "))
+	offers(f, "to-format", webhookFormats...)
 	f.StringVar(&w.Token.Path, "to-token-file", "", "Send the bearer token that is in `FILE`, or in $"+tokenVariable)
 	f.StringVar(&w.Headers.Path, "to-header-file", "", "Send the headers that are in `FILE`, or in $"+headersVariable+", in lines as \"Name: value\"")
 	f.StringVar(&w.Signing.Path, "to-signing-file", "", "Sign as Standard Webhooks, with each secret, whsec_..., that is in `FILE`, or in $"+signingVariable)
@@ -84,8 +85,8 @@ func (d *Delivery) checkReceivers() error {
 	switch {
 	case only(webhookOnly...) != "" && !toWebhook:
 		return fmt.Errorf("--%s is for a webhook: it needs --to https://HOST/PATH", only(webhookOnly...))
-	case !slices.Contains(WebhookFormats, d.format):
-		return fmt.Errorf("invalid --to-format %q: it takes %s", d.format, strings.Join(WebhookFormats, " or "))
+	case !slices.Contains(webhookFormats, d.format):
+		return fmt.Errorf("invalid --to-format %q: it takes %s", d.format, strings.Join(webhookFormats, " or "))
 	case only(natsOnly...) != "" && !toNATS:
 		return fmt.Errorf("--%s is for NATS: it needs --to nats://HOST/PREFIX", only(natsOnly...))
 	case len(identities) > 1:

@@ -27,6 +27,7 @@ func (m *Messages) AddTo(f *pflag.FlagSet) {
 func Listen(to *string) Adder {
 	return func(f *pflag.FlagSet) {
 		f.StringVar(to, "listen", "", "Answer on `ADDR`, such as :9090, over HTTP how the run is: /metrics for Prometheus, /healthz and /readyz")
+		offers(f, "listen", ":9090", "127.0.0.1:9090")
 		takes(f, "listen", func(text string) error {
 			if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
 				return fmt.Errorf("invalid --listen %q: it takes HOST:PORT, such as 127.0.0.1:9090, or :9090 for all interfaces", output.Line(text))

@@ -77,6 +77,18 @@ func takes(f *pflag.FlagSet, name string, take func(text string) error) {
 	wrap(f, func(v pflag.Value) pflag.Value { return taken{v, take} }, name)
 }
 
+// offered is the annotation of a flag with values that a shell may complete.
+const offered = "offered"
+
+func offers(f *pflag.FlagSet, name string, values ...string) {
+	if err := f.SetAnnotation(name, offered, values); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// Offered are values of a flag, of which others may be as good; nil if there is nothing to say.
+func Offered(f *pflag.Flag) []string { return f.Annotations[offered] }
+
 // invalid says of an error, if it is one, which value of a flag it is about.
 func invalid(flag, text string, err error) error {
 	if err != nil {
