@@ -23,8 +23,8 @@ func metadataOf(group, resource string) event.Target {
 	return event.Target{Mapping: event.NewMapping(r, "PartialObjectMetadata", false)}
 }
 
-// lookEvery is how often the server is asked what it serves while all changes of
-// that can be watched: an aggregated API server may change by itself.
+// lookEvery is how often the server is asked what it serves while the changes of that are
+// watched: an aggregated API server may change by itself.
 const lookEvery = 5 * time.Minute
 
 // lookAfter are the waits between the looks that follow a change: a definition is
@@ -53,8 +53,7 @@ func newFollower(poll time.Duration) *follower {
 	return f
 }
 
-// followServer looks whenever the server may serve something else, until the
-// set's context ends.
+// followServer looks whenever the server may serve something else.
 func (s *targetSet) followServer() {
 	f := newFollower(cmp.Or(s.options.Poll, 30*time.Second))
 	for _, t := range []event.Target{definitions, apiServices} {

@@ -9,18 +9,15 @@ import (
 	"dwatch/watcher/source"
 )
 
-// life runs one target: session after session of its source, in a goroutine of its
-// own, until the context ends or the resource is gone.
+// life runs one target in a goroutine of its own: session after session of its source, until the
+// context ends or the resource is gone.
 type life struct {
 	*run
-	// target is what the notes are about. Only the loop looks inside.
-	target *target
-	// now is the target as the server has it.
-	now    event.Target
+	target *target      // of the notes; only the loop looks inside
+	now    event.Target // as the server has it
 	key    event.Key
 	source *source.Source
-	// joined: the server did not have it when Run began.
-	joined bool
+	joined bool // the server did not have it when Run began
 	// cancel ends the life; ended is closed when it has.
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -97,8 +94,8 @@ func (l *life) reresolve(ctx context.Context, missing error) (now event.Target, 
 	}
 }
 
-// leave ends the target because the server does not have its resource, as it said
-// with err. At the start that is a refusal, unless what comes is followed.
+// leave ends the target because the server does not have its resource, as err says. At the start
+// that is a refusal, unless what comes is followed.
 func (l *life) leave(ctx context.Context, err error) {
 	if !l.source.HasAnswer() && !l.options.Follow {
 		l.refuse(err)
@@ -108,7 +105,6 @@ func (l *life) leave(ctx context.Context, err error) {
 	}
 }
 
-// refuse notes that the server refused the target at the start.
 func (l *life) refuse(err error) {
 	l.source.SetAnswered()
 	l.note(note{of: l.target, what: refused, Observation: source.Observation{Event: event.Event{Err: l.wrap(err)}}})
@@ -120,8 +116,7 @@ func (l *life) stop() {
 	<-l.ended
 }
 
-// switchVersion goes on with another version of the resource, or another scope. It
-// reports whether found is such.
+// switchVersion goes on with found, if that is another version of the resource, or scope.
 func (l *life) switchVersion(found event.Target) bool {
 	if found.Resource() == l.now.Resource() && found.Namespaced() == l.now.Namespaced() {
 		return false

@@ -11,11 +11,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// List returns the objects that are there: it starts each target's informer, waits
-// until it has synced, and asks the generic lister. The objects come in the order
-// of the targets, then by namespace and name. A named object that is not there is a
-// NotFound error, unless IgnoreMissing is set. List returns either all or an error. KeepContent, Follow, Poll,
-// Heartbeat and Past have no effect.
+// List returns either an error or all objects that are there, as the generic lister has them when
+// each target's informer has synced: in the order of the targets, then by namespace and name. A
+// named object that is not there is a NotFound error, unless IgnoreMissing is set. KeepContent,
+// Follow, Poll, Heartbeat and Past have no effect.
 func (w *Watcher) List(ctx context.Context) ([]event.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

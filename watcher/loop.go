@@ -25,12 +25,11 @@ type loop struct {
 	failed error
 }
 
-// maxBatch is how many events are delivered at once: enough for large writes, and
-// for few commits of who keeps a file of them.
+// maxBatch is how many events are delivered at once: enough for large writes and few commits.
 const maxBatch = maxSpare
 
-// run delivers until the queue is closed and empty, and returns the first error of
-// the sink. After that nothing is delivered, but what waits is let go.
+// run delivers until the queue is closed and empty. After an error of the sink, which it returns,
+// nothing is delivered, but what waits is let go.
 func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 	var notes []note
 	for open := true; open; {
@@ -52,8 +51,7 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
 	return l.failed
 }
 
-// heartbeat says how all targets are, as far as what was delivered says: it never knows more
-// than the reader.
+// heartbeat says how all targets are, as far as the reader knows.
 func (l *loop) heartbeat() event.Event {
 	return event.Event{
 		Type: event.Heartbeat, Time: time.Now(),
@@ -61,7 +59,6 @@ func (l *loop) heartbeat() event.Event {
 	}
 }
 
-// take adds to the batch what n has to report.
 func (l *loop) take(n *note) {
 	t := n.of
 	switch n.what {
@@ -86,7 +83,6 @@ func (l *loop) take(n *note) {
 	l.held += n.Held
 }
 
-// deliver delivers the batch, and makes room for what comes next.
 func (l *loop) deliver(ctx context.Context) {
 	if len(l.batch) > 0 && l.failed == nil {
 		now := time.Now()
@@ -113,11 +109,9 @@ type note struct {
 	of   *target
 	what subject
 	source.Observation
-	// narrower are those whose place the target takes, of joined.
-	narrower []*target
+	narrower []*target // whose place the target takes, of joined
 }
 
-// subject says what a note is about.
 type subject uint8
 
 const (
@@ -132,8 +126,7 @@ const (
 // queue is what waits for the loop. put never blocks: what comes with an object has
 // passed the gate, and the rest is little.
 type queue struct {
-	// ready holds one when there is something to take.
-	ready chan struct{}
+	ready chan struct{} // holds one when there is something to take
 
 	mu      sync.Mutex
 	waiting []note

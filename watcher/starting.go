@@ -14,13 +14,11 @@ type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 
-// starting decides what a refusal means that comes before the target was served:
-// one target must not stop the others, but when all are refused Run ends. A refusal
-// is reported once another target is served: until then it may be an error. It
-// belongs to the loop.
+// starting decides what a refusal means that comes before the target was served: when all are
+// refused, Run ends, and when one is served, the refusals of others are reported. It belongs to
+// the loop.
 type starting struct {
-	fail context.CancelCauseFunc
-
+	fail    context.CancelCauseFunc
 	targets int
 	served  bool      // a target is, or was
 	refused []refusal // not reported yet
@@ -42,7 +40,7 @@ func (s *starting) serve(dst []event.Event, t *target) []event.Event {
 	return s.decide(dst)
 }
 
-// leave notes that the server does not have the target, so that it counts as neither.
+// leave: the server does not have the target, so it counts as neither.
 func (s *starting) leave(dst []event.Event, t *target) []event.Event {
 	s.targets--
 	s.forget(t)

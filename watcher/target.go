@@ -15,8 +15,7 @@ import (
 // belongs to the loop.
 type target struct {
 	event.Target
-	// index is the target's place among those of the start.
-	index    int
+	index    int // among those of the start
 	progress progress
 	ledger   *ledger.Ledger
 	// initial: what the first sync names existed at the start. It did not where the
@@ -41,7 +40,6 @@ func (t *target) restore(past event.Past) error {
 	return nil
 }
 
-// observe appends to dst what has to be reported after o.
 func (t *target) observe(dst []event.Event, o source.Observation) []event.Event {
 	from := len(dst)
 	switch o.Kind {
@@ -108,7 +106,6 @@ func (t *target) switchTo(now event.Target) {
 	t.ledger.SetKind(now.Mapping.GroupVersionKind)
 }
 
-// setTarget sets the Target of the events from index from on.
 func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	for i := range events[from:] {
 		events[from+i].Target = t.Target
@@ -130,30 +127,21 @@ func mark(dst []event.Event, kind event.Type, e event.Event) []event.Event {
 type phase uint8
 
 const (
-	// connecting: nothing has been heard of the server.
-	connecting phase = iota
+	connecting phase = iota // nothing has been heard of the server
 	// rejected: the server's first answer was no, which has not been reported: if it
 	// is no to all targets, that is an error.
 	rejected
-	// waiting: the server is asked again and again for what it does not serve yet, or
-	// refuses.
-	waiting
-	// syncing: the server names what there is.
-	syncing
-	// live: all that there was has been reported.
-	live
-	// ended: the server no longer has the resource.
-	ended
+	waiting // the server is asked again and again for what it does not serve yet, or refuses
+	syncing // the server names what there is
+	live    // all that there was has been reported
+	ended   // the server no longer has the resource
 )
 
-// progress is how far a target has come, and what was reported of that. Its methods take
-// what the target's source has met, and return the mark that reports it; empty if there is
-// nothing to report.
+// progress is how far a target has come, and what was reported of that. Its methods take what the
+// target's source has met, and return the mark that reports it; empty if there is none.
 type progress struct {
 	phase phase
-	// loss is the mark with which it was reported that the server does not answer; empty
-	// while it does.
-	loss event.Type
+	loss  event.Type // the mark that reported that the server does not answer; empty while it does
 }
 
 // begin: a session begins, whose informer knows nothing.
@@ -193,7 +181,6 @@ func (p *progress) sync() event.Type {
 	return event.Synced
 }
 
-// vanish: the server no longer has the resource.
 func (p *progress) vanish() event.Type {
 	*p = progress{phase: ended}
 	return event.Gone
@@ -212,7 +199,7 @@ func (p *progress) fail(loss event.Type) event.Type {
 	return loss
 }
 
-// isServed reports whether the server has served the target once.
+// isServed: the server has served the target once.
 func (p *progress) isServed() bool { return p.phase == syncing || p.phase == live }
 
 // lossOf is the mark with which a failure is reported.

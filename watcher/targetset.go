@@ -34,8 +34,7 @@ func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *ta
 	return &targetSet{run: r, ctx: ctx, fail: fail, present: map[event.Key]*life{}}
 }
 
-// begin starts the targets that there are at the start. After an error it has
-// started none.
+// begin starts the targets that there are at the start; after an error none.
 func (s *targetSet) begin() error {
 	lives := make([]*life, len(s.options.Targets))
 	for i, t := range s.options.Targets {
@@ -55,8 +54,7 @@ func (s *targetSet) begin() error {
 	return nil
 }
 
-// add starts a target that the server did not have before. It takes the place of
-// narrower ones that it covers.
+// add starts a target that the server did not have before, in place of those that it covers.
 func (s *targetSet) add(t event.Target) {
 	l := s.newLife(newTarget(t, s.options.KeepContent))
 	l.joined = true
@@ -83,7 +81,6 @@ func (s *targetSet) coveredBy(t event.Target) []*life {
 	return covered
 }
 
-// launch runs a target until it leaves or is stopped.
 func (s *targetSet) launch(l *life) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	l.cancel, l.ended = cancel, make(chan struct{})
@@ -119,9 +116,9 @@ func (s *targetSet) startFollowing() {
 	s.follow.Do(func() { s.running.Go(s.followServer) })
 }
 
-// look compares what is watched with what the server has. Targets that it does not
-// have are not ended: it may be that it does not know yet. Their watches are
-// renewed, which shows. It reports false if there has to be another look.
+// look compares what is watched with what the server has. The watches of what it does not have
+// are renewed, which shows: it may be that it does not know yet. It reports false if there has to
+// be another look.
 func (s *targetSet) look() bool {
 	s.mu.Lock()
 	left := s.left

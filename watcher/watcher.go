@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +26,8 @@ type Options struct {
 	Resolver Resolver
 	// Targets are watched side by side. No two may have the same Key.
 	Targets []event.Target
-	// Follow makes Run watch what the server serves: each target that Resolver
-	// finds joins within seconds. Without it that begins when the server no longer
-	// has one of the targets.
+	// Follow makes Run watch what the server serves: each target that Resolver finds joins
+	// within seconds. Without it that begins when one of the targets has left.
 	Follow bool
 	// Request says what is asked for of each target, and how long that may take.
 	source.Request
@@ -39,15 +39,13 @@ type Options struct {
 	// where it can. Of the object there is then only the metadata, as a
 	// PartialObjectMetadata, unless WholeObjects is set.
 	Tables, WholeObjects bool
-	// KeepContent keeps the content of every object, compressed, for Event.Old.
-	// Without it an object costs less than a kilobyte once it has been delivered,
-	// whatever its size.
+	// KeepContent keeps the content of every object, compressed, for Event.Old. Without it an
+	// object costs less than a kilobyte once it has been delivered.
 	KeepContent bool
 	// Poll is how often the server is asked what it serves, to follow that, where
 	// the changes can't be watched. 0 means 30 seconds.
 	Poll time.Duration
-	// Heartbeat is how often Run reports a Heartbeat; 0 means never. It is late
-	// while the sink blocks.
+	// Heartbeat is how often Run reports one; 0 means never. It is late while the sink blocks.
 	Heartbeat time.Duration
 	// Past, if not nil, is asked once for each of Targets, before it is watched,
 	// what was reported in earlier runs. Run then reports only what is different.
@@ -62,34 +60,23 @@ type Watcher struct {
 
 // New returns a Watcher; it makes no request.
 func New(options Options) (*Watcher, error) {
-	client, err := newClient(options)
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+	client, err := shallow.NewClient(options.Config, options.HTTP, options.ManagedFields)
+	if options.Tables {
+		client, err = shallow.NewTableClient(options.Config, options.HTTP, options.ManagedFields, options.WholeObjects)
 	}
-	metadata, err := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), false)
-	if err != nil {
+	metadata, metadataErr := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), false)
+	if err = cmp.Or(err, metadataErr); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	return &Watcher{options, client, metadata}, nil
 }
 
-// newClient returns the client for objects.
-func newClient(o Options) (*dynamic.DynamicClient, error) {
-	if o.Tables {
-		return shallow.NewTableClient(o.Config, o.HTTP, o.ManagedFields, o.WholeObjects)
-	}
-	return shallow.NewClient(o.Config, o.HTTP, o.ManagedFields)
-}
-
 // run is what the targets of one Run or List share.
 type run struct {
-	options Options
-	// source are the options of each target's source.
-	source source.Options
-	// metadata reads nothing but metadata.
-	metadata dynamic.Interface
-	// note takes what becomes of a target. It does not block.
-	note func(note)
+	options  Options
+	source   source.Options    // of each target's source
+	metadata dynamic.Interface // reads nothing but metadata
+	note     func(note)        // takes what becomes of a target, and does not block
 }
 
 func (w *Watcher) newRun() *run {
@@ -101,9 +88,8 @@ func (w *Watcher) newRun() *run {
 	}
 }
 
-// Run delivers the events of all targets to sink until ctx ends, sink returns an
-// error, or the watch could not be started. See the package comment for the
-// contract.
+// Run delivers the events of all targets to sink until ctx ends, sink returns an error, or the
+// watch could not be started. See the package comment for the contract.
 func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

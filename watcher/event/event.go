@@ -17,16 +17,14 @@ const (
 	Modified Type = "MODIFIED"
 	Deleted  Type = "DELETED"
 
-	// Synced: all that existed at the start has been reported. Count and
-	// ResourceVersion are set.
+	// Synced: all that existed at the start has been reported. Count and ResourceVersion are set.
 	Synced Type = "SYNCED"
 	// Disconnected: the connection is lost; Err says how, and Heard when something was
 	// last heard of the server. Retries go on.
 	Disconnected Type = "DISCONNECTED"
 	// Reconnected: the watch goes on at ResourceVersion, and nothing was missed.
 	Reconnected Type = "RECONNECTED"
-	// Gap: all was relisted, from From to ResourceVersion. States in between may
-	// be missing, last states and deletions are not.
+	// Gap: all was relisted, from From to ResourceVersion. Only states in between may be missing.
 	Gap Type = "GAP"
 	// Gone: the server no longer has the resource. It is waited for.
 	Gone Type = "GONE"
@@ -34,14 +32,13 @@ const (
 	Arrived Type = "ARRIVED"
 	// Denied: the user lacks a right; Err says which. Retries go on.
 	Denied Type = "DENIED"
-	// Heartbeat: the run is alive. It is about all targets: Target is zero. Count
-	// is their number, Connected says whether all of them are, and LastEvent when
-	// an object was last reported.
+	// Heartbeat: the run is alive. It is about all targets: Target is zero, Count is their
+	// number, Connected says whether all of them are, and LastEvent when an object was last
+	// reported.
 	Heartbeat Type = "HEARTBEAT"
 )
 
-// IsMark reports whether events of this type are about the watch and carry no
-// object.
+// IsMark reports whether events of this type are about the watch and carry no object.
 func (t Type) IsMark() bool { return t != Added && t != Modified && t != Deleted }
 
 // Event is one line of the stream.
@@ -49,24 +46,21 @@ type Event struct {
 	Type   Type
 	Target Target
 
-	// Object is the state after the change; for Deleted the last one. Zero for
-	// a mark.
+	// Object is the state after the change; for Deleted the last one. Zero for a mark.
 	Object Object
 	// Old is the state before a Modified, where content is kept and was there.
 	Old Object
-	// Initial: an Added object existed when the watch began. It is not set where
-	// the watch goes on from an earlier run.
+	// Initial: an Added object existed when the watch began, which was not an earlier run.
 	Initial bool
 	// Listed: it was found out while the server named all that there is. There may have
 	// been other states in between; and of other objects the last known state may be of
 	// before, until a Gap or Synced of the target.
 	Listed bool
-	// FinalStateUnknown: a deletion found out after the fact. Object is what is
-	// known of the object: its last known state, at least its identity.
+	// FinalStateUnknown: a deletion found out after the fact. Of Object at least the identity is
+	// known.
 	FinalStateUnknown bool
 
-	// Time is when it was seen, or of a mark when it happened, to this side's
-	// knowledge.
+	// Time is when it was seen, or of a mark when it happened, as far as this side knows.
 	Time time.Time
 
 	// The fields of marks.
@@ -97,11 +91,9 @@ type Sink interface {
 // SinkFunc is a function that is a Sink.
 type SinkFunc func(ctx context.Context, batch []Event) error
 
-// Deliver implements Sink.
 func (f SinkFunc) Deliver(ctx context.Context, batch []Event) error { return f(ctx, batch) }
 
-// Reported is what was reported of one object in an earlier run: which object, and
-// up to which state.
+// Reported is what was reported of one object in an earlier run, up to which state.
 type Reported struct {
 	Namespace, Name string
 	UID             types.UID

@@ -9,21 +9,15 @@ import (
 type Phase uint8
 
 const (
-	// PhaseConnecting: what exists is not known yet. So it begins, and so does a target
-	// that has arrived.
+	// PhaseConnecting: what exists is not known yet, or not since the target arrived.
 	PhaseConnecting Phase = iota
-	// PhaseLive: what becomes of the objects is reported.
 	PhaseLive
-	// PhaseLost: the connection is lost, and tried again.
-	PhaseLost
-	// PhaseDenied: a right is missing, and it is tried again.
-	PhaseDenied
-	// PhaseGone: the server no longer has the resource, which is waited for.
-	PhaseGone
+	PhaseLost   // and tried again
+	PhaseDenied // a right is missing, and it is tried again
+	PhaseGone   // the server no longer has the resource, which is waited for
 )
 
-// Link is how the watch of one target stands. The zero Link is that of a target of which
-// nothing is known.
+// Link is how the watch of one target stands; zero if nothing is known.
 type Link struct {
 	Target Target
 	// Mark is the last mark; empty if none has come yet.
@@ -35,15 +29,13 @@ type Link struct {
 	// is silent is noticed late.
 	Err   error
 	Heard time.Time
-	// Count is how many objects there were at the last Synced.
-	Count int
+	Count int // of the objects, at the last Synced
 	// Synced: all that existed has been reported once since the target arrived.
 	Synced bool
 	// Denied: the last answer was that a right is missing. It stays so while the
 	// connection is lost.
 	Denied bool
-	// Relisting: the server names all that there is. What is known of an object that it has
-	// not named may be of before.
+	// Relisting: the server names all that there is. What it has not named may be of before.
 	Relisting bool
 }
 
@@ -63,18 +55,14 @@ func (t Type) Phase() Phase {
 	}
 }
 
-// Phase returns the phase that the last mark led to.
+// Phase is where the last mark led to.
 func (l *Link) Phase() Phase { return l.Mark.Phase() }
 
-// Links is the state of the connection: how the watch of each target stands, as the events
-// of a run say. What they say counts when they are observed, so that who asks never knows
-// more than who gets the events.
-//
-// A target joins with its first mark, and takes the place of those that it covers. One that
-// is gone stays, as PhaseGone, until it arrives again. Links are not safe for concurrent use.
+// Links is the state of the connection: how the watch of each target stands, as the events that
+// were observed say. A target joins with its first mark, and takes the place of those that it
+// covers. One that is gone stays until it arrives again. Not safe for concurrent use.
 type Links struct {
-	// LastEvent is when an object was last reported; zero if none was.
-	LastEvent time.Time
+	LastEvent time.Time // when an object was last reported
 
 	all   []*Link
 	byKey map[Key]*Link
@@ -155,13 +143,12 @@ func (l *Links) Of(t Target) Link {
 	return Link{}
 }
 
-// All returns the links in the order in which their targets joined, also of those that are
-// gone. They are not to be changed, and true until the next Observe.
+// All returns the links, to be read until the next Observe, in the order in which their targets
+// joined.
 func (l *Links) All() []*Link { return l.all }
 
 // Count returns how many targets are in a phase.
-func (l *Links) Count(p Phase) int {
-	n := 0
+func (l *Links) Count(p Phase) (n int) {
 	for _, link := range l.all {
 		if link.Phase() == p {
 			n++

@@ -12,19 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Identity is what is always known of an object: which one it is, and in which
-// state.
+// Identity is what is always known of an object: which one it is, and in which state.
 type Identity struct {
 	APIVersion, Kind string
-	// Namespace is empty for a cluster-scoped object.
-	Namespace, Name string
-	// UID differs between an object and a later one of the same name.
-	UID             types.UID
-	ResourceVersion string
+	Namespace, Name  string
+	UID              types.UID
+	ResourceVersion  string
 }
 
-// IsEvent reports whether objects of this kind are Events of Kubernetes, each about another
-// object, and how often the same has happened to it.
+// IsEvent reports whether objects of this kind are Events of Kubernetes.
 func IsEvent(kind schema.GroupKind) bool {
 	return kind.Kind == "Event" && (kind.Group == "" || kind.Group == "events.k8s.io")
 }
@@ -45,22 +41,18 @@ type Object struct {
 	// it is not here. Empty and nil if only the identity is known.
 	content string
 	kept    Kept
-	// row is what the server shows of it in a table; see Row.
-	row string
+	row     string
 }
 
-// Kept holds the content of an object in another form, such as compressed.
-type Kept interface {
-	// Content returns it, as one line of JSON, made at each call.
-	Content() string
-}
+// Kept holds the content of an object in another form, such as compressed. Content makes one
+// line of JSON of it, at each call.
+type Kept interface{ Content() string }
 
 // NewObject returns the object whose content is one line of JSON; empty if only
 // id is known of it. Neither may change any more.
 func NewObject(id *Identity, content string) Object { return Object{Identity: id, content: content} }
 
-// NewKept returns the object whose content is kept elsewhere. Neither may change any
-// more.
+// NewKept returns the object whose content is kept elsewhere. Neither may change any more.
 func NewKept(id *Identity, kept Kept) Object { return Object{Identity: id, kept: kept} }
 
 // WithRow returns the object with what the server shows of it in a table.
@@ -74,7 +66,7 @@ func (o Object) WithRow(row string) Object {
 // but for the descriptions. Else it is empty.
 func (o Object) Row() string { return o.row }
 
-// IsZero reports whether there is no object.
+// IsZero reports whether there is none.
 func (o Object) IsZero() bool { return o.Identity == nil }
 
 // GroupVersionKind returns what apiVersion and kind say.
@@ -126,9 +118,8 @@ func Newer(a, b string) bool {
 	return order > 0
 }
 
-// CutManagedFields returns what is before and what is behind metadata.managedFields
-// in an object that is valid JSON. Put together they are the object without; before
-// is all of it if there are none.
+// CutManagedFields returns what is before and what is behind metadata.managedFields in an object
+// that is valid JSON; before is all of it if there are none.
 func CutManagedFields(object string) (before, after string) {
 	from, to := len(object), len(object)
 	gjson.Parse(object).ForEach(func(key, metadata gjson.Result) bool {

@@ -5,17 +5,15 @@ import (
 	"strings"
 )
 
-// Selection says which objects are asked for, however that was said: for the same
-// meaning it is the same, as reflect.DeepEqual sees it and as JSON. What is printed
-// of the objects has no part in it.
+// Selection says which objects are asked for: for the same meaning it is the same, as
+// reflect.DeepEqual sees it and as JSON. What is printed of them has no part in it.
 type Selection struct {
 	// Resources are sorted. One that is there without a name is not there with one.
 	Resources []Selected `json:"resources"`
-	// Exclude are the names of --exclude in lower case, sorted. They are not what
-	// the names stand for: the server may have that one day and not the next.
+	// Exclude are the names of --exclude in lower case, sorted, and not what they stand for: the
+	// server may have that one day and not the next.
 	Exclude []string `json:"exclude,omitempty"`
-	// Namespaces are sorted; empty with AllNamespaces, or if nothing is in a
-	// namespace.
+	// Namespaces are sorted; empty with AllNamespaces, or if nothing is in a namespace.
 	Namespaces    []string `json:"namespaces,omitempty"`
 	AllNamespaces bool     `json:"allNamespaces,omitempty"`
 	// Labels and Fields are selectors in canonical form, as package plan writes them.
@@ -25,11 +23,10 @@ type Selection struct {
 
 // Selected is one thing asked for.
 type Selected struct {
-	// Resource is plural and group. It is the name as typed, in lower case, where
-	// what that stands for may change: for a category, and for what is waited for.
+	// Resource is plural and group; the name as typed, in lower case, where what that stands for
+	// may change: for a category, and for what is waited for.
 	Resource string `json:"resource"`
-	// Name is empty for all objects.
-	Name string `json:"name,omitempty"`
+	Name     string `json:"name,omitempty"` // empty for all objects
 }
 
 // Equal reports whether s and o ask for the same objects.

@@ -12,25 +12,19 @@ import (
 // selectors can only be ANDed, and a right limited by resourceNames is only
 // granted for metadata.name=.
 type Target struct {
-	// Mapping is the resource, with its kind and scope.
-	Mapping *meta.RESTMapping
-	// Namespace is empty for all namespaces and for cluster-scoped resources.
-	Namespace string
-	// Name is empty for all objects.
-	Name string
+	Mapping   *meta.RESTMapping
+	Namespace string // empty for all of them and for cluster-scoped resources
+	Name      string // empty for all objects
 }
 
-// Key identifies a target. It has no version: all versions of a resource show the
-// same objects.
+// Key is a Target without its version: all versions of a resource show the same objects.
 type Key struct {
 	Resource        schema.GroupResource
 	Namespace, Name string
 }
 
-// Key returns the target without its version.
-func (t Target) Key() Key {
-	return Key{t.Resource().GroupResource(), t.Namespace, t.Name}
-}
+// Key identifies the target.
+func (t Target) Key() Key { return Key{t.Resource().GroupResource(), t.Namespace, t.Name} }
 
 // Covers reports whether o is a target with a name, whose object is one of k's.
 func (k Key) Covers(o Key) bool {
@@ -43,8 +37,7 @@ func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resour
 // Namespaced reports whether the objects of the target live in namespaces.
 func (t Target) Namespaced() bool { return t.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
-// NewMapping returns the mapping of a resource. It is the one place that knows how
-// the two scopes are written.
+// NewMapping returns the mapping of a resource.
 func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *meta.RESTMapping {
 	scope := meta.RESTScope(meta.RESTScopeRoot)
 	if namespaced {
@@ -72,8 +65,7 @@ func (e *TargetError) Unwrap() error { return e.Err }
 // Found is what there is to watch, as far as the server could say.
 type Found struct {
 	Targets []Target
-	// Unsure are the group versions that could not be asked: what is watched of them
-	// stays watched.
+	// Unsure are those that could not be asked: what is watched of them stays watched.
 	Unsure []schema.GroupVersion
 }
 
