@@ -33,9 +33,8 @@ func (c commitment) isEmpty() bool {
 	return len(c.reported)+len(c.announced)+len(c.entered)+len(c.left) == 0
 }
 
-// commit writes all of c or nothing, and syncs it to the disk. It returns the number of
-// the first record that has entered. It gives back the memory of the pages that it read:
-// as the file grows, each commit reads others.
+// commit writes all of c or nothing, and syncs it to the disk. It returns the number of the first
+// record that has entered, and gives back the memory of the pages that it read.
 func (f *File) commit(c commitment) (first uint64, err error) {
 	err = f.update(func(tx *bolt.Tx) error {
 		if first, err = writeOutbox(tx, c.entered, c.left); err != nil {
@@ -69,10 +68,11 @@ func (c commitment) writeTargets(tx *bolt.Tx) error {
 	}
 	for i, c := range c.announced {
 		releaseNow(tx, i)
-		if c.kind == event.Added {
-			if err := p.apply(c, c.announced); err != nil {
-				return err
-			}
+		if c.kind != event.Added {
+			continue
+		}
+		if err := p.apply(c, c.announced); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -95,10 +95,14 @@ type pages struct {
 }
 
 func (p pages) apply(c change, become func(entry) entry) error {
-	if c.about != nil {
-		return p.write(c.target, c.about)
-	}
-	if c.narrow != nil {
+	switch {
+	case c.about != nil:
+		b, err := p.targets.CreateBucketIfNotExists(c.target.key)
+		if err != nil {
+			return err
+		}
+		return put(b, c.about)
+	case c.narrow != nil:
 		return p.takeOver(c.target, c.narrow)
 	}
 	b, err := p.objectsOf(c.target)
@@ -139,8 +143,8 @@ func (p pages) takeOver(s, narrow *saved) error {
 	return p.targets.DeleteBucket(narrow.key)
 }
 
-// objectsOf is the bucket of the target's objects. A new one comes with the
-// description of its target, which may be due only later.
+// objectsOf is the bucket of the target's objects. A new one comes with the description of its
+// target, which may be due only later.
 func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	if b := p.objects[s]; b != nil {
 		return b, nil
@@ -163,14 +167,7 @@ func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	return b, nil
 }
 
-func (p pages) write(s *saved, a *about) error {
-	b, err := p.targets.CreateBucketIfNotExists(s.key)
-	if err != nil {
-		return err
-	}
-	return put(b, a)
-}
-
+// put writes what is said about a target itself, in its bucket.
 func put(target *bolt.Bucket, a *about) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -214,7 +211,6 @@ func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *sav
 	return append(dst, change{target: s, about: &now}), s
 }
 
-// savedOf returns the target as the file has it, or will have it.
 func (f *File) savedOf(t event.Target) *saved {
 	id := t.Key()
 	s := f.saved[id]
@@ -225,8 +221,8 @@ func (f *File) savedOf(t event.Target) *saved {
 	return s
 }
 
-// takeOver appends that what was reported of targets that t covers was reported of t.
-// Those leave the file.
+// takeOver appends that what was reported of targets that t covers, which leave the file, was
+// reported of t.
 func (f *File) takeOver(dst []change, t event.Target) []change {
 	for key, narrow := range f.saved {
 		if t.Key().Covers(key) {

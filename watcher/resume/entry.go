@@ -59,7 +59,7 @@ func (e entry) without(uid string) []state {
 	return slices.DeleteFunc(slices.Clone(e.states), func(s state) bool { return s.uid() == uid })
 }
 
-// each calls take with what the entry says about name, the older first.
+// each calls take with each state, the oldest first.
 func (e entry) each(namespace, name string, take func(event.Reported)) {
 	for _, s := range slices.Backward(e.states) {
 		uid, resourceVersion, _ := strings.Cut(string(s), " ")
@@ -70,8 +70,7 @@ func (e entry) each(namespace, name string, take func(event.Reported)) {
 	}
 }
 
-// An entry is written as its states, a line each; behind a question mark if it
-// is unsure.
+// An entry is written as its states, a line each; behind a question mark if it is unsure.
 const unsureMark = "?"
 
 func (e entry) encode() []byte {
@@ -88,7 +87,7 @@ func (e entry) encode() []byte {
 	return text
 }
 
-// decodeEntry reads an entry; nil is one without states.
+// decodeEntry reads an entry; nil has no states.
 func decodeEntry(value []byte) (entry, bool) {
 	if value == nil {
 		return entry{}, true

@@ -22,8 +22,8 @@ type File struct {
 	outbox *Outbox // nil: none
 }
 
-// Open opens the file at path, or makes it, for what h says. The error says in
-// one line what is wrong with the file, and what to do.
+// Open opens the file at path, or makes it, for what h says. The error says in one line what is
+// wrong with it, and what to do.
 func Open(path string, h Header) (*File, error) {
 	f, err := open(path, h)
 	var inPath *fs.PathError
@@ -73,9 +73,8 @@ func (f *File) check(tx *bolt.Tx) error {
 // releaseEvery is how often what was read is given back while all of the file is.
 const releaseEvery = time.Millisecond
 
-// damageOf returns what is wrong with the pages of the file. Check runs in a goroutine of
-// its own, in which a fault could not be caught: it comes after the walk, and has to be
-// received to its end.
+// damageOf returns what is wrong with the pages of the file. Check runs in a goroutine of its own,
+// in which a fault could not be caught: so it comes after the walk.
 func damageOf(tx *bolt.Tx) (damage error) {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
@@ -103,7 +102,7 @@ func walk(b *bolt.Bucket) error {
 	})
 }
 
-// claim makes sure that the file is for h.
+// claim makes sure that the file is for h, and says so in it.
 func (f *File) claim(h Header) error {
 	return f.update(func(tx *bolt.Tx) error {
 		before, err := readHeader(tx)
@@ -127,11 +126,9 @@ func (f *File) claim(h Header) error {
 // Fresh reports whether nothing had been reported when the file was opened.
 func (f *File) Fresh() bool { return f.fresh }
 
-// Close unlocks the file. Its Stage is to be closed before. An error says that the file was
-// cut or overwritten meanwhile.
+// Close unlocks the file, after its Stage is closed. An error says that it was cut or overwritten.
 func (f *File) Close() error { return f.named(f.store.close()) }
 
-// named says which file an error is about.
 func (f *File) named(err error) error {
 	if err == nil {
 		return nil

@@ -15,16 +15,13 @@ import (
 type Header struct {
 	// Server is the address of the API server.
 	Server string `json:"server"`
-	// Cluster identifies the cluster, wherever its server is; empty if that is not
-	// known.
-	Cluster string `json:"cluster,omitempty"`
-	// Selection is what is watched.
+	// Cluster identifies the cluster, wherever its server is; empty if that is not known.
+	Cluster   string          `json:"cluster,omitempty"`
 	Selection event.Selection `json:"selection"`
 }
 
-// format is the version of what is in the file. In format 1 the selection was a
-// sentence, which can't be compared. A dwatch that does not know of an outbox must not
-// take a file with one.
+// format is the version of what is in the file. In format 1 the selection was a sentence. A dwatch
+// that does not know of an outbox must not take a file with one.
 const (
 	format       = 2
 	formatOutbox = 3 // as 2, with an outbox
@@ -54,8 +51,7 @@ func readHeader(tx *bolt.Tx) (*Header, error) {
 		return nil, errForeign
 	case version > formatOutbox:
 		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatOutbox)
-	}
-	if version < format {
+	case version < format:
 		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
 	}
 	h := &Header{}
@@ -86,8 +82,8 @@ func writeFormat(tx *bolt.Tx) error {
 	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))
 }
 
-// check returns why a file that was made for h can't be used for now. The address
-// of a cluster may change, where it is known to be the same one.
+// check returns why a file that was made for h can't be used for now. The address of a cluster
+// that is known to be the same one may change.
 func (h Header) check(now Header) error {
 	known := h.Cluster != "" && now.Cluster != ""
 	switch {

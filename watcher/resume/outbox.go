@@ -14,21 +14,19 @@ import (
 
 var (
 	outboxBucket = []byte("outbox")
-	// encodingKey says in the header how the records are encoded.
-	encodingKey = []byte("encoding")
+	encodingKey  = []byte("encoding") // in the header: how the records are encoded
 )
 
 // removeSoon is how many removed records do not wait for commitInterval: their pages are in
 // memory while they are taken out.
 const removeSoon = 1 << 10
 
-// releaseReads is after how many records what was read is given back while they are
-// delivered: more often would slow the delivery down.
+// releaseReads is after how many records what was read is given back: more often would slow the
+// delivery down.
 const releaseReads = 4 * releaseKeys
 
-// Outbox is what waits for a receiver, in the file: records, of which it knows only their
-// numbers. What comes in is written with the changes of the batch that it comes from, in
-// one transaction. So a record is there if, and only if, what it says counts as reported.
+// Outbox is what waits for a receiver, in the file: records, of which it knows only their numbers.
+// A record is there if, and only if, what it says counts as reported.
 //
 // Add is called by the Sink behind the Stage while that has a batch, and at most once for
 // each. The other methods may be called at any time until the Stage is closed.
@@ -62,7 +60,7 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 	return f.outbox, nil
 }
 
-// WithoutOutbox says that there is no receiver. What waits for one must not be forgotten.
+// WithoutOutbox says that there is no receiver, for whom nothing may wait.
 func (f *File) WithoutOutbox() error {
 	if !f.HadReceiver() {
 		return nil
@@ -75,8 +73,7 @@ func (f *File) WithoutOutbox() error {
 	}))
 }
 
-// HadReceiver reports whether the last run with the file had a receiver. It is asked
-// before Outbox.
+// HadReceiver reports, before Outbox is asked for, whether the last run had a receiver.
 func (f *File) HadReceiver() (had bool) {
 	f.view(func(tx *bolt.Tx) error { // has no error of its own
 		had = tx.Bucket(outboxBucket) != nil
@@ -87,17 +84,14 @@ func (f *File) HadReceiver() (had bool) {
 
 // encodingOf returns how what waits is encoded; empty if nothing waits.
 func encodingOf(tx *bolt.Tx) string {
-	b := tx.Bucket(outboxBucket)
-	if b == nil {
-		return ""
+	if b := tx.Bucket(outboxBucket); b != nil {
+		if first, _ := b.Cursor().First(); first != nil {
+			return string(tx.Bucket(headerBucket).Get(encodingKey))
+		}
 	}
-	if first, _ := b.Cursor().First(); first == nil {
-		return ""
-	}
-	return string(tx.Bucket(headerBucket).Get(encodingKey))
+	return ""
 }
 
-// waiting says how much waits.
 func waiting(tx *bolt.Tx) string {
 	defer release(tx)
 	n := tx.Bucket(outboxBucket).Stats().KeyN
@@ -126,7 +120,6 @@ func (o *Outbox) Remove(number uint64) {
 	}
 }
 
-// takeRemoved returns what is to be taken out.
 func (o *Outbox) takeRemoved() []uint64 {
 	if o == nil {
 		return nil
@@ -142,7 +135,7 @@ func (o *Outbox) takeRemoved() []uint64 {
 	return removed
 }
 
-// Record returns a record.
+// Record returns one of them.
 func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	err = o.file.view(func(tx *bolt.Tx) error {
 		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
@@ -160,7 +153,7 @@ func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	return record, err
 }
 
-// Each calls take with all records in the order in which they came. They may not be kept.
+// Each calls take with all records in their order. They may not be kept.
 func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
 	return o.file.named(o.file.view(func(tx *bolt.Tx) error {
 		return eachKey(tx.Bucket(outboxBucket), func(key, record []byte) error {
@@ -178,8 +171,7 @@ func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
 // numberKey is the key of a record: they are in the order of their numbers.
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// writeOutbox writes what becomes of the outbox, and returns the number of the first
-// record that is new.
+// writeOutbox returns the number of the first record that is new.
 func writeOutbox(tx *bolt.Tx, added [][]byte, removed []uint64) (first uint64, err error) {
 	if len(added)+len(removed) == 0 {
 		return 0, nil

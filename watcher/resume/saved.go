@@ -11,7 +11,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// bucketName is the name of a target's bucket.
 func bucketName(k event.Key) []byte {
 	return fmt.Appendf(nil, "%s %s %s", k.Resource, k.Namespace, k.Name)
 }
@@ -48,11 +47,9 @@ type saved struct {
 	key   []byte
 	about about
 	// first is what the file gets about a target of which it had nothing, before
-	// anything is reported. It does not change.
+	// anything is reported.
 	first about
-	// any: something was reported of it that is not deleted, as of the opening of
-	// the file.
-	any bool
+	any   bool // it had objects when the file was opened
 }
 
 var (
@@ -60,7 +57,7 @@ var (
 	objectsBucket = []byte("objects")
 )
 
-// readSaved returns the targets in the file. It reads each object.
+// readSaved returns the targets in the file, and reads each of their objects.
 func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
 	found := map[event.Key]*saved{}
 	targets := tx.Bucket(targetsBucket)
@@ -96,8 +93,7 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	})
 }
 
-// Past is an event.Past: what the file has about a target. What it has about targets
-// that this one covers becomes part of that.
+// Past is an event.Past. What the file has about targets that t covers becomes part of t.
 func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
 	if changes := f.takeOver(nil, t); len(changes) > 0 {
 		if _, err := f.commit(commitment{reported: changes}); err != nil {
@@ -111,10 +107,9 @@ func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, e
 	return s.about.Synced, f.view(func(tx *bolt.Tx) error { return s.read(tx, take) })
 }
 
-// Orphans returns the targets of which the file has objects and that are not
-// among present, in no order: nothing would be reported of them. One that is
-// covered, by a target that is present or by another orphan, is part of that. Their
-// mappings are those of the last run.
+// Orphans returns the targets of which the file has objects, and nothing would be reported as they
+// are not among present, in no order and with the mappings of the last run. One that is covered,
+// by a target that is present or by another orphan, is part of that.
 func (f *File) Orphans(present []event.Target) []event.Target {
 	here := map[event.Key]bool{}
 	for _, t := range present {

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// commitInterval is the time between commits of what has been reported: each
-	// costs two syncs of the disk, whatever its size.
+	// commitInterval is the time between commits, each of which costs two syncs of the disk.
 	commitInterval = time.Second
 	// commitSoon is how many changes do not wait for that.
 	commitSoon = 8 << 10
@@ -25,18 +24,16 @@ const (
 //  2. the next Sink
 //  3. the file: all that was reported, together with the next first step, or soon
 //
-// Without the first step a deletion could be lost: that of an object that was
-// reported just before the process was killed, and deleted before the next one
-// started. Where there is no ADDED in the batch, it is left out. What has come
-// while the disk was busy is one batch, and one commit.
+// Without the first step, which a batch without ADDED does not take, a deletion could be lost: that
+// of an object that was reported just before the process was killed, and deleted before the next
+// one started.
 //
-// With an Outbox the next Sink has a batch when it is in there, which is one commit with
-// all that was reported. There is nothing to announce: nothing is sent before.
+// With an Outbox the next Sink has a batch when it is in there, which is one commit with all that
+// was reported. There is nothing to announce: nothing is sent before.
 type Stage struct {
 	file   *File
 	outbox *Outbox // nil: none
 	next   event.Sink
-	// failed is called when the file can't be written between two batches.
 	failed func(error)
 	// changes are those of the present batch.
 	changes []change
@@ -52,9 +49,9 @@ type Stage struct {
 	err error
 }
 
-// Stage returns a Stage before next. failed is called, once, if the file can't be
-// written while nothing is delivered: that should end the run. The Stage is to be
-// closed. Where the file has an Outbox, next puts into it what it is given.
+// Stage returns a Stage before next, which is to be closed. failed is called, once, if the file
+// can't be written while nothing is delivered: that should end the run. Where the file has an
+// Outbox, next puts into it what it is given.
 func (f *File) Stage(next event.Sink, failed func(error)) *Stage {
 	s := &Stage{file: f, outbox: f.outbox, next: next, failed: failed}
 	if f.outbox != nil {
@@ -78,8 +75,8 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.record(s.changes)
 }
 
-// deliverInto delivers a batch to a Sink that puts it into the outbox. If that has nothing
-// to put there, the batch counts as reported all the same.
+// deliverInto delivers a batch to a Sink that puts it into the outbox, or that has nothing to put
+// there: then the batch counts as reported all the same.
 func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	s.entering = s.changes
 	err := s.next.Deliver(ctx, batch)
@@ -91,8 +88,7 @@ func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	return s.record(left)
 }
 
-// enter writes records of the present batch, and all that was reported with them. See
-// Outbox.Add.
+// enter is Outbox.Add: it writes records of the present batch with all that was reported.
 func (s *Stage) enter(records [][]byte, remove []uint64) (first uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +161,7 @@ func (s *Stage) commitLocked(c commitment) (first uint64) {
 	return first
 }
 
-// Close records all that was delivered. It returns the error of the file, if there
-// was one.
+// Close records all that was delivered. It returns the error of the file, if there was one.
 func (s *Stage) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,19 +17,17 @@ import (
 // lockTimeout is how long another process may take to unlock the file.
 const lockTimeout = 500 * time.Millisecond
 
-// store is the database in the file. If somebody cuts or overwrites that, the database,
-// which maps it into memory, faults or panics, and keeps its locks. So each transaction has
-// a goroutine of its own: once one has failed in that way, nobody waits for any.
+// store is the database in the file. If somebody cuts or overwrites that, the database, which maps
+// it into memory, faults or panics, and keeps its locks. So each transaction has a goroutine of its
+// own: once one has failed in that way, nobody waits for any.
 type store struct {
 	db   *bolt.DB
 	file *os.File
 
-	// spoil ends intact with why the file is not what the database made of it.
-	intact context.Context
+	intact context.Context // ends with why the file is not what the database made of it
 	spoil  context.CancelCauseFunc
 }
 
-// openStore opens and locks the database, and checks it.
 func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 	s := &store{}
 	s.intact, s.spoil = context.WithCancelCause(context.Background())
@@ -81,7 +79,6 @@ func guarded(do func() error) (fault any, err error) {
 	return nil, do()
 }
 
-// explain says in the words of dwatch why the database does not open.
 func explain(err error) error {
 	var system syscall.Errno
 	switch {
@@ -96,7 +93,6 @@ func explain(err error) error {
 	}
 }
 
-// damaged says why the file can't be trusted.
 func damaged(why any) error {
 	return fmt.Errorf("it is damaged (%v): delete it to start over", why)
 }
@@ -113,7 +109,6 @@ func (s *store) update(do func(*bolt.Tx) error) error {
 	})
 }
 
-// view runs a transaction that reads.
 func (s *store) view(do func(*bolt.Tx) error) error {
 	return s.run(func() error { return s.db.View(do) })
 }
@@ -139,12 +134,10 @@ func (s *store) run(transaction func() error) error {
 	}
 }
 
-// spoilt: the file is not what the database made of it.
 func (s *store) spoilt(why any) {
 	s.spoil(fmt.Errorf("it was cut or overwritten while dwatch was using it (%v): delete it to start over", why))
 }
 
-// checkSize returns an error if the file is shorter than it should be.
 func (s *store) checkSize(tx *bolt.Tx) error {
 	info, err := s.file.Stat()
 	if err == nil && tx.Size() > info.Size() {

@@ -9,10 +9,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewClient returns the stock dynamic client over a REST client that reads
-// shallow objects. managedFields keeps metadata.managedFields in the content.
-//
-// dynamic.NewForConfig would overwrite the serializer; dynamic.New does not.
+// NewClient returns the stock dynamic client over a REST client that reads shallow objects:
+// dynamic.NewForConfig would overwrite the serializer, dynamic.New does not. managedFields keeps
+// metadata.managedFields in the content.
 func NewClient(config *rest.Config, client *http.Client, managedFields bool) (*dynamic.DynamicClient, error) {
 	return newClient(config, client, scanner{keepManagedFields: managedFields})
 }
@@ -53,8 +52,7 @@ func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 	return infos
 }
 
-// DecoderToVersion implements runtime.NegotiatedSerializer: there is nothing to
-// convert.
+// DecoderToVersion implements runtime.NegotiatedSerializer: there is nothing to convert.
 func (negotiated) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return d
 }
@@ -72,20 +70,20 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 		// The body of an error, which unlike an event is not known to be JSON.
 		return o.Serializer.Decode(data, defaults, into)
 	}
-	if decoded, err := o.scanner.decode(alias(data), into); decoded != nil || err != nil {
-		if err != nil {
-			return nil, nil, err
-		}
-		gvk := decoded.GetObjectKind().GroupVersionKind()
-		return decoded, &gvk, nil
+	decoded, err := o.scanner.decode(alias(data), into)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case decoded == nil:
+		return o.Serializer.Decode(data, defaults, into)
 	}
-	return o.Serializer.Decode(data, defaults, into)
+	gvk := decoded.GetObjectKind().GroupVersionKind()
+	return decoded, &gvk, nil
 }
 
-// MetadataOnly returns a client that asks for nothing but the metadata of
-// objects: each comes as a PartialObjectMetadata
-// (kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches). It uses the
-// connections of client.
+// MetadataOnly returns a client over the connections of client that asks for nothing but the
+// metadata of objects: each comes as a PartialObjectMetadata
+// (kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches).
 func MetadataOnly(client *http.Client) *http.Client {
 	return withRequest(client, func(r *http.Request) {
 		kind := "PartialObjectMetadataList"
@@ -112,7 +110,6 @@ type requestChanger struct {
 	change func(*http.Request)
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c requestChanger) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	c.change(r)

@@ -1,8 +1,7 @@
 // Package shallow is a serializer for the dynamic client that keeps the bytes.
 //
-// A full decode of an object costs ten to fifty times what the bytes cost, in
-// time and in memory, and a watcher hardly ever looks at the content. A shallow
-// object is an *unstructured.Unstructured that holds
+// A full decode costs ten to fifty times what the bytes cost, and a watcher hardly ever looks at
+// the content. A shallow object is an *unstructured.Unstructured that holds
 //
 //   - apiVersion and kind,
 //   - of the metadata: name, namespace, uid and resourceVersion, and the
@@ -10,9 +9,8 @@
 //   - the whole object as a string: the server's bytes, without managedFields
 //     unless they were asked for, under a key that no JSON object of the API has.
 //
-// Factory, informer, store and generic lister stay client-go's own and take it for
-// a whole object. No other code may: its fields are not all of the object's.
-// [Content] and [Open] lead to the whole, and a shallow object is never encoded.
+// Factory, informer, store and generic lister stay client-go's own and take it for a whole object.
+// No other code may: [Content] leads to the whole, and a shallow object is never encoded.
 //
 // # Contract
 //
@@ -24,10 +22,8 @@
 // An object that came as a row of a table, which [NewTableClient] asks for, has what the
 // table shows of it beside its content; see [Columns] and [Row].
 //
-// Invalid JSON is an error and never content. Whatever is not an object of the
-// API (a Status, an error body, a Table that nobody asked for) is left to the serializer of
-// the stock dynamic client.
+// Invalid JSON is an error and never content. Whatever is not an object of the API (a Status, an
+// error body, a Table that nobody asked for) is left to the serializer of the stock dynamic client.
 //
-// All functions are safe for concurrent use. Nothing here changes a shallow
-// object but [Take], which is for the one who has just received it.
+// All functions are safe for concurrent use. Only [Take] changes a shallow object.
 package shallow

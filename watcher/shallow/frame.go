@@ -26,9 +26,8 @@ const (
 
 var errTooLarge = errors.New("the server sent an event of more than 16 MiB")
 
-// framer cuts a watch into events, each of which is valid JSON. API servers
-// write one line an event, which is found by its end; for one that indents, the
-// values are found by parsing.
+// framer cuts a watch into events, each of which is valid JSON. API servers write one line an
+// event; for one that indents, the values are found by parsing.
 type framer struct {
 	runtime.Framer // the stock one: for writing
 }
@@ -48,8 +47,7 @@ type frames struct {
 	window *io.LimitedReader // of what values may read for one event
 }
 
-// Read copies the next event, or the rest of the present one, to p. It returns
-// io.ErrShortBuffer when the event goes on.
+// Read copies the next event, or the rest of one, to p: io.ErrShortBuffer says that it goes on.
 func (f *frames) Read(p []byte) (int, error) {
 	if len(f.rest) == 0 {
 		var err error
@@ -65,9 +63,8 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns an event; it is valid until the following call. What split takes
-// apart without looking inside has been looked into: its object is one value. An
-// event of that form with something else inside begins with a space instead.
+// next returns an event; it is valid until the following call. Of what split takes apart without
+// looking inside, the object is one value. Otherwise it begins with a space instead.
 func (f *frames) next() ([]byte, error) {
 	for f.values == nil {
 		whole, err := f.nextLine()
@@ -98,7 +95,6 @@ func apart(event []byte, odd bool) []byte {
 	return event
 }
 
-// nextLine reads to the next newline or the end.
 func (f *frames) nextLine() ([]byte, error) {
 	line, err := f.lines.ReadSlice('\n')
 	if err != bufio.ErrBufferFull {
@@ -130,9 +126,8 @@ func (f *frames) nextValue() ([]byte, error) {
 	return value, err
 }
 
-// events decodes the frames of a watch into metav1.WatchEvent. The framer has
-// seen to it that they are valid JSON. The object of the event is a part of the
-// frame, as client-go decodes it at once.
+// events decodes the frames of a watch into metav1.WatchEvent. The framer has seen to it that they
+// are valid JSON. The object is a part of the frame, as client-go decodes it at once.
 type events struct {
 	runtime.Serializer // the stock one
 }
@@ -159,8 +154,8 @@ func (e events) Decode(data []byte, defaults *schema.GroupVersionKind, into runt
 }
 
 // split takes an event apart in the form in which API servers write it,
-// {"type":"ADDED","object":{...}}. It looks only at the two ends: there may be
-// more in object than one value, unless the framer has seen to that.
+// {"type":"ADDED","object":{...}}. It looks only at the two ends: only the framer sees to it that
+// object is one value.
 func split(frame []byte) (kind string, object []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(frame, []byte(`{"type":"`))
 	if !ok {
@@ -175,8 +170,7 @@ func split(frame []byte) (kind string, object []byte, ok bool) {
 	return kind, object, true
 }
 
-// eventType is name without memory of its own; empty for a type that there
-// isn't.
+// eventType is name without memory of its own; empty for a type that there isn't.
 func eventType(name []byte) string {
 	for _, known := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error} {
 		if string(name) == string(known) {

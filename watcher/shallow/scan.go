@@ -18,14 +18,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-// alias is data as a string, without a copy. The string, and all that is cut from
-// it, must not outlive the call that data was passed to.
+// alias is data as a string, without a copy: it must not outlive the call that data was passed to.
 func alias(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 var errInvalid = errors.New("the server sent invalid JSON")
 
-// maxDepth is the depth to which encoding/json goes. A check that is recursive
-// must not go on: a server could make it overflow the stack.
+// maxDepth is that of encoding/json. A server could make a recursive check overflow the stack.
 const maxDepth = 10_000
 
 // valid reports whether text is JSON by RFC 8259, which is UTF-8.
@@ -33,8 +31,8 @@ func valid(text string) bool {
 	return !tooDeep(text) && utf8.ValidString(text) && gjson.Valid(text)
 }
 
-// tooDeep reports whether text is nested deeper than maxDepth. Counting brackets
-// rules it out for nearly every event, and is fast.
+// tooDeep reports whether text is nested deeper than maxDepth. Counting brackets rules it out for
+// nearly every event, and is fast.
 func tooDeep(text string) bool {
 	if len(text) <= maxDepth || strings.Count(text, "{")+strings.Count(text, "[") <= maxDepth {
 		return false
@@ -60,16 +58,13 @@ func tooDeep(text string) bool {
 	return false
 }
 
-// scanner makes shallow objects of JSON text. What it returns shares no memory
-// with the text.
+// scanner makes shallow objects of JSON text, with which they share no memory.
 type scanner struct {
 	keepManagedFields bool
-	// tables: rows of tables are taken for the objects that they show.
-	tables bool
+	tables            bool // rows of tables are taken for the objects that they show
 }
 
-// decode returns nil without an error for what the stock serializer has to
-// decode.
+// decode returns nil without an error for what the stock serializer has to decode.
 func (s scanner) decode(text string, into runtime.Object) (runtime.Object, error) {
 	switch into := into.(type) {
 	case nil:
@@ -102,8 +97,8 @@ type found struct {
 // span is a part of a text; empty if to is 0.
 type span struct{ from, to int }
 
-// object makes a shallow object of text, which must be valid JSON. defaults are
-// for the items of a typed list. It returns nil for what is no object.
+// object makes a shallow object of text, which must be valid JSON; nil of what is no object.
+// defaults are for the items of a typed list.
 func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructured, error) {
 	text = strings.TrimSpace(text)
 	f := find(text)
@@ -112,9 +107,7 @@ func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructu
 		f.typeMeta = defaults
 	}
 	switch {
-	case f.kind == "" || !f.hasMetadata:
-		return nil, nil
-	case f.typeMeta == typeMeta{"v1", "Status"}:
+	case f.kind == "" || !f.hasMetadata || f.typeMeta == typeMeta{"v1", "Status"}:
 		return nil, nil
 	case s.isTable(f.typeMeta):
 		return s.row(text)
@@ -138,8 +131,7 @@ func quote(s string) []byte {
 	return quoted
 }
 
-// find scans the top level of an object, no further than it must, and the
-// metadata.
+// find scans the top level of an object, no further than it must, and the metadata.
 func find(text string) found {
 	var f found
 	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
@@ -199,8 +191,8 @@ func cut(text string, out span, front string) (string, error) {
 	return alias(content), nil
 }
 
-// unstructured makes the shallow object. The strings that a store keeps for long
-// must not keep the content alive: they get memory of their own.
+// unstructured makes the shallow object. The strings that a store keeps for long get memory of
+// their own, lest they keep the content alive.
 func (f *found) unstructured(content string) *unstructured.Unstructured {
 	own := strings.Join([]string{f.name, f.uid, f.resourceVersion}, "")
 	uid, rv := len(f.name), len(f.name)+len(f.uid)
@@ -267,21 +259,23 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 	if table {
 		return true, s.rows(parsed, into)
 	}
-	return true, s.items(items, defaults, into)
+	return true, collect(items, into, func(item gjson.Result) (*unstructured.Unstructured, error) {
+		u, err := s.object(item.Raw, defaults)
+		if u == nil && err == nil {
+			err = fmt.Errorf("an item of the %s is no object of the API", kind)
+		}
+		return u, err
+	})
 }
 
-func (s scanner) items(items gjson.Result, defaults typeMeta, into *unstructured.UnstructuredList) (err error) {
-	items.ForEach(func(_, item gjson.Result) bool {
+// collect makes an item of the list of each element of an array.
+func collect(array gjson.Result, into *unstructured.UnstructuredList, read func(gjson.Result) (*unstructured.Unstructured, error)) (err error) {
+	array.ForEach(func(_, element gjson.Result) bool {
 		var u *unstructured.Unstructured
-		if u, err = s.object(item.Raw, defaults); err != nil {
-			return false
+		if u, err = read(element); err == nil {
+			into.Items = append(into.Items, *u)
 		}
-		if u == nil {
-			err = fmt.Errorf("an item of the %s is no object of the API", into.GetKind())
-			return false
-		}
-		into.Items = append(into.Items, *u)
-		return true
+		return err == nil
 	})
 	return err
 }

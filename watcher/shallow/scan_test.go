@@ -105,7 +105,7 @@ func TestNoObject(t *testing.T) {
 
 func TestTake(t *testing.T) {
 	text := `{"kind":"A","apiVersion":"v1","metadata":{"name":"x","uid":"u","resourceVersion":"5","labels":{"a":"b"}}}`
-	u, err := New([]byte(text))
+	u, err := scanner{keepManagedFields: true}.object(text, typeMeta{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,18 +13,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Where a shallow object that came as a row of a table holds its cells, and the
-// definitions of the columns if the server sent them with it, as JSON.
+// Where a shallow object that came as a row of a table holds its cells, and the definitions of the
+// columns if the server sent them with it, as JSON.
 const (
 	cellsKey   = "\x00cells"
 	columnsKey = "\x00columns"
 )
 
-// NewTableClient is NewClient for tables: the server is asked for the rows that it
-// would show of objects
-// (kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables). A
-// row is a shallow object, whose content is the metadata (a PartialObjectMetadata), or
-// the object if whole is set; see [Columns]. A server that has no tables sends objects.
+// NewTableClient is NewClient for the rows that the server would show of objects
+// (kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables). A row is a
+// shallow object, whose content is the metadata (a PartialObjectMetadata), or the object if whole is
+// set; see [Columns]. A server that has no tables sends objects.
 func NewTableClient(config *rest.Config, client *http.Client, managedFields, whole bool) (*dynamic.DynamicClient, error) {
 	tables := withRequest(client, func(r *http.Request) {
 		r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
@@ -42,7 +41,7 @@ func (s scanner) isTable(t typeMeta) bool {
 	return s.tables && t.kind == "Table" && strings.HasPrefix(t.apiVersion, "meta.k8s.io/")
 }
 
-// row makes a shallow object of a table with one row, as it comes in a watch.
+// row makes a shallow object of a table of one row, as a watch has it.
 func (s scanner) row(table string) (*unstructured.Unstructured, error) {
 	rows := gjson.Get(table, "rows").Array()
 	if len(rows) != 1 {
@@ -59,21 +58,19 @@ func (s scanner) row(table string) (*unstructured.Unstructured, error) {
 }
 
 // rows makes shallow objects of the rows of a list.
-func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) (err error) {
+func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) error {
 	rows := table.Get("rows")
 	if !rows.IsArray() {
 		return nil // none, as null
 	}
 	columns := Columns{compactColumns(table.Get("columnDefinitions"))}
-	rows.ForEach(func(_, row gjson.Result) bool {
-		var u *unstructured.Unstructured
-		if u, err = s.cells(row); err == nil {
+	return collect(rows, into, func(row gjson.Result) (*unstructured.Unstructured, error) {
+		u, err := s.cells(row)
+		if err == nil {
 			columns.Complete(u)
-			into.Items = append(into.Items, *u)
 		}
-		return err == nil
+		return u, err
 	})
-	return err
 }
 
 // cells makes a shallow object of a row.
@@ -93,7 +90,7 @@ func (s scanner) cells(row gjson.Result) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// oneLine is JSON in memory of its own, without line breaks.
+// oneLine is JSON in memory of its own.
 func oneLine(text string) string {
 	var line bytes.Buffer
 	if strings.ContainsAny(text, "\r\n") && json.Compact(&line, []byte(text)) == nil {
@@ -102,8 +99,8 @@ func oneLine(text string) string {
 	return strings.Clone(text)
 }
 
-// compactColumns is the definitions of columns without their descriptions, which are
-// longer than all the rest; empty if there are none.
+// compactColumns is the definitions of columns without their descriptions, which are longer than
+// all the rest; empty if there are none.
 func compactColumns(definitions gjson.Result) string {
 	if !definitions.IsArray() {
 		return ""
@@ -121,8 +118,7 @@ func compactColumns(definitions gjson.Result) string {
 	return string(append(columns, ']'))
 }
 
-// Columns are those of one watch, or of one list. A server sends them with the first row
-// only. The zero value has none yet.
+// Columns are those of one watch, or of one list, which the server sends with the first row only.
 type Columns struct{ definitions string }
 
 // Complete adds the columns to a row, or takes them from it. Of an object that is no row
@@ -137,9 +133,8 @@ func (c *Columns) Complete(u *unstructured.Unstructured) {
 	}
 }
 
-// Row returns what the server shows of an object in a table, as one line of JSON: the
-// cells and, without their descriptions, columnDefinitions. It is empty if the object
-// did not come as a row that is complete.
+// Row returns what the server shows of an object in a table, as one line of JSON: the cells and,
+// without their descriptions, columnDefinitions; empty if it did not come as a complete row.
 func Row(u *unstructured.Unstructured) string {
 	row, _ := u.Object[cellsKey].(string)
 	if !strings.HasPrefix(row, "{") {
@@ -148,8 +143,7 @@ func Row(u *unstructured.Unstructured) string {
 	return row
 }
 
-// IsMetadata reports whether u came as nothing but metadata, which says nothing of the
-// object's type.
+// IsMetadata reports whether u came as nothing but metadata, which does not name the type.
 func IsMetadata(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "PartialObjectMetadata" && strings.HasPrefix(u.GetAPIVersion(), "meta.k8s.io/")
 }

@@ -10,30 +10,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/shallow"
 )
 
 var _ dynamic.Interface = (*session)(nil)
 
 const web = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"n","resourceVersion":"7","uid":"u"},"spec":{}}`
 
-func shallowOf(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	u, err := shallow.New([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
 // What the transform makes of an object is what client-go asks for of it, and what
 // the handler is given; asked again, as client-go does, it changes nothing.
 func TestTransform(t *testing.T) {
 	var seen Observation
 	s := &session{Source: &Source{observer: observer(func(o Observation) { seen = o })}, inFlight: semaphore.NewWeighted(anyNumber)}
-	u := shallowOf(t, web)
-	identity := shallow.Identity(u)
-	u.Object[observationKey] = &Observation{Kind: Changed, Held: 1, Event: event.Event{Object: event.NewObject(identity, shallow.Take(u))}}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	identity := &event.Identity{Namespace: "n", Name: "web", UID: "u", ResourceVersion: "7"}
+	u.Object[observationKey] = &Observation{Kind: Changed, Held: 1, Event: event.Event{Object: event.NewObject(identity, web)}}
 	first, err := transform(u)
 	if err != nil {
 		t.Fatal(err)
