@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Answer is what the server serves under one name, all of it from one look at the
-// server.
+// Answer is what the server serves under one name, all of it from one look at the server.
 type Answer struct {
 	// Mappings are the resources that the name names, in the server's order of
 	// priority; one, unless Set.

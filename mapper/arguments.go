@@ -31,11 +31,10 @@ var (
 		"as in 'dwatch deploy/web -r pods'; else give each object as TYPE/NAME, as in 'dwatch pods/a pods/b'")
 )
 
-// ParseArguments reads the values of the resource flag and the positional
-// arguments. A value of the flag is a list, separated by commas, of TYPE and
-// TYPE/NAME. The positional arguments are kubectl's: TYPE[,TYPE...] [NAME...],
-// or nothing but TYPE/NAME. The result has those of the flag first, each in the
-// order given and once.
+// ParseArguments reads the values of the resource flag and the positional arguments. A value of the
+// flag is a list, separated by commas, of TYPE and TYPE/NAME. The positional arguments are
+// kubectl's: TYPE[,TYPE...] [NAME...], or nothing but TYPE/NAME. The result has those of the flag
+// first, each in the order given and once.
 func ParseArguments(resources, args []string) ([]Argument, error) {
 	parsed, err := parseLists(resources)
 	if err != nil {
@@ -51,8 +50,7 @@ func ParseArguments(resources, args []string) ([]Argument, error) {
 	return parsed, nil
 }
 
-// HasPairs reports whether the positional arguments are TYPE/NAME: if one is, all
-// have to be.
+// HasPairs reports whether the positional arguments are TYPE/NAME: if one is, all have to be.
 func HasPairs(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
 }

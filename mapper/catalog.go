@@ -47,8 +47,7 @@ func newCatalog(groups []*metav1.APIGroup, resources []resource) *catalog {
 	return c
 }
 
-// here is the context of questions to client-go's mapper and expanders, which ask nobody:
-// see view.
+// here is the context of questions to client-go's mapper and expanders, which ask nobody: see view.
 var here = context.Background()
 
 // find returns what name names: everything or what is in a category of that name,
@@ -93,10 +92,9 @@ func (c *catalog) one(name string) (resource, bool) {
 	return c.byKind(gk.WithVersion(""))
 }
 
-// byResource asks for resources where kubectl asks for a kind and then for its
-// resource, which is wrong where two resources have one kind. The first by rank
-// is what the mapper's own priorities come to. Only a group that fits exactly
-// goes before one that begins with it.
+// byResource asks for resources where kubectl asks for a kind and then for its resource, which is
+// wrong where two resources have one kind. The first by rank is what the mapper's own priorities
+// come to. Only a group that fits exactly goes before one that begins with it.
 func (c *catalog) byResource(partial schema.GroupVersionResource) (resource, bool) {
 	matches, _ := c.mapper.ResourcesForWithContext(here, partial) // an error is only another way to say: none
 	best := 2 * len(c.resources)
@@ -180,9 +178,8 @@ func (c *catalog) preferred() []resource {
 	return preferred
 }
 
-// Everything names all resources that can be watched, each in the version that
-// the server prefers. Events, which the server has in two groups, are those of
-// the core group.
+// Everything names all resources that can be watched, each in the version that the server prefers.
+// Events, which the server has in two groups, are those of the core group.
 const Everything = "*"
 
 func (c *catalog) everything() []resource {

@@ -29,8 +29,7 @@ type document struct {
 	failed    map[schema.GroupVersion]error
 }
 
-// GroupsAndMaybeResourcesWithContext implements
-// discovery.AggregatedDiscoveryInterfaceWithContext.
+// GroupsAndMaybeResourcesWithContext implements discovery.AggregatedDiscoveryInterfaceWithContext.
 func (d documents) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
 ) {
@@ -48,9 +47,8 @@ func (d documents) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	return core.groups, core.resources, core.failed, nil
 }
 
-// both asks for the second document as soon as there is a connection for the
-// first: any sooner, and there would be two connections. Without one there is
-// nothing more to ask.
+// both asks for the second document as soon as there is a connection for the first: any sooner, and
+// there would be two connections. Without one there is nothing more to ask.
 func (d documents) both(ctx context.Context) (core, named *document, err error) {
 	connected := make(chan bool, 1)
 	say := func(yes bool) {

@@ -17,8 +17,7 @@ type UnknownError struct {
 	// Suggestions are the nearest names of resources that can be watched, the
 	// nearest first, as "deployments (apps/v1)".
 	Suggestions []string
-	// Failed are the group versions whose server did not answer: the name may
-	// be one of theirs.
+	// Failed are the group versions whose server did not answer: the name may be one of theirs.
 	Failed []schema.GroupVersion
 	// Instead says what there is in place of a command of kubectl that has this name.
 	Instead string
@@ -92,8 +91,7 @@ func (s *snapshot) explain(name string) error {
 	return unknown
 }
 
-// instead says what there is in place of a command of kubectl; empty if it has none of
-// that name.
+// instead says what there is in place of a command of kubectl; empty if it has none of that name.
 func instead(verb string) string {
 	switch verb {
 	case "get":

@@ -69,9 +69,8 @@ func (m *Mapper) Recall(name string) []*meta.RESTMapping {
 	return known.answer(name).Mappings
 }
 
-// ShortName returns the shortest name that means r, as far as has been learned: a
-// short name, else its singular or plural, with its group if nothing less does. It
-// makes no request.
+// ShortName returns the shortest name that means r, as far as has been learned: a short name, else
+// its singular or plural, with its group if nothing less does. It makes no request.
 func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	known, _ := m.newest()
 	if known == nil {

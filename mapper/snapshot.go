@@ -43,10 +43,9 @@ func newSnapshot(asked time.Time, groups []*metav1.APIGroup, lists []*metav1.API
 // isOf reports whether s, which may be nil, is what the server said at since or later.
 func (s *snapshot) isOf(since time.Time) bool { return s != nil && !s.asked.Before(since) }
 
-// order returns lists by the server's order of groups and, in each, of
-// versions, the preferred one first. The discovery client goes through a map,
-// while client-go's expanders take the first that fits: without order an
-// ambiguous name would be decided by chance.
+// order returns lists by the server's order of groups and, in each, of versions, the preferred one
+// first. The discovery client goes through a map, while client-go's expanders take the first that
+// fits: without order an ambiguous name would be decided by chance.
 func order(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 	byVersion := make(map[string]*metav1.APIResourceList, len(lists))
 	for _, list := range lists {

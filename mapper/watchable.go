@@ -9,8 +9,7 @@ type Resource struct {
 	// Name is what to type: its plural, followed by .group where the plural
 	// alone means something else.
 	Name string
-	// ShortNames are as the server names them; another resource may have them
-	// too.
+	// ShortNames are as the server names them; another resource may have them too.
 	ShortNames []string
 	// Categories are those it is in.
 	Categories []string

@@ -4,38 +4,33 @@
 //	server -> source -> informer -> handler -> queue -> loop -> a Sink
 //	              \______ while syncing ________/      progress, ledger
 //
-// Each target has a [source.Source], which knows the server, and in the loop a
-// progress and a [ledger.Ledger], which know what was reported. The loop is one
-// goroutine: all that sources note comes to it through one queue, and it alone
-// makes events and calls the Sink. So they need no lock, and the
-// order in which it was noted is the order in which it is reported.
+// Each target has a [source.Source], which knows the server, and in the loop a progress and a
+// [ledger.Ledger], which know what was reported. The loop is one goroutine: all that sources note
+// comes to it through one queue, and it alone makes events and calls the Sink. So they need no
+// lock, and the order in which it was noted is the order in which it is reported.
 //
 // # Contract
 //
-// Order: the events of one object arrive in the order of its changes. Events of
-// different objects of one target keep the order in which the server sent them;
-// between targets there is no order.
+// Order: the events of one object arrive in the order of its changes. Events of different objects
+// of one target keep the order in which the server sent them; between targets there is no order.
 //
-// Once: no (type, resource, UID, resourceVersion) is reported twice in a run, as
-// long as the server goes on serving the resource. States that followed each other
-// while the connection was down may be merged into the last one; a last state and a
-// deletion are never lost.
+// Once: no (type, resource, UID, resourceVersion) is reported twice in a run, as long as the server
+// goes on serving the resource. States that followed each other while the connection was down may
+// be merged into the last one; a last state and a deletion are never lost.
 //
 // Resuming: where [Options.Past] says what earlier runs reported, only what is
 // different from that is reported, as after a gap.
 //
-// Blocking: [Watcher.Run] blocks, calls the Sink from one goroutine, and returns
-// only when all that it started has ended. What waits is one batch. A slow Sink
-// holds back the server: what is on the way between the two is bounded to 4 MiB of
-// content for all targets together; see [source.Gate].
+// Blocking: [Watcher.Run] blocks, calls the Sink from one goroutine, and returns only when all that
+// it started has ended. What waits is one batch. A slow Sink holds back the server: what is on the
+// way between the two is bounded to 4 MiB of content for all targets together; see [source.Gate].
 //
 // Memory: of an object that has been delivered only the identity is kept, less than a
 // kilobyte, unless [Options.KeepContent] is set or for [Watcher.List].
 //
-// Ending: when the context ends, what has been received is delivered before Run
-// returns. When the Sink returns an error, nothing further is delivered and Run
-// returns that error. Nothing waits without end for the informer: see drainPatience
-// in watcher/source/session.go.
+// Ending: when the context ends, what has been received is delivered before Run returns. When the
+// Sink returns an error, nothing further is delivered and Run returns that error. Nothing waits
+// without end for the informer: see drainPatience in watcher/source/session.go.
 //
 // Trust: no connection is trusted for longer than two minutes or so. A watch is
 // renewed where it stopped, see [Options.WatchLife]; so a right that was taken
@@ -50,6 +45,5 @@
 // or with [Options.Follow] another one that is asked for, a target joins with an
 // Arrived: within two seconds where definitions and API services may be watched.
 //
-// Locks: a queue's is held for a few assignments, and never while anything is sent or
-// delivered.
+// Locks: a queue's is held for a few assignments, and never while anything is sent or delivered.
 package watcher

@@ -9,15 +9,13 @@ import (
 
 // Resolver finds out what there is to watch.
 type Resolver interface {
-	// Resolve asks the server, whatever it said before. It may be called from
-	// several goroutines.
+	// Resolve asks the server, whatever it said before. It may be called from several goroutines.
 	Resolve(ctx context.Context) (event.Found, error)
 }
 
-// targetSet has the targets of one Run, which come and go with what the server
-// serves. A target leaves by itself, when the server answers it 404 and names its
-// resource no more. From the first that leaves on, or from the start with
-// Options.Follow, the set follows what the server serves.
+// targetSet has the targets of one Run, which come and go with what the server serves. A target
+// leaves by itself, when the server answers it 404 and names its resource no more. From the first
+// that leaves on, or from the start with Options.Follow, the set follows what the server serves.
 type targetSet struct {
 	*run
 	ctx     context.Context

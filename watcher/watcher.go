@@ -16,8 +16,7 @@ import (
 	"dwatch/watcher/source"
 )
 
-// Options says what to watch. Config, HTTP and Resolver must be set, and Targets
-// unless Follow is.
+// Options says what to watch. Config, HTTP and Resolver must be set, and Targets unless Follow is.
 type Options struct {
 	// Config and HTTP lead to the server. A timeout of either would cut every
 	// watch: there must be none.

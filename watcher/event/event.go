@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Type says what an event reports. The first three are those of the Kubernetes
-// watch API and carry an Object; the others are marks: they report on the watch
-// itself.
+// Type says what an event reports. The first three are those of the Kubernetes watch API and carry
+// an Object; the others are marks: they report on the watch itself.
 type Type string
 
 const (
@@ -32,9 +31,8 @@ const (
 	Arrived Type = "ARRIVED"
 	// Denied: the user lacks a right; Err says which. Retries go on.
 	Denied Type = "DENIED"
-	// Heartbeat: the run is alive. It is about all targets: Target is zero, Count is their
-	// number, Connected says whether all of them are, and LastEvent when an object was last
-	// reported.
+	// Heartbeat: the run is alive. It is about all targets: Target is zero, Count is their number,
+	// Connected says whether all of them are, and LastEvent when an object was last reported.
 	Heartbeat Type = "HEARTBEAT"
 )
 
@@ -76,15 +74,13 @@ type Event struct {
 // Sink takes the events of a run: a printer, a filter before it, the file of
 // --state. A stage is a Sink around another one.
 type Sink interface {
-	// Deliver delivers all of batch, in its order; nil means that it is delivered,
-	// and an error ends the run. The end of a batch is the time to flush: nothing
-	// else may come for hours.
+	// Deliver delivers all of batch, in its order; nil means that it is delivered, and an error
+	// ends the run. The end of a batch is the time to flush: nothing else may come for hours.
 	//
-	// It is called from one goroutine. It may block, which holds back the server.
-	// batch and what it holds may be read until the return, and is not kept; its
-	// Objects may be. That ctx has ended means that the run is to end: what is in
-	// batch has been received, and is to be delivered all the same, but a Sink that
-	// waits for somebody else gives up then, with an error.
+	// It is called from one goroutine. It may block, which holds back the server. batch and what it
+	// holds may be read until the return, and is not kept; its Objects may be. That ctx has ended
+	// means that the run is to end: what is in batch has been received, and is to be delivered all
+	// the same, but a Sink that waits for somebody else gives up then, with an error.
 	Deliver(ctx context.Context, batch []Event) error
 }
 

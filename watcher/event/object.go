@@ -30,9 +30,8 @@ func (i Identity) IsEvent() bool {
 	return IsEvent(schema.FromAPIVersionAndKind(i.APIVersion, i.Kind).GroupKind())
 }
 
-// Object is one state of one Kubernetes object, as the server sent it. How it is
-// held is not to be relied on: look at it only through the methods. An Object may
-// be shared and is never changed.
+// Object is one state of one Kubernetes object, as the server sent it. How it is held is not to be
+// relied on: look at it only through the methods. An Object may be shared and is never changed.
 //
 // The zero Object stands for none; only [Object.IsZero] may be called on it.
 type Object struct {
@@ -107,9 +106,8 @@ func (o Object) Open() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// Newer compares resource versions of one resource (KEP-5504). Where a server
-// makes them of something else than numbers, any other one is newer: the
-// informer delivers in order.
+// Newer compares resource versions of one resource (KEP-5504). Where a server makes them of
+// something else than numbers, any other one is newer: the informer delivers in order.
 func Newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Target is one resource in one namespace, with at most one name: field
-// selectors can only be ANDed, and a right limited by resourceNames is only
-// granted for metadata.name=.
+// Target is one resource in one namespace, with at most one name: field selectors can only be
+// ANDed, and a right limited by resourceNames is only granted for metadata.name=.
 type Target struct {
 	Mapping   *meta.RESTMapping
 	Namespace string // empty for all of them and for cluster-scoped resources

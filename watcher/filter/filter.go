@@ -18,8 +18,7 @@ type Options struct {
 	Types []event.Type
 	// Where says of an object's event whether it passes; nil: it does. It is asked last.
 	Where func(*event.Event) bool
-	// Marks lets marks pass. A heartbeat always does: there is none that was not
-	// asked for.
+	// Marks lets marks pass. A heartbeat always does: there is none that was not asked for.
 	Marks bool
 }
 

@@ -49,10 +49,9 @@ func New(kind schema.GroupVersionKind, keep bool) *Ledger {
 // SetKind changes the kind, which is what is said of an object that was lost.
 func (l *Ledger) SetKind(kind schema.GroupVersionKind) { l.kind = kind }
 
-// Restore notes what an earlier run reported of an object, before anything is
-// observed: the first sync is then like one after a long outage. Of several with
-// one name, each takes the place of those before it, whose deletion is reported
-// with whatever is reported first.
+// Restore notes what an earlier run reported of an object, before anything is observed: the first
+// sync is then like one after a long outage. Of several with one name, each takes the place of
+// those before it, whose deletion is reported with whatever is reported first.
 func (l *Ledger) Restore(r event.Reported) {
 	key := cache.ObjectName{Namespace: r.Namespace, Name: r.Name}
 	if known, reported := l.reported[key]; reported {

@@ -7,12 +7,11 @@
 //
 // # Contract
 //
-// At least once: of a process that is killed at any instant, each event that it
-// had to report is reported by it or by the next one. The file is behind the next
-// Sink, never ahead, by a second of time at most: those events come again. Only that
-// an object is about to be reported as ADDED is in the file before; so its deletion
-// will be reported, whatever comes between. It may then be reported of an object
-// whose ADDED the reader never got.
+// At least once: of a process that is killed at any instant, each event that it had to report is
+// reported by it or by the next one. The file is behind the next Sink, never ahead, by a second of
+// time at most: those events come again. Only that an object is about to be reported as ADDED is in
+// the file before; so its deletion will be reported, whatever comes between. It may then be
+// reported of an object whose ADDED the reader never got.
 //
 // What is hidden by the next Sink counts as reported.
 //
@@ -25,9 +24,8 @@
 // 200 bytes; never what it holds. The outbox has what its Sink puts there: events as they
 // are sent, so masked, and compressed.
 //
-// Targets: what was reported of an object belongs to one target. One of all objects
-// takes it over, in one transaction, from one of a single object that it covers: at
-// the start, or when it joins.
+// Targets: what was reported of an object belongs to one target. One of all objects takes it over,
+// in one transaction, from one of a single object that it covers: at the start, or when it joins.
 //
 // Locking: one process at a time has the file.
 //

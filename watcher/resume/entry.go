@@ -40,8 +40,7 @@ func (e entry) delete(uid string) entry {
 	return entry{unsure: e.unsure, states: e.without(uid)}
 }
 
-// takeOver adds what was reported before e, of another target. Where e is sure, that is
-// in it.
+// takeOver adds what was reported before e, of another target. Where e is sure, that is in it.
 func (e entry) takeOver(older entry) entry {
 	switch {
 	case len(e.states) == 0:

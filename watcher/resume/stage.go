@@ -17,8 +17,7 @@ const (
 	commitSoon = 8 << 10
 )
 
-// Stage is a Sink around another one that keeps the file. For each batch, one after
-// the other:
+// Stage is a Sink around another one that keeps the file. For each batch, one after the other:
 //
 //  1. the file: these objects are about to be reported as ADDED
 //  2. the next Sink

@@ -14,10 +14,9 @@
 //
 // # Contract
 //
-// Content is one line of JSON: numbers, key order, escapes and everything else
-// as the server sent it. Only if the server indents, white space goes. An object
-// of a typed list, which comes without apiVersion and kind, gets those of the
-// list at its front.
+// Content is one line of JSON: numbers, key order, escapes and everything else as the server sent
+// it. Only if the server indents, white space goes. An object of a typed list, which comes without
+// apiVersion and kind, gets those of the list at its front.
 //
 // An object that came as a row of a table, which [NewTableClient] asks for, has what the
 // table shows of it beside its content; see [Columns] and [Row].

@@ -14,12 +14,11 @@ import (
 	"dwatch/watcher/shallow"
 )
 
-// Resource implements dynamic.Interface for the informer: the session decorates the dynamic
-// client. It sees each request and each event before the informer does, and keeps from it all
-// that can be dealt with here: a lost connection is resumed from the last resourceVersion,
-// with our own back-off, and the informer's watch simply goes on. The informer gets an error
-// only where it has to act: to relist, or to list at all where the server streams no initial
-// events.
+// Resource implements dynamic.Interface for the informer: the session decorates the dynamic client.
+// It sees each request and each event before the informer does, and keeps from it all that can be
+// dealt with here: a lost connection is resumed from the last resourceVersion, with our own
+// back-off, and the informer's watch simply goes on. The informer gets an error only where it has
+// to act: to relist, or to list at all where the server streams no initial events.
 //
 // During a sync it shows each object to the observer at once; an informer would
 // pass on nothing before the last one has arrived.
@@ -33,8 +32,7 @@ type resourceClient struct {
 	session *session
 }
 
-// anyNamespace is what dynamic.Interface returns: it takes a namespace or stands
-// for all of them.
+// anyNamespace is what dynamic.Interface returns: it takes a namespace or stands for all of them.
 type anyNamespace struct {
 	resourceClient
 	all dynamic.NamespaceableResourceInterface
@@ -149,8 +147,7 @@ func (c *session) show(u *unstructured.Unstructured, kind watch.EventType) error
 	return nil
 }
 
-// observation makes an observation of an object, whose content it takes. It waits for the
-// gate.
+// observation makes an observation of an object, whose content it takes. It waits for the gate.
 func (c *session) observation(ctx context.Context, k Kind, u *unstructured.Unstructured, kind watch.EventType) (*Observation, error) {
 	content, row := shallow.Take(u), shallow.Row(u)
 	held, err := c.options.Gate.enter(ctx, len(content)+len(row))

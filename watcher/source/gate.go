@@ -11,13 +11,12 @@ import (
 // it has been delivered, or when there is nothing to report about it. While the
 // gate is full the sources do not read, and so the server is held back.
 //
-// It can't deadlock. What has entered does not wait for what has not: the informer
-// passes each event that it was given to the handler in order (client-go's RealFIFO
-// merges nothing), the handler waits for nothing, and the one kind of object that an
-// informer passes over is not given to it, see pass. The objects of a sync, all of which the informer keeps
-// back until the last one has come, do not enter on their way to it; those that the
-// observer is shown at once enter for that, and leave when they are delivered. A
-// wait ends with the session.
+// It can't deadlock. What has entered does not wait for what has not: the informer passes each
+// event that it was given to the handler in order (client-go's RealFIFO merges nothing), the
+// handler waits for nothing, and the one kind of object that an informer passes over is not given
+// to it, see pass. The objects of a sync, all of which the informer keeps back until the last one
+// has come, do not enter on their way to it; those that the observer is shown at once enter for
+// that, and leave when they are delivered. A wait ends with the session.
 type Gate struct{ free *semaphore.Weighted }
 
 const (

@@ -20,9 +20,8 @@ const (
 	abort                // end the session with the error
 )
 
-// classify says what to do about the failure of a request. Before the first answer
-// of the server nothing is retried, so that a wrong address, user or selector ends
-// a session at once.
+// classify says what to do about the failure of a request. Before the first answer of the server
+// nothing is retried, so that a wrong address, user or selector ends a session at once.
 //
 // syncing: it was for a watch that streams the initial events, and not for a list or for a
 // watch from a known state. resumed: the request went on from a resourceVersion or a continue token; only

@@ -57,9 +57,8 @@ type session struct {
 // anyNumber is the size of a semaphore that is there to be waited for, and bounds nothing.
 const anyNumber = math.MaxInt64
 
-// drainPatience is how long an informer may take to pass on what it was given,
-// which takes it milliseconds: its handler never waits. An informer that loses
-// something must not hold up the end.
+// drainPatience is how long an informer may take to pass on what it was given, which takes it
+// milliseconds: its handler never waits. An informer that loses something must not hold up the end.
 const drainPatience = 5 * time.Second
 
 // Run watches until ctx ends or the session fails, observes what was received by
@@ -132,9 +131,8 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 	return now, nil
 }
 
-// beginSync observes that the server is to name all that there is. What the
-// informer was given before is observed first, lest it come after what the sync
-// shows.
+// beginSync observes that the server is to name all that there is. What the informer was given
+// before is observed first, lest it come after what the sync shows.
 func (s *session) beginSync(ctx context.Context) {
 	s.drain(ctx)
 	s.observer.Observe(Observation{Kind: SyncBegan})

@@ -9,10 +9,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// silence bounds a sync without progress: for a while nothing comes or, for
-// busySilences as long, nothing but what may be changes of the present. Where
-// objects change all the time there is always something to report, even if a proxy
-// withholds the end of the initial events.
+// silence bounds a sync without progress: for a while nothing comes or, for busySilences as long,
+// nothing but what may be changes of the present. Where objects change all the time there is always
+// something to report, even if a proxy withholds the end of the initial events.
 //
 // Only the time counts in which the server is waited for, not that of a reader.
 type silence struct {

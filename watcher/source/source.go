@@ -35,10 +35,9 @@ type Request struct {
 	// initial events, before it is asked for a list instead: proxies and old
 	// servers accept the request, and never end it. 0 means 10 seconds.
 	SyncSilence time.Duration
-	// WatchLife is how long a watch lives at least before it is renewed, where it
-	// stopped; at most it is half as long again. A right that is taken away, or a
-	// connection that died without a sign, is noticed by then. 0 means 90 seconds;
-	// fractions of a second do not count.
+	// WatchLife is how long a watch lives at least before it is renewed, where it stopped; at most
+	// it is half as long again. A right that is taken away, or a connection that died without a
+	// sign, is noticed by then. 0 means 90 seconds; fractions of a second do not count.
 	WatchLife time.Duration
 }
 
@@ -60,8 +59,7 @@ type Source struct {
 	// heard is when something last came from the server, or it ended a connection, in
 	// nanoseconds since the epoch; 0 for never.
 	heard atomic.Int64
-	// cursor is the resourceVersion that the informer has been taken to; nil before the
-	// first sync.
+	// cursor is the resourceVersion that the informer has been taken to; nil before the first sync.
 	cursor atomic.Pointer[string]
 }
 
@@ -73,8 +71,7 @@ func New(t event.Target, options Options, observer Observer) *Source {
 	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1)}
 }
 
-// SetTarget goes on with another version of the resource, or another scope. No
-// session may run.
+// SetTarget goes on with another version of the resource, or another scope. No session may run.
 func (s *Source) SetTarget(t event.Target) { s.target = t }
 
 // Recheck makes a session whose watch is live ask the server again. It does not wait.
@@ -94,8 +91,7 @@ func (s *Source) HasAnswer() bool { return s.answered.Load() }
 // SetAnswered makes what failed be retried from the first request on.
 func (s *Source) SetAnswered() { s.answered.Store(true) }
 
-// HasSynced reports whether in the present session, or the last one, a sync has
-// ended.
+// HasSynced reports whether in the present session, or the last one, a sync has ended.
 func (s *Source) HasSynced() bool { return s.synced.Load() }
 
 // Lost observes that the connection is down, or denied.

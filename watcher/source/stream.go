@@ -22,8 +22,7 @@ var (
 	errSilentSync = errors.New("the server does not finish the initial events; listing what exists instead")
 )
 
-// stream is one watch as the informer sees it: it lives on over any number of
-// connections.
+// stream is one watch as the informer sees it: it lives on over any number of connections.
 type stream struct {
 	resourceClient
 	options metav1.ListOptions
@@ -84,8 +83,7 @@ func (s *stream) run() {
 	}
 }
 
-// serve is one connection, and the wait before the next. It reports whether
-// there is to be a next.
+// serve is one connection, and the wait before the next. It reports whether there is to be a next.
 func (s *stream) serve() bool {
 	if s.syncing {
 		s.session.beginSync(s.ctx)

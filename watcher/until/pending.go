@@ -21,9 +21,8 @@ func (s *Stage) mark(e *event.Event) {
 // isAbsent reports whether nothing exists of a target, and that is enough.
 func (s *Stage) isAbsent(l *event.Link) bool { return s.absent[l.Target.Key()] }
 
-// isSettled reports whether what is known of a target's objects is of one time. It is not
-// while a sync goes on, or the connection is lost. Of one object what is listed is all there
-// is to know.
+// isSettled reports whether what is known of a target's objects is of one time. It is not while a
+// sync goes on, or the connection is lost. Of one object what is listed is all there is to know.
 func isSettled(l *event.Link) bool {
 	switch {
 	case l.Phase() == event.PhaseGone:
@@ -43,14 +42,12 @@ func lossOf(l *event.Link) error {
 	return l.Err
 }
 
-// isSingle reports whether a target is one object: a name in all namespaces may be that of
-// several.
+// isSingle reports whether a target is one object: a name in all namespaces may be that of several.
 func isSingle(t event.Target) bool {
 	return t.Name != "" && (t.Namespace != "" || !t.Namespaced())
 }
 
-// knows reports whether anything is known of objects of a target, be it that they were
-// deleted.
+// knows reports whether anything is known of objects of a target, be it that they were deleted.
 func (s *Stage) knows(t event.Target) bool {
 	resource := t.Resource().GroupResource()
 	if isSingle(t) {
@@ -89,8 +86,7 @@ type Pending struct {
 	Object event.Object
 	// Unsynced: what exists is not known yet.
 	Unsynced bool
-	// Lost is why there is no connection, and Object only what was known last; nil: there
-	// is one.
+	// Lost is why there is no connection, and Object only what was known last; nil: there is one.
 	Lost error
 	// Awaited is a resource that the server does not have; Target is zero then.
 	Awaited string

@@ -23,8 +23,7 @@ type Options struct {
 	For Quantifier
 	// Input says how the expressions look at events.
 	Input expression.Options
-	// Mistake is called with the first error of each expression, which then counts as
-	// not holding.
+	// Mistake is called with the first error of each expression, which then counts as not holding.
 	Mistake func(x *expression.Expression, e event.Event, err error)
 }
 
@@ -72,8 +71,7 @@ type Stage struct {
 	objects map[objectKey]bool
 	unmet   int
 	pending map[objectKey]event.Event
-	// timed has the last event of each object that exists; nil if that says the same at any
-	// time.
+	// timed has the last event of each object that exists; nil if that says the same at any time.
 	timed map[objectKey]event.Event
 	wrong map[*expression.Expression]bool
 }
