@@ -65,14 +65,13 @@ func (c *catalog) find(name string) (found []resource, set bool) {
 	return nil, false
 }
 
-// category returns the preferred version of each resource in a category.
 func (c *catalog) category(name string) []resource {
 	members, _ := c.categories.ExpandWithContext(here, name)
 	return slices.DeleteFunc(c.preferred(), func(r resource) bool { return !slices.Contains(members, r.gvr().GroupResource()) })
 }
 
-// one reads name as kubectl does: as resource.version.group, as
-// resource[.group], as Kind.version.group, as Kind[.group].
+// one reads name as kubectl does: as resource.version.group, resource[.group], Kind.version.group
+// or Kind[.group].
 func (c *catalog) one(name string) (resource, bool) {
 	gvr, gr := schema.ParseResourceArg(name)
 	if gvr != nil {
@@ -124,11 +123,10 @@ func (c *catalog) byKind(partial schema.GroupVersionKind) (resource, bool) {
 	fits := func(r resource) bool {
 		return strings.EqualFold(r.Kind, partial.Kind) && (partial.Version == "" || r.gv.Version == partial.Version)
 	}
-	r, ok := c.first(func(r resource) bool { return r.gv.Group == partial.Group && fits(r) })
-	if !ok {
-		r, ok = c.first(func(r resource) bool { return strings.HasPrefix(r.gv.Group, partial.Group) && fits(r) })
+	if r, ok := c.first(func(r resource) bool { return r.gv.Group == partial.Group && fits(r) }); ok {
+		return r, true
 	}
-	return r, ok
+	return c.first(func(r resource) bool { return strings.HasPrefix(r.gv.Group, partial.Group) && fits(r) })
 }
 
 func (c *catalog) first(fits func(resource) bool) (resource, bool) {
@@ -194,8 +192,7 @@ func (r resource) gvr() schema.GroupVersionResource { return r.gv.WithResource(r
 
 func (r resource) mapping() *meta.RESTMapping { return event.NewMapping(r.gvr(), r.Kind, r.Namespaced) }
 
-// singular is what the server says, as not every aggregated API server does, or client-go
-// takes for it.
+// singular is what client-go takes for it where an aggregated API server does not say.
 func (r resource) singular() string { return cmp.Or(r.SingularName, strings.ToLower(r.Kind)) }
 
 // A view shows client-go's mapper and expanders a part of a snapshot as a server that has

@@ -1,6 +1,7 @@
 package mapper
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,10 +69,7 @@ func (d documents) both(ctx context.Context) (core, named *document, err error) 
 		named, err = d.ask(ctx, "/apis")
 	}
 	asking.Wait()
-	if coreErr != nil {
-		err = coreErr
-	}
-	return core, named, err
+	return core, named, cmp.Or(coreErr, err)
 }
 
 // ask returns nil, without an error, if the server does not know the form in

@@ -30,10 +30,7 @@ type Mapper struct {
 
 // New returns a Mapper for the server behind d. It makes no request.
 func New(d *discovery.DiscoveryClient) *Mapper {
-	return &Mapper{
-		server: documents{d},
-		turn:   make(chan struct{}, 1),
-	}
+	return &Mapper{server: documents{d}, turn: make(chan struct{}, 1)}
 }
 
 // Resolve returns what name names: at least one resource, if there is no error.
@@ -59,8 +56,7 @@ func (m *Mapper) Resolve(ctx context.Context, name string) (Answer, error) {
 	return answer, nil
 }
 
-// Recall returns what name named when the server was last asked; nothing if it
-// has not been asked yet. It makes no request.
+// Recall returns what name named when the server was last asked, if it was. It makes no request.
 func (m *Mapper) Recall(name string) []*meta.RESTMapping {
 	known, _ := m.newest()
 	if known == nil {
@@ -108,8 +104,8 @@ func (m *Mapper) Reset() {
 	m.since = time.Now()
 }
 
-// newest returns what the server said last, which is nil before it was asked, and
-// from when on an answer is not out of date.
+// newest returns what the server said last, which is nil before it was asked, and from when on an
+// answer is not out of date.
 func (m *Mapper) newest() (latest *snapshot, since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,7 +144,6 @@ func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) 
 	return known, nil
 }
 
-// ask asks the server what it serves.
 func ask(ctx context.Context, server documents) (*snapshot, error) {
 	asked := time.Now()
 	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, server)
@@ -156,9 +151,7 @@ func ask(ctx context.Context, server documents) (*snapshot, error) {
 	switch {
 	case ctx.Err() != nil: // else it would pass for groups that don't answer
 		return nil, ctx.Err()
-	case err != nil && !partial:
-		return nil, err
-	case len(lists) == 0 && partial:
+	case err != nil && (!partial || len(lists) == 0):
 		return nil, err
 	case len(lists) == 0:
 		return nil, errors.New("it names no resources: is it a Kubernetes API server?")
@@ -170,4 +163,38 @@ func ask(ctx context.Context, server documents) (*snapshot, error) {
 		unsure = append(unsure, schema.GroupVersion{Version: "v1"})
 	}
 	return newSnapshot(asked, groups, lists, unsure), nil
+}
+
+// Answer is what the server serves under one name, all of it from one look at the server.
+type Answer struct {
+	// Mappings are the resources that the name names, in the server's order of
+	// priority; one, unless Set.
+	Mappings []*meta.RESTMapping
+	// Set: the name is a category or Everything, so what it names can change.
+	Set bool
+	// Alternatives are the resources of other groups that answer to the name and
+	// were not taken, one for each group, in the server's order. There are none if
+	// the core group won, or if the name says exactly which group it means.
+	Alternatives []*meta.RESTMapping
+	// Unsure are the group versions whose server did not answer.
+	Unsure []schema.GroupVersion
+}
+
+// answer returns what name names. It has no Mappings if that is nothing.
+func (s *snapshot) answer(name string) Answer {
+	answer := Answer{Unsure: slices.Clone(s.failed)}
+	found, set := s.watchable.find(name)
+	answer.Mappings, answer.Set = mappings(found), set
+	if len(found) == 1 && !set {
+		answer.Alternatives = mappings(s.watchable.alternatives(name, found[0]))
+	}
+	return answer
+}
+
+func mappings(resources []resource) []*meta.RESTMapping {
+	var result []*meta.RESTMapping
+	for _, r := range resources {
+		result = append(result, r.mapping())
+	}
+	return result
 }

@@ -1,7 +1,6 @@
 package mapper
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,32 +12,22 @@ import (
 
 const suggestions = 3
 
-// suggest returns the resources whose plural, singular, short name or kind is
-// near what was typed before a group: the nearest first, then in the server's
-// order. The version of each is the preferred one.
+// suggest returns the resources, in the version the server prefers, whose plural, singular, short
+// name or kind is near what was typed before a group: the nearest first, then in its order.
 func (c *catalog) suggest(name string) []string {
 	typed := strings.ToLower(schema.ParseGroupResource(name).Resource)
-	limit := tolerance(typed)
-	type near struct {
-		resource
-		distance int
-	}
-	var found []near
+	near := make([][]string, tolerance(typed)+1) // by distance
 	for _, r := range c.preferred() {
-		best := limit + 1
+		best := len(near)
 		for _, candidate := range append([]string{r.Name, r.singular(), strings.ToLower(r.Kind)}, r.ShortNames...) {
 			best = min(best, env.EditDistance(typed, candidate))
 		}
-		if best <= limit {
-			found = append(found, near{r, best})
+		if best < len(near) {
+			near[best] = append(near[best], fmt.Sprintf("%s (%s)", r.Name, r.gv))
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
-	var texts []string
-	for _, n := range found[:min(len(found), suggestions)] {
-		texts = append(texts, fmt.Sprintf("%s (%s)", n.Name, n.gv))
-	}
-	return texts
+	texts := slices.Concat(near...)
+	return texts[:min(len(texts), suggestions)]
 }
 
 // Nearest returns the candidate that is nearest to what was typed, the first one of

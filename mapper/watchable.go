@@ -1,20 +1,14 @@
 package mapper
 
-import (
-	"k8s.io/apimachinery/pkg/api/meta"
-)
+import "k8s.io/apimachinery/pkg/api/meta"
 
 // Resource is something that can be watched.
 type Resource struct {
-	// Name is what to type: its plural, followed by .group where the plural
-	// alone means something else.
-	Name string
-	// ShortNames are as the server names them; another resource may have them too.
-	ShortNames []string
-	// Categories are those it is in.
+	// Name is what to type: its plural, followed by .group where that alone means something else.
+	Name       string
+	ShortNames []string // which another resource may have, too
 	Categories []string
-	// Mapping has kind, scope and the version the server prefers.
-	Mapping *meta.RESTMapping
+	Mapping    *meta.RESTMapping // of the version the server prefers
 }
 
 // list returns each resource once, in the version the server prefers.
@@ -31,9 +25,7 @@ func (c *catalog) list() []Resource {
 		if taken[name] {
 			name = r.qualified()
 		}
-		for _, other := range []string{r.Name, r.SingularName} {
-			taken[other] = true
-		}
+		taken[r.Name], taken[r.SingularName] = true, true
 		resources = append(resources, Resource{Name: name, ShortNames: r.ShortNames, Categories: r.Categories, Mapping: r.mapping()})
 	}
 	return resources

@@ -1,7 +1,10 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,21 +12,28 @@ import (
 	"dwatch/watcher/source"
 )
 
-// loop is what one Run reports: all that its targets note comes here, and nothing
-// else calls the sink. It owns the targets' ledgers, so that they need no lock.
+// loop is what one Run reports: all that its targets note comes here, and nothing else calls the
+// sink. It owns the targets' ledgers, so that they need no lock.
 type loop struct {
-	sink     event.Sink
-	queue    *queue
-	gate     *source.Gate
-	cancel   context.CancelCauseFunc
-	starting starting
-	// links are those of what was delivered.
-	links *event.Links
+	sink   event.Sink
+	queue  *queue
+	gate   *source.Gate
+	cancel context.CancelCauseFunc
+	links  *event.Links // of what was delivered
+
+	targets int       // how many there are of the start
+	served  bool      // a target is, or was
+	refused []*target // whose refusal is not reported yet
 
 	batch  []event.Event
 	held   int64 // what the batch holds of the gate
 	failed error
 }
+
+// startError ends Run because a target could not start.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
 
 // maxBatch is how many events are delivered at once: enough for large writes and few commits.
 const maxBatch = maxSpare
@@ -66,21 +76,47 @@ func (l *loop) take(n *note) {
 		served := t.progress.isServed()
 		l.batch = t.observe(l.batch, n.Observation)
 		if !served && t.progress.isServed() {
-			l.batch = l.starting.serve(l.batch, t)
+			l.served = true
+			l.settle(t)
 		}
 	case refused:
 		t.progress.reject(lossOf(n.Err))
-		l.batch = l.starting.refuse(l.batch, t, n.Err)
+		t.refusal = n.Err
+		l.refused = append(l.refused, t)
+		l.settle(nil)
 	case switched:
 		t.switchTo(n.Target)
 	case joined:
 		l.batch = t.join(l.batch, n.narrower)
 	case left:
-		l.batch = l.starting.leave(l.batch, t)
+		l.targets--
+		l.settle(t)
 	case gone:
 		l.batch = t.vanish(l.batch)
 	}
 	l.held += n.Held
+}
+
+// settle decides what refusals mean that came before their targets were served: when all are
+// refused, Run ends, and when one is served, the refusals of others are reported. One target, if
+// not nil, is no longer refused.
+func (l *loop) settle(other *target) {
+	l.refused = slices.DeleteFunc(l.refused, func(t *target) bool { return t == other })
+	switch {
+	case len(l.refused) == 0:
+	case l.served:
+		for _, t := range l.refused {
+			l.batch = t.reportRefusal(l.batch)
+		}
+		l.refused = nil
+	case len(l.refused) == l.targets:
+		slices.SortFunc(l.refused, func(a, b *target) int { return cmp.Compare(a.index, b.index) })
+		var errs []error
+		for _, t := range l.refused {
+			errs = append(errs, t.refusal)
+		}
+		l.cancel(&startError{errors.Join(errs...)})
+	}
 }
 
 func (l *loop) deliver(ctx context.Context) {

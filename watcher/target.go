@@ -15,7 +15,8 @@ import (
 // belongs to the loop.
 type target struct {
 	event.Target
-	index    int // among those of the start
+	index    int   // among those of the start
+	refusal  error // the first answer of the server, if that was no
 	progress progress
 	ledger   *ledger.Ledger
 	// initial: what the first sync names existed at the start. It did not where the
@@ -92,12 +93,12 @@ func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
 
 // reportRefusal reports that the target was refused at the start, if that has not
 // turned into something else since.
-func (t *target) reportRefusal(dst []event.Event, err error) []event.Event {
-	if t.progress != (progress{rejected, lossOf(err)}) {
+func (t *target) reportRefusal(dst []event.Event) []event.Event {
+	if t.progress != (progress{rejected, lossOf(t.refusal)}) {
 		return dst
 	}
 	t.progress.phase = waiting
-	return t.setTarget(mark(dst, t.progress.loss, event.Event{Err: err}), len(dst))
+	return t.setTarget(mark(dst, t.progress.loss, event.Event{Err: t.refusal}), len(dst))
 }
 
 // switchTo goes on with another version of the resource, or another scope.

@@ -96,8 +96,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	r.note = q.put
 	l := &loop{
 		sink: sink, queue: q, gate: r.source.Gate, cancel: cancel,
-		starting: starting{fail: cancel, targets: len(w.options.Targets)},
-		links:    event.NewLinks(w.options.Targets),
+		targets: len(w.options.Targets), links: event.NewLinks(w.options.Targets),
 	}
 	set := newTargetSet(ctx, r, cancel)
 	if err := set.begin(); err != nil {

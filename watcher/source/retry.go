@@ -23,10 +23,9 @@ const (
 // classify says what to do about the failure of a request. Before the first answer of the server
 // nothing is retried, so that a wrong address, user or selector ends a session at once.
 //
-// syncing: it was for a watch that streams the initial events, and not for a list or for a
-// watch from a known state. resumed: the request went on from a resourceVersion or a continue token; only
-// then can that be too old. To the informer an expiry is a reason to ask again at
-// once, so it is not given one that comes again.
+// syncing: it was for a watch that streams the initial events. resumed: it went on from a
+// resourceVersion or a continue token; only then can that be too old. To the informer an expiry is
+// a reason to ask again at once, so it is not given one that comes again.
 func classify(err error, syncing, answered, resumed bool) action {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -35,8 +34,7 @@ func classify(err error, syncing, answered, resumed bool) action {
 	case isExpired(err) && resumed:
 		return relist
 	case syncing && isUnsupported(err):
-		// No initial events from this server, or a bad request: the list that
-		// the informer asks for now will show.
+		// No initial events, or a bad request: the list that the informer asks for now will show.
 		return relist
 	case errors.Is(err, errSilentSync):
 		return relist
@@ -54,10 +52,10 @@ func isExpired(err error) bool {
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// isUnsupported: the server rejects the form of the request. Servers without
-// WatchList answer 422 (KEP-3157).
+// isUnsupported: the server rejects the form of the request, as those without WatchList do, by 422
+// (KEP-3157).
 func isUnsupported(err error) bool {
-	switch codeOf(err) {
+	switch status(err).Code {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
 		return true
 	}
@@ -66,17 +64,8 @@ func isUnsupported(err error) bool {
 
 // isRefused: the server does not answer such a request, however often it is asked.
 func isRefused(err error) bool {
-	code := codeOf(err)
+	code := status(err).Code
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
-}
-
-// codeOf is the HTTP status with which the server answered; 0 if it did not.
-func codeOf(err error) int32 {
-	var api apierrors.APIStatus
-	if !errors.As(err, &api) {
-		return 0
-	}
-	return api.Status().Code
 }
 
 // Backoff is the wait between two tries: from half a second, doubling, up to 30 seconds, with

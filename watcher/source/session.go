@@ -28,8 +28,7 @@ type session struct {
 	*Source
 	// ctx ends with the session. It is kept here because client-go's reflector
 	// lists with context.Background().
-	ctx context.Context
-	// fail ends the session with a cause.
+	ctx  context.Context
 	fail context.CancelCauseFunc
 
 	// calls has room for any number of calls: the watches that the informer was given, and
@@ -40,21 +39,17 @@ type session struct {
 	// given, and that its handler has not been given yet.
 	inFlight *semaphore.Weighted
 	factory  dynamicinformer.DynamicSharedInformerFactory
-	// informer of the target's resource, with its lister.
 	informer informers.GenericInformer
-	// handled is closed when the handler has been given all of the first sync.
-	handled <-chan struct{}
-	stop    chan struct{}
+	handled  <-chan struct{} // closed when the handler has been given all of the first sync
+	stop     chan struct{}
 
-	// unpaged: the pages of a list expired, and the informer's pager asks for all of
-	// it next. It takes what it gets then for all, and follows no continue token.
-	// Only List looks at it, of which there is one at a time.
+	// unpaged: the pages of a list expired, and the informer's pager asks for all of it next. It
+	// takes what it gets then for all, and follows no continue token. Only List looks at it.
 	unpaged bool
-	// cuts counts the syncs in a row that broke off.
-	cuts atomic.Int32
+	cuts    atomic.Int32 // the syncs in a row that broke off
 }
 
-// anyNumber is the size of a semaphore that is there to be waited for, and bounds nothing.
+// anyNumber is the size of a semaphore that is waited for, and bounds nothing.
 const anyNumber = math.MaxInt64
 
 // drainPatience is how long an informer may take to pass on what it was given, which takes it
@@ -138,8 +133,8 @@ func (s *session) beginSync(ctx context.Context) {
 	s.observer.Observe(Observation{Kind: SyncBegan})
 }
 
-// drain waits until all that the informer took after the sync has been observed:
-// on its stop it would drop what its handler has not been given.
+// drain waits until all that the informer took after the sync has been observed: on its stop it
+// would drop the rest.
 func (s *session) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()

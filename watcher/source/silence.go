@@ -23,8 +23,7 @@ type silence struct {
 	highest string
 }
 
-// busySilences is how much longer a sync may have no event that is for sure an
-// initial one. They may come in the order of their resourceVersions, too.
+// busySilences is how much longer a sync may have no event that is an initial one for sure.
 const busySilences = 6
 
 // heard notes that an event has come, which the reader is now given.

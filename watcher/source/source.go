@@ -18,8 +18,8 @@ type Options struct {
 	// Client reads shallow objects, and has no timeout: it would cut every watch.
 	Client dynamic.Interface
 	Gate   *Gate
-	// Objects makes the informer's store keep whole objects, for Source.List, and not only
-	// which they are. What it holds is not bounded by the Gate.
+	// Objects makes the informer's store keep whole objects, for Source.List, which are not bounded
+	// by the Gate.
 	Objects bool
 	Request
 }
@@ -44,8 +44,7 @@ type Request struct {
 // Source asks the server for the objects of one target, and reports what comes to
 // its Observer. One session runs at a time.
 type Source struct {
-	// target may change between two sessions.
-	target   event.Target
+	target   event.Target // may change between two sessions
 	options  Options
 	observer Observer
 	// recheck holds one: the server is to be asked whether it has the resource.
@@ -56,9 +55,7 @@ type Source struct {
 	answered, connected atomic.Bool
 	// synced: in the present session, or the last one, a sync has ended.
 	synced atomic.Bool
-	// heard is when something last came from the server, or it ended a connection, in
-	// nanoseconds since the epoch; 0 for never.
-	heard atomic.Int64
+	heard  atomic.Int64 // when the server was last heard of, in nanoseconds since the epoch; 0: never
 	// cursor is the resourceVersion that the informer has been taken to; nil before the first sync.
 	cursor atomic.Pointer[string]
 }
@@ -71,7 +68,7 @@ func New(t event.Target, options Options, observer Observer) *Source {
 	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1)}
 }
 
-// SetTarget goes on with another version of the resource, or another scope. No session may run.
+// SetTarget goes on with another version of the resource, or scope. No session may run.
 func (s *Source) SetTarget(t event.Target) { s.target = t }
 
 // Recheck makes a session whose watch is live ask the server again. It does not wait.
@@ -104,7 +101,7 @@ func (s *Source) Lost(err error) {
 	s.observer.Observe(Observation{Kind: Lost, Event: loss})
 }
 
-// hear notes that the server is there now.
+// hear notes that the server is there.
 func (s *Source) hear() { s.heard.Store(time.Now().UnixNano()) }
 
 // noteAnswer observes that the server is there (again).
@@ -148,8 +145,8 @@ const (
 	SyncEnded
 	// Changed: an object that changed after the sync, as the informer passed it on.
 	Changed
-	// Answered: the server answers, for the first time or again. ResourceVersion is
-	// where the watch goes on; empty where a sync comes first.
+	// Answered: the server answers (again). ResourceVersion is where the watch goes on; empty where
+	// a sync comes first.
 	Answered
 	// Lost: the connection is down, or a right is missing; Err says how, and Heard when
 	// something was last heard of the server. Each failed try is observed.
