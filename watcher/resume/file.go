@@ -2,10 +2,12 @@ package resume
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -134,4 +136,90 @@ func (f *File) named(err error) error {
 		return nil
 	}
 	return fmt.Errorf("state file %s: %w", f.path, err)
+}
+
+// Header says what a file is for. What it recorded holds only there.
+type Header struct {
+	// Server is the address of the API server.
+	Server string `json:"server"`
+	// Cluster identifies the cluster, wherever its server is; empty if that is not known.
+	Cluster   string          `json:"cluster,omitempty"`
+	Selection event.Selection `json:"selection"`
+}
+
+// format is the version of what is in the file. In format 1 the selection was a sentence. A dwatch
+// that does not know of an outbox must not take a file with one.
+const (
+	format       = 2
+	formatOutbox = 3 // as 2, with an outbox
+)
+
+var (
+	headerBucket  = []byte("dwatch")
+	targetsBucket = []byte("targets")
+	formatKey     = []byte("format")
+	headerKey     = []byte("header")
+)
+
+var errForeign = errors.New("it is not a state file of dwatch: take another one")
+
+// readHeader returns nil where nothing has been written yet.
+func readHeader(tx *bolt.Tx) (*Header, error) {
+	b := tx.Bucket(headerBucket)
+	if b == nil {
+		if name, _ := tx.Cursor().First(); name != nil {
+			return nil, errForeign
+		}
+		return nil, nil
+	}
+	version, err := strconv.Atoi(string(b.Get(formatKey)))
+	switch {
+	case err != nil:
+		return nil, errForeign
+	case version > formatOutbox:
+		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatOutbox)
+	case version < format:
+		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
+	}
+	h := &Header{}
+	if err := json.Unmarshal(b.Get(headerKey), h); err != nil {
+		return nil, damaged(err)
+	}
+	return h, nil
+}
+
+func (h Header) write(tx *bolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists(headerBucket)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeFormat(tx), b.Put(headerKey, text))
+}
+
+// writeFormat writes the format that the file has.
+func writeFormat(tx *bolt.Tx) error {
+	version := format
+	if tx.Bucket(outboxBucket) != nil {
+		version = formatOutbox
+	}
+	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))
+}
+
+// check returns why a file that was made for h can't be used for now. The address of a cluster
+// that is known to be the same one may change.
+func (h Header) check(now Header) error {
+	known := h.Cluster != "" && now.Cluster != ""
+	switch {
+	case known && h.Cluster != now.Cluster:
+		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to start over", h.Server, now.Server)
+	case !known && h.Server != now.Server:
+		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to start over", h.Server, now.Server)
+	case !h.Selection.Equal(now.Selection):
+		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to start over", h.Selection, now.Selection)
+	}
+	return nil
 }
