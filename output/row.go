@@ -1,14 +1,13 @@
 package output
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -20,105 +19,106 @@ import (
 // unknown is in the cells of which nothing is known, as with kubectl.
 const unknown = "<unknown>"
 
-// columnSet are the columns that the server has for a resource.
-type columnSet struct {
-	definitions []metav1.TableColumnDefinition
-	// text is the definitions as JSON.
-	text string
+// Column is a column of a table, as the server sent it.
+type Column struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Format string `json:"format"`
+	// Priority is above 0 for those that the format "wide" has besides.
+	Priority int32 `json:"priority"`
 }
+
+// IsName reports whether it has the name of the object.
+func (c *Column) IsName() bool { return c.Format == "name" && c.Type == "string" }
 
 // fewColumns are kubectl's for an object of which the server makes no table.
-var fewColumns = columnSet{definitions: []metav1.TableColumnDefinition{
-	{Name: "Name", Type: "string", Format: "name"}, {Name: "Age", Type: "string"},
-}}
+const fewColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
 
-// parse takes the columns that a row comes with; they are nearly always the same.
-func (c *columnSet) parse(definitions gjson.Result) error {
-	if definitions.Raw == c.text {
-		return nil
+// ParseColumns reads columns from JSON; where there is none they are name and age.
+func ParseColumns(text string) (all []Column) {
+	for _, c := range gjson.Parse(cmp.Or(text, fewColumns)).Array() {
+		all = append(all, Column{c.Get("name").String(), c.Get("type").String(), c.Get("format").String(), int32(c.Get("priority").Int())})
 	}
-	c.text, c.definitions = strings.Clone(definitions.Raw), nil
-	if err := json.Unmarshal([]byte(c.text), &c.definitions); err != nil {
-		return fmt.Errorf("read the columns of a table: %w", err)
-	}
-	return nil
+	return all
 }
 
-// isName: the column has the name of the object, to which the kind is added where there
-// are several.
-func isName(c metav1.TableColumnDefinition) bool { return c.Format == "name" && c.Type == "string" }
+// columnSet are the columns that the server has for a resource, and the JSON of them.
+type columnSet struct {
+	columns []Column
+	text    string
+}
 
 // cells returns the cells of an object, one for each of the columns that it sets c to. Of
 // an object of which only the identity is known c stays as it is, if it has columns.
-func (c *columnSet) cells(o event.Object) ([]string, error) {
+func (c *columnSet) cells(o event.Object) []string {
 	if row := o.Row(); row != "" {
-		if err := c.parse(gjson.Get(row, "columnDefinitions")); err != nil {
-			return nil, err
+		if text := gjson.Get(row, "columnDefinitions").Raw; text != c.text { // they are nearly always the same
+			c.text = strings.Clone(text)
+			c.columns = ParseColumns(c.text)
 		}
-		return c.rowCells(gjson.Get(row, "cells"))
+		return rowCells(gjson.Get(row, "cells"), len(c.columns))
 	}
 	created := gjson.Get(o.Raw(), "metadata.creationTimestamp")
-	if len(c.definitions) == 0 || created.Exists() {
-		*c = fewColumns
-		return []string{o.Name, HowLong(time.Now(), created.Time())}, nil
+	if len(c.columns) == 0 || created.Exists() {
+		*c = columnSet{columns: ParseColumns("")}
+		return []string{o.Name, HowLong(time.Now(), created.Time())}
 	}
-	cells := make([]string, len(c.definitions))
-	for i, definition := range c.definitions {
-		if cells[i] = unknown; isName(definition) {
+	cells := make([]string, len(c.columns))
+	for i := range c.columns {
+		if cells[i] = unknown; c.columns[i].IsName() {
 			cells[i] = o.Name
 		}
 	}
-	return cells, nil
+	return cells
 }
 
-func (c *columnSet) rowCells(values gjson.Result) (cells []string, err error) {
+// rowCells returns n of the values of a row: a server may send more cells than columns
+// (kubernetes/kubernetes#66379), or less.
+func rowCells(values gjson.Result, n int) []string {
+	cells, i := make([]string, n), 0
 	values.ForEach(func(_, value gjson.Result) bool {
-		var text string
-		text, err = cellText(value)
-		cells = append(cells, text)
-		// A server may send more cells than columns (kubernetes/kubernetes#66379).
-		return err == nil && len(cells) < len(c.definitions)
+		if i < n {
+			cells[i] = cellText(value)
+		}
+		i++
+		return i < n
 	})
-	for len(cells) < len(c.definitions) {
-		cells = append(cells, "")
-	}
-	return cells, err
+	return cells
 }
 
 // Cells returns n of the cells of a row, a JSON array of a Table of the API, as kubectl
 // prints them: safe for a terminal, and empty where there are less.
-func Cells(row string, n int) ([]string, error) {
-	c := columnSet{definitions: make([]metav1.TableColumnDefinition, n)}
-	cells, err := c.rowCells(gjson.Parse(row))
+func Cells(row string, n int) []string {
+	cells := rowCells(gjson.Parse(row), n)
 	for i, cell := range cells {
 		cells[i] = strings.Clone(Line(cell)) // not a part of the whole row
 	}
-	return cells, err
+	return cells
 }
 
 // cellText is the value of a cell as kubectl prints it.
-func cellText(value gjson.Result) (string, error) {
+func cellText(value gjson.Result) string {
 	switch value.Type {
 	case gjson.String:
 		if i := strings.IndexAny(value.Str, "\f\n\r"); i >= 0 {
-			return printers.EscapeTerminal(value.Str[:i]) + "...", nil
+			return printers.EscapeTerminal(value.Str[:i]) + "..."
 		}
-		return printers.EscapeTerminal(value.Str), nil
+		return printers.EscapeTerminal(value.Str)
 	case gjson.Number:
 		if whole, err := strconv.ParseInt(value.Raw, 10, 64); err == nil {
-			return strconv.FormatInt(whole, 10), nil
+			return strconv.FormatInt(whole, 10)
 		}
-		return fmt.Sprint(value.Num), nil
+		return fmt.Sprint(value.Num)
 	case gjson.Null:
-		return "", nil
+		return ""
 	case gjson.True, gjson.False:
-		return value.Raw, nil
+		return value.Raw
 	default:
 		var decoded any
-		if err := utiljson.Unmarshal([]byte(value.Raw), &decoded); err != nil {
-			return "", fmt.Errorf("read a cell of a table: %w", err)
+		if utiljson.Unmarshal([]byte(value.Raw), &decoded) != nil { // a number that nothing can hold
+			decoded = value.Raw
 		}
-		return printers.EscapeTerminal(fmt.Sprint(decoded)), nil
+		return printers.EscapeTerminal(fmt.Sprint(decoded))
 	}
 }
 

@@ -55,8 +55,8 @@ func (f *folder) deliver(ctx context.Context, batch []event.Event) error {
 // named returns all values of a row by the names of their columns, in upper case.
 func (t *table) named(o event.Object) func(column string) string {
 	return func(column string) string {
-		for i, d := range t.definitions {
-			if strings.EqualFold(d.Name, column) {
+		for i, c := range t.columns {
+			if strings.EqualFold(c.Name, column) {
 				return gjson.Get(o.Row(), "cells."+strconv.Itoa(i)).String()
 			}
 		}

@@ -66,10 +66,7 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		return dst, nil
 	}
 	of := t.tableOf(e.Object)
-	cells, err := t.cells(of, e.Object)
-	if err != nil {
-		return dst, err
-	}
+	cells := t.cells(of, e.Object)
 	header := t.header(of, t.namespaced(of, e.Object))
 	if joined := strings.Join(header, "\t"); !t.NoHeaders && (of != t.last || joined != of.headed) {
 		t.grid.add(of.layout, append([]string{"EVENT", "TIME"}, header...)...)
@@ -113,10 +110,7 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	var lines [][]string
 	headed := ""
 	for _, o := range objects {
-		cells, err := t.cells(of, o)
-		if err != nil {
-			return err
-		}
+		cells := t.cells(of, o)
 		header := t.header(of, t.namespaced(of, o))
 		if joined := strings.Join(header, "\t"); joined != headed && !t.NoHeaders {
 			headed, lines = joined, append(lines, header)
@@ -147,29 +141,26 @@ func (t *tableEncoder) sorted(of *table, objects []event.Object) ([]event.Object
 }
 
 // cells returns what is shown of an object: a cell for each name of header.
-func (t *tableEncoder) cells(of *table, o event.Object) ([]string, error) {
-	all, err := of.cells(o)
-	if err != nil {
-		return nil, fmt.Errorf("%s/%s: %w", o.Kind, Line(o.Name), err)
-	}
+func (t *tableEncoder) cells(of *table, o event.Object) []string {
+	all := of.cells(o)
 	cells := make([]string, 0, len(all)+2+len(t.Table.Labels))
 	if t.namespaced(of, o) {
 		cells = append(cells, o.Namespace)
 	}
 	named := !t.Table.Kinds
-	for i, definition := range of.definitions {
+	for i, column := range of.columns {
 		cell := all[i]
-		if !named && isName(definition) {
+		if !named && column.IsName() {
 			cell, named = strings.ToLower(of.kind.GroupKind().String())+"/"+cell, true
 		}
-		if definition.Priority == 0 || t.Format == "wide" {
+		if column.Priority == 0 || t.Format == "wide" {
 			cells = append(cells, cell)
 		}
 	}
 	if t.Table.ShowLabels || len(t.Table.Labels) > 0 {
 		cells = append(cells, labelCells(o, t.Table.Labels, t.Table.ShowLabels)...)
 	}
-	return cells, nil
+	return cells
 }
 
 // namespaced reports whether an object has a cell in the column NAMESPACE.
@@ -182,9 +173,9 @@ func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	if namespaced {
 		names = append(names, "NAMESPACE")
 	}
-	for _, definition := range of.definitions {
-		if definition.Priority == 0 || t.Format == "wide" {
-			names = append(names, strings.ToUpper(Line(definition.Name)))
+	for _, column := range of.columns {
+		if column.Priority == 0 || t.Format == "wide" {
+			names = append(names, strings.ToUpper(Line(column.Name)))
 		}
 	}
 	for _, label := range t.Table.Labels {

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -12,15 +11,10 @@ import (
 	"dwatch/output"
 )
 
-// Column is a column that the server has for a resource, or one for labels.
+// Column is a column that the server has for a resource, or one for labels: its Name is a
+// label, or empty if it is for all.
 type Column struct {
-	// Name, Type and Format are as the server sent them; of one for labels Name is a label,
-	// or empty if it is for all.
-	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Format string `json:"format"`
-	// Priority is above 0 for those that the format "wide" has besides.
-	Priority int32 `json:"priority"`
+	output.Column
 	// Label: it is a column for labels.
 	Label bool `json:"-"`
 	// Clock says how the cells go on with time.
@@ -42,9 +36,6 @@ func (c *Column) Header() string {
 	return output.Line(output.LabelHeader(c.Name))
 }
 
-// IsName reports whether it has the name of the object.
-func (c *Column) IsName() bool { return c.Format == "name" && c.Type == "string" }
-
 // IsAge reports whether it says how old the object is.
 func (c *Column) IsAge() bool { return !c.Label && strings.EqualFold(c.Name, "Age") }
 
@@ -54,9 +45,6 @@ type columns struct {
 	// labels is how many of them are for labels: the last.
 	labels int
 }
-
-// fewColumns are kubectl's for an object of which the server makes no table.
-const fewColumns = `[{"name":"Name","type":"string","format":"name"},{"name":"Age","type":"string"}]`
 
 type columnsKey struct {
 	kind        schema.GroupKind
@@ -71,18 +59,16 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 	}
 	key.definitions = strings.Clone(definitions) // not a part of the whole row
 	c := &columns{}
-	for _, d := range gjson.Parse(key.definitions).Array() {
-		column := Column{
-			Name: shorten(d.Get("name").String()), Type: shorten(d.Get("type").String()),
-			Format: shorten(d.Get("format").String()), Priority: int32(d.Get("priority").Int()),
-		}
+	for _, d := range output.ParseColumns(key.definitions) {
+		d.Name, d.Type, d.Format = shorten(d.Name), shorten(d.Type), shorten(d.Format)
+		column := Column{Column: d}
 		column.Clock, column.begins = clockOf(kind, &column)
 		column.Counts = column.begins != nil
 		c.all = append(c.all, column)
 	}
 	served := len(c.all)
 	for _, label := range i.options.Labels {
-		c.all = append(c.all, Column{Name: label, Label: true})
+		c.all = append(c.all, Column{Column: output.Column{Name: label}, Label: true})
 	}
 	if i.options.ShowLabels {
 		c.all = append(c.all, Column{Label: true})
@@ -134,17 +120,14 @@ func (s *State) Values() []gjson.Result { return gjson.Parse(s.cells).Array() }
 
 // Cells returns what is shown of the object at the time of the state, safe for a terminal:
 // a cell for each of Columns.
-func (s *State) Cells() ([]string, error) {
+func (s *State) Cells() []string {
 	columns := s.Columns()
 	cells := []string{output.Line(s.Object.Name), output.HowLong(s.Time, s.Created)}
 	if s.cells != "" {
-		var err error
-		if cells, err = output.Cells(s.cells, len(columns)-s.columns.labels); err != nil {
-			return nil, fmt.Errorf("show %s/%s: %w", s.Object.Kind, output.Line(s.Object.Name), err)
-		}
+		cells = output.Cells(s.cells, len(columns)-s.columns.labels)
 	}
 	if s.columns.labels == 0 {
-		return cells, nil
+		return cells
 	}
 	set := s.Labels()
 	for _, c := range columns[len(columns)-s.columns.labels:] {
@@ -154,7 +137,7 @@ func (s *State) Cells() ([]string, error) {
 			cells = append(cells, output.Line(set[c.Name]))
 		}
 	}
-	return cells, nil
+	return cells
 }
 
 // HasTable reports whether the server makes a table of the object.

@@ -157,7 +157,7 @@ func TestEndKnownLater(t *testing.T) {
 	end := of(event.Deleted, event.NewObject(before.Identity, ""), 9)
 	end.FinalStateUnknown = true
 	last := s.deliver(of(event.Added, row, 0), end)[1].State
-	if last.Object.Raw() != before.Raw() || last.Status != "InProgress" || fmt.Sprint(last.Cells()) != "[Running] <nil>" {
+	if last.Object.Raw() != before.Raw() || last.Status != "InProgress" || fmt.Sprint(last.Cells()) != "[Running]" {
 		t.Errorf("%+v: %s", last, last.Object.Raw())
 	}
 }

@@ -58,7 +58,7 @@ func (i *Inventory) read(e *event.Event) *State {
 	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
 	s.Object = event.NewKept(e.Object.Identity, s.content)
 	s.summarize(i.options.Masks.ObjectJSON(content))
-	definitions := fewColumns
+	definitions := "" // the server makes no table
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
 		s.cells = cellsOf(row)

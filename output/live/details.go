@@ -69,10 +69,6 @@ const eventsTimeout = 10 * time.Second
 // events shows the Events about an object, once the server has answered.
 func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 	p := d.about("events about", s, r)
-	if d.Events == nil {
-		p.text = func(int) []string { return []string{"there is no way to ask for them"} }
-		return p, nil
-	}
 	p.text = func(int) []string { return []string{d.paint(faint, "asking the server")} }
 	ask, object := d.Events, r.Object
 	return p, func() tea.Msg {

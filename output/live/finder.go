@@ -74,7 +74,7 @@ func (f *finder) take(typed string) tea.Cmd {
 
 func (f *finder) end() (tea.Cmd, error) {
 	next := parseText(*f.typed)
-	if text, is := isCondition(*f.typed); is && f.view.Condition != nil {
+	if text, is := isCondition(*f.typed); is {
 		holds, err := f.view.Condition(text)
 		if err != nil {
 			return nil, err

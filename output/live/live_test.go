@@ -602,9 +602,6 @@ func TestEvents(t *testing.T) {
 	var failure error
 	s := newScreen(t, 100, 30, nil)
 	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
-	s.press("e")
-	s.shows(`there is no way to ask`)
-	s.press("esc")
 	ask := func() {
 		t.Helper()
 		cmd := s.send(keyOf("e"))

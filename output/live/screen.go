@@ -36,11 +36,9 @@ type Options struct {
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
 	// Condition reads an expression, and returns what says whether it holds of an
-	// object, which several goroutines may ask at the same time; nil: there are no
-	// expressions.
+	// object, which several goroutines may ask at the same time.
 	Condition func(text string) (func(event.Object) bool, error)
-	// Events asks the server for the Events about an object, as lines for people. It
-	// is called from a goroutine of its own; nil: they can't be asked for.
+	// Events asks the server for the Events about an object, from a goroutine of its own.
 	Events func(ctx context.Context, o event.Object) ([]kubeevent.Event, error)
 }
 

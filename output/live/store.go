@@ -16,7 +16,6 @@ import (
 type store struct {
 	Options
 	inventory *inventory.Inventory
-	err       error // of Deliver: what could not be shown
 
 	mu    sync.Mutex // for all below
 	table *table
@@ -50,23 +49,15 @@ func newStore(o Options) *store {
 
 // Deliver implements event.Sink.
 func (s *store) Deliver(ctx context.Context, batch []event.Event) error {
-	if err := s.inventory.Deliver(ctx, batch); err != nil {
-		return err
-	}
-	return s.err
+	return s.inventory.Deliver(ctx, batch)
 }
 
 // take takes over what has changed in the inventory.
 func (s *store) take(changes []inventory.Change) {
 	cells := make([][]string, len(changes))
 	for i, c := range changes {
-		if c.State == nil || c.State.Type == event.Deleted {
-			continue
-		}
-		var err error
-		if cells[i], err = c.State.Cells(); err != nil {
-			s.err = err
-			return
+		if c.State != nil && c.State.Type != event.Deleted {
+			cells[i] = c.State.Cells() // it takes time
 		}
 	}
 	s.mu.Lock()

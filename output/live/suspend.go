@@ -26,13 +26,9 @@ func (r returned) Run() error {
 	return nil
 }
 
-// SetStdin implements tea.ExecCommand.
-func (returned) SetStdin(io.Reader) {}
-
-// SetStdout implements tea.ExecCommand.
+// SetStdin, SetStdout and SetStderr implement tea.ExecCommand.
+func (returned) SetStdin(io.Reader)  {}
 func (returned) SetStdout(io.Writer) {}
-
-// SetStderr implements tea.ExecCommand.
 func (returned) SetStderr(io.Writer) {}
 
 // suspension is how the process is stopped and goes on.
