@@ -46,30 +46,16 @@ func (v *View) row(c change.Change) row {
 	if text, known := summarize(c); known && !v.Full {
 		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
 	}
-	if c.Kind == change.Added && isNumber(c.New) || c.Kind == change.Removed && isNumber(c.Old) {
-		r.sayNone()
+	switch wholeOf(c).(type) {
+	case int64, float64, json.Number: // "+ 1" and "- 1" would read as sums
+		r.kind = change.Changed
+		if c.Kind == change.Added {
+			r.old = "none"
+		} else {
+			r.new = "none"
+		}
 	}
 	return r
-}
-
-// none stands for a number that is not there: "+ 1" and "- 1" would read as sums.
-const none = "none"
-
-func (r *row) sayNone() {
-	if r.kind == change.Added {
-		r.old = none
-	} else {
-		r.new = none
-	}
-	r.kind = change.Changed
-}
-
-func isNumber(value any) bool {
-	switch value.(type) {
-	case int64, float64, json.Number:
-		return true
-	}
-	return false
 }
 
 // isLong: a text of several lines.

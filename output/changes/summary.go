@@ -13,15 +13,7 @@ import (
 // as a whole, a change for each part, as they come one by one later.
 func unfold(changes []change.Change) (parts []change.Change) {
 	for _, c := range changes {
-		value := c.New
-		if c.Kind == change.Removed {
-			value = c.Old
-		}
-		if c.Kind != change.Added && c.Kind != change.Removed {
-			parts = append(parts, c)
-			continue
-		}
-		switch whole := value.(type) {
+		switch whole := wholeOf(c).(type) {
 		case map[string]any:
 			parts = append(parts, members(c, whole)...)
 		case []any:
@@ -31,6 +23,17 @@ func unfold(changes []change.Change) (parts []change.Change) {
 		}
 	}
 	return parts
+}
+
+// wholeOf is what came or went as a whole; nil if the change is another one.
+func wholeOf(c change.Change) any {
+	switch c.Kind {
+	case change.Added:
+		return c.New
+	case change.Removed:
+		return c.Old
+	}
+	return nil
 }
 
 // members are those of a status; of anything else it is the change itself.
@@ -91,14 +94,10 @@ func keyOfList(path change.Path) string {
 // summarize says in a few words what a condition, or a container or its state is that
 // came or went as a whole; false if it is none, or has more to say.
 func summarize(c change.Change) (string, bool) {
-	value := c.New
-	if c.Kind == change.Removed {
-		value = c.Old
-	}
-	item, isMap := value.(map[string]any)
+	item, isMap := wholeOf(c).(map[string]any)
 	last := len(c.Path) - 1
 	switch {
-	case !isMap || c.Kind != change.Added && c.Kind != change.Removed:
+	case !isMap:
 		return "", false
 	case c.Path[last].Item == nil:
 		text := explain(item)

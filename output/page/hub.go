@@ -107,11 +107,18 @@ func (h *Hub) wake() {
 func (h *Hub) Close(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	select {
-	case <-h.closed:
-	default:
+	if !h.isClosed() {
 		h.reason = reason
 		close(h.closed)
+	}
+}
+
+func (h *Hub) isClosed() bool {
+	select {
+	case <-h.closed:
+		return true
+	default:
+		return false
 	}
 }
 

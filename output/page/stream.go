@@ -128,12 +128,7 @@ func (s *Server) send(ctx context.Context, w http.ResponseWriter, to *subscriber
 	}
 	sink, control := filter.New(printer, passing), http.NewResponseController(w)
 	for {
-		closed := false
-		select {
-		case <-s.hub.closed:
-			closed = true
-		default:
-		}
+		closed := s.hub.isClosed()
 		events, more, lost := s.hub.queued(to)
 		for part := range slices.Chunk(events, maxTurn) {
 			if err := control.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {

@@ -134,18 +134,16 @@ func (v *viewer) snapshot(ctx context.Context) error {
 	}
 	states = append(states, v.inventory.Ended()...)
 	for part := 0; ; part++ {
-		message, rest := v.part(part, states)
-		states = rest
+		var message []byte
+		message, states = v.part(part, states)
 		if err := v.to.send(ctx, message); err != nil {
 			return err
 		}
-		if len(states) == 0 {
+		switch {
+		case len(states) == 0:
 			return nil
-		}
-		select {
-		case <-v.closed:
+		case v.isClosed():
 			return v.leave(ctx)
-		default:
 		}
 	}
 }

@@ -29,14 +29,12 @@ const (
 
 // search waits for its turn to look at all objects, but not for long; release ends it.
 func (h *Hub) search(ctx context.Context) (release func(), err error) {
-	late := time.NewTimer(maxWait)
-	defer late.Stop()
 	select {
 	case h.searches <- struct{}{}:
 		return sync.OnceFunc(func() { <-h.searches }), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-late.C:
+	case <-time.After(maxWait):
 		return nil, errors.New("there are too many searches at the same time: try again")
 	}
 }
