@@ -23,19 +23,13 @@ const (
 // objectOptions declare the functions of dwatch about objects.
 func (e *environment) objectOptions() []cel.EnvOption {
 	return []cel.EnvOption{
-		cel.Function("status", cel.Overload("status_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(func(v ref.Val) ref.Val {
+		cel.Function("status", cel.Overload("status_dyn", []*cel.Type{cel.DynType}, cel.StringType, unary(func(v ref.Val) (ref.Val, error) {
 			word, err := statusOf(v)
-			if err != nil {
-				return types.WrapErr(err)
-			}
-			return types.String(word)
+			return types.String(word), err
 		}))),
-		cel.Function("ready", cel.Overload("ready_dyn", []*cel.Type{cel.DynType}, cel.BoolType, cel.UnaryBinding(func(v ref.Val) ref.Val {
+		cel.Function("ready", cel.Overload("ready_dyn", []*cel.Type{cel.DynType}, cel.BoolType, unary(func(v ref.Val) (ref.Val, error) {
 			word, err := statusOf(v)
-			if err != nil {
-				return types.WrapErr(err)
-			}
-			return types.Bool(word == kstatus.CurrentStatus)
+			return types.Bool(word == kstatus.CurrentStatus), err
 		}))),
 		cel.Function(ageFunction, cel.Overload("age_dyn", []*cel.Type{cel.DynType, cel.TimestampType}, cel.DurationType, cel.BinaryBinding(ageOf))),
 		cel.Function(changedFunction, cel.Overload("changed_string", []*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(e.changed))),
@@ -45,6 +39,17 @@ func (e *environment) objectOptions() []cel.EnvOption {
 			cel.GlobalVarArgMacro("changed", e.expandChanged),
 		),
 	}
+}
+
+// unary binds a function that may fail.
+func unary(f func(ref.Val) (ref.Val, error)) cel.OverloadOpt {
+	return cel.UnaryBinding(func(v ref.Val) ref.Val {
+		result, err := f(v)
+		if err != nil {
+			return types.WrapErr(err)
+		}
+		return result
+	})
 }
 
 // statusOf returns the word of kstatus for object or old.

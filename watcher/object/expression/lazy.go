@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,37 +22,17 @@ const maxLazyDepth = 32
 // numbers are ints, as far as they fit, others doubles. Objects and lists are decoded
 // when they are looked into, and as far as that. The value is for one goroutine.
 func decode(text string, depth int) ref.Val {
-	if text == "" {
+	switch {
+	case strings.HasPrefix(text, `"`):
+		if s, ok := unquote(text); ok {
+			return types.String(s)
+		}
 		return errNotJSON()
+	case strings.HasPrefix(text, "{") && depth < maxLazyDepth:
+		return newLazyMap(text, depth, nil)
+	case strings.HasPrefix(text, "[") && depth < maxLazyDepth:
+		return newLazyList(text, depth)
 	}
-	switch text[0] {
-	case '{':
-		if depth < maxLazyDepth {
-			return newLazyMap(text, depth, nil)
-		}
-		return decodeAll(text)
-	case '[':
-		if depth < maxLazyDepth {
-			return newLazyList(text, depth)
-		}
-		return decodeAll(text)
-	case '"':
-		return decodeString(text)
-	}
-	switch text {
-	case "true":
-		return types.True
-	case "false":
-		return types.False
-	case "null":
-		return types.NullValue
-	}
-	return decodeNumber(text)
-}
-
-func errNotJSON() ref.Val { return types.NewErrFromString("the object is no JSON") }
-
-func decodeAll(text string) ref.Val {
 	var value any
 	if utiljson.Unmarshal([]byte(text), &value) != nil {
 		return errNotJSON()
@@ -61,25 +40,7 @@ func decodeAll(text string) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
 
-func decodeNumber(text string) ref.Val {
-	if !strings.Contains(text, ".") {
-		if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return types.Int(whole)
-		}
-	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return errNotJSON()
-	}
-	return types.Double(number)
-}
-
-func decodeString(text string) ref.Val {
-	if s, ok := unquote(text); ok {
-		return types.String(s)
-	}
-	return errNotJSON()
-}
+func errNotJSON() ref.Val { return types.NewErrFromString("the object is no JSON") }
 
 // unquote returns what a JSON string says. Mostly that is a part of the text.
 func unquote(text string) (string, bool) {
@@ -115,7 +76,7 @@ func (a adapter) NativeToValue(value any) ref.Val {
 		}
 		return value.value
 	case json.Number:
-		return decodeNumber(string(value))
+		return decode(string(value), 0)
 	case map[string]any:
 		return types.NewMap(a, value)
 	case []any:

@@ -64,13 +64,13 @@ func (q quantity) Value() any { return q.Quantity }
 // grows with its length.
 const maxQuantity = 100
 
-func parseQuantity(v ref.Val) (quantity, error) {
+func parseQuantity(v ref.Val) (ref.Val, error) {
 	text, ok := v.(types.String)
 	if !ok {
-		return quantity{}, errWrongType
+		return nil, errWrongType
 	}
 	if len(text) > maxQuantity {
-		return quantity{}, resource.ErrFormatWrong
+		return nil, resource.ErrFormatWrong
 	}
 	q, err := resource.ParseQuantity(string(text))
 	return quantity{Quantity: &q}, err
@@ -80,13 +80,7 @@ func parseQuantity(v ref.Val) (quantity, error) {
 func quantityOptions() []cel.EnvOption {
 	q := quantityType()
 	return []cel.EnvOption{
-		cel.Function("quantity", cel.Overload("string_to_quantity", []*cel.Type{cel.StringType}, q, cel.UnaryBinding(func(v ref.Val) ref.Val {
-			q, err := parseQuantity(v)
-			if err != nil {
-				return types.WrapErr(err)
-			}
-			return q
-		}))),
+		cel.Function("quantity", cel.Overload("string_to_quantity", []*cel.Type{cel.StringType}, q, unary(parseQuantity))),
 		cel.Function("isQuantity", cel.Overload("is_quantity_string", []*cel.Type{cel.StringType}, cel.BoolType, cel.UnaryBinding(func(v ref.Val) ref.Val {
 			_, err := parseQuantity(v)
 			return types.Bool(err == nil)
@@ -99,7 +93,10 @@ func quantityOptions() []cel.EnvOption {
 		quantityMethod("sub", "quantity_sub", q, q, quantity.sub),
 		quantityMethod("sub", "quantity_sub_int", cel.IntType, q, quantity.sub),
 		quantityProperty("sign", "quantity_sign", cel.IntType, func(q quantity) ref.Val { return types.Int(q.Sign()) }),
-		quantityProperty("isInteger", "quantity_is_integer", cel.BoolType, quantity.isInteger),
+		quantityProperty("isInteger", "quantity_is_integer", cel.BoolType, func(q quantity) ref.Val {
+			_, exact := q.AsInt64()
+			return types.Bool(exact)
+		}),
 		quantityProperty("asInteger", "quantity_get_int", cel.IntType, quantity.asInteger),
 		quantityProperty("asApproximateFloat", "quantity_get_float", cel.DoubleType, func(q quantity) ref.Val { return types.Double(q.AsApproximateFloat64()) }),
 	}
@@ -107,28 +104,18 @@ func quantityOptions() []cel.EnvOption {
 
 // quantityMethod declares a function of a quantity and another one, or a whole number.
 func quantityMethod(name, id string, arg, result *cel.Type, f func(q, o quantity) ref.Val) cel.EnvOption {
-	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType(), arg}, result, cel.BinaryBinding(func(a, b ref.Val) ref.Val {
-		this, ok := a.(quantity)
-		if !ok {
-			return types.WrapErr(errWrongType)
+	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType(), arg}, result, cel.BinaryBinding(func(this, other ref.Val) ref.Val {
+		if whole, ok := other.(types.Int); ok {
+			other = quantity{Quantity: resource.NewQuantity(int64(whole), resource.DecimalSI)}
 		}
-		switch other := b.(type) {
-		case quantity:
-			return f(this, other)
-		case types.Int:
-			return f(this, quantity{Quantity: resource.NewQuantity(int64(other), resource.DecimalSI)})
-		}
-		return types.WrapErr(errWrongType)
+		return f(this.(quantity), other.(quantity))
 	})))
 }
 
 // quantityProperty declares a function of a quantity alone.
 func quantityProperty(name, id string, result *cel.Type, f func(q quantity) ref.Val) cel.EnvOption {
-	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType()}, result, cel.UnaryBinding(func(a ref.Val) ref.Val {
-		if this, ok := a.(quantity); ok {
-			return f(this)
-		}
-		return types.WrapErr(errWrongType)
+	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType()}, result, cel.UnaryBinding(func(this ref.Val) ref.Val {
+		return f(this.(quantity))
 	})))
 }
 
@@ -144,11 +131,6 @@ func (q quantity) sub(o quantity) ref.Val {
 	difference := q.DeepCopy()
 	difference.Sub(*o.Quantity)
 	return quantity{Quantity: &difference}
-}
-
-func (q quantity) isInteger() ref.Val {
-	_, exact := q.AsInt64()
-	return types.Bool(exact)
 }
 
 func (q quantity) asInteger() ref.Val {
