@@ -120,7 +120,7 @@ func isSecret(object string) bool {
 // one could match below it.
 func (ms masks) at(path Path) (found *mask, below bool) {
 	for i := range ms {
-		depth, b := ms[i].match(path)
+		depth, b := follow(ms[i].steps, path)
 		if depth > 0 {
 			return &ms[i], false
 		}

@@ -39,13 +39,10 @@ type Item struct {
 	// is and was are what the item holds in the two objects, as far as it is a map there:
 	// patterns may name any field of it, whatever tells it from the others.
 	is, was map[string]any
-	// partial: nothing is known of the item but its keys, or its value.
-	partial bool
 }
 
-// may reports whether a field of the item has a value, or may have where that is not
-// known.
-func (i *Item) may(field, value string) bool {
+// has reports whether a field of the item has a value.
+func (i *Item) has(field, value string) bool {
 	for _, key := range i.Keys {
 		if key.Name == field {
 			return scalarText(key.Value) == value
@@ -56,7 +53,7 @@ func (i *Item) may(field, value string) bool {
 			return true
 		}
 	}
-	return i.partial
+	return false
 }
 
 // Key is a field that identifies an item of a list, with its value, a scalar.

@@ -30,19 +30,13 @@ func (p Pattern) Fields() (names []string) {
 // Match reports whether p names the path or something above it: a pattern
 // stands for all that is below.
 func (p Pattern) Match(path Path) bool {
-	depth, _ := p.match(path)
+	depth, _ := follow(p.steps, path)
 	return depth > 0
 }
 
 // Match reports whether any of the patterns matches.
 func (ps Patterns) Match(path Path) bool {
 	return slices.ContainsFunc(ps, func(p Pattern) bool { return p.Match(path) })
-}
-
-// match returns the number of steps of path that the pattern names, 0 if it does
-// not match, and whether it could match something below path instead.
-func (p Pattern) match(path Path) (depth int, below bool) {
-	return follow(p.steps, path)
 }
 
 // match returns the highest depth at which a pattern matches, and whether one could
@@ -55,6 +49,8 @@ func (ps Patterns) match(path Path) (depth int, below bool) {
 	return depth, below
 }
 
+// follow returns the number of steps of path that a pattern names, 0 if it does not match,
+// and whether it could match something below path instead.
 func follow(steps []matcher, path Path) (depth int, below bool) {
 	for i := range steps {
 		if steps[i].deep {
@@ -117,24 +113,13 @@ func (m *matcher) matches(s Step) bool {
 		return s.Item == nil && s.Field == m.name
 	case indexOrName:
 		if s.Item != nil {
-			return s.Item.Index == m.index || s.Item.partial
+			return s.Item.Index == m.index
 		}
 		return s.Field == m.name
 	case keyedItem:
-		return s.Item != nil && m.keysOf(s.Item)
+		return s.Item != nil && !slices.ContainsFunc(m.keys, func(want Key) bool { return !s.Item.has(want.Name, want.Value.(string)) })
 	case setItem:
 		return s.Item != nil && s.Item.Set && scalarText(s.Item.Value) == m.name
-	}
-	return true
-}
-
-// keysOf reports whether the item has all the keys, in one of its states; it may have
-// more.
-func (m *matcher) keysOf(i *Item) bool {
-	for _, want := range m.keys {
-		if !i.may(want.Name, want.Value.(string)) {
-			return false
-		}
 	}
 	return true
 }

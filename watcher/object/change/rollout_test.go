@@ -82,7 +82,7 @@ func tells(t *testing.T, c change, d Change) {
 	t.Helper()
 	parts := 0
 	for _, p := range telling {
-		if depth, below := p.match(d.Path); depth > 0 || below {
+		if depth, below := follow(p.steps, d.Path); depth > 0 || below {
 			parts++
 		}
 	}
