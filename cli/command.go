@@ -128,6 +128,9 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 				return fail.Usage(err)
 			}
 			r, err := c.parse(args, terminalOf(s))
+			if errors.Is(err, mapper.ErrNoResource) {
+				err = fmt.Errorf("%w, for example: %s pods, %[2]s deploy/web or %[2]s -r crontabs", err, pathOf(cmd))
+			}
 			if err != nil {
 				return fail.Usage(err)
 			}
@@ -215,14 +218,17 @@ func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Ma
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
-		return flags.Explain(err, pathOf(cmd))
+		return flags.Explain(err, flagsHelp(cmd))
 	}
 	if instead := flags.Kubectls(unknown); instead != nil {
 		return instead
 	}
-	name := unknown.GetSpecifiedName()
-	if unknown.GetSpecifiedShortnames() != "" {
-		return flags.Explain(err, pathOf(cmd))
+	name, short := unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames() != ""
+	if short && name == "w" { // kubectl's
+		name, short = "watch", false
+	}
+	if short {
+		return flags.Explain(err, flagsHelp(cmd))
 	}
 	if instead := moved(cmd, args, name); instead != nil {
 		return instead
@@ -230,7 +236,15 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	if near := mapper.Nearest(name, namesOf(cmd.Flags())); near != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
-	return flags.Explain(err, pathOf(cmd))
+	return flags.Explain(err, flagsHelp(cmd))
+}
+
+// flagsHelp is what prints all flags of a command.
+func flagsHelp(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return cmd.DisplayName() + " help flags"
+	}
+	return pathOf(cmd) + " --help"
 }
 
 // pathOf is a command as it is typed.

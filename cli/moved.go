@@ -13,8 +13,8 @@ import (
 	"dwatch/output"
 )
 
-// became says of a flag that the stream had once which command does that now: %[1]s is
-// dwatch, and %[2]s are the resources that are named.
+// became says of a flag that the stream had once, or that one may expect, what does that:
+// %[1]s is dwatch, and %[2]s are the resources that are named.
 var became = map[string]string{
 	"list":             "%[1]s list %[2]s prints it",
 	"live":             "%[1]s live %[2]s shows it",
@@ -24,6 +24,9 @@ var became = map[string]string{
 	"print-rbac":       "%[1]s rbac %[2]s prints it",
 	"sort-by":          "--sort-by is for a list: %[1]s list %[2]s --sort-by PATH",
 	"ignore-not-found": "--ignore-not-found is for a list: %[1]s list %[2]s --ignore-not-found; a watch waits for what is not there",
+	"watch":            "%[1]s %[2]s watches, without a flag",
+	"webhook":          "--to says where events go: %[1]s send %[2]s --to URL",
+	"port":             "--addr says where the page is: %[1]s serve %[2]s --addr 127.0.0.1:PORT",
 }
 
 // moved says where a flag is that a command does not have; nil if it is nowhere.
@@ -63,7 +66,7 @@ func resourcesIn(cmd *cobra.Command, args []string, unknown string) string {
 	})
 	f := cmd.Flags()
 	f.ParseErrorsAllowlist.UnknownFlags = true
-	f.String(unknown, "", "")
+	f.StringP(unknown, map[string]string{"watch": "w"}[unknown], "", "")
 	if !takesValue {
 		f.Lookup(unknown).NoOptDefVal = "given"
 	}

@@ -26,7 +26,8 @@ func (a Argument) String() string {
 }
 
 var (
-	errNoResource = errors.New("no resource given: say what to watch, for example: dwatch pods, dwatch deploy/web or dwatch -r crontabs")
+	// ErrNoResource is the error where nothing is named.
+	ErrNoResource = errors.New("no resource given: say what to watch")
 	errMixedForms = errors.New("TYPE/NAME does not go with TYPE alone, or with NAME alone: to watch all of a type besides, give that with -r, " +
 		"as in 'dwatch deploy/web -r pods'; else give each object as TYPE/NAME, as in 'dwatch pods/a pods/b'")
 )
@@ -45,7 +46,7 @@ func ParseArguments(resources, args []string) ([]Argument, error) {
 		return nil, err
 	}
 	if parsed = unique(append(parsed, positional...)); len(parsed) == 0 {
-		return nil, errNoResource
+		return nil, ErrNoResource
 	}
 	return parsed, nil
 }

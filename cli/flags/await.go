@@ -40,6 +40,9 @@ func (a *Await) AddTo(f *pflag.FlagSet) {
 // Parse returns what ends the wait.
 func (a *Await) Parse() (Ending, error) {
 	var err error
+	if slices.Contains(a.forms, "delete") && slices.Contains(a.forms, "create") {
+		return a.Ending, errors.New("--for delete and --for create contradict each other: no object is both deleted and there")
+	}
 	if a.Until, err = a.condition(); err != nil {
 		return a.Ending, err
 	}

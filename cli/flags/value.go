@@ -113,8 +113,8 @@ func takeOnce(f *pflag.FlagSet) {
 // wrongError is an error that names the flag, and needs nothing of what pflag adds.
 type wrongError struct{ error }
 
-// Explain says in one line what is wrong with a flag of a command.
-func Explain(err error, command string) error {
+// Explain says in one line what is wrong with a flag of a command, of which help prints all.
+func Explain(err error, help string) error {
 	if wrong, ok := errors.AsType[*wrongError](err); ok {
 		return wrong.error
 	}
@@ -122,7 +122,7 @@ func Explain(err error, command string) error {
 	if first, _, more := strings.Cut(err.Error(), "\n"); more {
 		err = errors.New(first)
 	}
-	return fmt.Errorf("%w; see '%s --help'", err, command)
+	return fmt.Errorf("%w; see '%s'", err, help)
 }
 
 // Group is flags that belong together, under one heading in help.
