@@ -50,7 +50,7 @@ type console struct {
 // newConsole has to be closed.
 func newConsole(s Streams, m flags.Messages) *console {
 	quietClient(s.Err, m.Verbosity)
-	c := &console{out: stdout{s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), asked: whenAsked(s.Err)}
+	c := &console{out: stdout{file: s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), asked: whenAsked(s.Err)}
 	if m.Quiet {
 		c.reports = io.Discard
 	}

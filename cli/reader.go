@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 )
 
 // errReaderGone ends dwatch when nobody reads its output any more. A write
@@ -20,10 +21,26 @@ func isReaderGone(err error) bool {
 }
 
 // stdout is an output whose errors can be distinguished from all others.
-type stdout struct{ file *os.File }
+type stdout struct {
+	file *os.File
+	// written counts what was, in parts as small as a reader makes room for; nil: nobody
+	// asks.
+	written *atomic.Int64
+}
 
-func (s stdout) Write(p []byte) (int, error) {
-	n, err := s.file.Write(p)
+func (s stdout) Write(p []byte) (n int, err error) {
+	part := len(p)
+	if s.written != nil {
+		part = os.Getpagesize()
+	}
+	for n < len(p) && err == nil {
+		var more int
+		more, err = s.file.Write(p[n:min(n+part, len(p))])
+		n += more
+		if s.written != nil {
+			s.written.Add(int64(more))
+		}
+	}
 	if err != nil {
 		return n, writeError{err}
 	}

@@ -62,7 +62,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 func TestIsReaderGone(t *testing.T) {
 	read, write := pipe(t)
 	read.Close()
-	_, err := stdout{write}.Write([]byte("x"))
+	_, err := stdout{file: write}.Write([]byte("x"))
 	if !isReaderGone(fmt.Errorf("print: %w", err)) {
 		t.Errorf("%v is not taken for the reader's end", err)
 	}

@@ -91,7 +91,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.fold = isChanges || w.needs.tables
 	w.seen = isChanges && t.isTerminal
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
-	w.to = printed{}
+	w.to, w.prints = printed{}, true
 	if isChanges {
 		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
 	}

@@ -45,6 +45,7 @@ type wait struct {
 	mu    sync.Mutex  // of all that is above
 	due   *time.Timer // says what was too early to say; nil while nothing was
 	ended bool
+	took  time.Duration // until it ended
 }
 
 var _ event.Sink = (*wait)(nil)
@@ -158,7 +159,7 @@ func (w *wait) sayDue() {
 func (w *wait) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ended = true
+	w.ended, w.took = true, time.Since(w.started)
 	for _, t := range []*time.Timer{w.due, w.again} {
 		if t != nil {
 			t.Stop()

@@ -24,8 +24,18 @@ const maxPending = 5
 func (w *wait) end(ctx context.Context, err error) error {
 	w.stop()
 	outcome, decided := errors.AsType[*until.Outcome](err)
-	if timeout := errors.Is(context.Cause(ctx), errTimeout); err == nil && (w.outcome != nil || timeout && w.byTime()) {
+	timeout := errors.Is(context.Cause(ctx), errTimeout)
+	if err == nil && (w.outcome != nil || timeout && w.byTime()) {
 		outcome, decided = w.outcome, true
+	}
+	unread, unwritten := w.apart.finish(decided || timeout)
+	switch {
+	case unread != "":
+		w.warn(unread)
+	case unwritten != nil && decided:
+		outcome.Undelivered = unwritten
+	case unwritten != nil && err == nil:
+		err = sinkError{unwritten}
 	}
 	switch {
 	case decided && outcome.Undelivered != nil && !isReaderGone(outcome.Undelivered):
@@ -69,7 +79,7 @@ func (w *wait) decider(o *until.Outcome) string {
 
 // elapsed is how long the run took, as people say it.
 func (w *wait) elapsed() string {
-	d, precision := time.Since(w.started), time.Second
+	d, precision := w.took, time.Second
 	switch {
 	case d < time.Second:
 		precision = 10 * time.Millisecond

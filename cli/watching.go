@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"dwatch/cli/cluster"
@@ -88,9 +89,11 @@ type watching struct {
 	lasting  bool
 	seen     bool // somebody sees the events come
 	fold     bool // series of one object's events that came at once into one
+	prints   bool // to stdout
 	to       destination
 
 	state *state // nil without --state
+	apart *apart // nil where nothing is judged, or printed
 }
 
 // conditions are all that look at events.
@@ -184,6 +187,10 @@ func (w *watching) showsOld() bool { return w.print.Old || w.print.Changes || w.
 func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	apart := w.prints && w.ending.Conditions()
+	if apart {
+		w.out.written = &atomic.Int64{}
+	}
 	last, err := w.to.open(ctx, w, cancel)
 	if err != nil {
 		return err
@@ -194,6 +201,10 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 		}
 	}()
 	sink, printed := counted(last)
+	if apart {
+		w.apart = newApart(ctx, sink, w.out.written, cancel)
+		sink = w.apart
+	}
 	sink = w.metrics.Back(sink)
 	if w.fold {
 		sink = output.FoldSeries(sink)
@@ -241,7 +252,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, wa
 func (w *watching) reporting(last event.Sink) report.Options {
 	o := report.Options{Out: w.reports, Err: w.stderr, Namesake: w.namesake, About: strings.TrimPrefix(w.about.note(), ",")}
 	if n, ok := last.(noter); ok {
-		o.Note = n.Note
+		o.Note = w.apart.noting(n.Note)
 	}
 	if !w.isQuiet() {
 		o.Rights, o.Near, o.IsMissing = w.rights, w.questions.Near, w.questions.IsMissing

@@ -9,8 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dwatch/cli/fail"
 )
@@ -83,6 +85,49 @@ func TestReaderGoneInMidWrite(t *testing.T) {
 	awaitFull(t, p.write)
 	p.read.Close()
 	p.ends(t, fail.ExitOK, "watching .*\n")
+}
+
+// A condition, and --timeout with one, end the run though nobody reads; what is read late is
+// there all the same.
+func TestConditionWithoutReader(t *testing.T) {
+	t.Parallel()
+	o, kubeconfig := room(t)
+	o.fill(t, 300) // more than the pipe holds
+	const unread = `(?s:.*)nobody reads stdout: of \d+ events not all were written\n`
+	later := []string{"cm", "--until", "object.metadata.name == 'late'", "--until-for", "any"}
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"until":    {later, fail.ExitOK, unread + `cm/late-.*: --until .* holds after .*\n`},
+		"changes":  {append(slices.Clip(later), "-o", "changes", "--initial"), fail.ExitOK, unread + `cm/late-.*: --until .* holds after .*\n`},
+		"fail-if":  {[]string{"cm", "--fail-if", "object.metadata.name == 'late'"}, fail.ExitFailIf, unread + `error: --fail-if .*: cm/late-.*\n`},
+		"by time":  {[]string{"cm", "--until", "now() - time > duration('2s')"}, fail.ExitOK, unread + `\d+ objects: --until .*\n`},
+		"timeout":  {[]string{"cm", "--until", "false", "--timeout", "3s"}, fail.ExitTimeout, unread + `error: --timeout 3s passed, (.*\n)+`},
+		"no until": {[]string{"cm", "--fail-if", "false", "--timeout", "3s"}, fail.ExitOK, unread},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := "late-" + strings.ReplaceAll(name, " ", "-")
+			args := strings.Split(strings.ReplaceAll(strings.Join(test.args, "\n"), "'late'", "'"+late+"'"), "\n")
+			p := startPiped(t, kubeconfig, args...)
+			narrow(t, p.write)
+			awaitFull(t, p.write)
+			o.create(t, late)
+			p.endsWithin(t, soon, test.code, test.want)
+		})
+	}
+	t.Run("a slow reader", func(t *testing.T) {
+		t.Parallel()
+		p := startPiped(t, kubeconfig, "cm", "-l", "!x", "--until", "true")
+		awaitFull(t, p.write)
+		time.Sleep(time.Second)
+		if got := namesIn(t, p.rest(t)); len(got) < 300 {
+			t.Errorf("%d objects were written", len(got))
+		}
+		p.ends(t, fail.ExitOK, `(?s:.*) objects: --until true holds .*\n`)
+	})
 }
 
 // mute accepts connections and never answers. reached tells of each one.
