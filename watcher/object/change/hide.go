@@ -48,8 +48,11 @@ func (h *hider) all(m *mask, v any) any {
 // object.
 func (h *hider) copied(m *mask, v any) any {
 	text, _ := v.(string)
-	object, isObject := decodeObject(text)
-	if !isObject {
+	var object map[string]any
+	if gjson.Valid(text) {
+		object, _ = decodeText(gjson.Parse(text)).(map[string]any)
+	}
+	if object == nil {
 		if m.cover == maybe {
 			return v
 		}
@@ -62,15 +65,6 @@ func (h *hider) copied(m *mask, v any) any {
 	}
 	h.hidden = h.hidden || encoded != text
 	return encoded
-}
-
-// decodeObject decodes a text that is one map in JSON.
-func decodeObject(text string) (map[string]any, bool) {
-	if !gjson.Valid(text) {
-		return nil, false
-	}
-	object, ok := decodeText(gjson.Parse(text)).(map[string]any)
-	return object, ok
 }
 
 // encodeText returns what was decoded as a line of JSON.

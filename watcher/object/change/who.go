@@ -14,13 +14,13 @@ import (
 // the two states, what was removed is said of one of the writers.
 type Who struct {
 	// Manager is the name of the program, or what it called itself.
-	Manager string
+	Manager string `json:"manager,omitempty"`
 	// Operation is Apply or Update.
-	Operation string
+	Operation string `json:"operation,omitempty"`
 	// Subresource through which it wrote, such as status or scale; mostly empty.
-	Subresource string
+	Subresource string `json:"subresource,omitempty"`
 	// Time at which the manager last set fields, in seconds; zero if it is not said.
-	Time time.Time
+	Time time.Time `json:"time,omitzero"`
 }
 
 // Known reports whether it is known who made the change.
@@ -52,7 +52,9 @@ func (f *fields) who(path Path, kind Kind) Who {
 	}
 	e := found[0]
 	who := Who{Manager: e.manager, Operation: e.operation, Subresource: e.subresource}
-	who.Time, _ = time.Parse(time.RFC3339, e.time) // zero if it says nothing
+	if at, err := time.Parse(time.RFC3339, e.time); err == nil {
+		who.Time = at.UTC()
+	}
 	return who
 }
 

@@ -26,7 +26,7 @@ func amend(u *unstructured.Unstructured, r *status.Result) (status.Status, strin
 	switch kind := u.GroupVersionKind().GroupKind(); {
 	case r.Status == status.TerminatingStatus, isUnobserved(u):
 	case kind == schema.GroupKind{Kind: "Pod"}:
-		if current && phase(u) == corev1.PodFailed {
+		if current && status.GetStringField(u.Object, ".status.phase", "") == string(corev1.PodFailed) {
 			return status.FailedStatus, failureOfPod(u)
 		}
 	case kind == schema.GroupKind{Group: "batch", Kind: "Job"}:
@@ -93,7 +93,7 @@ func deployment(u *unstructured.Unstructured, r *status.Result) (status.Status, 
 	switch {
 	case !paused || r.Status != status.InProgressStatus:
 		return r.Status, r.Message
-	case isObserved(u) && len(r.Conditions) == 1 && r.Conditions[0].Reason == "ReplicaSetNotAvailable" && condition(u, "Available").Status == corev1.ConditionTrue:
+	case isObserved(u) && len(r.Conditions) == 1 && r.Conditions[0].Reason == "ReplicaSetNotAvailable" && condition(u, "Available")["status"] == "True":
 		return status.CurrentStatus, ""
 	}
 	return r.Status, "paused; " + r.Message
@@ -102,8 +102,8 @@ func deployment(u *unstructured.Unstructured, r *status.Result) (status.Status, 
 func job(u *unstructured.Unstructured, r *status.Result) (status.Status, string) {
 	switch failed := condition(u, "Failed"); {
 	case r.Status == status.FailedStatus:
-		return r.Status, because(failed.Reason, failed.Message)
-	case condition(u, "Complete").Status == corev1.ConditionTrue:
+		return r.Status, because(failed)
+	case condition(u, "Complete")["status"] == "True":
 		return r.Status, r.Message
 	}
 	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
@@ -120,14 +120,11 @@ func job(u *unstructured.Unstructured, r *status.Result) (status.Status, string)
 	return status.InProgressStatus, message
 }
 
-func phase(u *unstructured.Unstructured) corev1.PodPhase {
-	return corev1.PodPhase(status.GetStringField(u.Object, ".status.phase", ""))
-}
-
 // failureOfPod says why a pod failed: what evicted it, or how its container ended.
 func failureOfPod(u *unstructured.Unstructured) string {
-	if reason := status.GetStringField(u.Object, ".status.reason", ""); reason != "" {
-		return because(reason, status.GetStringField(u.Object, ".status.message", ""))
+	about, _ := u.Object["status"].(map[string]any)
+	if reason, _ := about["reason"].(string); reason != "" {
+		return because(about)
 	}
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		statuses, _, _ := unstructured.NestedSlice(u.Object, "status", list)
@@ -137,14 +134,17 @@ func failureOfPod(u *unstructured.Unstructured) string {
 			if found && code != 0 {
 				name, _, _ := unstructured.NestedString(s, "name")
 				reason, _, _ := unstructured.NestedString(s, "state", "terminated", "reason")
-				return because(fmt.Sprintf("container %s ended with exit code %d", name, code), reason)
+				return strings.TrimSuffix(fmt.Sprintf("container %s ended with exit code %d: %s", name, code, reason), ": ")
 			}
 		}
 	}
 	return "the pod failed"
 }
 
-func because(reason, message string) string {
+// because says what a condition or a status gives as the reason.
+func because(about map[string]any) string {
+	reason, _ := about["reason"].(string)
+	message, _ := about["message"].(string)
 	if reason == "" || message == "" {
 		return reason + message
 	}
@@ -160,8 +160,9 @@ func isCustom(kind schema.GroupKind) bool {
 // nothing that says otherwise.
 func custom(u *unstructured.Unstructured) (status.Status, string) {
 	ready := condition(u, "Ready")
-	if ready.Status == corev1.ConditionTrue && ready.generation != 0 && ready.generation < u.GetGeneration() {
-		return status.InProgressStatus, fmt.Sprintf("%s generation is %d, but condition Ready is of %d", u.GetKind(), u.GetGeneration(), ready.generation)
+	of, _ := ready["observedGeneration"].(int64)
+	if ready["status"] == "True" && of != 0 && of < u.GetGeneration() {
+		return status.InProgressStatus, fmt.Sprintf("%s generation is %d, but condition Ready is of %d", u.GetKind(), u.GetGeneration(), of)
 	}
 	if about, _ := u.Object["status"].(map[string]any); len(about) == 0 {
 		return status.UnknownStatus, ""
@@ -169,25 +170,13 @@ func custom(u *unstructured.Unstructured) (status.Status, string) {
 	return status.CurrentStatus, ""
 }
 
-type conditionOf struct {
-	Status          corev1.ConditionStatus
-	Reason, Message string
-	generation      int64 // that it is of; 0: it does not say
-}
-
-// condition returns the condition of a type; zero if there is none.
-func condition(u *unstructured.Unstructured, of string) (c conditionOf) {
+// condition returns the condition of a type; nil if there is none.
+func condition(u *unstructured.Unstructured, of string) (found map[string]any) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, one := range conditions {
-		one, _ := one.(map[string]any)
-		if one["type"] != of {
-			continue
+		if one, ok := one.(map[string]any); ok && one["type"] == of {
+			found = one
 		}
-		word, _ := one["status"].(string)
-		c.Status = corev1.ConditionStatus(word)
-		c.Reason, _ = one["reason"].(string)
-		c.Message, _ = one["message"].(string)
-		c.generation, _ = one["observedGeneration"].(int64)
 	}
-	return c
+	return found
 }
