@@ -5,9 +5,8 @@
 //	              \______ while syncing ________/      progress, ledger
 //
 // Each target has a [source.Source], which knows the server, and in the loop a progress and a
-// [ledger.Ledger], which know what was reported. The loop is one goroutine: all that sources note
-// comes to it through one queue, and it alone makes events and calls the Sink. So they need no
-// lock, and the order in which it was noted is the order in which it is reported.
+// [ledger.Ledger], which know what was reported. The loop is one goroutine, to which all that
+// sources note comes in order; it alone makes events and calls the Sink.
 //
 // # Contract
 //
@@ -25,25 +24,20 @@
 // it started has ended. What waits is one batch. A slow Sink holds back the server: what is on the
 // way between the two is bounded to 4 MiB of content for all targets together; see [source.Gate].
 //
-// Memory: of an object that has been delivered only the identity is kept, less than a
-// kilobyte, unless [Options.KeepContent] is set or for [Watcher.List].
+// Memory: of an object that has been delivered only the identity is kept, less than a kilobyte,
+// unless [Options.KeepContent] is set.
 //
 // Ending: when the context ends, what has been received is delivered before Run returns. When the
-// Sink returns an error, nothing further is delivered and Run returns that error. Nothing waits
-// without end for the informer: see drainPatience in watcher/source/session.go.
+// Sink returns an error, nothing further is delivered and Run returns that error.
 //
-// Trust: no connection is trusted for longer than two minutes or so. A watch is
-// renewed where it stopped, see [Options.WatchLife]; so a right that was taken
-// away, or a connection that died without a sign, is noticed.
+// Trust: a watch is renewed, where it stopped, after two minutes or so, see [source.Request]; so a
+// right that was taken away, or a connection that died without a sign, is noticed.
 //
-// Starting: a target has started when the server first served it. When the
-// answer to all of them is no, or there is none, Run ends with the error;
-// otherwise each is tried until the context ends, and none stops the others.
+// Starting: when the server's answer to all targets is no, or there is none, Run ends with the
+// error; otherwise each is tried until the context ends, and none stops the others.
 //
 // Following: a target whose resource the server no longer has leaves, with the
 // deletion of all its objects and a Gone. When the server has the resource again,
 // or with [Options.Follow] another one that is asked for, a target joins with an
 // Arrived: within two seconds where definitions and API services may be watched.
-//
-// Locks: a queue's is held for a few assignments, and never while anything is sent or delivered.
 package watcher

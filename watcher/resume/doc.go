@@ -1,5 +1,4 @@
-// Package resume keeps on disk what was reported, so that a later run of dwatch
-// goes on from there: it is the ledger, in a file.
+// Package resume keeps on disk what was reported, so that a later run goes on from there.
 //
 //	file -> watcher.Options.Past                     what earlier runs reported
 //	batch -> Stage -> file, next Sink, file          what this one reports
@@ -15,10 +14,9 @@
 //
 // What is hidden by the next Sink counts as reported.
 //
-// With an Outbox the file is what events are reported to, and neither behind nor ahead: a
-// batch is in the outbox and counts as reported, both or neither, by one transaction. What
-// has left the outbox is out of the file a second later at most. As long as something
-// waits in it, the file is for receivers only.
+// With an Outbox the file is what events are reported to, and neither behind nor ahead: a batch is
+// in the outbox and counts as reported, both or neither. What has left the outbox is out of the
+// file a second later at most. As long as something waits in it, the file is for receivers only.
 //
 // Content: of each object its namespace, name, UID and resourceVersion, less than
 // 200 bytes; never what it holds. The outbox has what its Sink puts there: events as they
@@ -29,19 +27,16 @@
 //
 // Locking: one process at a time has the file.
 //
-// Blocking: a batch with a new object waits for the disk before it is delivered; all
-// that has come meanwhile is the next batch, and one commit. An error of the disk
-// ends the run: nothing goes on unrecorded.
+// Blocking: a batch with a new object waits for the disk before it is delivered; what has come
+// meanwhile is the next one. An error of the disk ends the run: nothing goes on unrecorded. So does
+// somebody else who cuts or overwrites the file, as soon as that shows.
 //
-// Somebody else who cuts or overwrites the file ends the run with an error as soon as that
-// shows: nobody hangs, and nothing crashes.
+// Ending: Close records all that was delivered, and so waits for the disk. A process that can't
+// wait is killed, as a second signal does.
 //
-// Ending: Close records all that was delivered, and so waits for the disk. A process
-// that can't wait is killed, as a second signal does: the contract covers it.
+// Memory: of the outbox, that of what is written at one time. What is read of the file, as all of
+// it is when it is opened, is given back.
 //
-// Memory: of the outbox, that of what is written at one time. What is read of the file is
-// given back; that is all of it when it is opened, and for a moment much of it is mapped.
-//
-// Durability: what is recorded is synced to the disk, and the file stays sound when
-// the machine loses power. It says nothing about the output.
+// Durability: what is recorded is synced to the disk, and the file stays sound when the machine
+// loses power. It says nothing about the output.
 package resume

@@ -167,8 +167,5 @@ func (s *Stage) Close() error {
 	if s.err == nil {
 		s.commitLocked(commitment{})
 	}
-	if s.due != nil {
-		s.due.Stop()
-	}
 	return s.err
 }

@@ -40,7 +40,7 @@ func (g *Gate) enter(ctx context.Context, n int) (held int64, err error) {
 	return held, nil
 }
 
-// Leave makes room again. It does not block.
+// Leave makes room again.
 func (g *Gate) Leave(held int64) {
 	if held > 0 {
 		g.free.Release(held)
