@@ -5,7 +5,9 @@ GO ?= go
 # The race detector needs a C compiler; go env knows whether there is one.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := -s -w -X dwatch/cli.release=$(RELEASE)
+MODULE_PATH := $(shell sed -n 's/^module //p' go.mod)
+LDFLAGS := -s -w -X $(MODULE_PATH)/cli.release=$(RELEASE)
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on these'; exit 1; }
 PREFIX ?= $(HOME)/.local
@@ -103,6 +105,24 @@ install: build ## install dwatch, also as kubectl plugin, below PREFIX (~/.local
 	install -m 755 bin/dwatch '$(PREFIX)/bin/dwatch'
 	ln -sf dwatch '$(PREFIX)/bin/kubectl-dwatch'
 	ln -sf dwatch '$(PREFIX)/bin/kubectl_complete-dwatch'
+
+# Where the manifests of a release say that it is to be had: the module's home, or a name
+# that leads nowhere while it has none (make home).
+export RELEASE_URL ?= https://$(if $(findstring .,$(MODULE_PATH)),$(MODULE_PATH),dwatch.invalid)
+export RELEASE_MAINTAINER ?= the authors of dwatch <nobody@dwatch.invalid>
+
+.PHONY: release
+release: SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+release: ## what a release consists of, into bin/dist: of a tag, or else a snapshot
+	cd testdata/release && CGO_ENABLED=0 $(GO) build -trimpath -o ../../bin/release . # as what is released: it is built already
+	rm -rf bin/manual && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
+	PATH="$(CURDIR)/bin:$$PATH" $(GO) run $(GORELEASER) release --clean --skip=publish \
+		$$(git describe --exact-match HEAD >/dev/null 2>&1 || echo --snapshot)
+	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
+
+.PHONY: test/release
+test/release: ## try what a release consists of, on Linux
+	cd testdata/release && $(GO) test -count 1 -timeout 30m ./...
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sassoftware/go-rpmutils"
+)
+
+// TestArchive: what is unpacked runs without anything else.
+func TestArchive(t *testing.T) {
+	need(t, "tar")
+	dir := t.TempDir()
+	mustRun(t, "tar", "-xzf", made.file("dwatch_%s_linux_amd64.tar.gz"), "-C", dir)
+	program := filepath.Join(dir, "dwatch")
+	wantVersion(t, mustRun(t, program, "--version"))
+	wantFiles(t, dir, "LICENSE", "README.md", "CHANGELOG.md", "man/dwatch.1", "man/dwatch-live.1",
+		"completions/dwatch.bash", "completions/_dwatch", "completions/dwatch.fish", "completions/dwatch.ps1")
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if libraries, err := f.ImportedLibraries(); len(libraries) > 0 {
+		t.Errorf("it needs %q, %v", libraries, err)
+	}
+}
+
+// installed are the files that both packages have beside the completion of zsh.
+var installed = []string{
+	"usr/bin/dwatch", "usr/bin/kubectl-dwatch", "usr/bin/kubectl_complete-dwatch",
+	"usr/share/man/man1/dwatch.1", "usr/share/man/man1/dwatch-send.1",
+	"usr/share/bash-completion/completions/dwatch", "usr/share/fish/vendor_completions.d/dwatch.fish",
+	"usr/share/doc/dwatch/copyright", "usr/share/doc/dwatch/CHANGELOG.md",
+}
+
+// TestDeb: dpkg installs it below an empty root, and removes all of it again.
+func TestDeb(t *testing.T) {
+	need(t, "dpkg")
+	root := t.TempDir()
+	for _, dir := range []string{"info", "updates"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dpkg := func(args ...string) string {
+		return mustRun(t, "dpkg", append([]string{"--root=" + root, "--force-not-root", "--force-bad-path"}, args...)...)
+	}
+	dpkg("--install", made.file("dwatch_%s_amd64.deb"))
+	wantFiles(t, root, append(installed, "usr/share/zsh/vendor-completions/_dwatch")...)
+	wantVersion(t, mustRun(t, filepath.Join(root, "usr/bin/dwatch"), "--version"))
+	if help := mustRun(t, filepath.Join(root, "usr/bin/kubectl-dwatch"), "--help"); !strings.Contains(help, "kubectl dwatch deployments") {
+		t.Errorf("as a plugin it does not call itself kubectl dwatch: %s", help)
+	}
+	dpkg("--remove", "dwatch")
+	if left, err := os.ReadDir(filepath.Join(root, "usr/bin")); len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestRPM: the package has the same files, and needs no other.
+func TestRPM(t *testing.T) {
+	f, err := os.Open(made.file("dwatch_%s_amd64.rpm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := rpmutils.ReadRpm(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, want := range map[int]string{rpmutils.NAME: "dwatch", rpmutils.LICENSE: "Apache-2.0", rpmutils.ARCH: "x86_64"} {
+		if got, err := p.Header.GetString(tag); got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	files, err := p.Header.GetFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for _, f := range files {
+		has[strings.TrimPrefix(f.Name(), "/")] = true
+		if f.UserName() != "root" {
+			t.Errorf("%s is owned by %s", f.Name(), f.UserName())
+		}
+	}
+	for _, name := range append(installed, "usr/share/zsh/site-functions/_dwatch") {
+		if !has[name] {
+			t.Errorf("no %s", name)
+		}
+	}
+	needs, _ := p.Header.GetStrings(rpmutils.REQUIRENAME)
+	for _, name := range needs {
+		if !strings.HasPrefix(name, "rpmlib(") {
+			t.Errorf("it needs %s", name)
+		}
+	}
+}
+
+// TestManual: each page renders without a warning, and has what its help has.
+func TestManual(t *testing.T) {
+	need(t, "man")
+	pages, err := filepath.Glob(filepath.Join(made.dir, "bin/manual/man/*.1"))
+	if err != nil || len(pages) < 8 {
+		t.Fatalf("%q, %v", pages, err)
+	}
+	for _, page := range pages {
+		cmd := exec.Command("man", "--warnings", "-E", "ascii", "-l", page)
+		cmd.Env = append(os.Environ(), "MANWIDTH=100", "MANROFFOPT=", "LC_ALL=C")
+		var wrong strings.Builder
+		cmd.Stderr = &wrong
+		text, err := cmd.Output()
+		if err != nil || wrong.Len() > 0 {
+			t.Errorf("%s: %v: %s", page, err, wrong.String())
+		}
+		name := strings.TrimSuffix(filepath.Base(page), ".1")
+		for _, want := range []string{"NAME", "DESCRIPTION", "EXAMPLES", "USAGE", name + " - ", "  --help", "SEE ALSO"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s has no %q", page, want)
+			}
+		}
+	}
+}
