@@ -113,8 +113,13 @@ export RELEASE_MAINTAINER ?= the authors of dwatch <nobody@dwatch.invalid>
 
 .PHONY: release
 release: SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+# GoReleaser does not read a repository's commits unless that has a remote.
+release: export GIT_CONFIG_COUNT := 1
+release: export GIT_CONFIG_KEY_0 := remote.origin.url
+release: export GIT_CONFIG_VALUE_0 := $(RELEASE_URL)
 release: ## what a release consists of, into bin/dist: of a tag, or else a snapshot
-	cd testdata/release && CGO_ENABLED=0 $(GO) build -trimpath -o ../../bin/release . # as what is released: it is built already
+	@# Built as what is released, so that little is compiled twice.
+	cd testdata/release && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o ../../bin/release .
 	rm -rf bin/manual && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
 	PATH="$(CURDIR)/bin:$$PATH" $(GO) run $(GORELEASER) release --clean --skip=publish \
 		$$(git describe --exact-match HEAD >/dev/null 2>&1 || echo --snapshot)
