@@ -127,8 +127,12 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 			if err := checkDash(cmd, args); err != nil {
 				return fail.Usage(err)
 			}
-			r, err := c.parse(args, terminalOf(s))
-			if errors.Is(err, mapper.ErrNoResource) {
+			t := terminalOf(s)
+			r, err := c.parse(args, t)
+			switch {
+			case errors.Is(err, mapper.ErrNoResource) && t.isTerminal && !cmd.HasParent():
+				return sayFirstSteps(cmd.Context(), s.Err, display, &c.shared().connection)
+			case errors.Is(err, mapper.ErrNoResource):
 				err = fmt.Errorf("%w, for example: %s pods, %[2]s deploy/web or %[2]s -r crontabs", err, pathOf(cmd))
 			}
 			if err != nil {

@@ -104,6 +104,9 @@ func sayEnd(stderr io.Writer, err error) int {
 	if err == nil || isReaderGone(err) {
 		return fail.ExitOK
 	}
+	if errors.Is(err, errFirstSteps) {
+		return fail.ExitCode(err)
+	}
 	for _, line := range fail.Explain(err) {
 		fmt.Fprintln(stderr, "error: "+line)
 	}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"dwatch/cli/ask"
+	"dwatch/cli/cluster"
+	"dwatch/cli/fail"
+	"dwatch/mapper"
+	"dwatch/output"
+)
+
+// errFirstSteps ends a command line that named nothing, at a terminal: what to type has
+// been said. It is wrong usage all the same: a script may have an empty variable there.
+var errFirstSteps = errors.New("nothing was named")
+
+// firstSteps is what somebody reads who has typed nothing but the name of the program, at
+// a terminal: what to type next, with names that the cluster has.
+type firstSteps struct {
+	display    string // what dwatch is called
+	place      string // what was reached, or why nothing was
+	deployment string
+	custom     string
+}
+
+// sayFirstSteps asks the cluster for names, quickly, and writes to w.
+func sayFirstSteps(ctx context.Context, w io.Writer, display string, connection *cluster.Flags) error {
+	quietClient(io.Discard, 0)
+	steps := firstSteps{display: display, deployment: "web", custom: "crontabs"}
+	if err := steps.fill(ctx, connection); err != nil {
+		steps.place = "No cluster was reached (" + fail.Explain(err)[0] + "), so the names are made up."
+	}
+	if _, err := io.WriteString(w, steps.text()); err != nil {
+		return err
+	}
+	return fail.Code(fail.ExitUsage, errFirstSteps)
+}
+
+// fill takes the names of the cluster that connection leads to.
+func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error {
+	k, err := connection.Connect(cluster.Options{})
+	if err != nil {
+		return err
+	}
+	d, err := k.Discovery()
+	if err != nil {
+		return err
+	}
+	client, err := ask.New(k, mapper.New(d))
+	if err != nil {
+		return err
+	}
+	examples, err := client.Examples(ctx, k.Namespace)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s does not answer within a second", k.Host)
+	case err != nil:
+		return fail.Server(k.Host, err)
+	}
+	f.place = fmt.Sprintf("This is %s, namespace %s; -n is for another one, -A for all.", k.Host, k.Namespace)
+	if examples.Deployment != "" {
+		f.deployment = output.Line(examples.Deployment)
+	}
+	if examples.Custom != "" {
+		f.custom = output.Line(examples.Custom)
+	}
+	return nil
+}
+
+// text fits the smallest terminal.
+func (f *firstSteps) text() string {
+	steps := [][2]string{
+		{"deploy,rs,po", "what changes in these, and which program did it"},
+		{"deploy/" + f.deployment, "of one object"},
+		{f.custom, "of a custom resource"},
+		{"live deploy,rs,po", "a table that changes in place"},
+		{"serve deploy,rs,po --open", "the same in a browser"},
+		{"events --for deploy/" + f.deployment, "what Kubernetes says about it"},
+		{"wait deploy/" + f.deployment, "end when it is ready, or has failed"},
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s shows what changes in a cluster. %s\n\n", f.display, f.place)
+	width := 0
+	for _, s := range steps {
+		width = max(width, len(s[0]))
+	}
+	for _, s := range steps {
+		fmt.Fprintf(&b, "  %s %-*s  %s\n", f.display, width, s[0], s[1])
+	}
+	fmt.Fprintf(&b, "\nIn a pipe each change is a line of JSON. All commands and flags: %s --help\n", f.display)
+	return b.String()
+}
