@@ -13,7 +13,7 @@ FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on the
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/program ./testdata/readme
+HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/program ./testdata/readme
 # What takes longer than a moment, the longest first: so nothing is left to wait for in the
 # end, when the packages that take a moment each are done.
 SLOW := ./testdata/program ./testdata/chaos ./watcher ./testdata/bed
@@ -128,6 +128,18 @@ release: ## what a release consists of, into bin/dist: of a tag, or else a snaps
 .PHONY: test/release
 test/release: ## try what a release consists of, on Linux
 	cd testdata/release && $(GO) test -count 1 -timeout 30m ./...
+
+.PHONY: home
+home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit
+	@test -z "$$(git status --porcelain)" || { echo 'home: commit what you have changed first'; exit 1; }
+	$(GO) run ./testdata/home '$(MODULE)'
+	git commit -qam 'The module is $(MODULE)'
+
+.PHONY: cross
+cross: ## vet and build the program for the systems that the tests do not run on
+	for os in windows darwin freebsd; do \
+		GOOS=$$os CGO_ENABLED=0 $(GO) vet ./... && GOOS=$$os CGO_ENABLED=0 $(GO) build ./... || exit 1; \
+	done
 
 .PHONY: clean
 clean: ## remove what was built

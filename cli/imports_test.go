@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,9 @@ import (
 
 	"dwatch/testdata/bed"
 )
+
+// module is the path of the module, which may get another one (make home).
+var module = path.Dir(reflect.TypeFor[room]().PkgPath())
 
 // room is a package, or several that are alike, and what it may import of ours.
 type room struct {
@@ -151,7 +155,7 @@ func importsOf(file string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if inside, ok := strings.CutPrefix(name+"/", "dwatch/"); ok {
+		if inside, ok := strings.CutPrefix(name+"/", module+"/"); ok {
 			ours = append(ours, path.Clean(inside))
 		}
 	}

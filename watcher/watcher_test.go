@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,13 +57,17 @@ func checkLeaks(t *testing.T) {
 	}
 }
 
+// startedHere matches the stack of a goroutine that this package has started, whatever the
+// path of the module.
+var startedHere = regexp.MustCompile(`created by \S*dwatch/watcher\.`)
+
 // leaks returns the stacks of goroutines that this package has started.
 func leaks() string {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	var found []string
 	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-		if strings.Contains(stack, "created by dwatch/watcher.") && !strings.Contains(stack, "watchWith") ||
+		if startedHere.MatchString(stack) && !strings.Contains(stack, "watchWith") ||
 			strings.Contains(stack, "created by k8s.io/client-go/tools/cache") {
 			found = append(found, stack)
 		}

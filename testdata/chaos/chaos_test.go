@@ -33,7 +33,7 @@ func testMain(m *testing.M) int {
 	if raceEnabled {
 		args = append(args, "-race")
 	}
-	if out, err := exec.Command("go", append(args, "dwatch")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}

@@ -20,7 +20,7 @@ func TestDemo(t *testing.T) {
 	if raceEnabled {
 		args = append(args, "-race")
 	}
-	if out, err := exec.Command("go", append(args, "dwatch/testdata/demo")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append(args, "../demo")...).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)

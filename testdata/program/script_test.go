@@ -102,7 +102,7 @@ func build(dir string) error {
 	if raceEnabled {
 		args = append(args, "-race")
 	}
-	if out, err := exec.Command("go", append(args, "dwatch")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	for _, name := range []string{cli.PluginName, complete.PluginName} {

@@ -1,0 +1,129 @@
+// Command home gives the module its home: it puts a new module path into go.mod, into the
+// imports of all Go files and into README.md, of all that git knows below the directory it
+// is run in. It is run by make home, which makes one commit of it.
+//
+//	home example.com/you/dwatch
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "home:", err)
+		os.Exit(1)
+	}
+}
+
+// modulePath is a path that Go can fetch: its first element has a dot.
+var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~-]+)+$`)
+
+func run(args []string) error {
+	if len(args) != 1 || !modulePath.MatchString(args[0]) {
+		return fmt.Errorf("%q is no module path, such as example.com/you/dwatch", args)
+	}
+	old, err := output("go", "list", "-m")
+	if err != nil {
+		return err
+	}
+	m := move{from: strings.TrimSpace(old), to: args[0]}
+	if m.from == m.to {
+		return errors.New("that is its path already")
+	}
+	files, err := output("git", "ls-files", "-z")
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Split(strings.TrimRight(files, "\x00"), "\x00") {
+		if err := m.rewrite(name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func output(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return string(out), nil
+}
+
+// move is from one module path to another.
+type move struct{ from, to string }
+
+// rewrite changes one file, if it names the module.
+func (m move) rewrite(name string) error {
+	change := map[string]func([]byte) ([]byte, error){"go.mod": m.goMod, "README.md": m.readme}[path.Base(name)]
+	if strings.HasSuffix(name, ".go") {
+		change = m.imports
+	}
+	if change == nil || name != path.Base(name) && path.Base(name) == "README.md" {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	changed, err := change(text)
+	if err != nil || bytes.Equal(text, changed) {
+		return err
+	}
+	return os.WriteFile(name, changed, 0o644) // it keeps the rights that it has
+}
+
+// path is a package's new path; of another module its own.
+func (m move) path(p string) string {
+	if p == m.from || strings.HasPrefix(p, m.from+"/") {
+		return m.to + strings.TrimPrefix(p, m.from)
+	}
+	return p
+}
+
+// imports changes the paths of imports, and no other text that looks like one.
+func (m move) imports(text []byte) ([]byte, error) {
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, "", text, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	done := 0
+	for _, spec := range parsed.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(text[done:set.Position(spec.Path.Pos()).Offset])
+		b.WriteString(strconv.Quote(m.path(name)))
+		done = set.Position(spec.Path.End()).Offset
+	}
+	b.Write(text[done:])
+	return b.Bytes(), nil
+}
+
+// goMod changes what a go.mod says of the module, in whatever directive.
+func (m move) goMod(text []byte) ([]byte, error) {
+	word := regexp.MustCompile(`(?m)(^|[ \t])` + regexp.QuoteMeta(m.from) + `(/\S*)?([ \t]|$)`)
+	return word.ReplaceAll(text, []byte("${1}"+m.to+"${2}${3}")), nil
+}
+
+var noHome = regexp.MustCompile(`(?s)<!-- no home -->\n.*?<!-- /no home -->\n`)
+
+// readme says how a module with a home is had, instead of how one without is.
+func (m move) readme(text []byte) ([]byte, error) {
+	text = noHome.ReplaceAll(text, fmt.Appendf(nil, "```sh\ngo install %s@latest\n```\n", m.to))
+	return bytes.ReplaceAll(text, []byte("<https://dwatch.invalid>"), fmt.Appendf(nil, "<https://%s>", m.to)), nil
+}
