@@ -42,9 +42,13 @@ func withReleases(run func() int) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	commit, err := checkedOut()
+	if err != nil {
+		return 0, err
+	}
 	for i, r := range []*release{&made, &again} {
 		r.dir = filepath.Join(dir, strings.Repeat("further/", i)+"dwatch")
-		remove, err := r.checkOut()
+		remove, err := r.checkOut(commit)
 		if err != nil {
 			return 0, err
 		}
@@ -56,16 +60,18 @@ func withReleases(run func() int) (int, error) {
 	return run(), nil
 }
 
-// checkOut lays out what is checked out here, with what was changed of it and not yet
-// committed. A file that git does not know is not there.
-func (r *release) checkOut() (remove func(), err error) {
+// checkedOut is a commit of what is checked out here, with what was changed of it and not
+// yet committed. A file that git does not know is not in it.
+func checkedOut() (string, error) {
 	commit, err := output("../..", "git", "stash", "create")
 	if err == nil && commit == "" {
 		commit, err = output("../..", "git", "rev-parse", "HEAD")
 	}
-	if err != nil {
-		return nil, err
-	}
+	return commit, err
+}
+
+// checkOut lays out a commit. What it returns removes that.
+func (r *release) checkOut(commit string) (remove func(), err error) {
 	if _, err := output("../..", "git", "worktree", "add", "--detach", r.dir, commit); err != nil {
 		return nil, err
 	}
