@@ -20,6 +20,9 @@ SLOW := ./testdata/program ./testdata/chaos ./watcher ./testdata/bed
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
+# It says how far it is.
+BUILD := GO='$(GO)' sh testdata/demo/build.sh
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -31,7 +34,7 @@ build: ## build bin/dwatch, which needs no shared library
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/dwatch .
 
 bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first time)
-	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/cluster .
+	@$(BUILD) 'the test cluster, a whole API server' '$(CURDIR)/bin/cluster' testdata/cluster
 	@touch bin/cluster
 
 bin/nats: $(NATS_SOURCES) ## build the NATS server of the tests
@@ -39,8 +42,11 @@ bin/nats: $(NATS_SOURCES) ## build the NATS server of the tests
 	@touch bin/nats
 
 .PHONY: demo
-demo: build bin/cluster ## watch real changes on a real API server
-	@$(GO) run ./testdata/demo
+demo: ## watch real changes on a real API server, for a minute; DEMO=stay stays
+	@$(BUILD) 'dwatch' '$(CURDIR)/bin/demo/dwatch' .
+	@$(MAKE) --no-print-directory bin/cluster
+	@$(BUILD) 'the demo' '$(CURDIR)/bin/demo/demo' testdata/demo
+	@DWATCH=bin/demo/dwatch bin/demo/demo
 
 .PHONY: check
 check: bin/cluster bin/nats ## while you work: linters and quick tests of what changed, within a minute

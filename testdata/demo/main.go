@@ -3,9 +3,10 @@
 //
 //	cluster.go: the server and the changes   watch.go: dwatch and its events
 //	steps.go:   what happens, and in what order   show.go: what is printed
+//	live.go:    the page, and the live table
 //
 // It is run by make demo, in the root of the repository, and leaves nothing
-// behind.
+// behind. With DEMO=stay the page and the live table stay until Ctrl-C, or q.
 package main
 
 import (
@@ -52,12 +53,21 @@ func run(ctx context.Context, s *screen) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
 
+	page, err := startPage(ctx, program, c.Kubeconfig, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, page.end()) }()
+
 	s.say("dwatch shows what changes in the spec of four resources")
 	w, err := startWatch(ctx, program, c.Kubeconfig, s)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.play(ctx, w, s), w.end()); err != nil {
+	if err := errors.Join(c.play(ctx, w, steps, s), w.view.end()); err != nil {
+		return errors.Join(err, w.endStream())
+	}
+	if err := errors.Join(c.playLive(ctx, program, w, s), w.endStream()); err != nil {
 		return err
 	}
 	return s.summary(ctx, w.stream.Bytes())

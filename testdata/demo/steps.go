@@ -41,10 +41,21 @@ var steps = []step{{
 	seen:   []condition{deleted("nightly")},
 }}
 
+// liveSteps are what is seen in the live table.
+var liveSteps = []step{{
+	change: patch(deployments, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:1.29"}]}}}}`),
+	seen:   []condition{rolledOut("nginx:1.29", 3)},
+}, {
+	change: patch(deployments, "web", `{"spec":{"replicas":1}}`, "scale"),
+	seen:   []condition{rolledOut("nginx:1.29", 1)},
+}}
+
 // play takes the steps, one after the other, at a pace that can be followed.
-func (c *cluster) play(ctx context.Context, w *watch, s *screen) error {
+func (c *cluster) play(ctx context.Context, w *watch, steps []step, s *screen) error {
 	for _, step := range steps {
-		s.say(step.title)
+		if step.title != "" {
+			s.say(step.title)
+		}
 		if err := c.take(ctx, step, w); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}

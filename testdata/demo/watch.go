@@ -29,14 +29,19 @@ type dwatch struct {
 }
 
 // start starts dwatch. When ctx ends, or with end, it ends as by Ctrl-C. Stdout is
-// where its events go; nil is a pipe, which is returned.
-func start(ctx context.Context, program, kubeconfig string, args []string, stdout, stderr *os.File) (*dwatch, io.Reader, error) {
+// where its events go; nil is a pipe, which is returned. Only the live table reads stdin.
+func start(ctx context.Context, program, kubeconfig string, args []string, stdin, stdout, stderr *os.File) (*dwatch, io.Reader, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &dwatch{exec.CommandContext(ctx, program, args...), cancel}
 	d.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(os.Interrupt) }
 	d.cmd.WaitDelay = patience // then it is killed
-	d.cmd.Stderr = stderr
+	if stdin != nil {
+		d.cmd.Stdin = stdin
+	}
+	if stderr != nil {
+		d.cmd.Stderr = stderr
+	}
 	var pipe io.Reader
 	var err error
 	if stdout != nil {
@@ -86,13 +91,13 @@ func startWatch(ctx context.Context, program, kubeconfig string, s *screen) (*wa
 		args = append(slices.Clone(args), "-o", "changes")
 	}
 	s.command("dwatch " + strings.Join(args, " "))
-	json, stdout, err := start(ctx, program, kubeconfig, streamArguments, nil, nil)
+	json, stdout, err := start(ctx, program, kubeconfig, streamArguments, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	w := &watch{json: json, lines: make(chan []byte)}
 	go w.follow(stdout)
-	if w.view, _, err = start(ctx, program, kubeconfig, args, s.out, s.out); err != nil {
+	if w.view, _, err = start(ctx, program, kubeconfig, args, nil, s.out, s.out); err != nil {
 		return nil, errors.Join(err, w.endStream())
 	}
 	return w, nil
@@ -131,9 +136,7 @@ func (w *watch) await(ctx context.Context, missing []condition) error {
 	return nil
 }
 
-// end ends both, and returns how they ended.
-func (w *watch) end() error { return errors.Join(w.view.end(), w.endStream()) }
-
+// endStream ends the one that prints JSON, and returns how it ended.
 func (w *watch) endStream() error {
 	w.json.cancel()
 	for line := range w.lines {

@@ -36,6 +36,7 @@ func TestDemo(t *testing.T) {
 		t.Error(errors.Join(err, context.Cause(ctx)))
 	}
 	for _, want := range []string{
+		`(?m)^page: http://127\.0\.0\.1:\d+/\?token=`,
 		`(?m)= 1 deployment in default$`,
 		`~ deploy/web  .*image  nginx:1\.27 → nginx:1\.28`,
 		`- po/web-`,
@@ -43,7 +44,7 @@ func TestDemo(t *testing.T) {
 		`~ ct/nightly\b`,
 		`spec\.image  backup:1 → backup:2`,
 		`- ct/nightly `,
-		`(?m)^(MODIFIED +Deployment +web +nginx:1\.28 +3$|# jq is not installed)`,
+		`(?m)^(MODIFIED +Deployment +web +nginx:1\.29 +1$|# jq is not installed)`,
 	} {
 		if !regexp.MustCompile(want).Match(out) {
 			t.Errorf("the demo does not show %s", want)

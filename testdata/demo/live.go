@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+)
+
+// What is shown in place: on the page all the time, in the live table in the end.
+var (
+	pageArguments = []string{"serve", "deploy,rs,po,ct", "-q", "--addr", "127.0.0.1:0"}
+	liveArguments = []string{"live", "deploy,rs,po"}
+)
+
+// stays reports whether the demo goes on until it is ended.
+func stays() bool { return os.Getenv("DEMO") == "stay" }
+
+// startPage starts the page, which says its address itself. The caller must end it.
+func startPage(ctx context.Context, program, kubeconfig string, s *screen) (*dwatch, error) {
+	s.say("the same, and all that follows, as a page: click on its address, or copy it into a browser")
+	s.command("dwatch " + strings.Join(pageArguments, " "))
+	d, _, err := start(ctx, program, kubeconfig, pageArguments, nil, s.out, s.out)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), d.end())
+	case <-time.After(pace / 2): // its address has to be on the screen before what follows
+		return d, nil
+	}
+}
+
+// playLive shows a rollout in the live table, which takes a terminal. What stays is ended
+// by who watches.
+func (c *cluster) playLive(ctx context.Context, program string, w *watch, s *screen) error {
+	if !s.terminal {
+		err := c.play(ctx, w, liveSteps, s)
+		if err == nil && stays() {
+			<-ctx.Done()
+		}
+		return err
+	}
+	s.say("a rollout in the live table")
+	s.command("dwatch " + strings.Join(liveArguments, " "))
+	live, _, err := start(ctx, program, c.Kubeconfig, liveArguments, os.Stdin, s.out, s.out)
+	if err != nil {
+		return err
+	}
+	time.Sleep(pace) // so that the state before is seen
+	err = c.play(ctx, w, liveSteps, s)
+	if err == nil && stays() {
+		return live.cmd.Wait()
+	}
+	return errors.Join(err, live.end())
+}
