@@ -134,24 +134,14 @@ func (d *delivery) work(ctx context.Context) (finish func(c *console, begun <-ch
 			case <-begun:
 			}
 		}
-		defer d.draining(c, stop)()
+		defer time.AfterFunc(d.Drain, stop).Stop()
+		defer time.AfterFunc(drainNoted, func() {
+			c.say(fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", d.Drain))
+		}).Stop()
 		<-done
 		if d.process != nil {
 			d.process.Finish(working)
 		}
-	}
-}
-
-// draining calls stop after --drain, and says before that what is waited for. done means
-// that nothing is any more.
-func (d *delivery) draining(c *console, stop func()) (done func()) {
-	patience := time.AfterFunc(d.Drain, stop)
-	long := time.AfterFunc(drainNoted, func() {
-		c.say(fmt.Sprintf("waiting up to %s for what is not delivered yet; Ctrl-C ends dwatch at once", d.Drain))
-	})
-	return func() {
-		patience.Stop()
-		long.Stop()
 	}
 }
 
@@ -160,11 +150,12 @@ func (d *delivery) draining(c *console, stop func()) (done func()) {
 func (d *delivery) undelivered(w *watching) error {
 	summary, undelivered := d.queue.Summary()
 	w.say(summary)
-	switch kept := d.queue.Kept(); {
-	case kept > 0 && cmp.Or(w.state.checkThere(), w.state.file.Intact()) != nil: // which the end of the state reports
+	switch kept := d.queue.Stats().Waiting; {
+	case w.state == nil || kept == 0:
+	case cmp.Or(w.state.checkThere(), w.state.file.Intact()) != nil: // which the end of the state reports
 	case kept == 1:
 		w.say("1 event waits in " + w.state.path + ": the next run with it delivers it")
-	case kept > 1:
+	default:
 		w.say(fmt.Sprintf("%d events wait in %s: the next run with it delivers them", kept, w.state.path))
 	}
 	switch broken := d.queue.Err(); {

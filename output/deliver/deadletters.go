@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"dwatch/watcher/event"
 )
 
 // DeadLetters is the path of a file with a line for each message that was given up; empty:
@@ -17,20 +19,15 @@ type DeadLetters string
 
 // deadLetter is a line: all that is needed to send the message again.
 type deadLetter struct {
-	Time            string          `json:"time"`
-	Reason          string          `json:"reason"`
-	Tries           int             `json:"tries"`
-	ID              string          `json:"id"`
-	Type            string          `json:"type"`
-	Resource        string          `json:"resource"`
-	APIVersion      string          `json:"apiVersion"`
-	Kind            string          `json:"kind"`
-	Namespace       string          `json:"namespace,omitempty"`
-	Name            string          `json:"name"`
-	UID             string          `json:"uid"`
-	ResourceVersion string          `json:"resourceVersion"`
-	Subject         string          `json:"subject,omitempty"` // as messages name it
-	Event           json.RawMessage `json:"event"`             // an object, or YAML as a string
+	Time     string     `json:"time"`
+	Reason   string     `json:"reason"`
+	Tries    int        `json:"tries"`
+	ID       string     `json:"id"`
+	Type     event.Type `json:"type"`
+	Resource string     `json:"resource"`
+	event.Identity
+	Subject string          `json:"subject,omitempty"` // as messages name it
+	Event   json.RawMessage `json:"event"`             // an object, or YAML as a string
 }
 
 // Check makes the file if it does not exist, and makes sure that it can be appended to. Only
@@ -99,18 +96,11 @@ func (d DeadLetters) append(line []byte) (err error) {
 func encode(m *Message, at time.Time, tries int, reason error) ([]byte, error) {
 	l := deadLetter{
 		Time: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Reason: reason.Error(), Tries: tries,
-		ID: m.ID, Type: string(m.Type),
-		Resource:   m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
-		APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name,
-		UID: string(m.UID), ResourceVersion: m.ResourceVersion, Subject: m.Subject,
-		Event: json.RawMessage(bytes.TrimSpace(m.Body)),
+		ID: m.ID, Type: m.Type, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
+		Identity: m.Identity, Subject: m.Subject, Event: m.Body,
 	}
 	if !json.Valid(m.Body) {
-		text, err := json.Marshal(string(m.Body))
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", m.ID, err)
-		}
-		l.Event = text
+		l.Event, _ = json.Marshal(string(m.Body)) // a string has a JSON form
 	}
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line) // ends the line

@@ -60,8 +60,8 @@ func TestRefused(t *testing.T) {
 			got[i].Time = ""
 		}
 		want := deadLetter{
-			Reason: "no", Tries: 1, ID: "uid-a/1/MODIFIED", Type: "MODIFIED", Resource: "configmaps.v1.", APIVersion: "v1",
-			Kind: "ConfigMap", Namespace: "default", Name: "a", UID: "uid-a", ResourceVersion: "1", Subject: "cm/a", Event: json.RawMessage("{}"),
+			Reason: "no", Tries: 1, ID: "uid-a/1/MODIFIED", Type: "MODIFIED", Resource: "configmaps.v1.",
+			Identity: *of("a", 1).Object.Identity, Subject: "cm/a", Event: json.RawMessage("{}"),
 		}
 		if len(got) != 2 {
 			t.Fatalf("%d letters", len(got))

@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/output"
-	"dwatch/watcher/event"
 )
 
 // Redelivery sends again what a file of DeadLetters holds. The file is read once, up to
@@ -34,15 +32,9 @@ func OpenRedelivery(path string) (*Redelivery, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a file", path)
 	}
-	var file *os.File
-	if err == nil {
-		file, err = os.Open(path)
-	}
-	if inPath, ok := errors.AsType[*os.PathError](err); ok {
-		return nil, fmt.Errorf("%s: %w", path, inPath.Err) // without its "stat"
-	}
-	if err != nil {
-		return nil, err
+	file, openErr := os.Open(path)
+	if failed, ok := errors.AsType[*os.PathError](cmp.Or(err, openErr)); ok {
+		return nil, fmt.Errorf("%s: %w", path, failed.Err) // without its "stat"
 	}
 	return &Redelivery{file, info.Size()}, nil
 }
@@ -85,7 +77,7 @@ func decode(line []byte) (*Message, error) {
 	switch {
 	case l.ID == "" || len(resource) != 3 || len(l.Event) == 0 || string(l.Event) == "null":
 		return nil, errors.New("it is not a line of --dead-letters: it takes id, resource and event")
-	case l.Type == "" || event.Type(l.Type).IsMark():
+	case l.Type == "" || l.Type.IsMark():
 		return nil, fmt.Errorf("it is not a line of --dead-letters: its type is %q", l.Type)
 	}
 	body := []byte(l.Event)
@@ -99,24 +91,11 @@ func decode(line []byte) (*Message, error) {
 	if given, err := time.Parse(time.RFC3339, l.Time); err == nil && seen.Time.IsZero() {
 		seen.Time = given
 	}
-	return &Message{
-		ID: l.ID, Type: event.Type(l.Type),
-		Resource: schema.GroupVersionResource{Resource: resource[0], Version: resource[1], Group: resource[2]},
-		Identity: event.Identity{
-			APIVersion: l.APIVersion, Kind: l.Kind, Namespace: l.Namespace, Name: l.Name,
-			UID: types.UID(l.UID), ResourceVersion: l.ResourceVersion,
-		},
-		Subject: output.Line(l.subject(resource[0])),
-		Time:    seen.Time, Body: body,
-	}, nil
-}
-
-// subject is the object as the run that gave it up has named it. A line of an older
-// dwatch does not say how.
-func (l *deadLetter) subject(resource string) string {
-	subject := resource + "/" + l.Name
-	if l.Namespace != "" {
-		subject = l.Namespace + " " + subject
+	if l.Subject == "" { // it is of an older dwatch
+		l.Subject = strings.TrimSpace(l.Namespace + " " + resource[0] + "/" + l.Name)
 	}
-	return cmp.Or(l.Subject, subject)
+	return &Message{
+		ID: l.ID, Type: l.Type, Identity: l.Identity, Subject: output.Line(l.Subject), Time: seen.Time, Body: body,
+		Resource: schema.GroupVersionResource{Resource: resource[0], Version: resource[1], Group: resource[2]},
+	}, nil
 }

@@ -173,14 +173,6 @@ func (q *Queue) Summary() (text string, undelivered int) {
 	return text, undelivered
 }
 
-// Kept returns how much waits in the Store, for a later run.
-func (q *Queue) Kept() int {
-	if q.Store == nil {
-		return 0
-	}
-	return q.status().Waiting
-}
-
 // explain is an error in one line.
 func explain(err error) string {
 	line := []rune(output.Line(strings.Join(strings.Fields(err.Error()), " ")))

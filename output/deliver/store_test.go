@@ -152,8 +152,8 @@ func TestStored(t *testing.T) {
 		if err := <-done; err != nil || store.adds != 1 {
 			t.Errorf("a mark: %v, %d commits", err, store.adds)
 		}
-		if text, undelivered := r.Summary(); text != "fake: 3 delivered, 0 repeated, 0 given up, 0 waiting" || undelivered != 0 || r.Kept() != 0 {
-			t.Error(text, undelivered, r.Kept())
+		if text, undelivered := r.Summary(); text != "fake: 3 delivered, 0 repeated, 0 given up, 0 waiting" || undelivered != 0 || r.Stats().Waiting != 0 {
+			t.Error(text, undelivered, r.Stats().Waiting)
 		}
 	})
 }
@@ -216,8 +216,8 @@ func TestRestored(t *testing.T) {
 			t.Error("it goes on with a receiver that is down")
 		}
 		text, undelivered := r.Summary()
-		if !strings.HasSuffix(text, "0 given up, 4 waiting; the last failure: no") || undelivered != 0 || r.Kept() != 4 {
-			t.Error(text, undelivered, r.Kept())
+		if !strings.HasSuffix(text, "0 given up, 4 waiting; the last failure: no") || undelivered != 0 || r.Stats().Waiting != 4 {
+			t.Error(text, undelivered, r.Stats().Waiting)
 		}
 		if n := r.restart(t, r.Options); n != 4 {
 			t.Errorf("%d are restored", n)

@@ -14,10 +14,12 @@ import (
 
 // Identity is what is always known of an object: which one it is, and in which state.
 type Identity struct {
-	APIVersion, Kind string
-	Namespace, Name  string
-	UID              types.UID
-	ResourceVersion  string
+	APIVersion      string    `json:"apiVersion"`
+	Kind            string    `json:"kind"`
+	Namespace       string    `json:"namespace,omitempty"`
+	Name            string    `json:"name"`
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion"`
 }
 
 // IsEvent reports whether objects of this kind are Events of Kubernetes.

@@ -3,6 +3,7 @@ package cloudevent
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -17,7 +18,7 @@ const typePrefix = "io.dwatch.resource."
 // New returns a message as a CloudEvent. All attributes are strings but the time.
 func New(m *deliver.Message, source string) *event.Event {
 	subject, dataType := pathOf(m), typeOf(m.Body)
-	e := &event.Event{
+	return &event.Event{
 		Context: &event.EventContextV1{
 			ID:              Valid(m.ID),
 			Source:          *types.ParseURIRef(source),
@@ -29,7 +30,6 @@ func New(m *deliver.Message, source string) *event.Event {
 		},
 		DataEncoded: m.Body,
 	}
-	return e
 }
 
 // extensions are the attributes beyond those of the specification. The first four are
@@ -94,8 +94,6 @@ func Headers(e *event.Event, set func(name, value string)) {
 	}
 }
 
-const hexadecimal = "0123456789ABCDEF"
-
 // Escape encodes the value of an attribute for a header, as section 3.1.3.2 of the HTTP
 // binding of CloudEvents has it.
 func Escape(value string) string {
@@ -104,21 +102,13 @@ func Escape(value string) string {
 
 // Percent encodes each byte of a value that is not plain as in a URL: %2E is a dot.
 func Percent(value string, plain func(c byte) bool) string {
-	i := 0
-	for i < len(value) && plain(value[i]) {
-		i++
-	}
-	if i == len(value) {
-		return value
-	}
-	var b strings.Builder
-	b.WriteString(value[:i])
-	for ; i < len(value); i++ {
+	escaped := make([]byte, 0, len(value))
+	for i := range len(value) {
 		if c := value[i]; plain(c) {
-			b.WriteByte(c)
+			escaped = append(escaped, c)
 		} else {
-			b.Write([]byte{'%', hexadecimal[c>>4], hexadecimal[c&15]})
+			escaped = fmt.Appendf(escaped, "%%%02X", c)
 		}
 	}
-	return b.String()
+	return string(escaped)
 }

@@ -3,7 +3,6 @@ package webhook
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -20,10 +19,6 @@ type Credential struct {
 	// Path is the file; empty: Text is what would be in it.
 	Path, Text string
 }
-
-// longestCredential is how large a file of credentials may be. A larger one is something
-// else.
-const longestCredential = 64 << 10
 
 // credential is a Credential that makes sense. nil is none.
 type credential[T any] struct {
@@ -72,13 +67,17 @@ func isSame(a, b fs.FileInfo) bool {
 }
 
 // read reads and parses it. After an error it still is what it was before.
-func (c *credential[T]) read() error {
+func (c *credential[T]) read() (err error) {
 	text, info := c.Text, fs.FileInfo(nil)
 	if c.Path != "" {
-		var err error
-		if text, info, err = readFile(c.Path); err != nil {
+		if info, err = os.Stat(c.Path); err != nil { // before it is read, so that a later change is one
 			return err
 		}
+		content, err := os.ReadFile(c.Path)
+		if err != nil {
+			return err
+		}
+		text = string(content)
 	}
 	value, err := c.parse(text)
 	if err != nil {
@@ -89,23 +88,6 @@ func (c *credential[T]) read() error {
 		c.info = info
 	}
 	return nil
-}
-
-func readFile(path string) (string, fs.FileInfo, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat() // before it is read, so that a later change is one
-	if err != nil {
-		return "", nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, longestCredential+1))
-	if err == nil && len(text) > longestCredential {
-		err = fmt.Errorf("it has more than %d bytes", longestCredential)
-	}
-	return string(text), info, err
 }
 
 // explain says which credential an error is about.
