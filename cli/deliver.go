@@ -67,17 +67,15 @@ func (d *delivery) close() {
 
 // open makes the queue. failed is called when what is given up can't be written, or what
 // waits not be read.
-func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (event.Sink, error) {
+func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_ event.Sink, err error) {
 	if d.remote != nil {
 		if err := d.begin(ctx, w.console, w.Cluster); err != nil {
 			return nil, err
 		}
 	}
-	encoder, err := output.NewEncoder(w.print)
-	if err != nil {
+	if d.Encode, err = output.NewEncoder(w.print); err != nil {
 		return nil, err
 	}
-	d.Encode = encoder.Append
 	d.Subject = func(e event.Event) string { return w.subject(e.Target, e.Object) }
 	if w.state != nil {
 		d.Store = w.state.outbox

@@ -154,7 +154,7 @@ func (c *columnsEncoder) cells(object *unstructured.Unstructured) ([]string, err
 		for _, group := range found {
 			for _, value := range group {
 				text := printers.EscapeTerminal(fmt.Sprint(value.Interface()))
-				values = append(values, string(c.safe([]byte(text))))
+				values = append(values, c.safe(text))
 			}
 		}
 		cells[i] = strings.Join(values, ",")

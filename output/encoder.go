@@ -2,19 +2,17 @@ package output
 
 import "dwatch/watcher/event"
 
-// Encoder encodes events one by one, each as if it were the only one.
-type Encoder struct{ encoder encoder }
-
-// NewEncoder returns an Encoder in one format.
-func NewEncoder(o Options) (*Encoder, error) {
+// NewEncoder returns a function that appends an event to dst in one format, as if it were
+// the only one.
+func NewEncoder(o Options) (func(dst []byte, e event.Event) ([]byte, error), error) {
 	encoder, err := newEncoder(o)
-	return &Encoder{encoder}, err
-}
-
-// Append appends an event to dst and returns it.
-func (e *Encoder) Append(dst []byte, of event.Event) ([]byte, error) {
-	if y, ok := e.encoder.(*yamlEncoder); ok {
-		y.started = false // no --- before it
+	if err != nil {
+		return nil, err
 	}
-	return e.encoder.event(dst, of)
+	return func(dst []byte, e event.Event) ([]byte, error) {
+		if y, ok := encoder.(*yamlEncoder); ok {
+			y.started = false // no --- before it
+		}
+		return encoder.event(dst, e)
+	}, nil
 }

@@ -16,42 +16,35 @@ func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// escapeJSON writes what is unsafe in JSON text as \u escapes, which mean the
-// same. Outside of strings JSON text holds no unsafe character but white space.
-func escapeJSON(text []byte) []byte {
-	harmful := func(r rune) bool { return r != '\n' && unsafe(r) }
-	if bytes.IndexFunc(text, harmful) < 0 {
-		return text
-	}
-	escaped := make([]byte, 0, len(text)+16)
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if harmful(r) {
-			escaped = fmt.Appendf(escaped, `\u%04x`, r)
-		} else {
-			escaped = append(escaped, text[:size]...)
-		}
-		text = text[size:]
-	}
-	return escaped
-}
-
 // Line makes text from a server or a user fit for one line: what is unsafe or
 // breaks a line is written as an escape.
-func Line(text string) string {
+func Line(text string) string { return escape(text, "") }
+
+// escape writes what is unsafe as \u escapes, but for what is to stay. In strings of JSON,
+// and nothing else of it is unsafe but the ends of lines, they mean the same.
+func escape(text, stays string) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError)) // a byte of its own may be a C1 character
-	if strings.IndexFunc(text, unsafe) < 0 {
+	harmful := func(r rune) bool { return unsafe(r) && !strings.ContainsRune(stays, r) }
+	if strings.IndexFunc(text, harmful) < 0 {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if unsafe(r) {
+		if harmful(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// safe is text with escapes for what could steer a terminal, if people read it.
+func (o *Options) safe(text string) string {
+	if !o.Terminal {
+		return text
+	}
+	return escape(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t")
 }
 
 // Escape returns a writer for what another program prints. It passes that on to w at

@@ -38,12 +38,9 @@ func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		if err := json.Indent(&j.scratch, value, "", indent); err != nil {
 			return dst, err
 		}
-		value = escapeJSON(j.scratch.Bytes())
+		value = j.scratch.Bytes()
 	}
-	if j.Color {
-		value = pretty.Color(value, palette)
-	}
-	return append(append(dst, value...), '\n'), nil
+	return append(append(dst, j.shown(value)...), '\n'), nil
 }
 
 // list writes a v1 List, indented wherever it goes, as kubectl does.
@@ -53,41 +50,26 @@ func (j *jsonEncoder) list(w io.Writer, objects []event.Object) error {
 	if len(objects) > 0 {
 		tail = "\n" + indent + tail
 	}
-	if err := j.write(w, []byte(head)); err != nil {
-		return err
-	}
-	for i, o := range objects {
-		separator := ",\n" + indent + indent
-		if i == 0 {
-			separator = separator[1:]
-		}
-		if err := j.item(w, separator, o); err != nil {
-			return err
-		}
-	}
-	return j.write(w, []byte(tail))
+	separator := "\n" + indent + indent
+	return writeList(w, objects, string(j.shown([]byte(head))), string(j.shown([]byte(tail))), func(dst []byte, o event.Object) ([]byte, error) {
+		j.scratch.Reset()
+		j.scratch.WriteString(separator)
+		separator = ",\n" + indent + indent
+		j.line, _ = j.appendObject(j.line[:0], o)
+		err := json.Indent(&j.scratch, j.line, indent+indent, indent)
+		return append(dst, j.shown(j.scratch.Bytes())...), err
+	})
 }
 
-func (j *jsonEncoder) item(w io.Writer, separator string, o event.Object) error {
-	j.scratch.Reset()
-	j.scratch.WriteString(separator)
-	j.line, _ = j.appendObject(j.line[:0], o)
-	if err := json.Indent(&j.scratch, j.line, indent+indent, indent); err != nil {
-		return err
-	}
-	return j.write(w, j.scratch.Bytes())
-}
-
-// write writes a piece of JSON, escaped and coloured as the options want it.
-func (j *jsonEncoder) write(w io.Writer, piece []byte) error {
+// shown is a piece of JSON, escaped and coloured as the options want it.
+func (j *jsonEncoder) shown(piece []byte) []byte {
 	if j.Terminal {
-		piece = escapeJSON(piece)
+		piece = []byte(escape(string(piece), "\n"))
 	}
 	if j.Color {
 		piece = pretty.Color(piece, palette)
 	}
-	_, err := w.Write(piece)
-	return err
+	return piece
 }
 
 // palette is jq's: keys blue, strings green, the rest plain or faint.

@@ -43,30 +43,18 @@ func (k *kyamlEncoder) appendSorted(dst []byte, o event.Object) ([]byte, error) 
 // list writes a v1 List, as kubectl does, one item after the other.
 func (k *kyamlEncoder) list(w io.Writer, objects []event.Object) error {
 	head, tail := "---\n{\n  apiVersion: \"v1\",\n  items: [", "],\n  kind: \"List\",\n  metadata: {\n    resourceVersion: \"\",\n  },\n}\n"
-	if _, err := io.WriteString(w, head); err != nil {
-		return err
-	}
-	var line, item, text []byte
-	for i, o := range objects {
-		var err error
-		if line, err = k.appendSorted(line[:0], o); err != nil {
-			return err
+	separator := ""
+	return writeList(w, objects, head, tail, func(dst []byte, o event.Object) ([]byte, error) {
+		line, err := k.appendSorted(nil, o)
+		if err != nil {
+			return dst, err
 		}
-		if item, err = appendKYAML(item[:0], line); err != nil {
-			return err
-		}
+		item, err := appendKYAML(nil, line)
 		item = bytes.TrimSuffix(bytes.TrimPrefix(item, []byte("---\n")), []byte("\n"))
-		text = text[:0]
-		if i > 0 {
-			text = append(text, ", "...)
-		}
-		text = append(text, bytes.ReplaceAll(item, []byte("\n"), []byte("\n  "))...)
-		if _, err := w.Write(text); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(w, tail)
-	return err
+		dst = append(dst, separator...)
+		separator = ", "
+		return append(dst, bytes.ReplaceAll(item, []byte("\n"), []byte("\n  "))...), err
+	})
 }
 
 // appendKYAML appends a document that is written as JSON.

@@ -20,14 +20,7 @@ func (nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 }
 
 func (nameEncoder) list(w io.Writer, objects []event.Object) error {
-	var line []byte
-	for _, o := range objects {
-		line = appendName(line[:0], o)
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeList(w, objects, "", "", func(dst []byte, o event.Object) ([]byte, error) { return appendName(dst, o), nil })
 }
 
 func appendName(dst []byte, o event.Object) []byte {

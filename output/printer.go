@@ -102,6 +102,25 @@ func CheckFormat(name string, formats []string) error {
 		name, strings.Join(formats, ", "))
 }
 
+// writeList writes a list, one object after the other, as item appends it.
+func writeList(w io.Writer, objects []event.Object, head, tail string, item func(dst []byte, o event.Object) ([]byte, error)) error {
+	if _, err := io.WriteString(w, head); err != nil {
+		return err
+	}
+	var text []byte
+	for _, o := range objects {
+		var err error
+		if text, err = item(text[:0], o); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, tail)
+	return err
+}
+
 // Printer writes events or lists in one format. See the package comment.
 type Printer struct {
 	w       *bufio.Writer

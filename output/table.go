@@ -116,7 +116,7 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 			headed, lines = joined, append(lines, header)
 		}
 		for i, cell := range cells {
-			cells[i] = string(t.safe([]byte(cell)))
+			cells[i] = t.safe(cell)
 		}
 		lines = append(lines, cells)
 	}

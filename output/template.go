@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -102,7 +100,7 @@ func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if err := t.Template.fill(&t.filled, object); err != nil {
 		return dst, t.failed(e, err)
 	}
-	text := t.filled.Bytes()
+	text := t.filled.String()
 	dst = append(dst, t.safe(text)...)
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		dst = append(dst, '\n')
@@ -136,22 +134,6 @@ func (t *templateEncoder) list(w io.Writer, objects []event.Object) error {
 	if err := t.Template.fill(&t.filled, whole); err != nil {
 		return fmt.Errorf("-o %s: %w", t.Format, err)
 	}
-	_, err = w.Write(t.safe(t.filled.Bytes()))
+	_, err = io.WriteString(w, t.safe(t.filled.String()))
 	return err
-}
-
-// safe is text with escapes for what could steer a terminal, if people read it.
-func (o *Options) safe(text []byte) []byte {
-	if !o.Terminal {
-		return text
-	}
-	harmful := func(r rune) bool { return r == utf8.RuneError || unsafe(r) && r != '\n' && r != '\t' }
-	if !slices.ContainsFunc(bytes.Runes(text), harmful) {
-		return text
-	}
-	var escaped bytes.Buffer
-	if _, err := Escape(&escaped).Write(text); err != nil {
-		return nil // a buffer takes all
-	}
-	return escaped.Bytes()
 }

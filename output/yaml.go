@@ -94,23 +94,14 @@ func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
 	if len(objects) == 0 {
 		items = "items: []\n"
 	}
-	if _, err := io.WriteString(w, "apiVersion: v1\n"+items); err != nil {
-		return err
-	}
-	var item []byte
-	for _, o := range objects {
+	tail := "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+	return writeList(w, objects, "apiVersion: v1\n"+items, tail, func(dst []byte, o event.Object) ([]byte, error) {
 		object, err := y.YAML(o)
-		if err != nil {
-			return err
+		if dst = appendIndented(dst, "  ", object); err == nil {
+			dst[0] = '-'
 		}
-		item = appendIndented(item[:0], "  ", object)
-		item[0] = '-'
-		if _, err := w.Write(item); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(w, "kind: List\nmetadata:\n  resourceVersion: \"\"\n")
-	return err
+		return dst, err
+	})
 }
 
 // appendIndented appends text with prefix before each line that is not empty.
