@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
@@ -19,7 +20,7 @@ func parseJSONPath(text TemplateText) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	ranges := hasRange(text.Text)
+	ranges := strings.Contains(text.Text, "range") // or something of that name, which does no harm
 	return &Template{
 		looksAt: members{}.with(text.Text),
 		fill: func(w io.Writer, o runtime.Unstructured) error {
@@ -32,18 +33,4 @@ func parseJSONPath(text TemplateText) (*Template, error) {
 			return path.Execute(w, o.UnstructuredContent())
 		},
 	}, nil
-}
-
-// hasRange reports whether a JSONPath has a range, or may have.
-func hasRange(text string) bool {
-	parsed, err := jsonpath.Parse("out", text)
-	if err != nil {
-		return true
-	}
-	for _, node := range parsed.Root.Nodes {
-		if list, ok := node.(*jsonpath.ListNode); ok && len(list.Nodes) > 0 && list.Nodes[0].Type() == jsonpath.NodeIdentifier {
-			return true
-		}
-	}
-	return false
 }

@@ -36,16 +36,19 @@ func (c *conn) isReady() bool { return c.isAlive() && c.hasStream.Load() }
 
 // dial makes a connection.
 func (r *Receiver) dial(ctx context.Context) (*conn, error) {
+	options, err := connectOptions(r.Options)
+	if err != nil {
+		return nil, &deliver.DownError{Err: err}
+	}
 	c := &conn{asked: map[string]context.CancelCauseFunc{}}
 	c.alive, c.end = context.WithCancelCause(context.Background())
 	stop := context.AfterFunc(ctx, c.cutSocket) // which ends what the client waits for
 	defer stop()
 	dialer := &dialer{ctx: ctx, conn: c}
-	nc, err := nats.Connect(r.Server, append([]nats.Option{
+	nc, err := nats.Connect(r.Server, append(options,
 		nats.SetCustomDialer(dialer),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.wrong(err) }),
-		nats.ClosedHandler(func(nc *nats.Conn) { c.cut(closedBy(nc.LastError())) }),
-	}, r.options...)...)
+		nats.ClosedHandler(func(nc *nats.Conn) { c.cut(closedBy(nc.LastError())) }))...)
 	if err != nil {
 		return nil, r.notConnected(dialer.err, err)
 	}

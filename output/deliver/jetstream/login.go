@@ -20,7 +20,7 @@ const (
 	pings = 2
 )
 
-// connectOptions are the same for each connection. The errors are of the files.
+// connectOptions reads the files, for each connection.
 func connectOptions(o Options) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name("dwatch"),
@@ -57,18 +57,17 @@ func connectOptions(o Options) ([]nats.Option, error) {
 		}
 		options = append(options, login)
 	}
-	return options, tryOptions(options)
+	return options, nil
 }
 
-// tryOptions finds what is wrong with the files of certificates.
-func tryOptions(options []nats.Option) error {
-	var o nats.Options
+// check finds what is wrong with the files.
+func (o Options) check() error {
+	options, err := connectOptions(o)
+	var applied nats.Options
 	for _, apply := range options {
-		if err := apply(&o); err != nil {
-			return bare(err)
-		}
+		err = cmp.Or(err, apply(&applied))
 	}
-	return nil
+	return bare(err)
 }
 
 // checkCredentials finds out whether a file has a user's token and key.
@@ -88,42 +87,24 @@ func checkCredentials(file string) error {
 
 // loginOption logs in with what is in a file: USER:PASSWORD, or a token.
 func loginOption(file string) (nats.Option, error) {
-	_, password, err := readLogin(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case password == "":
-		return nats.TokenHandler(func() string {
-			token, _, _ := readLogin(file) // what is gone is refused by the server
-			return token
-		}), nil
-	}
-	return nats.UserInfoHandler(func() (user, password string) {
-		user, password, _ = readLogin(file) // as above
-		return user, password
-	}), nil
-}
-
-// readLogin returns the user and the password that are in a file, or a token alone.
-func readLogin(file string) (user, password string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", "", bare(err)
+		return nil, err
 	}
-	user, password, _ = strings.Cut(strings.TrimSpace(string(text)), ":")
-	if user == "" {
-		return "", "", fmt.Errorf("%s has neither USER:PASSWORD nor a token", file)
+	user, password, _ := strings.Cut(strings.TrimSpace(string(text)), ":")
+	switch {
+	case user == "":
+		return nil, fmt.Errorf("%s has neither USER:PASSWORD nor a token", file)
+	case password == "":
+		return nats.Token(user), nil
 	}
-	return user, password, nil
+	return nats.UserInfo(user, password), nil
 }
 
 // bare is an error without what the client puts in front of it.
 func bare(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil || !strings.HasPrefix(err.Error(), "nats: ") {
-			return err
-		}
-		err = inner
+	for err != nil && errors.Unwrap(err) != nil && strings.HasPrefix(err.Error(), "nats: ") {
+		err = errors.Unwrap(err)
 	}
+	return err
 }

@@ -43,8 +43,7 @@ const openTimeout = 5 * time.Second
 // Receiver publishes messages. It has one connection, or none.
 type Receiver struct {
 	Options
-	source  string
-	options []nats.Option
+	source string
 
 	mu      sync.Mutex
 	conn    *conn
@@ -56,10 +55,7 @@ var _ deliver.Receiver = (*Receiver)(nil)
 
 // New returns a Receiver that is not connected yet. Its errors are of the files.
 func New(o Options) (*Receiver, error) {
-	r := &Receiver{Options: o, noted: map[string]bool{}}
-	var err error
-	r.options, err = connectOptions(o)
-	return r, err
+	return &Receiver{Options: o, noted: map[string]bool{}}, o.check()
 }
 
 // SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
