@@ -228,6 +228,13 @@ func (p *proxy) set(mute, deaf bool) {
 	p.moves = make(chan struct{})
 }
 
+// isUsed reports whether somebody has come since drop.
+func (p *proxy) isUsed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns) > 0
+}
+
 // drop closes all connections.
 func (p *proxy) drop() {
 	p.mu.Lock()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/singleflight"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
@@ -43,19 +45,17 @@ const openTimeout = 5 * time.Second
 // Receiver publishes messages. It has one connection, or none.
 type Receiver struct {
 	Options
-	source string
-
-	mu      sync.Mutex
-	conn    *conn
-	opening *attempt // to get a connection with a stream; nil: none is under way
-	noted   map[string]bool
+	source  string
+	conn    atomic.Pointer[conn]
+	opening singleflight.Group
+	noted   sync.Map // lines
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
 
 // New returns a Receiver that is not connected yet. Its errors are of the files.
 func New(o Options) (*Receiver, error) {
-	return &Receiver{Options: o, noted: map[string]bool{}}, o.check()
+	return &Receiver{Options: o}, o.check()
 }
 
 // SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
@@ -70,10 +70,7 @@ func (r *Receiver) Check(ctx context.Context) error {
 
 // Close ends the connection. Send is not called any more.
 func (r *Receiver) Close() {
-	r.mu.Lock()
-	c := r.conn
-	r.mu.Unlock()
-	if c != nil {
+	if c := r.conn.Load(); c != nil {
 		c.nc.Close()
 	}
 }
@@ -104,65 +101,35 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// attempt is one to get a connection, which all wait for that need one.
-type attempt struct {
-	done chan struct{} // closed at its end
-	conn *conn
-	err  error
-}
-
-// connect returns a connection to a server that has a stream.
+// connect returns a connection to a server that has a stream. All who need one wait for the
+// same.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
-	r.mu.Lock()
-	if c := r.conn; c.isReady() {
-		r.mu.Unlock()
+	if c := r.conn.Load(); c.isReady() {
 		return c, nil
 	}
-	if a := r.opening; a != nil {
-		r.mu.Unlock()
-		select {
-		case <-a.done:
-			return a.conn, a.err
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	a, c := &attempt{done: make(chan struct{})}, r.conn
-	r.opening = a
-	r.mu.Unlock()
-	r.open(ctx, c, a)
-	return a.conn, a.err
+	c, err, _ := r.opening.Do("", func() (any, error) { return r.open(ctx) })
+	return c.(*conn), err
 }
 
-// open makes the attempt: from the connection that there is, if it lives.
-func (r *Receiver) open(ctx context.Context, c *conn, a *attempt) {
-	defer close(a.done)
+// open begins with the connection that there is, if it lives.
+func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	if c = r.conn.Load(); c.isReady() {
+		return c, nil
+	}
 	if !c.isAlive() {
-		c, a.err = r.dial(ctx)
+		if c, err = r.dial(ctx); err != nil {
+			return nil, err
+		}
+		r.conn.Store(c)
 	}
-	if a.err == nil {
-		a.err = r.findStream(ctx, c)
-	}
-	if a.err == nil {
-		a.conn = c
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.opening = nil
-	if c != nil {
-		r.conn = c
-	}
+	return c, r.findStream(ctx, c)
 }
 
 // note passes on what is worth knowing, once.
 func (r *Receiver) note(line string) {
-	r.mu.Lock()
-	again := r.noted[line]
-	r.noted[line] = true
-	r.mu.Unlock()
-	if r.Note != nil && !again {
+	if _, again := r.noted.LoadOrStore(line, true); r.Note != nil && !again {
 		r.Note(line)
 	}
 }

@@ -255,9 +255,7 @@ func TestServerAway(t *testing.T) {
 	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
 		t.Error(err)
 	}
-	r.mu.Lock()
-	c := r.conn
-	r.mu.Unlock()
+	c := r.conn.Load()
 	s.Kill()
 	<-c.alive.Done()
 	begun := time.Now()
