@@ -117,9 +117,16 @@ func (s *schedule) endOutageLocked() {
 	notify(s.changed)
 }
 
+// expired is the first message of an object, and how often it was tried.
+type expired struct {
+	key   key
+	item  item
+	tries int
+}
+
 // takeExpired takes those objects out of what is parked whose first message came too
 // long ago.
-func (s *schedule) takeExpired() (taken []key) {
+func (s *schedule) takeExpired() (taken []expired) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outage.parked = slices.DeleteFunc(s.outage.parked, func(k key) bool {
@@ -127,7 +134,7 @@ func (s *schedule) takeExpired() (taken []key) {
 		isTaken := s.isExpiredLocked(o) && !s.held[k]
 		if isTaken {
 			o.state = busy
-			taken = append(taken, k)
+			taken = append(taken, expired{k, o.items[0], int(o.tries)})
 		}
 		return isTaken
 	})

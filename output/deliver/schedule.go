@@ -161,14 +161,6 @@ func (s *schedule) take(next key) (k key, it item, found bool) {
 	return k, o.items[0], true
 }
 
-// first returns the first message of an object that the caller has, and how often it was
-// tried.
-func (s *schedule) first(k key) (it item, tries int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.objects[k].items[0], int(s.objects[k].tries)
-}
-
 // delivered: the receiver has the first message of an object.
 func (s *schedule) delivered(k key) {
 	s.mu.Lock()

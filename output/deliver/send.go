@@ -24,11 +24,10 @@ func (q *Queue) work(ctx context.Context) {
 
 // send sends the first message of an object.
 func (q *Queue) send(ctx context.Context, k key, it item) {
-	if q.rate.Wait(ctx) != nil {
-		q.schedule.interrupted(k)
-		return
+	var m *Message
+	if q.rate.Wait(ctx) == nil {
+		m = q.open(it)
 	}
-	m := q.open(it)
 	if m == nil {
 		q.schedule.interrupted(k)
 		return
@@ -95,15 +94,14 @@ func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
 // giveUpParked gives up what has waited for too long for a receiver that is down.
 func (q *Queue) giveUpParked(reason error) {
 	for goesOn := true; goesOn; {
-		expired := q.schedule.takeExpired()
-		goesOn = len(expired) > 0
-		for _, k := range expired {
-			it, tries := q.schedule.first(k)
-			m := q.open(it)
-			if goesOn = goesOn && m != nil && q.giveUp(m, tries, reason); goesOn {
-				q.schedule.gaveUp(k, false)
+		taken := q.schedule.takeExpired()
+		goesOn = len(taken) > 0
+		for _, one := range taken {
+			m := q.open(one.item)
+			if goesOn = goesOn && m != nil && q.giveUp(m, one.tries, reason); goesOn {
+				q.schedule.gaveUp(one.key, false)
 			} else {
-				q.schedule.wait(k)
+				q.schedule.wait(one.key)
 			}
 		}
 	}

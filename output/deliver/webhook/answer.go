@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ func outcome(a *http.Response, now time.Time) error {
 		return nil
 	}
 	err := errors.New(said(code))
-	if isFinal(code) {
+	if slices.Contains(final, code) {
 		return &deliver.RefusedError{Err: err}
 	}
 	after, asked := retryAfter(a.Header, now)
@@ -27,34 +28,26 @@ func outcome(a *http.Response, now time.Time) error {
 	return err
 }
 
-// isFinal reports whether the same message would get the same answer again.
-func isFinal(code int) bool {
-	switch code {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusRequestEntityTooLarge,
-		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		return true
-	}
-	return false
+// final are those that the same message would get again.
+var final = []int{
+	http.StatusBadRequest, http.StatusNotFound, http.StatusGone, http.StatusRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 }
 
-// said is a status code in words. Those of the answer may be anything.
+// said is a status code in words, and what to do. Those of the answer may be anything.
 func said(code int) string {
-	return fmt.Sprintf("HTTP %d %s%s", code, http.StatusText(code), hint(code))
-}
-
-// hint says what to do.
-func hint(code int) string {
+	hint := ""
 	switch {
 	case code >= 300 && code < 400:
-		return ": redirects are not followed; give --to the address where it leads"
+		hint = ": redirects are not followed; give --to the address where it leads"
 	case code == http.StatusUnauthorized:
-		return ": check --to-token-file, --to-header-file or --to-cert"
+		hint = ": check --to-token-file, --to-header-file or --to-cert"
 	case code == http.StatusNotFound:
-		return ": check the path of --to"
+		hint = ": check the path of --to"
 	case code == http.StatusProxyAuthRequired:
-		return ": check the password in HTTPS_PROXY or HTTP_PROXY"
+		hint = ": check the password in HTTPS_PROXY or HTTP_PROXY"
 	}
-	return ""
+	return fmt.Sprintf("HTTP %d %s%s", code, http.StatusText(code), hint)
 }
 
 // longestAsked is the longest wait that a receiver may ask for: a wrong date must not

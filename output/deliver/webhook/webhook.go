@@ -2,14 +2,19 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
@@ -49,13 +54,11 @@ var _ deliver.Receiver = (*Webhook)(nil)
 // error.
 func New(o Options) (w *Webhook, err error) {
 	w = &Webhook{Options: o}
-	if w.token, err = load(o.Token, parseToken); err != nil {
-		return nil, err
-	}
-	if w.headers, err = load(o.Headers, parseHeaders); err != nil {
-		return nil, err
-	}
-	if w.signing, err = load(o.Signing, parseSecrets); err != nil {
+	var wrong [3]error
+	w.token, wrong[0] = load(o.Token, parseToken)
+	w.headers, wrong[1] = load(o.Headers, parseHeaders)
+	w.signing, wrong[2] = load(o.Signing, parseSecrets)
+	if err := cmp.Or(wrong[:]...); err != nil {
 		return nil, err
 	}
 	if w.token != nil && w.headers != nil && w.headers.value.Get("Authorization") != "" {
@@ -92,16 +95,20 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 
 // request returns the request that sends a message. Its errors are of files.
 func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
-	event := cloudevent.New(m, w.source)
+	e := cloudevent.New(m, w.source)
 	header := make(http.Header, 24)
 	body := m.Body
 	if w.Structured {
+		header["Content-Type"] = []string{event.ApplicationCloudEventsJSON}
 		var err error
-		if body, err = structured(event, header); err != nil {
+		if body, err = e.MarshalJSON(); err != nil {
 			return nil, err
 		}
 	} else {
-		binary(event, header)
+		header["Content-Type"] = []string{e.DataContentType()}
+		cloudevent.Headers(e, func(name, value string) {
+			header["Ce-"+strings.ToUpper(name[:1])+name[1:]] = []string{value}
+		})
 	}
 	header["User-Agent"] = []string{w.UserAgent}
 	if len(body) >= largeBody && !w.unasked.Load() {
@@ -123,28 +130,17 @@ func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Reques
 
 // authorize adds credentials, as they are now.
 func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
-	more, err := w.headers.get()
-	if err != nil {
-		return err
-	}
-	for name, values := range more {
-		header[name] = values
-	}
-	token, err := w.token.get()
-	if err != nil {
-		return err
-	}
+	more, headersErr := w.headers.get()
+	token, tokenErr := w.token.get()
+	secrets, signingErr := w.signing.get()
+	maps.Copy(header, more)
 	if token != "" {
 		header["Authorization"] = []string{"Bearer " + token}
-	}
-	secrets, err := w.signing.get()
-	if err != nil {
-		return err
 	}
 	if len(secrets) > 0 {
 		sign(header, secrets, id, time.Now(), body)
 	}
-	return nil
+	return cmp.Or(headersErr, tokenErr, signingErr)
 }
 
 // longestAnswer is how much of an answer is read, and drainTimeout for how long, so that its
