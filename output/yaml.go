@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml is made of
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"dwatch/watcher/event"
 )
@@ -21,39 +22,42 @@ type yamlEncoder struct {
 
 func newYAML(o Options) encoder { return &yamlEncoder{Options: o} }
 
-// event prints the members of a mark in the order of its JSON, which is YAML too.
 func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if y.started {
 		dst = append(dst, "---\n"...)
 	}
 	y.started = true
-	if e.Type.IsMark() {
-		line, err := marshal(newMark(e))
-		if err != nil {
-			return dst, err
-		}
-		return appendYAML(dst, line)
-	}
-	all, err := y.members(nil, e)
-	for _, m := range all {
-		switch {
-		case err != nil:
-		case m.value == "":
-			dst, err = y.appendMember(dst, m.name, m.object)
-		default:
-			dst, err = appendYAML(dst, fmt.Appendf(nil, `{%q:%s}`, m.name, m.value))
-		}
-	}
-	return dst, err
-}
-
-// appendYAML appends a map in JSON with its members in their order.
-func appendYAML(dst, line []byte) ([]byte, error) {
-	text, err := yaml.Marshal(ordered(gjson.ParseBytes(line)))
+	document, err := y.document(e)
 	if err != nil {
-		return dst, fmt.Errorf("encode members of an event as YAML: %w", err)
+		return dst, err
+	}
+	text, err := yaml.Marshal(document)
+	if err != nil {
+		return dst, fmt.Errorf("encode an event as YAML: %w", err)
 	}
 	return append(dst, text...), nil
+}
+
+// document is an event with its members in their order. That of a mark is the order of its
+// JSON.
+func (y *yamlEncoder) document(e event.Event) (any, error) {
+	if e.Type.IsMark() {
+		line, err := marshal(newMark(e))
+		return ordered(gjson.ParseBytes(line)), err
+	}
+	var document yaml.MapSlice
+	all, err := y.members(nil, e)
+	for _, m := range all {
+		item := yaml.MapItem{Key: m.name, Value: ordered(gjson.Parse(m.value))}
+		if m.value == "" && err == nil {
+			var u *unstructured.Unstructured
+			if u, err = y.open(m.object); err == nil {
+				item.Value = u.Object
+			}
+		}
+		document = append(document, item)
+	}
+	return document, err
 }
 
 // ordered is JSON with the members of maps in their order. The YAML library would read
@@ -78,14 +82,6 @@ func ordered(v gjson.Result) any {
 		return json.Number(v.Raw)
 	}
 	return v.Value()
-}
-
-func (y *yamlEncoder) appendMember(dst []byte, key string, o event.Object) ([]byte, error) {
-	text, err := y.YAML(o)
-	if err != nil {
-		return dst, err
-	}
-	return appendIndented(fmt.Appendf(dst, "%s:\n", key), "  ", text), nil
 }
 
 // list writes a v1 List, as kubectl does.

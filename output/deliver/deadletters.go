@@ -63,11 +63,7 @@ func (d DeadLetters) write(m *Message, at time.Time, tries int, reason error) er
 	if d == "" {
 		return nil
 	}
-	line, err := encode(m, at, tries, reason)
-	if err != nil {
-		return err
-	}
-	if err := d.append(line); err != nil {
+	if err := d.append(encode(m, at, tries, reason)); err != nil {
 		return fmt.Errorf("write what could not be delivered: %w", err)
 	}
 	return nil
@@ -93,7 +89,7 @@ func (d DeadLetters) append(line []byte) (err error) {
 	return err
 }
 
-func encode(m *Message, at time.Time, tries int, reason error) ([]byte, error) {
+func encode(m *Message, at time.Time, tries int, reason error) []byte {
 	l := deadLetter{
 		Time: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Reason: reason.Error(), Tries: tries,
 		ID: m.ID, Type: m.Type, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
@@ -105,8 +101,6 @@ func encode(m *Message, at time.Time, tries int, reason error) ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line) // ends the line
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(l); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", m.ID, err)
-	}
-	return line.Bytes(), nil
+	_ = encoder.Encode(l) // all of it has a JSON form
+	return line.Bytes()
 }

@@ -76,16 +76,12 @@ func lineOf(id string, body []byte) ([]byte, error) {
 	if len(id) >= longestLine {
 		return nil, errors.New("its id is too long for a line")
 	}
-	name, err := json.Marshal(id)
-	if err != nil {
-		return nil, err
-	}
+	name, _ := json.Marshal(id) // a string has a JSON form
 	var line bytes.Buffer
 	if err := json.Compact(&line, body); err != nil || !bytes.HasPrefix(line.Bytes(), []byte(`{"`)) {
 		return nil, errors.New("--batch sends JSON, and this event is none")
 	}
-	members := line.Bytes()[1:]
-	return fmt.Appendf(nil, `{"id":%s,%s`+"\n", name, members), nil
+	return fmt.Appendf(nil, `{"id":%s,%s`+"\n", name, line.Bytes()[1:]), nil
 }
 
 // expect returns a running program that will be sent the message with an id, and what

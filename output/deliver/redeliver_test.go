@@ -27,11 +27,7 @@ func TestDeadLetterRoundTrip(t *testing.T) {
 		e.Time = time.Date(2026, 1, 31, 9, 0, 0, 123e6, time.UTC)
 		e.Target.Mapping = event.NewMapping(configMaps.Resource().GroupResource().WithVersion("v1"), "ConfigMap", true)
 		want := newMessage(&e, []byte(body), "default configmaps/a\\u0000b.\\u000a")
-		line, err := encode(want, e.Time, 3, errNo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := decode(line)
+		got, err := decode(encode(want, e.Time, 3, errNo))
 		if err != nil {
 			t.Fatal(err)
 		}

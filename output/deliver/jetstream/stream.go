@@ -120,12 +120,10 @@ func streamName(prefix string) string {
 
 // explainAPI says what an error of a question to JetStream means.
 func (r *Receiver) explainAPI(err error) error {
-	denied, isDenied := errors.AsType[*deniedError](err)
+	_, isDenied := errors.AsType[*deniedError](err)
 	switch {
-	case err == nil:
-		return nil
-	case isDenied:
-		return denied
+	case err == nil, isDenied:
+		return err
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return &SetupError{fmt.Errorf("the server at %s has no JetStream (for this user): 'nats-server -js' has it", r.Server)}
 	case errors.Is(err, context.DeadlineExceeded):

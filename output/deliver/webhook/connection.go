@@ -128,7 +128,7 @@ func readPair(cert, key string) (*tls.Certificate, error) {
 
 func fileError(flag, path string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err
+		err = failed.Err // it names the file once more
 	}
 	return fmt.Errorf("%s %s: %w", flag, path, err)
 }

@@ -92,11 +92,8 @@ func (c *credential[T]) read() (err error) {
 
 // explain says which credential an error is about.
 func (c *Credential) explain(err error) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err // it names the file once more
-	}
 	if c.Path != "" {
-		return fmt.Errorf("%s %s: %w", c.Name, c.Path, err)
+		return fileError(c.Name, c.Path, err)
 	}
 	return fmt.Errorf("%s: %w", c.Name, err)
 }
