@@ -21,8 +21,7 @@ type about struct {
 	stage func(next event.Sink) *owned.Stage
 }
 
-// findAbout finds out what the Events that are planned are to be about; nil if nothing
-// says so.
+// findAbout finds out what the Events that are planned are to be about; nil if nothing says so.
 func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*about, error) {
 	if object == nil {
 		return nil, nil

@@ -43,10 +43,9 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 	return sayEnd(s.Err, cmd.ExecuteContext(ctx))
 }
 
-// silent returns s without its stderr: a shell asks while somebody types, and
-// what is on the screen must stay as it is. The process's own streams go too:
-// cobra and the programs that get credentials use them, and without a terminal
-// these don't ask for a password.
+// silent returns s without its stderr: a shell asks while somebody types, and what is on the
+// screen must stay as it is. The process's own streams go too: cobra and the programs that get
+// credentials use them, and without a terminal these don't ask for a password.
 func silent(s Streams) Streams {
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		os.Stdin, os.Stderr = null, null

@@ -19,8 +19,7 @@ var errInterrupted = errors.New("interrupted before the output was complete: not
 // was not done by then.
 var errTimeout = errors.New("--timeout passed before the server had answered: nothing was printed")
 
-// sinkError is an error of what takes the events: something was received and not
-// delivered.
+// sinkError is an error of what takes the events: something was received and not delivered.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }

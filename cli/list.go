@@ -53,8 +53,7 @@ type listed struct {
 	ignoreMissing bool
 }
 
-// run implements runner. It prints all, or nothing: half a List would look like a whole
-// one.
+// run implements runner. It prints all, or nothing: half a List would look like a whole one.
 func (l *listed) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()

@@ -68,7 +68,6 @@ type onScreen struct {
 	screen *screen
 }
 
-// run implements runner.
 func (s *onScreen) run(ctx context.Context, c *console) error {
 	s.screen.stderr = &diverted{w: c.stderr}
 	c.stderr = s.screen.stderr

@@ -66,7 +66,6 @@ type roles struct {
 	format string
 }
 
-// run implements runner.
 func (r *roles) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()

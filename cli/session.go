@@ -79,14 +79,12 @@ func orWait(err error) error {
 	return fmt.Errorf("%w (--wait waits until there is one)", err)
 }
 
-// several reports whether objects may be in different namespaces, so that these are
-// shown.
+// several reports whether objects may be in different namespaces, so that these are shown.
 func (s *session) several() bool {
 	return s.scope.AllNamespaces || len(s.scope.Namespaces) > 1
 }
 
-// subject names an object as kubectl takes it, after its namespace where there are
-// several.
+// subject names an object as kubectl takes it, after its namespace where there are several.
 func (s *session) subject(t event.Target, o event.Object) string {
 	name, namespace := t.Name, t.Namespace
 	if !o.IsZero() {

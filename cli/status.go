@@ -10,8 +10,7 @@ import (
 	"dwatch/cli/report"
 )
 
-// asked answers who asks with a signal how the run is. What the answer is may change
-// on the way.
+// asked answers who asks with a signal how the run is. What the answer is may change on the way.
 type asked struct {
 	out     io.Writer
 	answer  atomic.Pointer[func() string]
@@ -19,8 +18,7 @@ type asked struct {
 	done    sync.WaitGroup
 }
 
-// whenAsked answers on out from now on, whatever --quiet says: that is for what
-// nobody asked for.
+// whenAsked answers on out from now on, whatever --quiet says: that is for what nobody asked for.
 func whenAsked(out io.Writer) *asked {
 	a := &asked{out: out, signals: make(chan os.Signal, 1)}
 	a.is(func() string { return "connecting" })

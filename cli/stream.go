@@ -120,7 +120,6 @@ type streamed struct {
 	surprises bool // who typed it may have expected what a terminal shows
 }
 
-// run implements runner.
 func (s *streamed) run(ctx context.Context, c *console) error {
 	reading, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()

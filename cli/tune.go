@@ -31,7 +31,6 @@ type tuned struct {
 	done bool
 }
 
-// Deliver implements event.Sink.
 func (t *tuned) Deliver(ctx context.Context, batch []event.Event) error {
 	err := t.next.Deliver(ctx, batch)
 	if !t.done {

@@ -101,7 +101,6 @@ func (w *watching) conditions() []flags.Condition {
 	return slices.Concat(w.where, w.ending.All())
 }
 
-// run implements runner.
 func (w *watching) run(ctx context.Context, c *console) error {
 	if err := w.to.prepare(c); err != nil {
 		return err

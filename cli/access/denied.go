@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// detailTimeout bounds the questions about one error, or about all that end
-	// dwatch.
+	// detailTimeout bounds the questions about one error, or about all that end dwatch.
 	detailTimeout = 2 * time.Second
 	// maxNamespaces is how many namespaces are asked about where all are denied.
 	maxNamespaces = 3
@@ -61,8 +60,7 @@ func deniedVerb(message string) string {
 	return ""
 }
 
-// Detail finds out more about each denial in err. It blocks for at most two
-// seconds.
+// Detail finds out more about each denial in err. It blocks for at most two seconds.
 func (r *Rights) Detail(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
 	defer cancel()

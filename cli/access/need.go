@@ -40,8 +40,7 @@ func (r *Rights) Watch(t event.Target) Need {
 		fieldSelector: r.options.FieldSelector,
 		labelSelector: r.options.LabelSelector,
 	}
-	// A selector of one name is to the server what a name is: no right to more
-	// is asked for.
+	// A selector of one name is to the server what a name is: no right to more is asked for.
 	if selector, err := fields.ParseSelector(r.options.FieldSelector); n.name == "" && err == nil {
 		n.name, _ = selector.RequiresExactMatch(metav1.ObjectNameField)
 	}

@@ -45,8 +45,7 @@ func (r *Rights) askUser(ctx context.Context) (string, error) {
 
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// subjectOf is a user by the name that the server knows it by. That of a service
-// account says so.
+// subjectOf is a user by the name that the server knows it by. That of a service account says so.
 func subjectOf(user string) rbacv1.Subject {
 	account, ok := strings.CutPrefix(user, serviceAccountPrefix)
 	namespace, name, _ := strings.Cut(account, ":")

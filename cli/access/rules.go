@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rbacObjects returns what grants needs to subject: a role and its binding for
-// each namespace, after those for the cluster. The same needs give the same
-// objects, in whatever order they come.
+// rbacObjects returns what grants needs to subject: a role and its binding for each namespace,
+// after those for the cluster. The same needs give the same objects, in whatever order they come.
 func rbacObjects(needs []Need, subject rbacv1.Subject) []any {
 	byNamespace := map[string][]Need{}
 	for _, n := range needs {
@@ -79,8 +78,7 @@ type action struct {
 	verbs string
 }
 
-// namesByAction returns the sorted names that are needed for each action; nil means
-// all.
+// namesByAction returns the sorted names that are needed for each action; nil means all.
 func namesByAction(needs []Need) map[action][]string {
 	names := map[action][]string{}
 	for _, n := range needs {

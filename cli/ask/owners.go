@@ -160,8 +160,7 @@ func (w *Owners) isBurst(where place) bool {
 	return !w.asked[where].Allow()
 }
 
-// list remembers the owners of all objects of the place and kind of o, if they may be
-// listed.
+// list remembers the owners of all objects of the place and kind of o, if they may be listed.
 func (w *Owners) list(ctx context.Context, where place, o owner.Ref) {
 	delete(w.asked, where)
 	options := metav1.ListOptions{Limit: ownersPage}

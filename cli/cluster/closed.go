@@ -15,18 +15,15 @@ import (
 // before an answer.
 const retryWait = time.Second
 
-// errClosed takes the place of the errors by which client-go knows such a request,
-// and does not wrap them. client-go would make it ten times more, a second apart,
-// and say nothing meanwhile; if it is for a watch, it would then take that for one
-// that ended in good order.
+// errClosed takes the place of the errors by which client-go knows such a request, and does not
+// wrap them. client-go would make it ten times more, a second apart, and say nothing meanwhile;
+// if it is for a watch, it would then take that for one that ended in good order.
 var errClosed = errors.New("it closed the connection without an answer")
 
-// retryClosed makes a request once more whose connection was closed before an
-// answer, as by a server that restarts. If that happens again, the error is
-// errClosed.
+// retryClosed makes a request once more whose connection was closed before an answer, as by a
+// server that restarts. If that happens again, the error is errClosed.
 type retryClosed struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (c retryClosed) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.next.RoundTrip(r)
 	if idempotent := r.Method == http.MethodGet && (r.Body == nil || r.Body == http.NoBody); !idempotent || !isClosed(err) {

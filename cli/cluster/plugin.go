@@ -98,7 +98,6 @@ type run struct{ end func() }
 
 type runKey struct{}
 
-// RoundTrip implements http.RoundTripper.
 func (w withPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, run := r.Context(), &run{w.plugin.begin()}
 	done := make(chan struct{})
@@ -124,14 +123,12 @@ func (w withPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// afterPlugin comes after client-go's part: a request that arrives here has its
-// credentials.
+// afterPlugin comes after client-go's part: a request that arrives here has its credentials.
 type afterPlugin struct {
 	plugin *plugin
 	next   http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (a afterPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	run, ok := r.Context().Value(runKey{}).(*run)
 	if !ok {

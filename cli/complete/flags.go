@@ -13,8 +13,7 @@ import (
 	"dwatch/cli/fail"
 )
 
-// completer completes one command. Of its methods only those in server.go ask the
-// server.
+// completer completes one command. Of its methods only those in server.go ask the server.
 type completer struct{ Options }
 
 // flag returns how the value of a flag is completed; nil if nothing is known of it.
@@ -66,8 +65,7 @@ func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// kubeconfig completes a name that the kubeconfig has. It reads the files, and
-// makes no request.
+// kubeconfig completes a name that the kubeconfig has. It reads the files, and makes no request.
 func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		config, err := c.Connection.Loader().RawConfig()

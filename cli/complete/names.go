@@ -18,8 +18,7 @@ const (
 	// maxNames is how many names of one type in one namespace are enough, and
 	// how many the server is asked for at once.
 	maxNames = 500
-	// maxPages bounds the search for names that begin with what is typed: the
-	// server can't do it.
+	// maxPages bounds the search for names that begin with what is typed: the server can't do it.
 	maxPages = 10
 )
 

@@ -106,8 +106,7 @@ type Options struct {
 	Connection *cluster.Flags
 	// Offered are values of a flag; nil if nothing is known of it.
 	Offered func(*pflag.Flag) []string
-	// Targets returns what arguments without a name, with the flags given so far,
-	// would watch.
+	// Targets returns what arguments without a name, with the flags given so far, would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
 }
 
@@ -157,8 +156,7 @@ func IsAfterDash(args []string) bool {
 	return IsAsked(args) && len(args) > 2 && slices.Contains(args[1:len(args)-1], "--")
 }
 
-// Files answers with nothing, which makes the shell complete files, and returns an exit
-// code.
+// Files answers with nothing, which makes the shell complete files, and returns an exit code.
 func Files(w io.Writer) int {
 	fmt.Fprintf(w, ":%d\n", cobra.ShellCompDirectiveDefault)
 	return fail.ExitOK

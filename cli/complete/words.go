@@ -37,8 +37,7 @@ func choose(head, typed string, taken []string, choices []cobra.Completion) []co
 	return chosen
 }
 
-// chooseItem is choose for the last item of a list, whose items are each given
-// once.
+// chooseItem is choose for the last item of a list, whose items are each given once.
 func chooseItem(list string, taken []string, choices []cobra.Completion) []cobra.Completion {
 	head, typed := lastItem(list)
 	return choose(head, typed, slices.Concat(taken, strings.Split(head, ",")), choices)
@@ -50,10 +49,9 @@ func lastItem(list string) (head, item string) {
 	return list[:i], list[i:]
 }
 
-// isPlain reports whether a shell takes word as it stands. Anything else is not
-// offered: a space or a control character would break the protocol, and a name such
-// as $(reboot), which RBAC objects may have, must not get into a command line by a
-// press of TAB.
+// isPlain reports whether a shell takes word as it stands. Anything else is not offered: a space
+// or a control character would break the protocol, and a name such as $(reboot), which RBAC
+// objects may have, must not get into a command line by a press of TAB.
 func isPlain(word string) bool {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:/@+=", r)

@@ -172,9 +172,8 @@ func Server(host string, err error) error {
 
 func (e serverError) Unwrap() error { return e.error }
 
-// Explain covers what answers at the address of an API server when there is
-// none, or when it does not want to. Discovery keeps nothing of an answer that
-// is an error but its code.
+// Explain covers what answers at the address of an API server when there is none, or when it does
+// not want to. Discovery keeps nothing of an answer that is an error but its code.
 func (e serverError) Explain() string {
 	var status apierrors.APIStatus
 	switch {

@@ -21,7 +21,6 @@ type Await struct {
 	forms []string
 }
 
-// AddTo adds the flags to f.
 func (a *Await) AddTo(f *pflag.FlagSet) {
 	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or one of "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must hold)")
 	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Beginnings())...)

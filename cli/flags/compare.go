@@ -36,7 +36,6 @@ type Noise struct {
 	all          bool
 }
 
-// AddTo adds the flags to f.
 func (n *Noise) AddTo(f *pflag.FlagSet) {
 	paths(f, &n.only, "only", "Of what changes, show only what is at or below `PATH`, e.g. spec, 'spec.containers[*].image' or 'status.conditions[type=Ready]' (repeatable)")
 	paths(f, &n.ignore, "ignore", "Of what changes, count what is at or below `PATH` as noise (repeatable)")

@@ -17,8 +17,7 @@ const (
 	None    = "none"    // nothing is printed
 )
 
-// StreamFormats are the values that --output takes of a stream, besides those with a
-// template.
+// StreamFormats are the values that --output takes of a stream, besides those with a template.
 var StreamFormats = append([]string{Changes}, output.Formats...)
 
 // Format says how something looks.
@@ -120,8 +119,7 @@ var notWith = []struct {
 	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs"},
 }
 
-// Check finds flags that the format which was chosen does not go with. All of them are
-// in f.
+// Check finds flags that the format which was chosen does not go with. All of them are in f.
 func (o *Format) Check(f *pflag.FlagSet) error {
 	for _, rule := range formatRules {
 		if name := given(f, rule.names...); name != "" && !rule.goes(o.Name) {
@@ -142,7 +140,6 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 // Color says when there are colours.
 type Color string
 
-// AddTo adds the flag to f.
 func (c *Color) AddTo(f *pflag.FlagSet) {
 	f.StringVar((*string)(c), "color", "auto", "Print colours; `WHEN` is auto (at a terminal, unless NO_COLOR is set), always or never")
 	all := []string{"auto", "always", "never"}

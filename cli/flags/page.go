@@ -22,7 +22,6 @@ type Page struct {
 	flags    *pflag.FlagSet
 }
 
-// AddTo adds the flags to f.
 func (p *Page) AddTo(f *pflag.FlagSet) {
 	p.flags = f
 	f.StringVar(&p.Address, "addr", "127.0.0.1:0", "Serve at `HOST:PORT`; by default on this machine alone, at a free port. The URL is printed on stderr")

@@ -15,8 +15,7 @@ type Messages struct {
 	Verbosity int
 }
 
-// AddTo also adds the flags that cobra looks for: else it would add its own, which have
-// no group.
+// AddTo also adds the flags that cobra looks for: else it would add its own, which have no group.
 func (m *Messages) AddTo(f *pflag.FlagSet) {
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Nothing but errors on stderr, and what is missing or can't be evaluated")
 	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")

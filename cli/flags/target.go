@@ -24,7 +24,6 @@ type Targets struct {
 	request    plan.Request
 }
 
-// AddTo adds the flags to f.
 func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
 	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched")

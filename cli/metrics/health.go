@@ -30,9 +30,8 @@ func (m *Metrics) setWaiting(waiting bool) {
 	m.update(func() { m.loop.changed, m.loop.waiting = time.Now(), waiting })
 }
 
-// Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that
-// there is no room in the queue of a receiver that is down, is not: to start it again
-// would not help.
+// Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that there
+// is no room in the queue of a receiver that is down, is not: to start it again would not help.
 func (m *Metrics) Healthy() error {
 	m.mu.Lock()
 	loop, watching, delivery := m.loop, m.watching && !m.ending, m.delivery

@@ -17,8 +17,7 @@ const Beat = 5 * time.Second
 type Options struct {
 	// Version is which dwatch this is.
 	Version string
-	// Heartbeat is how often the watcher reports one; 0: every Beat, which nobody else
-	// is to see.
+	// Heartbeat is how often the watcher reports one; 0: every Beat, which nobody else is to see.
 	Heartbeat time.Duration
 }
 

@@ -156,8 +156,7 @@ type Request struct {
 	// Awaited: something is waited for of each object that is named, and of all that
 	// exist where none is. It can't be both of one resource.
 	Awaited bool
-	// Ask bounds the questions to the server of one plan; nil: nothing but their
-	// context does.
+	// Ask bounds the questions to the server of one plan; nil: nothing but their context does.
 	Ask func(context.Context) (context.Context, context.CancelFunc)
 }
 

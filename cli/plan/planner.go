@@ -24,8 +24,7 @@ type Planner struct {
 	mapper  *mapper.Mapper
 
 	mu sync.Mutex // never held while the server is asked
-	// taken is what the name of a single resource was taken for when it was first
-	// found.
+	// taken is what the name of a single resource was taken for when it was first found.
 	taken map[string]string
 	// found are the resources of each name when it was last found.
 	found map[string][]*meta.RESTMapping
@@ -70,9 +69,8 @@ func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
 	return event.Found{Targets: d.Targets, Unsure: d.unsure}, nil
 }
 
-// plan resolves the arguments: each resource in each namespace, by name where one
-// was given, and nothing twice. An argument with an error that is passable is left
-// out.
+// plan resolves the arguments: each resource in each namespace, by name where one was given, and
+// nothing twice. An argument with an error that is passable is left out.
 func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
 	d := &draft{Plan: Plan{Live: p.request.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
 	excluded, err := p.excluded(ctx, d)
@@ -109,8 +107,7 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 	return d, nil
 }
 
-// resolve returns what name names, and remembers what a single resource's was
-// taken for.
+// resolve returns what name names, and remembers what a single resource's was taken for.
 func (p *Planner) resolve(ctx context.Context, name string) (mapper.Answer, error) {
 	p.mu.Lock()
 	taken := p.taken[name]

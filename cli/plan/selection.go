@@ -43,8 +43,7 @@ func addNamespaces(s *event.Selection, r Request) {
 	}
 }
 
-// addSelectors adds the selectors of r, as apimachinery writes them, with one sign
-// for equality.
+// addSelectors adds the selectors of r, as apimachinery writes them, with one sign for equality.
 func addSelectors(s *event.Selection, r Request) error {
 	label, err := labels.Parse(r.LabelSelector)
 	if err != nil {

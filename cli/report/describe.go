@@ -54,8 +54,7 @@ type group struct {
 	what []event.Key
 }
 
-// Describe says in one line what is watched where. Places and targets keep
-// their order.
+// Describe says in one line what is watched where. Places and targets keep their order.
 func Describe(targets []event.Target) string {
 	var places []group
 	for _, t := range targets {

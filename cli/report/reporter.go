@@ -100,8 +100,7 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 	})
 }
 
-// Deliver implements event.Sink. Questions that it leads to are given up when ctx
-// ends.
+// Deliver implements event.Sink. Questions that it leads to are given up when ctx ends.
 func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 	delivered := 0
 	for i := range batch {
@@ -123,8 +122,7 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 	return r.next.Deliver(ctx, batch[delivered:])
 }
 
-// Status says in one line how the watch is. It may be called at any time, from any
-// goroutine.
+// Status says in one line how the watch is. It may be called at any time, from any goroutine.
 func (r *Reporter) Status() string { return r.status.String() }
 
 // Wait returns when all has been reported. Nothing may be delivered any more.
