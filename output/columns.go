@@ -63,8 +63,7 @@ func newColumnsTemplate(headers, paths []string) (*Template, error) {
 	return t, nil
 }
 
-// RelaxedPath makes a JSONPath of one that may lack its braces and its leading dot, as
-// kubectl does for columns and for --sort-by.
+// RelaxedPath makes a JSONPath of one that, as with kubectl, may lack its braces and leading dot.
 func RelaxedPath(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -82,16 +81,13 @@ func RelaxedPath(text string) (string, error) {
 	return "{." + path + "}", nil
 }
 
-// columnsEncoder prints a line an object. Lines of events begin with what happened,
-// and when.
+// columnsEncoder prints a line an object. Lines of events begin with what happened, and when.
 type columnsEncoder struct {
 	Options
 	grid    grid
 	layout  *layout
 	started bool
 }
-
-func newColumns(o Options) encoder { return &columnsEncoder{Options: o, layout: newLayout()} }
 
 func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	object, err := c.openLookedAt(e)
@@ -162,5 +158,4 @@ func (c *columnsEncoder) cells(object *unstructured.Unstructured) ([]string, err
 	return cells, nil
 }
 
-// clock is a time of day as people read it.
 func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }

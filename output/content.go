@@ -10,8 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// appendObject appends an object as JSON: the bytes of the server, but for what is not to
-// be seen. It never fails.
+// appendObject appends the server's JSON, but for what is not to be seen. It never fails.
 func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) {
 	text := o.Masks.ObjectJSON(object.Raw())
 	if !o.Unmanaged {
@@ -49,8 +48,7 @@ func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) 
 	return u, nil
 }
 
-// openLookedAt returns the object of an event with no more than what the template looks at,
-// or a mark as its JSON line has it.
+// openLookedAt returns what the template looks at of an object, or the JSON line of a mark.
 func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error) {
 	switch {
 	case e.Type.IsMark():

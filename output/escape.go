@@ -16,12 +16,11 @@ func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// Line makes text from a server or a user fit for one line: what is unsafe or
-// breaks a line is written as an escape.
+// Line makes text fit for one line, with escapes for what is unsafe or ends a line.
 func Line(text string) string { return escape(text, "") }
 
-// escape writes what is unsafe as \u escapes, but for what is to stay. In strings of JSON,
-// and nothing else of it is unsafe but the ends of lines, they mean the same.
+// escape writes what is unsafe as \u escapes, but for what is to stay. In strings of JSON they mean
+// the same, and outside of them nothing is unsafe but the ends of lines.
 func escape(text, stays string) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError)) // a byte of its own may be a C1 character
 	harmful := func(r rune) bool { return unsafe(r) && !strings.ContainsRune(stays, r) }
@@ -47,8 +46,8 @@ func (o *Options) safe(text string) string {
 	return escape(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t")
 }
 
-// Escape returns a writer for what another program prints. It passes that on to w at
-// once, with escapes as Line has them, but in lines: their ends and tabs stay.
+// Escape returns a writer for what another program prints, which passes it on to w at once, with
+// escapes as Line has them, but for the ends of lines and tabs.
 func Escape(w io.Writer) io.Writer { return &escaper{w: w} }
 
 type escaper struct {

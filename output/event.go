@@ -17,9 +17,6 @@ type member struct {
 	object event.Object // where value is empty
 }
 
-// maxMembers is how many members an event has at most.
-const maxMembers = 8
-
 // members appends those of an event in the order in which all formats have them. Beyond
 // type and object they are there only where they say something.
 func (o *Options) members(all []member, e event.Event) ([]member, error) {
@@ -40,8 +37,7 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	return o.addCompared(all, e)
 }
 
-// addCompared adds what says how an event is different from the state before, as far as
-// that is asked for and known.
+// addCompared adds how an event is different from the state before, as far as asked for and known.
 func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 	if e.Old.IsZero() || !o.Changes && !o.Patch {
 		return all, nil
@@ -65,14 +61,13 @@ func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 	return all, err
 }
 
-// appendEvent appends an event as JSON, with its objects as a function appends them, or a
-// mark.
+// appendEvent appends an event as JSON, with its objects as a function appends them, or a mark.
 func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
 	if e.Type.IsMark() {
 		line, err := marshal(newMark(e))
 		return append(dst, line...), err
 	}
-	var space [maxMembers]member // which needs no memory of the heap
+	var space [8]member // as many as there can be: it needs no memory of the heap
 	all, err := o.members(space[:0], e)
 	for i, m := range all {
 		dst = append(append(append(dst, "{,"[min(i, 1)], '"'), m.name...), `":`...)
@@ -83,8 +78,7 @@ func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte,
 	return append(dst, '}'), err
 }
 
-// JSON returns a value that was read from JSON as compact JSON, in which <, > and & are as
-// they are.
+// JSON returns a value that was read from JSON as marshal does.
 func JSON(value any) string {
 	text, err := marshal(value)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// grid holds the lines of a batch until all of them are known, so that their columns
-// are as wide as they need.
+// grid holds the lines of a batch until all are known, so that columns are as wide as they need.
 type grid struct{ lines []gridLine }
 
 type gridLine struct {
@@ -19,8 +18,7 @@ type gridLine struct {
 	cells []string
 }
 
-// layout says how wide the columns of some lines are. Once a column is wider, it stays
-// so: lines that come later are where the reader expects them.
+// layout says how wide the columns of some lines are: once wider, they stay so.
 type layout struct{ widths []int }
 
 const (
@@ -73,8 +71,7 @@ func (g *grid) flush(dst []byte) []byte {
 	return dst
 }
 
-// align writes lines as kubectl aligns them, each column as wide as it must be. Tabs and
-// newlines in cells are cells and lines, as with kubectl.
+// align writes lines as kubectl does, for which tabs and newlines in cells are cells and lines.
 func align(w io.Writer, lines [][]string) error {
 	tabs := printers.GetNewTabWriter(w)
 	for _, cells := range lines {

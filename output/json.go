@@ -21,8 +21,6 @@ type jsonEncoder struct {
 	scratch bytes.Buffer
 }
 
-func newJSON(o Options) encoder { return &jsonEncoder{Options: o} }
-
 func (j *jsonEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	var err error
 	if !j.Terminal && !j.Color {

@@ -17,8 +17,6 @@ import (
 // The library escapes what could steer a terminal.
 type kyamlEncoder struct{ Options }
 
-func newKYAML(o Options) encoder { return &kyamlEncoder{o} }
-
 func (k *kyamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	line, err := k.appendEvent(nil, e, k.appendSorted)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// mark is a line about the watch itself. It has no object, so that a reader who
-// asks for one passes it over.
+// mark is a line about the watch itself. It has no object: who asks for one passes it over.
 type mark struct {
 	Type event.Type `json:"type"`
 	// Resource is resource.version.group, as it can be typed.

@@ -9,9 +9,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// members are those of an object that something looks at, by name: all of one, or of one
-// with a list of names only those in it. nil are all members. What nobody looks at need
-// not be decoded, and of a template that is nearly all.
+// members are those of an object that something looks at, by name: all of one, or of one with a
+// list of names only those in it; nil: all. The rest, of a template nearly all, is not decoded.
 type members map[string][]string
 
 // with adds what a JSONPath looks at, as far as that is known before there is an object.
@@ -29,9 +28,8 @@ func (m members) with(text string) members {
 	return m
 }
 
-// add adds what one path looks at, and reports whether that is known. Within a range a
-// path goes from what that is about, which is there; that it is taken for one of the
-// object does no harm.
+// add adds what one path looks at, and reports whether that is known. Within a range a path goes
+// from what that is about, which is there; that it is taken for one of the object does no harm.
 func (m members) add(path []jsonpath.Node) bool {
 	if len(path) > 0 && path[0].Type() == jsonpath.NodeIdentifier {
 		if path = path[1:]; len(path) == 0 {
@@ -50,18 +48,16 @@ func (m members) add(path []jsonpath.Node) bool {
 		return false
 	}
 	of, known := m[first]
-	switch second := ""; {
+	switch {
 	case known && of == nil:
 	case len(path) > 1 && fieldOf(path[1]) != "":
-		second = fieldOf(path[1])
-		m[first] = append(of, second)
+		m[first] = append(of, fieldOf(path[1]))
 	default:
 		m[first] = nil // all of it
 	}
 	return true
 }
 
-// fieldOf is the name of a field; empty if the node is something else.
 func fieldOf(node jsonpath.Node) string {
 	if field, ok := node.(*jsonpath.FieldNode); ok {
 		return field.Value
@@ -69,8 +65,7 @@ func fieldOf(node jsonpath.Node) string {
 	return ""
 }
 
-// reduce returns an object with nothing but these members, and what says of which kind it
-// is.
+// reduce returns an object with nothing but these members, and what says of which kind it is.
 func (m members) reduce(o event.Object) event.Object {
 	if m == nil {
 		return o
@@ -84,23 +79,17 @@ func (m members) reduce(o event.Object) event.Object {
 			content = appendMember(content, key.Raw, value.Raw)
 		case wanted:
 			content = append(appendMember(content, key.Raw, ""), '{')
-			content = appendNamed(content, value, names)
+			value.ForEach(func(key, value gjson.Result) bool {
+				if slices.Contains(names, key.String()) {
+					content = appendMember(content, key.Raw, value.Raw)
+				}
+				return true
+			})
 			content = append(content, '}')
 		}
 		return true
 	})
 	return event.NewObject(o.Identity, string(append(content, '}')))
-}
-
-// appendNamed appends the members of an object that have one of names.
-func appendNamed(dst []byte, of gjson.Result, names []string) []byte {
-	of.ForEach(func(key, value gjson.Result) bool {
-		if slices.Contains(names, key.String()) {
-			dst = appendMember(dst, key.Raw, value.Raw)
-		}
-		return true
-	})
-	return dst
 }
 
 // appendMember appends a member, after those that are there.

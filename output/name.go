@@ -1,15 +1,15 @@
 package output
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
 	"dwatch/watcher/event"
 )
 
-// nameEncoder prints kind.group/name, as kubectl does, a line an event. Names
-// of some resources may hold control characters: they are escaped, so that a
-// line is always one event.
+// nameEncoder prints kind.group/name, as kubectl does, a line an event. Names of some resources may
+// hold control characters: they are escaped, so that a line is always one event.
 type nameEncoder struct{}
 
 func (nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
@@ -24,13 +24,6 @@ func (nameEncoder) list(w io.Writer, objects []event.Object) error {
 }
 
 func appendName(dst []byte, o event.Object) []byte {
-	gvk := o.GroupVersionKind()
-	dst = append(dst, strings.ToLower(gvk.Kind)...)
-	if gvk.Group != "" {
-		dst = append(dst, '.')
-		dst = append(dst, gvk.Group...)
-	}
-	dst = append(dst, '/')
-	dst = append(dst, Line(o.Name)...)
-	return append(dst, '\n')
+	kind := strings.ToLower(o.GroupVersionKind().GroupKind().String())
+	return fmt.Appendf(dst, "%s/%s\n", kind, Line(o.Name))
 }

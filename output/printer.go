@@ -17,17 +17,15 @@ import (
 type Options struct {
 	// Format is one of Formats; empty means json.
 	Format string
-	// Terminal: people read this. JSON is indented, and what could steer a
-	// terminal is escaped.
+	// Terminal: people read this. JSON is indented, and what could steer a terminal is escaped.
 	Terminal bool
 	// Color colours JSON with ANSI escape sequences.
 	Color bool
 
 	// Old shows with a Modified the state before, if the event has that.
 	Old bool
-	// Changes shows with a Modified what changed, and Patch how the state before
-	// becomes the new one. Compare says which changes count,
-	// and what is masked in both.
+	// Changes shows with a Modified what changed, and Patch how the state before becomes the new
+	// one. Compare says which changes count, and what is masked in both.
 	Changes, Patch bool
 	Compare        change.Options
 	// Masks hide values in objects; nil: none.
@@ -37,50 +35,46 @@ type Options struct {
 
 	// Template is that of a format which takes one.
 	Template *Template
-	// Table is for the formats "table" and "wide", whose objects need an
-	// event.Object.Row.
+	// Table is for the formats "table" and "wide", whose objects need an event.Object.Row.
 	Table TableOptions
 	// Order sorts lists, of tables each for itself; nil: they stay as they are.
 	Order *Order
 	// NoHeaders leaves out the line with the names of columns.
 	NoHeaders bool
-	// Single: the list is of one object that was asked for by its name. A template
-	// is given that, and not a list of it.
+	// Single: the list is of one object that was asked for by its name. A template is given that.
 	Single bool
 }
 
 // encoder is one format.
 type encoder interface {
-	// event appends one event to dst and returns it; of a mark nothing if the format has no
-	// form for it.
+	// event appends one event to dst; of a mark nothing if the format has no form for it.
 	event(dst []byte, e event.Event) ([]byte, error)
 	// list writes all objects as one document.
 	list(w io.Writer, objects []event.Object) error
 }
 
-// batcher is an encoder that keeps lines until it knows all of a batch.
+// batcher is an encoder that keeps lines until it knows all of a batch. end appends them to dst.
 type batcher interface {
-	// end appends them to dst.
 	end(dst []byte) []byte
 }
 
 var encoders = map[string]func(Options) encoder{
-	"json":  newJSON,
-	"yaml":  newYAML,
-	"kyaml": newKYAML,
+	"json":  func(o Options) encoder { return &jsonEncoder{Options: o} },
+	"yaml":  func(o Options) encoder { return &yamlEncoder{Options: o} },
+	"kyaml": func(o Options) encoder { return &kyamlEncoder{o} },
 	"name":  func(Options) encoder { return nameEncoder{} },
-
 	"table": newTable,
 	"wide":  newTable,
-
-	"none": func(Options) encoder { return noEncoder{} },
+	"none":  func(Options) encoder { return noEncoder{} },
 }
 
 func newEncoder(o Options) (encoder, error) {
 	o.Format = cmp.Or(o.Format, "json")
 	switch {
+	case o.Template != nil && o.Template.columns != nil:
+		return &columnsEncoder{Options: o, layout: newLayout()}, nil
 	case o.Template != nil:
-		return newTemplate(o), nil
+		return &templateEncoder{Options: o}, nil
 	case slices.Contains(TemplateFormats, o.Format):
 		return nil, fmt.Errorf("-o %s takes a template", o.Format)
 	}
@@ -131,11 +125,8 @@ type Printer struct {
 
 var _ event.Sink = (*Printer)(nil)
 
-const (
-	bufferSize = 64 << 10
-	// keepLine is the largest line whose memory is kept for the next event.
-	keepLine = 1 << 20
-)
+// keepLine is the largest line whose memory is kept for the next event.
+const keepLine = 1 << 20
 
 // New returns a Printer that writes to w.
 func New(w io.Writer, o Options) (*Printer, error) {
@@ -143,15 +134,14 @@ func New(w io.Writer, o Options) (*Printer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Printer{w: bufio.NewWriterSize(w, bufferSize), encoder: encoder}
+	p := &Printer{w: bufio.NewWriterSize(w, 64<<10), encoder: encoder}
 	if _, isTable := p.encoder.(*tableEncoder); !isTable && !o.Single {
 		p.order = o.Order
 	}
 	return p, nil
 }
 
-// Deliver implements event.Sink: it writes batch, and all of it is with the writer
-// when it returns. It does not end with its context.
+// Deliver implements event.Sink: all of batch is with the writer when it returns.
 func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 	for _, e := range batch {
 		line, err := p.encoder.event(p.line[:0], e)
@@ -163,9 +153,7 @@ func (p *Printer) Deliver(_ context.Context, batch []event.Event) error {
 		}
 	}
 	if b, ok := p.encoder.(batcher); ok {
-		if err := p.write(b.end(p.line[:0])); err != nil {
-			return err
-		}
+		p.write(b.end(p.line[:0])) // Flush returns its error, too
 	}
 	return p.w.Flush()
 }

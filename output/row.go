@@ -72,8 +72,7 @@ func (c *columnSet) cells(o event.Object) []string {
 	return cells
 }
 
-// rowCells returns n of the values of a row: a server may send more cells than columns
-// (kubernetes/kubernetes#66379), or less.
+// rowCells returns n values of a row, which may have more (kubernetes/kubernetes#66379), or less.
 func rowCells(values gjson.Result, n int) []string {
 	cells, i := make([]string, n), 0
 	values.ForEach(func(_, value gjson.Result) bool {
@@ -122,8 +121,7 @@ func cellText(value gjson.Result) string {
 	}
 }
 
-// HowLong is how long ago something was, as kubectl says it; that is not known if then is
-// zero.
+// HowLong is how long ago something was, as kubectl says it; that is not known if then is zero.
 func HowLong(now, then time.Time) string {
 	if then.IsZero() {
 		return unknown

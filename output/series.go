@@ -13,12 +13,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// FoldSeries returns a Sink before next to which of each Event of Kubernetes, which counts
-// how often the same has happened, only the last state in a batch comes. A reader who is
-// late is not told each number.
+// FoldSeries returns a Sink before next to which of each Event of Kubernetes only the last state in
+// a batch comes: who is late is not told each number of how often the same has happened.
 func FoldSeries(next event.Sink) event.Sink {
-	f := &folder{next: next}
-	return event.SinkFunc(f.deliver)
+	return &folder{next: next}
 }
 
 type folder struct {
@@ -26,7 +24,8 @@ type folder struct {
 	folded []event.Event // of the present batch; the memory is used again
 }
 
-func (f *folder) deliver(ctx context.Context, batch []event.Event) error {
+// Deliver implements event.Sink.
+func (f *folder) Deliver(ctx context.Context, batch []event.Event) error {
 	var first map[types.UID]int        // where in folded its last state goes
 	defer func() { clear(f.folded) }() // so that the objects do not stay in memory
 	f.folded = f.folded[:0]
@@ -52,7 +51,6 @@ func (f *folder) deliver(ctx context.Context, batch []event.Event) error {
 	return f.next.Deliver(ctx, f.folded)
 }
 
-// named returns all values of a row by the names of their columns, in upper case.
 func (t *table) named(o event.Object) func(column string) string {
 	return func(column string) string {
 		for i, c := range t.columns {
@@ -64,8 +62,8 @@ func (t *table) named(o event.Object) func(column string) string {
 	}
 }
 
-// countSeries adds to when an Event was last seen how often it was, and in what time, as
-// "kubectl events" does. Of the table those are columns that only wide shows.
+// countSeries adds to when an Event was last seen how often it was and in what time, which of the
+// table only wide shows, as "kubectl events" does.
 func countSeries(header, cells []string, value func(column string) string) {
 	at := slices.Index(header, "LAST SEEN")
 	count, err := strconv.Atoi(value("Count"))

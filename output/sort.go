@@ -17,8 +17,7 @@ type Order struct {
 	field string
 }
 
-// ParseOrder parses a path as --sort-by takes it: a JSONPath, perhaps without its braces
-// and its leading dot.
+// ParseOrder parses what --sort-by takes: a JSONPath as RelaxedPath reads it.
 func ParseOrder(text string) (*Order, error) {
 	field, err := RelaxedPath(text)
 	if err != nil {
@@ -31,9 +30,8 @@ func ParseOrder(text string) (*Order, error) {
 	return o, nil
 }
 
-// sort sorts objects as kubectl does, down to the order of equal ones: what has no value
-// comes first, and two strings that are quantities are compared as such. It is an error
-// if none has a value.
+// sort sorts objects as kubectl does, down to the order of equal ones: what has no value first, and
+// quantities as such. It is an error if none has a value.
 func (o *Order) sort(objects []event.Object) error {
 	if len(objects) == 0 {
 		return nil

@@ -15,8 +15,7 @@ import (
 
 // TableOptions say what is in a table beside the server's columns.
 type TableOptions struct {
-	// Namespaces and Kinds: the objects are of several; NAMESPACE is a column of its
-	// own, the kind is part of the name.
+	// Namespaces: NAMESPACE is a column of its own. Kinds: the kind is part of the name.
 	Namespaces, Kinds bool
 	// Unscoped are the kinds in no namespace that have an empty column NAMESPACE: in a
 	// list each that comes after one with namespaces, as with kubectl.
@@ -33,8 +32,7 @@ type tableEncoder struct {
 	grid   grid
 	tables map[schema.GroupVersionKind]*table
 	marks  *layout
-	// last is the one whose header was printed last.
-	last *table
+	last   *table // whose header was printed last
 }
 
 // table is what is printed of one resource.
@@ -42,8 +40,7 @@ type table struct {
 	kind schema.GroupVersionKind
 	columnSet
 	layout *layout
-	// headed is its header, as it was printed last.
-	headed string
+	headed string // its header, as it was printed last
 }
 
 func newTable(o Options) encoder {
@@ -58,8 +55,8 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 	return t.tables[kind]
 }
 
-// event prints the header again when the resource is another one than in the line before. A
-// mark has the columns that all lines have, and then text.
+// event prints the header again when it is another one than in the line before. A mark has the
+// columns that all lines have, and then text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsMark() {
 		t.grid.event(t.marks, e, markText(e))
@@ -123,11 +120,9 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	return align(w, lines)
 }
 
-// flowSchema is the one type whose lists the server does not sort by namespace and
-// name, but by precedence.
+// flowSchema is the one type that the server lists by precedence, not by namespace and name.
 var flowSchema = schema.GroupKind{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}
 
-// sorted returns objects in the order of --sort-by, or of the server.
 func (t *tableEncoder) sorted(of *table, objects []event.Object) ([]event.Object, error) {
 	objects = slices.Clone(objects)
 	if t.Order != nil {

@@ -13,15 +13,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TemplateFormats are the formats that take a template, as kubectl has them. Of those
-// that end in -file it is in a file.
+// TemplateFormats take a template, as with kubectl; those that end in -file have it in a file.
 var TemplateFormats = []string{
 	"custom-columns", "custom-columns-file", "go-template", "go-template-file",
 	"jsonpath", "jsonpath-as-json", "jsonpath-file",
 }
 
-// Template is a template of one of TemplateFormats, parsed. It is used from one
-// goroutine.
+// Template is a template of one of TemplateFormats, parsed. It is used from one goroutine.
 type Template struct {
 	// fill appends to w what the template makes of one object, or of a list.
 	fill func(w io.Writer, o runtime.Unstructured) error
@@ -35,8 +33,7 @@ type Template struct {
 type TemplateText struct {
 	// Format is one of TemplateFormats. Of a -file format Text is what the file holds.
 	Format, Text string
-	// MissingFail makes it an error that a jsonpath or Go template names something that
-	// an object does not have.
+	// MissingFail makes it an error that a jsonpath or Go template names what an object lacks.
 	MissingFail bool
 }
 
@@ -76,19 +73,11 @@ func parseGoTemplate(text TemplateText) (*Template, error) {
 	}}, nil
 }
 
-// templateEncoder prints what a template makes of each object. Of a mark it makes
-// that of its JSON line. A line ends with a newline, whether the template has one or not; of
-// nothing it makes no line.
+// templateEncoder prints what a template makes of each object, or of a mark's JSON line. A line
+// ends with a newline, whether the template has one or not; of nothing it makes no line.
 type templateEncoder struct {
 	Options
 	filled bytes.Buffer
-}
-
-func newTemplate(o Options) encoder {
-	if o.Template.columns != nil {
-		return newColumns(o)
-	}
-	return &templateEncoder{Options: o}
 }
 
 func (t *templateEncoder) event(dst []byte, e event.Event) ([]byte, error) {

@@ -20,8 +20,6 @@ type yamlEncoder struct {
 	started bool
 }
 
-func newYAML(o Options) encoder { return &yamlEncoder{Options: o} }
-
 func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if y.started {
 		dst = append(dst, "---\n"...)
@@ -38,8 +36,7 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	return append(dst, text...), nil
 }
 
-// document is an event with its members in their order. That of a mark is the order of its
-// JSON.
+// document is an event with its members in their order. That of a mark is the order of its JSON.
 func (y *yamlEncoder) document(e event.Event) (any, error) {
 	if e.Type.IsMark() {
 		line, err := marshal(newMark(e))
@@ -60,8 +57,7 @@ func (y *yamlEncoder) document(e event.Event) (any, error) {
 	return document, err
 }
 
-// ordered is JSON with the members of maps in their order. The YAML library would read
-// it, too, but takes no names of more than 1,024 characters.
+// ordered is JSON with maps in order. The YAML library takes no names of over 1,024 characters.
 func ordered(v gjson.Result) any {
 	switch {
 	case v.IsObject():
@@ -100,7 +96,6 @@ func (y *yamlEncoder) list(w io.Writer, objects []event.Object) error {
 	})
 }
 
-// appendIndented appends text with prefix before each line that is not empty.
 func appendIndented(dst []byte, prefix string, text []byte) []byte {
 	for line := range bytes.Lines(text) {
 		if len(line) > 1 {

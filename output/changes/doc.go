@@ -1,4 +1,4 @@
-// Package view shows a stream of events to people: what changed, in which object,
+// Package changes shows a stream of events to people: what changed, in which object,
 // and who did it. It is the format "changes".
 //
 //	10:28:02 = 3 deployments in default
@@ -11,11 +11,10 @@
 //	10:28:31 ! connection lost, trying again: 10.0.0.1:6443: connect: connection refused
 //	10:28:40 ! reconnected, nothing missed
 //
-// Signs carry the meaning: = what is there, + added, - deleted, ~ changed, ! what
-// becomes of the watch, which somebody else puts into words ([View.Note]). Colours
-// only help; they are ANSI's numbers, so that the user's theme decides. One line if
-// one value changed, a block if more. Who did it is a field manager, which is a
-// program, as the object itself says (KEP-555).
+// Signs carry the meaning: = what is there, + added, - deleted, ~ changed, ! what becomes of the
+// watch, which somebody else puts into words ([View.Note]). Colours only help; they are ANSI's
+// numbers, so that the user's theme decides. One line if one value changed, a block if more. Who
+// did it is a field manager, which is a program, as the object itself says (KEP-555).
 //
 // # Contract
 //

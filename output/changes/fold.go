@@ -2,8 +2,7 @@ package changes
 
 import "dwatch/watcher/object/change"
 
-// fold makes one change of those of a condition whose status has changed: from the old
-// status to the new one and its reason and message.
+// fold makes one change of those of a condition whose status has changed, with reason and message.
 func fold(changes []change.Change) (folded []change.Change) {
 	for len(changes) > 0 {
 		n := 1

@@ -39,7 +39,6 @@ func (v *View) showKubeEvent(e *event.Event) {
 	v.writeKubeEvent(e, sign, now, head, text)
 }
 
-// showPast shows the Events that existed at the start.
 func (v *View) showPast() {
 	for i := range v.past {
 		e := &v.past[i]
@@ -76,7 +75,6 @@ func (v *View) writeKubeEvent(e *event.Event, sign rune, now kubeevent.Event, he
 	}
 }
 
-// headOf is all of an Event but its object and message.
 func headOf(e kubeevent.Event) string {
 	text := strings.TrimSpace(e.Type + " " + e.Reason)
 	if e.Count > 1 {

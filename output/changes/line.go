@@ -8,7 +8,6 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// ellipsis stands for what was cut.
 const ellipsis = "…"
 
 // line writes one line: time, sign, subject, text, and on the right who did it.
@@ -26,8 +25,7 @@ func (v *View) detail(text, who string) {
 	v.write(v.fit(strings.Repeat(" ", v.indent())+text, who))
 }
 
-// fit returns a line that is not wider than the terminal, and what is to stand behind
-// it: who, after as many spaces as bring it to the right, if there is room.
+// fit cuts a line to the terminal, and returns who if it fits beside it, on the right.
 func (v *View) fit(line, who string) (string, string) {
 	width := displaywidth.String(line)
 	switch {
@@ -51,8 +49,7 @@ func (v *View) write(line, who string) {
 	v.w.WriteByte('\n')
 }
 
-// clock is the time at the front of a line: local, seconds, or with Timestamps the
-// date and milliseconds.
+// clock is the local time at the front of a line; with Timestamps also the date and milliseconds.
 func (v *View) clock(t time.Time) string {
 	if v.Timestamps {
 		return t.Local().Format("2006-01-02T15:04:05.000")
@@ -60,7 +57,6 @@ func (v *View) clock(t time.Time) string {
 	return t.Local().Format(time.TimeOnly)
 }
 
-// indent is where the subject of a line begins.
 func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
 
 // room returns how many columns there are for a detail beside who.
@@ -94,8 +90,7 @@ func cutEnd(text string, width int) string {
 	return displaywidth.TruncateString(text, width, ellipsis)
 }
 
-// cutFront shortens a path to a width, at its front: up to the next field or item in
-// it, unless that is far.
+// cutFront shortens a path at its front, up to the next field or item in it unless that is far.
 func cutFront(path string, width int) string {
 	if displaywidth.String(path) <= width {
 		return path
@@ -115,8 +110,7 @@ func cutFront(path string, width int) string {
 	return ellipsis + rest
 }
 
-// wrap breaks text into lines of a width, between words where there are any, and nowhere
-// else: names have hyphens.
+// wrap breaks text between words where there are any, and nowhere else: names have hyphens.
 func wrap(text string, width int) (lines []string) {
 	for width > 0 && displaywidth.String(text) > width {
 		head := displaywidth.TruncateString(text, width, "")

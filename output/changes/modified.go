@@ -13,8 +13,7 @@ import (
 	"dwatch/watcher/object/status"
 )
 
-// maxRows is how many changes of an event are shown, unless all are.
-const maxRows = 40
+const maxRows = 40 // of an event, unless all are shown
 
 // showModified shows what changed, unless that is nothing but noise.
 func (v *View) showModified(e *event.Event) error {
@@ -50,7 +49,6 @@ func (v *View) showModified(e *event.Event) error {
 	return nil
 }
 
-// isTerminating reports whether an object, as JSON, is being deleted.
 func isTerminating(object string) bool {
 	const field = "deletionTimestamp" // to look for the text is faster
 	return strings.Contains(object, field) && gjson.Get(object, "metadata."+field).Exists()
@@ -110,9 +108,8 @@ func (v *View) showRow(r row, by string) {
 	}
 }
 
-// writer is who made the changes; empty if they were several. An event is one write, so
-// who made those of which that is known made the others, too; not so after a gap, when
-// an event may be several.
+// writer is who made the changes; empty if they were several. An event is one write, so who made
+// those that are known made the others, too; not so after a gap, when it may be several.
 func writer(e *event.Event, changes []change.Change) string {
 	who, open := "", false
 	for _, c := range changes {

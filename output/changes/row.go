@@ -12,7 +12,6 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// row is a change, as it is shown.
 type row struct {
 	path     string
 	kind     change.Kind
@@ -21,16 +20,11 @@ type row struct {
 }
 
 const (
-	// maxValue is how many columns of a value are shown, unless all are.
-	maxValue = 120
-	// maxProse is how many if it consists of words.
-	maxProse = 400
-	// before is how many bytes of a long value are shown before the first difference.
-	before = 16
-	// maxDiff is how many lines of a diff are.
-	maxDiff = 20
-	// leastPath is to how many columns a path may be cut.
-	leastPath = 24
+	maxValue  = 120 // columns of a value that are shown, unless all are
+	maxProse  = 400 // columns, if it consists of words
+	before    = 16  // bytes of a long value that are shown before the first difference
+	maxDiff   = 20  // lines of a diff
+	leastPath = 24  // columns to which a path may be cut
 )
 
 func (v *View) row(c change.Change) row {
@@ -58,7 +52,6 @@ func (v *View) row(c change.Change) row {
 	return r
 }
 
-// isLong: a text of several lines.
 func isLong(text string) bool { return strings.Contains(strings.TrimSuffix(text, "\n"), "\n") }
 
 // diff is the difference between two texts, each line of it fit for a terminal.
@@ -75,8 +68,7 @@ func (v *View) diff(before, after string) string {
 	return strings.Join(lines, "\n") + more
 }
 
-// text is a value as it is shown, in full. Text stands without quotes where it can't be
-// mistaken; quoted shows its type.
+// text is a value in full, with quotes if it is quoted, which shows its type, or could be mistaken.
 func text(value any, quoted bool) string {
 	text, isText := value.(string)
 	if !isText || quoted || isMistakable(text) {
@@ -105,8 +97,7 @@ func (v *View) shortenFrom(text string, from int) string {
 	return cutEnd(rest, most-len(whole)) + whole
 }
 
-// most is how many columns of a value are shown. Prose, such as the message of a
-// condition, has room for more: it ends with what matters, and can be wrapped.
+// most is how many columns of a value are shown. Prose has more: it ends with what matters.
 func (v *View) most(text string) int {
 	if isProse(text) {
 		return maxProse
@@ -114,8 +105,7 @@ func (v *View) most(text string) int {
 	return min(maxValue, v.room("")-len("  + "))
 }
 
-// shortenBoth cuts two values so that their first difference is to be seen: if it is
-// far, without most of what both begin with.
+// shortenBoth cuts two values so that their first difference is to be seen, however far it is.
 func (v *View) shortenBoth(old, new string) (string, string) {
 	from := 0
 	for from < min(len(old), len(new)) && old[from] == new[from] {
@@ -146,8 +136,7 @@ func size(bytes int) string {
 	return fmt.Sprintf("%.1f KB", float64(bytes)/1000)
 }
 
-// inLine returns the row on one line, and whether it fits in room columns. The path is cut
-// in front if that helps.
+// inLine returns the row on one line, its path cut in front if that helps, and whether it fits.
 func (r row) inLine(room int) (string, bool) {
 	if r.diff != "" {
 		return "", false
@@ -164,7 +153,6 @@ func (r row) inLine(room int) (string, bool) {
 	return cutFront(r.path, left) + "  " + text, true
 }
 
-// what says what happened to the value, on one line.
 func (r row) what() string {
 	switch r.kind {
 	case change.Added:

@@ -49,7 +49,6 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")
 }
 
-// objectKey names an object, and others after it.
 type objectKey struct {
 	target          event.Key
 	namespace, name string
@@ -59,8 +58,7 @@ func keyOf(e *event.Event) objectKey {
 	return objectKey{e.Target.Key(), e.Object.Namespace, e.Object.Name}
 }
 
-// describe says in a few words what an object is; nothing if that is not known. Why
-// it is so is left out if that is made of what is masked.
+// describe says in a few words what an object is, without a reason that is made of what is masked.
 func describe(u *unstructured.Unstructured, masks *change.Masks) string {
 	word, message := status.Of(u)
 	if message != "" && masks != nil {

@@ -9,8 +9,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// unfold makes of a status, of its conditions or of its containers, that came or went
-// as a whole, a change for each part, as they come one by one later.
+// unfold makes a change for each part of a status, its conditions or containers that came or went.
 func unfold(changes []change.Change) (parts []change.Change) {
 	for _, c := range changes {
 		switch whole := wholeOf(c).(type) {
@@ -76,8 +75,7 @@ func part(c change.Change, step change.Step, value any) change.Change {
 	return c
 }
 
-// keyOfList is what tells the items of a list in a status apart, if it is one of
-// conditions or of containers.
+// keyOfList tells the items of a list of conditions or containers apart; empty for other lists.
 func keyOfList(path change.Path) string {
 	if len(path) < 2 || path[0].Field != "status" {
 		return ""
@@ -91,8 +89,7 @@ func keyOfList(path change.Path) string {
 	return ""
 }
 
-// summarize says in a few words what a condition, or a container or its state is that
-// came or went as a whole; false if it is none, or has more to say.
+// summarize says in short what condition, container or state came or went; false if it is more.
 func summarize(c change.Change) (string, bool) {
 	item, isMap := wholeOf(c).(map[string]any)
 	last := len(c.Path) - 1
@@ -171,7 +168,6 @@ func explain(state map[string]any) (text string) {
 	return text
 }
 
-// join puts a comma between two texts, if there are two.
 func join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -19,11 +19,9 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// Options say how to show events. The zero value shows all that is not noise, in one
-// namespace, without colour, on lines of any length.
+// Options say how to show events. The zero value shows one namespace, without noise and colour.
 type Options struct {
-	// Width returns the columns of the terminal as it is now; nil, or 0, if there is
-	// none: then nothing is cut.
+	// Width returns the columns of the terminal as it is now. Nil, or 0: nothing is cut.
 	Width func() int
 	Color bool
 	// Timestamps shows the date and milliseconds.
@@ -32,8 +30,7 @@ type Options struct {
 	Full bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
 	Initial bool
-	// Past shows the Events of Kubernetes that exist at the start at their own times, the
-	// oldest first. They are not counted as shown.
+	// Past shows, not counted, the Events of Kubernetes that exist at the start at their own times.
 	Past bool
 	// Namespaces shows the namespace of each object.
 	Namespaces bool
@@ -50,8 +47,7 @@ const (
 	endless = 1 << 30
 )
 
-// View shows events, which come from one goroutine, and notes, which may come from
-// any.
+// View shows events, which come from one goroutine, and notes, which may come from any.
 type View struct {
 	Options
 	mu    sync.Mutex // for all but hidden
@@ -61,14 +57,10 @@ type View struct {
 	hidden atomic.Int64
 	// shown counts the others.
 	shown int
-	// gone has when the last objects were deleted, each until one of the same name takes its
-	// place.
+	// gone has when the last objects were deleted, each until one of the same name takes its place.
 	gone *lru.Cache
 	past []event.Event // that wait for the last of them
 }
-
-// maxGone is how many are remembered.
-const maxGone = 1000
 
 var _ event.Sink = (*View)(nil)
 
@@ -77,7 +69,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(maxGone)}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000)}
 }
 
 // Deliver implements event.Sink.
@@ -93,9 +85,8 @@ func (v *View) Deliver(_ context.Context, batch []event.Event) error {
 	return v.w.Flush()
 }
 
-// Note shows, at once, what somebody else has to say about the watch: on as many
-// lines as it takes, so that nothing of it is cut. If it can't be written, the next
-// Deliver returns the error.
+// Note shows, at once, what somebody else has to say about the watch: on as many lines as it takes,
+// so that nothing of it is cut. If it can't be written, the next Deliver returns the error.
 func (v *View) Note(at time.Time, text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,7 +101,6 @@ func (v *View) Note(at time.Time, text string) {
 	v.w.Flush() // it keeps its error
 }
 
-// measure asks how wide the terminal is now.
 func (v *View) measure() {
 	v.width = endless
 	if v.Width != nil {
@@ -118,12 +108,10 @@ func (v *View) measure() {
 	}
 }
 
-// Hidden returns how many events were not shown, because nothing but noise changed.
-// It may be called at any time, from any goroutine.
+// Hidden returns, at any time, how many events were not shown: nothing but noise changed.
 func (v *View) Hidden() int { return int(v.hidden.Load()) }
 
-// Shown returns how many events of objects were shown. It may be called when no Deliver
-// is under way.
+// Shown returns how many events of objects were shown, when no Deliver is under way.
 func (v *View) Shown() int { return v.shown }
 
 func (v *View) show(e *event.Event) error {
@@ -183,8 +171,7 @@ func (v *View) showCount(e *event.Event) {
 	v.line(e.Time, '=', fmt.Sprintf("%d %s%s", e.Count, what, where), "", "")
 }
 
-// subject is the object by a name that kubectl takes, after its namespace where there
-// are several: default po/web.
+// subject is the object by a name that kubectl takes, such as default po/web.
 func (v *View) subject(e *event.Event) string {
 	return v.after(e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
 }

@@ -11,22 +11,17 @@ import (
 	"dwatch/output"
 )
 
-// Clock says how the cells of a column go on with time: what the server says there is old
-// at once.
+// Clock says how the cells of a column go on with time: what the server says there is old at once.
 type Clock uint8
 
 const (
-	// Stands: they stay as they are.
-	Stands Clock = iota
-	// Ago: they say how long ago something was, such as 5m.
-	Ago
-	// Beside: they say that beside something else, such as "3 (5m ago)".
-	Beside
+	Stands Clock = iota // they stay as they are
+	Ago                 // they say how long ago something was, such as 5m
+	Beside              // they say that beside something else, such as "3 (5m ago)"
 )
 
-// clockOf returns the clock of a column of a kind, and where in an object the time is from
-// which the server counts. What a column is for its definition does not tell: these are
-// those of k8s.io/kubernetes/pkg/printers.
+// clockOf returns the clock of a column of a kind, and where in an object the time is from which it
+// counts. Definitions do not tell: these are those of k8s.io/kubernetes/pkg/printers.
 func clockOf(kind schema.GroupKind, c *Column) (clock Clock, begins []string) {
 	named := func(name string) bool { return strings.EqualFold(c.Name, name) }
 	switch {
@@ -48,7 +43,6 @@ func clockOf(kind schema.GroupKind, c *Column) (clock Clock, begins []string) {
 	return clock, begins
 }
 
-// columnTime is from when the cell of a column counts.
 type columnTime struct {
 	at    time.Time // zero: it is not known
 	ended bool
@@ -74,8 +68,7 @@ func (s *State) findTimes(content string) {
 	}
 }
 
-// Since returns from when the cell of a column counts, zero if that is not known; false if
-// it does not count.
+// Since returns from when the cell of a column counts, zero if unknown; false if it does not count.
 func (s *State) Since(column int) (at time.Time, counts bool) {
 	if s.times == nil || !s.columns.all[column].Counts || s.times[column].ended {
 		return time.Time{}, false
@@ -83,8 +76,7 @@ func (s *State) Since(column int) (at time.Time, counts bool) {
 	return s.times[column].at, true
 }
 
-// At is a cell of a column with a clock as it is at another time; one that says nothing of
-// time stays as it is.
+// At is a cell of a column with a clock as it is at another time, if it says something of time.
 func (s *State) At(cell string, now time.Time) string {
 	before, after := "", ""
 	if text, is := CutAgo(cell); is {
@@ -95,8 +87,7 @@ func (s *State) At(cell string, now time.Time) string {
 		return cell
 	}
 	then := s.Time.Add(-said)
-	// Of the creation the second is known, if that is what the server meant, and its
-	// clock is the one here.
+	// Of the creation the second is known, if the server meant that, and its clock is the one here.
 	if early := then.Sub(s.Created); before == "" && !s.Created.IsZero() && early > -2*time.Second && early < unit+2*time.Second {
 		then = s.Created
 	}
@@ -135,8 +126,7 @@ const day = 24 * time.Hour
 // units of durations. There are no days of another length than 24 hours, and no leap years.
 var units = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day, 'y': 365 * day}
 
-// parseAgo reads a duration as kubectl writes them, such as 3d4h, and says how much its
-// last unit is.
+// parseAgo reads a duration as kubectl writes them, and says how much its last unit is.
 func parseAgo(text string) (sum, unit time.Duration, ok bool) {
 	for text != "" {
 		i := strings.IndexAny(text, "smhdy")

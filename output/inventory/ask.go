@@ -16,8 +16,7 @@ var Now time.Time
 // ErrPast means that what was is asked for, which is not recorded.
 var ErrPast = errors.New("only what is there now is known, and not what was there at another time")
 
-// At returns the objects that were there at a time, as they were, and of which keep
-// returns true; nil: all. They are sorted by resource, namespace and name.
+// At returns the objects of a time of which keep (nil: always) returns true, in Order.
 func (i *Inventory) At(t time.Time, keep func(*State) bool) ([]*State, error) {
 	if !t.Equal(Now) {
 		return nil, ErrPast
@@ -37,8 +36,7 @@ func (i *Inventory) At(t time.Time, keep func(*State) bool) ([]*State, error) {
 	return all, nil
 }
 
-// Ended returns the last states of the objects that are held although they were deleted,
-// in the order in which they were.
+// Ended returns the last states of the deleted objects that are held, the first deleted first.
 func (i *Inventory) Ended() []*State {
 	i.mu.RLock()
 	defer i.mu.RUnlock()

@@ -11,11 +11,9 @@ import (
 	"dwatch/output"
 )
 
-// Column is a column that the server has for a resource, or one for labels: its Name is a
-// label, or empty if it is for all.
+// Column is a column of the server, or one for labels: its Name is a label, or empty for all.
 type Column struct {
 	output.Column
-	// Label: it is a column for labels.
 	Label bool `json:"-"`
 	// Clock says how the cells go on with time.
 	Clock Clock `json:"-"`
@@ -41,9 +39,8 @@ func (c *Column) IsAge() bool { return !c.Label && strings.EqualFold(c.Name, "Ag
 
 // columns are those of a resource, as they came with a row. It never changes.
 type columns struct {
-	all []Column
-	// labels is how many of them are for labels: the last.
-	labels int
+	all    []Column
+	labels int // how many of them are for labels: the last
 }
 
 type columnsKey struct {
@@ -78,14 +75,12 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 	return c
 }
 
-// Columns returns the columns of the cells. They are others only where the slice is
-// another one; it is not to be changed.
+// Columns returns those of the cells, which stay as they are: others only where the slice is another one.
 func (s *State) Columns() []Column { return s.columns.all }
 
 // maxCell is how many bytes of a cell are kept: more than anybody shows.
 const maxCell = 1000
 
-// cellsOf returns the cells of a row, none of them too long.
 func cellsOf(row string) string {
 	cells := gjson.Get(row, "cells")
 	if len(cells.Raw) <= maxCell {
@@ -106,7 +101,6 @@ func cellsOf(row string) string {
 	return string(text)
 }
 
-// shorten cuts a text that is longer than a cell may be.
 func shorten(text string) string {
 	if len(text) <= maxCell {
 		return text
@@ -114,12 +108,10 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxCell], "") + "…"
 }
 
-// Values returns the cells as the server sent them; it may have sent more than there are
-// columns. None: the server makes no table of the object.
+// Values returns the cells of the server's table, perhaps more than columns; none if it makes none.
 func (s *State) Values() []gjson.Result { return gjson.Parse(s.cells).Array() }
 
-// Cells returns what is shown of the object at the time of the state, safe for a terminal:
-// a cell for each of Columns.
+// Cells returns a cell for each of Columns as of the time of the state, safe for a terminal.
 func (s *State) Cells() []string {
 	columns := s.Columns()
 	cells := []string{output.Line(s.Object.Name), output.HowLong(s.Time, s.Created)}

@@ -1,27 +1,23 @@
-// Package inventory holds what is there and how it came to be, for who shows it: the live
-// table and the page draw it, and hold no objects themselves.
+// Package inventory holds what is there and how it came to be, for who shows it.
 //
 //	events -> Inventory: objects, their states -> a view, which gets each change
 //	                            ^ At, Between, History
 //
-// An [Inventory] is an event.Sink. Of each [Object] it has the states that it had since it
-// was seen first: each a [State], with its content, compressed, and with what is seen at
-// a glance. What was there, and what changed, is asked by time; so far only the present
-// can be asked for ([Now]).
+// An [Inventory] is an event.Sink. Of each [Object] it has the states that it had since it was seen
+// first: each a [State], with its content, compressed, and with what is seen at a glance. What was
+// there, and what changed, is asked by time; so far only the present can be asked for ([Now]).
 //
 // # Contract
 //
 // The content of objects is held here and nowhere else: the watcher need not keep it
-// (watcher.Options.KeepContent). It takes a tenth of its size or less where objects of a
-// resource are alike (pack.go). The states before the present ones have one budget in
-// bytes, of all objects together; the oldest go first (history.go).
+// (watcher.Options.KeepContent). The states before the present ones have one budget in bytes, of
+// all objects together; the oldest go first.
 //
-// A State never changes, nor what an Object exports, so that who has one may read it
-// without a lock. Everything else is under the one lock of the Inventory, which is held
-// for no longer than it takes to put some states in place. Objects are decoded, compressed
-// and compared before it is taken, and the view gets its changes when it has been released: a view
-// may ask the Inventory under a lock of its own. All methods but Deliver may be called by
-// any goroutine.
+// A State never changes, nor what an Object exports, so that who has one may read it without a
+// lock. Everything else is under the one lock of the Inventory, which is held for no longer than it
+// takes to put some states in place. Objects are decoded, compressed and compared before it is
+// taken, and the view gets its changes when it has been released: a view may ask the Inventory
+// under a lock of its own. All methods but Deliver may be called by any goroutine.
 //
 // What Options.Masks covers is masked in all that is read of a State, however it is read.
 package inventory

@@ -8,23 +8,20 @@ import (
 const (
 	// maxStates is how many states of one object are held, the present one among them.
 	maxStates = 100
-	// maxHistory is how many bytes the states may take that are neither the present one of
-	// an object nor its first, of all objects together.
+	// maxHistory is how many bytes those of an archive may take together.
 	maxHistory = 64 << 20
 	// overhead is about what a state takes beside its content.
 	overhead = 600
 )
 
-// archive bounds what the states of all objects take together that are neither the first
-// nor the present one.
+// archive bounds what all states take that are neither the first nor the present one of an object.
 type archive struct {
 	bytes, limit int
 	// queue has these states, in the order in which others took their place.
 	queue list.List
 }
 
-// add appends a state; where it is quiet, nothing that counts has changed, and it takes
-// the place of the present one.
+// add appends a state; if quiet, nothing that counts has changed, and it replaces the present one.
 func (o *Object) add(a *archive, s *State, quiet bool) {
 	last := len(o.states) - 1
 	if quiet {
@@ -59,7 +56,6 @@ func (a *archive) remove(s *State) {
 	s.Of.missing++
 }
 
-// drop drops all that an object had, but for the first and the last.
 func (a *archive) drop(o *Object) {
 	for len(o.states) > 2 {
 		a.remove(o.states[1])
@@ -69,8 +65,7 @@ func (a *archive) drop(o *Object) {
 // History is how an object came to be what it is.
 type History struct {
 	Object *Object
-	// States are in the order of time, the present one last. Missing of them, behind the
-	// first, are no longer held.
+	// States are in order of time. Missing of them, behind the first, are no longer held.
 	States  []*State
 	Missing int
 }

@@ -17,16 +17,13 @@ import (
 
 // Options say what is held.
 type Options struct {
-	// Where says which objects are; nil: all. One of which it no longer holds leaves as if
-	// it had never been seen.
+	// Where says which objects are, nil: all. What it no longer holds of leaves without a trace.
 	Where func(*event.Event) bool
-	// Labels are those that have columns of their own; with ShowLabels all have one
-	// together. As in output.TableOptions.
+	// Labels and ShowLabels are as in output.TableOptions.
 	Labels     []string
 	ShowLabels bool
-	// Compare has what changed computed on arrival, for Change.Diff, and says what counts:
-	// a state in which nothing did takes the place of the one before it. nil: that is
-	// computed when it is asked for.
+	// Compare has Change.Diff computed on arrival; a state without a change that counts takes the
+	// place of the one before. nil: what changed is computed when it is asked for.
 	Compare *change.Options
 	// Masks cover what is never read, also by an expression; nil: nothing.
 	Masks *change.Masks
@@ -54,8 +51,7 @@ type Inventory struct {
 
 var _ event.Sink = (*Inventory)(nil)
 
-// New returns an Inventory that knows nothing yet. view gets the changes of all events in their
-// order, by the goroutine that delivers them; it does not keep what it is given.
+// New returns an empty Inventory. view gets all changes in order, from Deliver; it keeps none.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{},
@@ -63,8 +59,7 @@ func New(o Options, view func([]Change)) *Inventory {
 	}
 }
 
-// Object is one object, from when it was seen first until it was deleted. A later one of
-// the same name is another Object.
+// Object is one object until it was deleted; a later one of the same name is another Object.
 type Object struct {
 	// ID names the object in this run, for ever: the resource and the UID.
 	ID              string
@@ -74,19 +69,14 @@ type Object struct {
 	// First is when it was seen first, and Initial that it existed before that.
 	First   time.Time
 	Initial bool
-	// Replaced is when the object of this name before it was deleted; zero: there was
-	// none, or it is no longer held.
+	// Replaced is when the object of this name before it was deleted; zero: no such one is held.
 	Replaced time.Time
-	// Drawn is what a view has made of the object, under a lock of the view's own; the
-	// Inventory does not look at it.
+	// Drawn is what a view has made of the object, under a lock of the view's own.
 	Drawn any
 
-	// states has the present one as the last.
-	states []*State
-	// missing is how many states behind the first are no longer held.
-	missing int
-	// ended is when it was deleted; zero if it is there.
-	ended time.Time
+	states  []*State  // the present one last
+	missing int       // how many states behind the first are no longer held
+	ended   time.Time // when it was deleted; zero if it is there
 }
 
 type name struct {
@@ -103,8 +93,7 @@ func (o *Object) state() *State { return o.states[len(o.states)-1] }
 type Change struct {
 	// Event is as it was delivered. Of a mark there is nothing else.
 	Event *event.Event
-	// State is how the object is now. It is nil if the object is none of those that are
-	// held (Options.Where), and Before is then its last State, if it was one.
+	// State is how the object is now; nil if it is not held: Before is then its last State, if any.
 	State *State
 	// Before is the state before; nil if none is known.
 	Before *State
@@ -171,7 +160,6 @@ func (i *Inventory) before(e *event.Event) *State {
 	return nil
 }
 
-// begin takes over the first state of an object.
 func (i *Inventory) begin(c *Change) {
 	s, called := c.State, nameOf(c.Event)
 	i.mu.Lock()
@@ -196,7 +184,6 @@ func (i *Inventory) begin(c *Change) {
 	}
 }
 
-// leave lets go of an object that is none of those that are held.
 func (i *Inventory) leave(c *Change) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -217,7 +204,6 @@ func idOf(called name, uid types.UID) string {
 	return called.resource.String() + "/" + string(uid)
 }
 
-// end notes that an object was deleted.
 func (i *Inventory) end(o *Object) {
 	o.ended = o.state().Time
 	i.ended = append(i.ended, o)

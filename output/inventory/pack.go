@@ -10,8 +10,7 @@ import (
 	"dwatch/watcher/object/change"
 )
 
-// packer compresses content. Objects of a resource are alike, so the first one of each is
-// a dictionary for all: what they have in common takes no room again.
+// packer compresses content. The first object of a resource is a dictionary for all of them.
 type packer struct {
 	dictionaries  map[schema.GroupResource]*s2.Dict
 	plain, packed []byte // used again

@@ -37,14 +37,12 @@ type State struct {
 
 	content *packed
 	columns *columns
-	// cells are the server's, and labels those of the object, as JSON; empty if there are
-	// none.
+	// cells are the server's, and labels those of the object, as JSON; empty if there are none.
 	cells, labels string
 	times         []columnTime  // of the columns, where there is one that counts
 	queued        *list.Element // where it stands in the archive
 }
 
-// size is about what it takes in memory.
 func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
 
 func (i *Inventory) read(e *event.Event) *State {
@@ -87,8 +85,8 @@ func (s *State) summarize(content string) {
 	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
 }
 
-// keep takes over what was known of an object before its deletion, and that does not say:
-// the server's cells, and all else where no more is known than which object it was.
+// keep takes over from before a deletion what that does not say: the server's cells, and all else
+// where no more is known than which object it was.
 func (s *State) keep(known *State) {
 	if s.cells == "" {
 		s.columns, s.cells, s.times = known.columns, known.cells, known.times
@@ -124,8 +122,8 @@ func (s *State) Event(before *State) event.Event {
 	return e
 }
 
-// Between returns what changed from one state to another. What o masks is masked, and of
-// who made a change it says what the server knows, whatever Options leave out elsewhere.
+// Between returns what changed from one state to another. What o masks is masked; who made a change
+// is said whatever Options leave out.
 func Between(before, after *State, o change.Options) change.Result {
 	return change.Between(before.content.unpack(), after.content.unpack(), o)
 }

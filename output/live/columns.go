@@ -14,8 +14,7 @@ import (
 const (
 	// margin is in front of the first column: two signs, a space.
 	margin = 3
-	// A column is cut down to leastCell if the terminal is narrow, that of the name to
-	// leastName.
+	// A column is cut down to leastCell if the terminal is narrow, that of the name to leastName.
 	leastCell = 6
 	leastName = 14
 )
@@ -33,10 +32,9 @@ type place struct {
 
 const namespace = -1
 
-// places says which columns of a section are drawn, and how wide, if there is so much
-// room for all. title is what stands above the names. If no column has the name, as with
-// Events, the first one stands for the row: it shows which is selected, and whose rows
-// these are.
+// places says which columns of a section are drawn, and how wide, if there is so much room for all.
+// title is what stands above the names. If no column has the name, as with Events, the first one
+// stands for the row: it shows which is selected, and whose rows these are.
 func (s *section) places(room int, namespaces, wide bool, title string) []place {
 	var all []place
 	if namespaces && s.namespaceWidth > 0 {

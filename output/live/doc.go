@@ -5,11 +5,10 @@
 //	Deliver ----> output/inventory ----> store (table) ----------------------> model
 //	 (watcher)                            a lock         (bubbletea)
 //
-// The model passes keys and messages on to what they are about, and puts the frame
-// together: the statusLine at the top and above the keys, below it the lines of the view,
-// which knows the selected row and what is seen of the table, or of a pager, with what
-// details says of one object; at the bottom the finder's filter while it is typed. All of
-// them write on a canvas.
+// The model passes keys and messages on to what they are about, and puts the frame together: the
+// statusLine at the top and above the keys, below it the lines of the view, which knows the
+// selected row and what is seen of the table, or of a pager, with what details says of one object;
+// at the bottom the finder's filter while it is typed. All of them write on a canvas.
 //
 // Rows are the server's own ([event.Object.Row]). A sign in front of a row says what
 // happened to it lately: + added, ~ changed, - deleted; a second one that it is not

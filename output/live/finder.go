@@ -10,8 +10,7 @@ import (
 	"dwatch/output/inventory"
 )
 
-// finder is the filter that the user asks for: how it is typed, and the search for what
-// it shows.
+// finder is the filter that the user asks for: how it is typed, and the search for what it shows.
 type finder struct {
 	*canvas
 	view *view
@@ -146,8 +145,7 @@ func (f *finder) unknown(s *search) (unknown []*inventory.State) {
 	return unknown
 }
 
-// prompt is the filter that is being typed; if it is too long, its end, with room for the
-// caret.
+// prompt is the filter that is being typed; if it is too long, its end, with room for the caret.
 func (f *finder) prompt() string {
 	text, room := *f.typed, max(f.width-len(" /")-1, 1)
 	if over := f.StringWidth(text) - room; over > 0 {

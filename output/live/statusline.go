@@ -36,8 +36,7 @@ const (
 
 func (s *statusLine) say(text string) { s.answer = answer{text, s.now()} }
 
-// top says what is shown, and how the connection is. cut makes the title no wider than
-// that.
+// top says what is shown, and how the connection is. cut makes the title no wider than that.
 func (s *statusLine) top(title string, cut func(string, int) string, counts string) string {
 	rights := s.connection()
 	for _, right := range rights {

@@ -11,8 +11,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// store is what the screen shows, as of now. The watcher writes to it, and the screen
-// reads it.
+// store is what the screen shows, as of now. The watcher writes to it, and the screen reads it.
 type store struct {
 	Options
 	inventory *inventory.Inventory

@@ -14,9 +14,8 @@ import (
 // it is by then, and all is drawn anew.
 type returned func()
 
-// rendererEnds is how long the goroutine that draws has for its end: it stops its ticker
-// last, without anybody waiting for it. If the next one has begun by then, nothing is drawn
-// any more.
+// rendererEnds is how long the goroutine that draws has for its end: it stops its ticker last,
+// without anybody waiting for it. If the next one has begun by then, nothing is drawn any more.
 const rendererEnds = 100 * time.Millisecond
 
 // Run implements tea.ExecCommand.

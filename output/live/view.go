@@ -170,8 +170,7 @@ func (v *view) choose(o *outline, row int) {
 	v.remember(o)
 }
 
-// section returns the first row of the next section that has some, or, back, of the one
-// before.
+// section returns the first row of the next section that has some, or, back, of the one before.
 func (v *view) section(o *outline, back bool) int {
 	to := v.row
 	if back {

@@ -4,11 +4,10 @@
 //	events -> Hub -> inventory -> drawings, the last messages -> viewers -> WebSocket
 //	                                                          -> /api
 //
-// [Hub] is an event.Sink around an [inventory.Inventory], which holds the objects; what
-// viewers see of one is its drawing. What it costs the stream is to look at each event
-// once, whoever views: a message is encoded once, and held in one log (log.go), in which
-// each viewer is a place. A viewer that is too slow for it gets all rows anew. Nothing that
-// the stream does waits for a viewer.
+// [Hub] is an event.Sink around an [inventory.Inventory], which holds the objects; what viewers see
+// of one is its drawing. What it costs the stream is to look at each event once, whoever views: a
+// message is encoded once, and held in one log (log.go), in which each viewer is a place. A viewer
+// that is too slow for it gets all rows anew. Nothing that the stream does waits for a viewer.
 //
 // Values that are to be masked are masked by the inventory in all that is read of an
 // object, so that no way leads to them.

@@ -73,8 +73,7 @@ func (s *Server) isKnown(r *http.Request) bool {
 
 func (s *Server) isToken(text string) bool { return isSame(text, s.token) }
 
-// takeOnce reports whether text is the token that leads in one time, which has happened
-// then.
+// takeOnce reports whether text is the token that leads in one time, which has happened then.
 func (s *Server) takeOnce(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,8 +16,7 @@ import (
 type Options struct {
 	// Targets are what is watched from the start.
 	Targets []event.Target
-	// Title and Server say for people what is watched, and where; Version which dwatch
-	// shows it.
+	// Title and Server say for people what is watched, and where; Version which dwatch shows it.
 	Title, Server, Version string
 	// Compare says which changes count, and what is masked in all that is shown.
 	Compare change.Options
@@ -154,8 +153,7 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: d.row, key: m.Key, feed: m.Feed})
 }
 
-// resource returns what viewers know of the resource of a target; they get it if there
-// was none.
+// resource returns what viewers know of the resource of a target; they get it if there was none.
 func (h *Hub) resource(t event.Target) *resource {
 	gvr := t.Resource()
 	id := gvr.GroupResource().String()

@@ -2,8 +2,7 @@ package page
 
 import "slices"
 
-// maxLog is how many bytes of messages are held for viewers that connect again, or are
-// slow.
+// maxLog is how many bytes of messages are held for viewers that connect again, or are slow.
 const maxLog = 32 << 20
 
 // entry is a message that has a number.
@@ -37,8 +36,7 @@ func (e *entry) short() []byte {
 	return append(e.head[:len(e.head):len(e.head)], '}')
 }
 
-// log has the last messages, numbered without holes. It has none at first, and
-// begins with 1.
+// log has the last messages, numbered without holes. It has none at first, and begins with 1.
 type log struct {
 	entries []*entry
 	bytes   int

@@ -197,8 +197,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	serveFile(w, strings.TrimPrefix(r.URL.Path, "/"))
 }
 
-// contentTypes are those of the page's files. What the machine has configured has no
-// part in it.
+// contentTypes are those of the page's files. What the machine has configured has no part in it.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",

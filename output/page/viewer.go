@@ -15,19 +15,16 @@ import (
 const interval = 2 * time.Second
 
 const (
-	// maxRows and maxPart are how many rows, and about how many bytes, a part of a
-	// snapshot has.
+	// maxRows and maxPart are how many rows, and about how many bytes, a part of a snapshot has.
 	maxRows = 500
 	maxPart = 256 << 10
 	// maxTurn is how many messages a viewer takes out of the log at once.
 	maxTurn = 256
-	// pause is how long a viewer waits after a turn: what comes meanwhile is sent
-	// together.
+	// pause is how long a viewer waits after a turn: what comes meanwhile is sent together.
 	pause = 20 * time.Millisecond
 )
 
-// transport leads to one viewer. send returns when a message has been handed over, or
-// can't be.
+// transport leads to one viewer. send returns when a message has been handed over, or can't be.
 type transport interface {
 	send(ctx context.Context, message []byte) error
 }
