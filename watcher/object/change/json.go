@@ -35,7 +35,7 @@ func decodeBoth(old, new gjson.Result, sparse bool, depth int) (was, is any) {
 }
 
 func decodeMaps(old, new map[string]string, sparse bool, depth int) (was, is map[string]any) {
-	was, is = make(map[string]any, len(old)), make(map[string]any, len(new))
+	was, is = map[string]any{}, map[string]any{}
 	for name, before := range old {
 		after, both := new[name]
 		switch {
@@ -70,7 +70,7 @@ func decodeLists(old, new []gjson.Result, depth int) (was, is []any) {
 
 // members returns the members of a map as text; of two with one name the last one.
 func members(v gjson.Result) map[string]string {
-	m := make(map[string]string, 16)
+	m := make(map[string]string, 14) // 16 slots: most maps fit
 	v.ForEach(func(key, value gjson.Result) bool {
 		m[key.Str] = value.Raw
 		return true

@@ -41,9 +41,7 @@ func (c *comparison) between(o change.Options) []change.Change {
 	if c.was == nil {
 		return nil
 	}
-	c.was.value()
-	c.is.value()
-	return change.Between(c.was.lazy.text, c.is.lazy.text, o).Changes
+	return change.Between(c.was.text(), c.is.text(), o).Changes
 }
 
 // changes returns what changed as a list for CEL.

@@ -98,6 +98,7 @@ func (in *Input) clock() time.Time {
 // state is an object of the event, in as many forms as were asked for.
 type state struct {
 	object event.Object
+	raw    string
 	lazy   *lazyMap
 
 	opened *unstructured.Unstructured
@@ -111,17 +112,24 @@ func (s *state) value() ref.Val {
 		return types.NullValue
 	}
 	if s.lazy == nil {
-		s.lazy = newLazyMap(strings.TrimSpace(s.object.Raw()), 0, s)
+		s.lazy = newLazyMap(s.text(), 0, s)
 	}
 	return s.lazy
+}
+
+// text returns the object as JSON, from its brace on.
+func (s *state) text() string {
+	if s.raw == "" {
+		s.raw = strings.TrimSpace(s.object.Raw()) // which may take time
+	}
+	return s.raw
 }
 
 // open returns the object decoded as a whole. It is not to be changed.
 func (s *state) open() (*unstructured.Unstructured, error) {
 	if s.opened == nil && s.err == nil {
-		s.value()
 		s.opened = &unstructured.Unstructured{}
-		s.err = s.opened.UnmarshalJSON([]byte(s.lazy.text))
+		s.err = s.opened.UnmarshalJSON([]byte(s.text()))
 	}
 	return s.opened, s.err
 }
