@@ -16,7 +16,7 @@ PREFIX ?= $(HOME)/.local
 HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/program ./testdata/readme
 # What takes longer than a moment, the longest first: so nothing is left to wait for in the
 # end, when the packages that take a moment each are done.
-SLOW := ./testdata/program ./testdata/chaos ./watcher ./testdata/bed
+SLOW := ./testdata/program ./testdata/chaos ./watcher ./testdata/bed ./testdata/home
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
@@ -100,6 +100,7 @@ lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	cd testdata/cluster && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 	cd testdata/page && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 	cd testdata/nats && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
+	cd testdata/release && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 
 .PHONY: cluster
 cluster: bin/cluster ## start a cluster to play with; ends with Ctrl-C
@@ -143,7 +144,8 @@ home: ## give the module its path, with MODULE=example.com/you/dwatch, in one co
 
 .PHONY: cross
 cross: ## vet and build the program for the systems that the tests do not run on
-	for os in windows darwin freebsd; do \
+	@# What is compiled here takes less time with less garbage collection.
+	for os in windows darwin freebsd; do export GOGC=400; \
 		GOOS=$$os CGO_ENABLED=0 $(GO) vet ./... && GOOS=$$os CGO_ENABLED=0 $(GO) build ./... || exit 1; \
 	done
 
