@@ -124,7 +124,7 @@ func TestManual(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(page), ".1")
 		flag := "--namespace"
 		if name == "dwatch-completion" {
-			flag = "[flags]"
+			flag = "bash|zsh"
 		}
 		for _, want := range []string{"NAME", "DESCRIPTION", "EXAMPLES", "USAGE", name + " - ", flag, "SEE ALSO"} {
 			if !strings.Contains(string(text), want) {
