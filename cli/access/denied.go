@@ -49,8 +49,7 @@ func (e deniedError) Explain() string {
 	return message
 }
 
-// deniedVerb is the verb in the server's message; empty if it is another one, or
-// not the API server's message.
+// deniedVerb is the verb in the API server's message; empty if it is none of watchVerbs.
 func deniedVerb(message string) string {
 	for _, verb := range watchVerbs {
 		if strings.Contains(message, " cannot "+verb+" ") {
@@ -75,7 +74,6 @@ func (r *Rights) Detail(ctx context.Context, err error) error {
 	return errors.Join(errs...)
 }
 
-// detail finds out more about the denial of a target.
 func (r *Rights) detail(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {

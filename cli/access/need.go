@@ -18,8 +18,7 @@ import (
 // where the server does not stream what is there.
 var watchVerbs = []string{"list", "watch"}
 
-// Need is the right to do something with the objects of a resource. What a command
-// takes is a list of them, in any order.
+// Need is the right to do something with the objects of a resource.
 type Need struct {
 	verbs         []string // sorted
 	resource      schema.GroupVersionResource

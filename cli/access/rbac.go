@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,17 +66,14 @@ func printObjects(w io.Writer, objects []any, format string) error {
 		}
 		return err
 	}
-	var text []byte
-	for i, object := range objects {
+	var documents [][]byte
+	for _, object := range objects {
 		document, err := yaml.Marshal(object)
 		if err != nil {
 			return fmt.Errorf("encode as YAML: %w", err)
 		}
-		if i > 0 {
-			text = append(text, "---\n"...)
-		}
-		text = append(text, document...)
+		documents = append(documents, document)
 	}
-	_, err := w.Write(text)
+	_, err := w.Write(bytes.Join(documents, []byte("---\n")))
 	return err
 }

@@ -1,3 +1,5 @@
+// Package access knows which rights a run takes. It asks the server for them, says
+// what is missing and which flag would help, and writes the roles that grant them.
 package access
 
 import (
@@ -17,7 +19,6 @@ import (
 
 // Options says whose and which rights are asked for.
 type Options struct {
-	// LabelSelector and FieldSelector are those of a watch.
 	LabelSelector, FieldSelector string
 	// Namespaces are those that may be allowed where all are denied, besides that
 	// of the kubeconfig context.
@@ -33,11 +34,8 @@ type Rights struct {
 	options Options
 	access  authorization.SelfSubjectAccessReviewInterface
 	self    authentication.SelfSubjectReviewInterface
-
-	// silent: the server does not answer such questions.
-	silent bool
-	// lists has, by namespace, whether the user may list everything there.
-	lists map[string]bool
+	silent  bool            // the server does not answer such questions
+	lists   map[string]bool // by namespace: the user may list everything there
 }
 
 // New makes no request.
@@ -104,7 +102,6 @@ func (r *Rights) may(ctx context.Context, n Need, verb string) (allowed, known b
 	return review.Status.Allowed, true
 }
 
-// lacks reports whether the server says that the user may not do verb.
 func (r *Rights) lacks(ctx context.Context, n Need, verb string) bool {
 	allowed, known := r.may(ctx, n, verb)
 	return known && !allowed
@@ -128,7 +125,6 @@ func (r *Rights) lacksList(ctx context.Context, n Need) bool {
 	return r.lacks(ctx, n, "list")
 }
 
-// user returns what the server calls the user.
 func (r *Rights) user(ctx context.Context) (string, error) {
 	review, err := r.self.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {

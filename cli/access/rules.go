@@ -30,8 +30,7 @@ func rbacObjects(needs []Need, subject rbacv1.Subject) []any {
 	return objects
 }
 
-// roleAndBinding returns them for a namespace, or without one for the cluster: the types for
-// that look the same but for their kinds.
+// roleAndBinding uses the types for the cluster: those for a namespace differ in their kinds only.
 func roleAndBinding(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subject rbacv1.Subject) []any {
 	kind := "Role"
 	if meta.Namespace == "" {

@@ -19,10 +19,8 @@ import (
 )
 
 const (
-	// Timeout bounds a question that is only there to help.
-	Timeout = 2 * time.Second
-	// maxNames is how many names are looked at.
-	maxNames = 500
+	Timeout  = 2 * time.Second // of a question that is only there to help
+	maxNames = 500             // that are looked at
 )
 
 // Client asks one server. It may be used by several goroutines at the same time.
@@ -65,8 +63,7 @@ func (c *Client) Near(ctx context.Context, t event.Target) string {
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// IsMissing reports whether the server says that a namespace does not exist. An
-// error means that it does not say.
+// IsMissing reports whether a namespace does not exist. With an error the server does not say.
 func (c *Client) IsMissing(ctx context.Context, namespace string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

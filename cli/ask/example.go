@@ -36,7 +36,6 @@ func (c *Client) Examples(ctx context.Context, namespace string) (e Examples, er
 	return e, err
 }
 
-// first is the name of one object.
 func (c *Client) first(ctx context.Context, r schema.GroupVersionResource, namespace string) (string, error) {
 	list, err := c.objects.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {

@@ -35,8 +35,7 @@ const (
 	maxRecent = 1 << 15
 )
 
-// Owners finds out who owns objects, and remembers it: also of what is deleted
-// meanwhile. It is used from one goroutine.
+// Owners remembers who owns objects, also of what is deleted meanwhile. One goroutine uses it.
 type Owners struct {
 	*Client
 	sayDenied func(resource string, err error)
@@ -47,14 +46,12 @@ type Owners struct {
 	retry     time.Duration
 }
 
-// place is where objects of one kind are.
 type place struct {
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
-// Owners returns what finds out who owns objects. It calls denied once of each resource
-// of which that may not be known.
+// Owners calls denied once of each resource of which it may not be known who owns its objects.
 func (c *Client) Owners(denied func(resource string, err error)) *Owners {
 	return &Owners{
 		Client: c, sayDenied: denied,
@@ -118,7 +115,6 @@ func passes(err error) bool {
 		apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// recall returns what is remembered of an object.
 func (w *Owners) recall(o owner.Ref) (known []owner.Owner, ok bool) {
 	found, ok := w.recent.Get(o.Named())
 	if ok {

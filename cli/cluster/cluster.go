@@ -19,29 +19,22 @@ import (
 )
 
 const (
-	// dialTimeout bounds how long an address that does not answer is tried.
-	dialTimeout = 5 * time.Second
-	// askTimeout bounds the first questions to the server.
-	askTimeout = 15 * time.Second
+	dialTimeout = 5 * time.Second  // for an address that does not answer
+	askTimeout  = 15 * time.Second // for the first questions to the server
 )
 
 // Cluster is the way to one API server.
 type Cluster struct {
-	// Host may be shown: it is the server's address without what may be secret.
-	Host string
-	// Namespace is that of the kubeconfig context.
-	Namespace string
-	// RequestTimeout is --request-timeout; 0 means none was given. It bounds
-	// questions, never a watch.
-	RequestTimeout time.Duration
-	// Config and HTTP have no timeout.
-	Config *rest.Config
-	HTTP   *http.Client
+	Host           string        // the server's address without what may be secret
+	Namespace      string        // of the kubeconfig context
+	RequestTimeout time.Duration // of questions, never of a watch; 0: none was given
+	Config         *rest.Config  // which has no timeout, as HTTP has none
+	HTTP           *http.Client
 
 	plugin *plugin // nil: the credentials come from elsewhere
 }
 
-// Options say where to go with what comes on the way to the server.
+// Options take what comes on the way to the server.
 type Options struct {
 	// Warnings gets those of the server; nil: they are logged.
 	Warnings rest.WarningHandler
@@ -80,7 +73,6 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 	return result, nil
 }
 
-// prepare makes the client of the configuration.
 func (c *Cluster) prepare(o Options) (err error) {
 	config := c.Config
 	// The HTTP client's timeout would cut every watch; the client's own rate
@@ -95,7 +87,6 @@ func (c *Cluster) prepare(o Options) (err error) {
 	return err
 }
 
-// Discovery returns a client that asks the server what it serves.
 func (c *Cluster) Discovery() (*discovery.DiscoveryClient, error) {
 	return discovery.NewDiscoveryClientForConfigAndClient(c.Config, c.HTTP)
 }

@@ -24,7 +24,6 @@ type Flags struct {
 	overrides  clientcmd.ConfigOverrides
 }
 
-// AddFlags adds the flags to set.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Path to the kubeconfig `FILE`")
 	// What discovery says is not kept on disk. It would save one round trip, and
@@ -46,7 +45,6 @@ func (f *Flags) Loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 }
 
-// configError says in one line what is wrong with the configuration.
 func (f *Flags) configError(loader clientcmd.ClientConfig, err error) error {
 	config, unreadable := loader.RawConfig()
 	if unreadable != nil {
@@ -82,7 +80,6 @@ func missing[T any](what, name string, there map[string]T) error {
 	return fmt.Errorf("kubeconfig: %s %q does not exist; there is %s", what, name, names(there))
 }
 
-// names lists what there is to choose from.
 func names[T any](there map[string]T) string {
 	if len(there) == 0 {
 		return "none"

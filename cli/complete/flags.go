@@ -60,7 +60,6 @@ func fixed(list bool, words []string) cobra.CompletionFunc {
 	}
 }
 
-// files leaves it to the shell.
 func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
 }

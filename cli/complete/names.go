@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxNames is how many names of one type in one namespace are enough, and
-	// how many the server is asked for at once.
+	// maxNames of one type in one namespace are enough, and are asked for at once.
 	maxNames = 500
 	// maxPages bounds the search for names that begin with what is typed: the server can't do it.
 	maxPages = 10
@@ -42,7 +41,6 @@ func (s server) names(ctx context.Context, types, given []mapper.Argument, typed
 	return slices.Concat(found...)
 }
 
-// taken returns the names that are given, by resource.
 func (s server) taken(ctx context.Context, given []mapper.Argument) map[schema.GroupVersionResource][]string {
 	taken := make(map[schema.GroupVersionResource][]string)
 	for _, g := range given {
@@ -104,9 +102,8 @@ func (s server) item(ctx context.Context, given []mapper.Argument, head, item st
 	return choose(head, item, strings.Split(head, ","), types)
 }
 
-// types returns the resource types that typed may become: their plurals and the
-// categories, or else short names, so that TAB goes on after "sv" too. With a
-// dot typed, plurals have their group.
+// types returns the resource types that typed may become: their plurals and the categories, or else
+// short names, so that TAB goes on after "sv" too. With a dot typed, plurals have their group.
 func (s server) types(ctx context.Context, typed string) []cobra.Completion {
 	resources, err := s.mapper.Watchable(ctx)
 	if err != nil {
@@ -139,7 +136,6 @@ func describeType(r mapper.Resource) string {
 	return description
 }
 
-// categories returns the categories that resources are in.
 func categories(resources []mapper.Resource) []cobra.Completion {
 	members := make(map[string][]string)
 	for _, r := range resources {

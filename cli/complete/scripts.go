@@ -17,8 +17,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// PluginName is the name under which kubectl asks dwatch to complete the
-// words after "kubectl dwatch".
+// PluginName is the name under which kubectl asks dwatch to complete "kubectl dwatch ...".
 const PluginName = "kubectl_complete-dwatch"
 
 const long = `Print the completion script of %[1]s for a shell.
@@ -44,7 +43,6 @@ const scriptExamples = `  # bash: for this shell, for all shells to come
   # "kubectl dwatch": kubectl's own script asks a program of this name
   ln -s "$(command -v %[2]s)" ~/.local/bin/` + PluginName
 
-// scripts writes the completion script of each shell.
 var scripts = map[string]func(*cobra.Command, io.Writer) error{
 	"bash":       bashScript,
 	"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
@@ -80,9 +78,8 @@ __dwatch_words()
 }
 `
 
-// bashScript is cobra's, which takes the words from bashWords. Its quoting puts a
-// backslash before each comma, so that nothing fits a list any more. What dwatch offers
-// needs none: see isPlain.
+// bashScript is cobra's, which takes the words from bashWords. Its quoting puts a backslash before
+// each comma, so that nothing fits a list any more. What dwatch offers needs none: see isPlain.
 func bashScript(root *cobra.Command, w io.Writer) error {
 	var script bytes.Buffer
 	if err := root.GenBashCompletionV2(&script, true); err != nil {
@@ -98,7 +95,6 @@ func bashScript(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
-// Shells are those with a script.
 var Shells = []string{"bash", "zsh", "fish", "powershell"}
 
 // Options is what completion needs to know of a command that watches something.
@@ -131,8 +127,7 @@ func Unquote(root *cobra.Command) {
 	}
 }
 
-// ScriptCommand prints the scripts. Its name hides no resource: that is what
-// -r is for.
+// ScriptCommand prints the scripts. Its name hides no resource: that is what -r is for.
 func ScriptCommand(display string) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion " + strings.Join(Shells, "|"),

@@ -1,3 +1,5 @@
+// Package complete completes a command line of dwatch: it answers a shell that
+// asks, and writes the scripts with which shells do.
 package complete
 
 import (
@@ -82,8 +84,7 @@ type server struct {
 	cut     *atomic.Bool // there are more names than were looked at
 }
 
-// ask returns what question finds at the server, or nothing if there is none or
-// it does not answer in time.
+// ask returns what question finds at the server, if that answers in time.
 func (c *completer) ask(ctx context.Context, question func(context.Context, server) []cobra.Completion) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

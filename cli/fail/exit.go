@@ -30,17 +30,15 @@ func (e coded) Unwrap() error { return e.error }
 // Code marks err as the end with an exit code.
 func Code(code int, err error) error { return coded{err, code} }
 
-// IsCoded reports whether err was marked by Code: a run has come to its end, and that
-// is how it ended.
-func IsCoded(err error) bool { return is[coded](err) }
+// IsCoded reports whether err was marked by Code: it is how a run has come to its end.
+func IsCoded(err error) bool { return Is[coded](err) }
 
-// is reports whether err wraps an E.
-func is[E error](err error) bool {
+// Is reports whether err wraps an E.
+func Is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// usageError is a mistake in the command line or in the kubeconfig.
 type usageError struct{ error }
 
 // Usage marks err as a mistake in the command line or in the kubeconfig.
@@ -56,9 +54,9 @@ func ExitCode(err error) int {
 		return ExitOK
 	case ended:
 		return end.code
-	case is[usageError](err), mapper.IsAbsent(err):
+	case Is[usageError](err), mapper.IsAbsent(err):
 		return ExitUsage
-	case is[serverError](err):
+	case Is[serverError](err):
 		// What dwatch asks first depends on nothing that was typed but the address.
 		return ExitFailed
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):

@@ -1,3 +1,6 @@
+// Package fail says what an error means to people: in one line on stderr, and in an exit code.
+//
+// An error of another package that has more to say than its text has a method Explain() string.
 package fail
 
 import (
@@ -80,7 +83,6 @@ func Loss(err error) string {
 	return strings.Join(Explain(err), "; ")
 }
 
-// explainOne adds what to do to what happened.
 func explainOne(err error) string {
 	var failed *url.Error
 	var unknown *mapper.UnknownError
@@ -119,11 +121,11 @@ func explainConnection(host string, failed *url.Error) string {
 	switch {
 	case isRefused(failed):
 		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
-	case is[x509.UnknownAuthorityError](failed):
+	case Is[x509.UnknownAuthorityError](failed):
 		return unable(host, failed.Err, "give its authority with --certificate-authority")
-	case is[x509.HostnameError](failed):
+	case Is[x509.HostnameError](failed):
 		return unable(host, failed.Err, "--tls-server-name says which name to expect")
-	case is[tls.RecordHeaderError](failed), errors.Is(failed, http.ErrSchemeMismatch):
+	case Is[tls.RecordHeaderError](failed), errors.Is(failed, http.ErrSchemeMismatch):
 		return unable(host, errors.New("it does not speak TLS"), "is it an http:// address?")
 	case strings.Contains(failed.Err.Error(), "invalid header field value"):
 		return unable(host, failed.Err, "--token, --as and their like take one line")
@@ -154,8 +156,7 @@ func HostOf(address string) string {
 	return address[strings.LastIndex(address, "@")+1:]
 }
 
-// serverError is what came of asking the server at Host a question that depends
-// on nothing that was typed, such as what it serves.
+// serverError is of a question that depends on nothing that was typed, such as what it serves.
 type serverError struct {
 	Host string
 	error
@@ -164,7 +165,7 @@ type serverError struct {
 // Server says that err came of asking the server at host, unless the answer has shown that
 // what was typed is wrong.
 func Server(host string, err error) error {
-	if is[usageError](err) || mapper.IsAbsent(err) {
+	if Is[usageError](err) || mapper.IsAbsent(err) {
 		return err
 	}
 	return serverError{host, err}

@@ -42,7 +42,6 @@ func (n *Noise) AddTo(f *pflag.FlagSet) {
 	f.BoolVar(&n.all, "noise", false, "Of what changes, show noise, too: resourceVersion, managedFields, heartbeats and their like")
 }
 
-// Set sets what is compared.
 func (n *Noise) Set(compare *change.Options) {
 	if !n.all {
 		compare.Noise = change.DefaultNoise()

@@ -19,7 +19,6 @@ type Condition struct {
 	*expression.Expression
 }
 
-// Is reports whether there is one.
 func (c Condition) Is() bool { return c.Expression != nil }
 
 // String is the condition as it was given: --until ready.
@@ -33,7 +32,6 @@ func compile(flag, text string) (Condition, error) {
 	return Condition{flag, text, x}, nil
 }
 
-// condition adds a flag that takes an expression.
 func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 	f.String(name, "", usage)
 	offers(f, name, slices.Concat(expression.Presets(), expression.Beginnings())...)
@@ -81,7 +79,6 @@ type Ending struct {
 // Conditions reports whether a condition ends the run.
 func (e *Ending) Conditions() bool { return e.Until.Is() || e.FailIf.Is() }
 
-// All are the conditions that there are.
 func (e *Ending) All() []Condition {
 	return slices.DeleteFunc([]Condition{e.Until, e.FailIf}, func(c Condition) bool { return !c.Is() })
 }

@@ -20,13 +20,10 @@ const (
 // StreamFormats are the values that --output takes of a stream, besides those with a template.
 var StreamFormats = append([]string{Changes}, output.Formats...)
 
-// Format says how something looks.
 type Format struct {
 	Template
-	// Formats are those that there are.
-	Formats []string
-	// Name is the one that is chosen, empty before that; Parse takes the template out.
-	Name string
+	Formats []string // that there are
+	Name    string   // the one that is chosen; Choose takes the template out
 }
 
 // Adds returns what adds the flag for these formats; usage says what they are.
@@ -75,7 +72,6 @@ func (o *Format) Choose(byDefault string) {
 	}
 }
 
-// CheckName finds a format that there is not.
 func (o *Format) CheckName() error { return output.CheckFormat(o.Name, o.Formats) }
 
 // Parse checks the format that was chosen, and reads its template.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -57,37 +55,27 @@ func (t *Targets) Parse(args []string) (plan.Request, error) {
 }
 
 // Request asks for arguments, with the flags given so far.
-func (t *Targets) Request(arguments []mapper.Argument) (r plan.Request, err error) {
-	r = t.request
+func (t *Targets) Request(arguments []mapper.Argument) (plan.Request, error) {
+	r := t.request
 	r.Arguments = arguments
-	r.Namespaces, err = t.parseNamespaces()
-	return r, err
-}
-
-// parseNamespaces returns the namespaces, each once.
-func (t *Targets) parseNamespaces() ([]string, error) {
-	var namespaces []string
 	for _, n := range t.namespaces {
 		n, err := clientcmd.RemoveNamespacesPrefix(strings.TrimSpace(n))
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		if wrong := validation.IsDNS1123Label(n); len(wrong) > 0 {
-			return nil, fmt.Errorf("invalid namespace %q: %s", n, wrong[0])
+			return r, fmt.Errorf("invalid namespace %q: %s", n, wrong[0])
 		}
-		if !slices.Contains(namespaces, n) {
-			namespaces = append(namespaces, n)
+		if !slices.Contains(r.Namespaces, n) {
+			r.Namespaces = append(r.Namespaces, n)
 		}
 	}
-	return namespaces, nil
+	return r, nil
 }
 
 func checkSelectors(r plan.Request) error {
-	if _, err := labels.Parse(r.LabelSelector); err != nil {
-		return fmt.Errorf("invalid label selector %q: %w", r.LabelSelector, err)
-	}
-	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
-		return fmt.Errorf("invalid field selector %q: %w", r.FieldSelector, err)
+	if _, _, err := r.Selectors(); err != nil {
+		return err
 	}
 	named := slices.ContainsFunc(r.Arguments, func(a mapper.Argument) bool { return a.Name != "" })
 	if named && (r.LabelSelector != "" || r.FieldSelector != "") {

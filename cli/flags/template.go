@@ -13,12 +13,10 @@ import (
 
 // Template are the flags of formats that take a template or have columns.
 type Template struct {
-	text      string
-	noHeaders bool
-	// allowMissing: nothing is printed of what a template names and an object lacks.
-	allowMissing bool
-	// inFormat is the template that came behind the "=" of --output.
-	inFormat *string
+	text         string
+	noHeaders    bool
+	allowMissing bool    // nothing is printed of what a template names and an object lacks
+	inFormat     *string // the template that came behind the "=" of --output
 }
 
 func (t *Template) addTo(f *pflag.FlagSet) {
@@ -28,14 +26,12 @@ func (t *Template) addTo(f *pflag.FlagSet) {
 	notEmpty(f, "template")
 }
 
-// takesTemplate reports whether a format does.
 func takesTemplate(format string) bool { return slices.Contains(output.TemplateFormats, format) }
 
 // kubectlNames are other names that kubectl has for formats.
 var kubectlNames = map[string]string{"template": "go-template", "templatefile": "go-template-file"}
 
-// parse returns the template of a format; nil if that takes none. It reads the file that
-// holds it.
+// parse returns the template of a format; nil if that takes none. It reads the file that holds it.
 func (t *Template) parse(format string) (*output.Template, error) {
 	text := t.text
 	switch {

@@ -25,22 +25,19 @@ func registry(m *Metrics) *prometheus.Registry {
 	return r
 }
 
-// collector gives Prometheus what Metrics know at the time of a scrape. No label is the name
-// of an object, of which there may be any number.
+// collector has no label with the name of an object, of which there may be any number.
 type collector struct{ m *Metrics }
 
-// Describe says nothing, which is for a collector whose metrics come and go: with what is
-// watched, and with a receiver.
+// Describe says nothing: the metrics come and go with what is watched, and with a receiver.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect says how they are. The events don't wait for who takes them.
+// Collect takes all of it before it hands it over: the events don't wait for who takes it.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, one := range c.snapshot() {
 		to <- one
 	}
 }
 
-// samples are those of a scrape.
 type samples []prometheus.Metric
 
 // labels are those of a sample, with values in valid UTF-8.
@@ -66,8 +63,7 @@ func (c collector) snapshot() (s samples) {
 	return s
 }
 
-// watch adds what the watcher has reported, and returns where the numbers of a receiver
-// come from.
+// watch adds what the watcher has reported, and returns where a receiver's numbers come from.
 func (c collector) watch(s *samples) func() deliver.Stats {
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
@@ -103,7 +99,6 @@ func (c collector) connections(s *samples) {
 	}
 }
 
-// deliveries adds how it stands with the receiver.
 func (s *samples) deliveries(of deliver.Stats) {
 	for result, n := range map[string]int{"delivered": of.Delivered, "failed": of.Failed, "refused": of.Refused} {
 		s.counter("dwatch_delivery_attempts_total", "Tries to deliver an event, by how they ended.", n, labels{"result": result})

@@ -20,16 +20,6 @@ type loop struct {
 // stuck is after how long something that should happen at once is taken to hang.
 const stuck = 30 * time.Second
 
-// delivered notes that a batch is delivered.
-func (m *Metrics) delivered() {
-	m.update(func() { m.loop.changed, m.loop.delivering = time.Now(), false })
-}
-
-// setWaiting notes that what prints or delivers has a batch, or is done with it.
-func (m *Metrics) setWaiting(waiting bool) {
-	m.update(func() { m.loop.changed, m.loop.waiting = time.Now(), waiting })
-}
-
 // Healthy returns what is wrong with the run itself. That nobody reads its stdout, or that there
 // is no room in the queue of a receiver that is down, is not: to start it again would not help.
 func (m *Metrics) Healthy() error {
@@ -38,12 +28,8 @@ func (m *Metrics) Healthy() error {
 	m.mu.Unlock()
 	since := time.Since(loop.changed)
 	switch {
-	case !watching:
-		return nil // what it does before and after that has timeouts
-	case loop.waiting && delivery == nil:
-		return nil
-	case loop.waiting && delivery().Full:
-		return nil
+	case !watching: // what it does before and after that has timeouts
+	case loop.waiting && (delivery == nil || delivery().Full):
 	case loop.delivering && since > stuck:
 		return fmt.Errorf("what was received has been on its way for %s", since.Round(time.Second))
 	case !loop.delivering && since > stuck+3*m.Heartbeat:

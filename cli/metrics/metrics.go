@@ -13,9 +13,7 @@ import (
 // Beat is how often a watcher has to report a heartbeat, if nobody asks for more.
 const Beat = 5 * time.Second
 
-// Options says what is measured.
 type Options struct {
-	// Version is which dwatch this is.
 	Version string
 	// Heartbeat is how often the watcher reports one; 0: every Beat, which nobody else is to see.
 	Heartbeat time.Duration
@@ -41,7 +39,6 @@ type counters struct {
 	last          time.Time // of its events
 }
 
-// New returns Metrics of a run that begins now.
 func New(o Options) *Metrics {
 	return &Metrics{Options: o, resources: map[string]*counters{}, links: event.NewLinks(nil)}
 }
@@ -54,7 +51,6 @@ func (m *Metrics) Interval() time.Duration {
 	return Beat
 }
 
-// update changes what is known; nil Metrics know nothing.
 func (m *Metrics) update(change func()) {
 	if m == nil {
 		return
@@ -64,7 +60,6 @@ func (m *Metrics) update(change func()) {
 	change()
 }
 
-// Begin says what is watched.
 func (m *Metrics) Begin(targets []event.Target) {
 	m.update(func() {
 		m.watching, m.loop.changed, m.links = true, time.Now(), event.NewLinks(targets)
@@ -87,7 +82,7 @@ func (m *Metrics) Front(next event.Sink) event.Sink {
 	}
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		batch = m.observe(batch)
-		defer m.delivered()
+		defer m.update(func() { m.loop.changed, m.loop.delivering = time.Now(), false })
 		if len(batch) == 0 {
 			return nil
 		}
@@ -101,8 +96,11 @@ func (m *Metrics) Back(next event.Sink) event.Sink {
 		return next
 	}
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		m.setWaiting(true)
-		defer m.setWaiting(false)
+		setWaiting := func(waiting bool) {
+			m.update(func() { m.loop.changed, m.loop.waiting = time.Now(), waiting })
+		}
+		setWaiting(true)
+		defer setWaiting(false)
 		return next.Deliver(ctx, batch)
 	})
 }
@@ -135,7 +133,6 @@ func (m *Metrics) count(e *event.Event) {
 	c.last = e.Time
 }
 
-// of returns the counters of a target's resource.
 func (m *Metrics) of(t event.Target) *counters {
 	name := nameOf(t)
 	if m.resources[name] == nil {

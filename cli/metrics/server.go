@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Server answers over HTTP how a run is.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
@@ -40,10 +39,9 @@ func Listen(address string, m *Metrics) (*Server, error) {
 	return s, nil
 }
 
-// URL is where the metrics are.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
 
-// Close ends the answers at once. Nil servers have none.
+// Close ends the answers at once; of a nil Server it does nothing.
 func (s *Server) Close() {
 	if s != nil {
 		s.server.Close()
@@ -58,7 +56,6 @@ func handler(m *Metrics) http.Handler {
 	return mux
 }
 
-// answer says to a probe what is wrong.
 func answer(w http.ResponseWriter, wrong error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,15 +17,11 @@ import (
 
 // Plan is what is to be watched, and what there is to say about it.
 type Plan struct {
-	Targets []event.Target
-	// Selection is what was asked for.
-	Selection event.Selection
-	// Missing are the arguments whose resources the server does not have yet.
-	Missing []Missing
-	// Notes are what people should know, a line each.
-	Notes []string
-	// Live: what the arguments name may come and go.
-	Live bool
+	Targets   []event.Target
+	Selection event.Selection // what was asked for
+	Missing   []Missing
+	Notes     []string // what people should know, a line each
+	Live      bool     // what the arguments name may come and go
 }
 
 // Missing is an argument whose resource the server does not have yet.
@@ -37,16 +34,13 @@ type Missing struct {
 // draft is a Plan in the making.
 type draft struct {
 	Plan
-	asked []event.Selected
-	// named are the resources that were named one by one.
-	named map[schema.GroupResource]*meta.RESTMapping
-	// wrong is the first mistake that was found in the arguments.
-	wrong error
-	// unsure are the group versions that could not be asked.
-	unsure []schema.GroupVersion
+	asked  []event.Selected
+	named  map[schema.GroupResource]*meta.RESTMapping // one by one
+	wrong  error                                      // the first mistake in the arguments
+	unsure []schema.GroupVersion                      // which could not be asked
 }
 
-// name notes that a resource was named, in this version.
+// name notes in which version a resource was named.
 func (d *draft) name(mapping *meta.RESTMapping) {
 	r := mapping.Resource.GroupResource()
 	if other := d.named[r]; other != nil && other.Resource != mapping.Resource {
@@ -55,11 +49,7 @@ func (d *draft) name(mapping *meta.RESTMapping) {
 	d.named[r] = mapping
 }
 
-func (d *draft) mistake(err error) {
-	if d.wrong == nil {
-		d.wrong = err
-	}
-}
+func (d *draft) mistake(err error) { d.wrong = cmp.Or(d.wrong, err) }
 
 func (d *draft) note(note string) {
 	if !slices.Contains(d.Notes, note) {
@@ -87,9 +77,9 @@ func (d *draft) finish(r Request) {
 	if d.Live || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
 		addNamespaces(&d.Selection, r)
 	}
-	if err := addSelectors(&d.Selection, r); err != nil {
-		d.mistake(err)
-	}
+	var err error
+	d.Selection.Labels, d.Selection.Fields, err = r.Selectors()
+	d.mistake(err)
 	if len(r.Namespaces) > 0 && !r.AllNamespaces {
 		d.noteClusterScoped()
 	}
@@ -139,20 +129,15 @@ func (d *draft) noteClusterScoped() {
 
 // Request is what the command line asks for.
 type Request struct {
-	// Arguments are what to watch; at least one.
-	Arguments []mapper.Argument
-	// Exclude names resources to leave out.
-	Exclude []string
-	// Namespaces are where to watch; empty: in Home.
-	Namespaces []string
-	// AllNamespaces: everywhere, whatever Namespaces says.
-	AllNamespaces bool
-	// Home is the namespace of the kubeconfig's context.
-	Home string
-	// LabelSelector and FieldSelector narrow what is selected; empty means all.
-	LabelSelector, FieldSelector string
-	// Wait: a resource that the server does not have yet is no error.
-	Wait bool
+	Arguments     []mapper.Argument // at least one
+	Exclude       []string          // resources
+	Namespaces    []string          // empty: in Home
+	AllNamespaces bool              // whatever Namespaces says
+	Home          string            // the namespace of the kubeconfig's context
+
+	LabelSelector, FieldSelector string // empty: all
+
+	Wait bool // a resource that the server does not have yet is no error
 	// Awaited: something is waited for of each object that is named, and of all that
 	// exist where none is. It can't be both of one resource.
 	Awaited bool

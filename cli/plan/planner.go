@@ -23,11 +23,9 @@ type Planner struct {
 	request Request
 	mapper  *mapper.Mapper
 
-	mu sync.Mutex // never held while the server is asked
-	// taken is what the name of a single resource was taken for when it was first found.
-	taken map[string]string
-	// found are the resources of each name when it was last found.
-	found map[string][]*meta.RESTMapping
+	mu    sync.Mutex                     // never held while the server is asked
+	taken map[string]string              // by the name of a single resource, when it was first found
+	found map[string][]*meta.RESTMapping // by any name, when it was last found
 }
 
 // New returns a Planner that resolves names with m. It makes no request.
@@ -40,8 +38,9 @@ func New(r Request, m *mapper.Mapper) *Planner {
 
 var errNothingLeft = errors.New("nothing is left to watch: --exclude names all of it, or it is not in namespaces and needs -A")
 
-// First returns the plan for the start, from what m knows or learns. A resource
-// that the server does not have is an error, or with Wait a note.
+// First returns the plan for the start. What is wrong with the command line, as seen at this
+// server, is marked by [fail.Usage]; a resource that the server does not have is an error of
+// package mapper, or with Wait a note; anything else is why the server could not be asked.
 func (p *Planner) First(ctx context.Context) (*Plan, error) {
 	ctx, cancel := p.request.Ask(ctx)
 	defer cancel()
@@ -57,7 +56,7 @@ func (p *Planner) First(ctx context.Context) (*Plan, error) {
 	return &d.Plan, nil
 }
 
-// Resolve asks the server what there is to watch now, whatever it said before.
+// Resolve asks the server what there is to watch now; what it does not have is left out.
 func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
 	ctx, cancel := p.request.Ask(ctx)
 	defer cancel()
@@ -144,7 +143,6 @@ func qualified(name string, r schema.GroupVersionResource) string {
 	return r.GroupResource().String()
 }
 
-// excluded returns what --exclude names.
 func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResource]bool, error) {
 	excluded := map[schema.GroupResource]bool{}
 	for _, name := range p.request.Exclude {
@@ -162,8 +160,7 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	return excluded, nil
 }
 
-// where returns the namespaces to watch a resource in: one that is empty for all
-// of them, and none if it is not to be watched.
+// where is Request.Where of a resource; none if it is not to be watched.
 func (p *Planner) where(name string, mapping *meta.RESTMapping) []string {
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		return p.request.Where()

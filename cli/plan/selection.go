@@ -36,26 +36,24 @@ func selection(asked []event.Selected, exclude []string) event.Selection {
 	return event.Selection{Resources: slices.Compact(resources), Exclude: sorted(excluded)}
 }
 
-// addNamespaces adds the namespaces of r.
 func addNamespaces(s *event.Selection, r Request) {
 	if s.AllNamespaces = r.AllNamespaces; !s.AllNamespaces {
 		s.Namespaces = sorted(r.Where())
 	}
 }
 
-// addSelectors adds the selectors of r, as apimachinery writes them, with one sign for equality.
-func addSelectors(s *event.Selection, r Request) error {
-	label, err := labels.Parse(r.LabelSelector)
+// Selectors are those of r as apimachinery writes them, with one sign for equality.
+func (r Request) Selectors() (label, field string, err error) {
+	byLabel, err := labels.Parse(r.LabelSelector)
 	if err != nil {
-		return fmt.Errorf("invalid label selector %q: %w", r.LabelSelector, err)
+		return "", "", fmt.Errorf("invalid label selector %q: %w", r.LabelSelector, err)
 	}
-	field, err := fields.ParseSelector(r.FieldSelector)
+	byField, err := fields.ParseSelector(r.FieldSelector)
 	if err != nil {
-		return fmt.Errorf("invalid field selector %q: %w", r.FieldSelector, err)
+		return "", "", fmt.Errorf("invalid field selector %q: %w", r.FieldSelector, err)
 	}
-	s.Labels, s.Fields = strings.ReplaceAll(label.String(), "==", "="), field.String()
-	return nil
+	return strings.ReplaceAll(byLabel.String(), "==", "="), byField.String(), nil
 }
 
-// sorted returns each of words once.
+// sorted has each of words once.
 func sorted(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }

@@ -45,7 +45,6 @@ func (p place) String() string {
 	}
 }
 
-// named reports whether p are namespaces with a name.
 func (p place) named() bool { return len(p) > 0 && p[0] != "" }
 
 // group is what is watched in one place. The keys have no namespace.

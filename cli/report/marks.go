@@ -11,7 +11,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// mark reports what a mark means.
 func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	t := e.Target
 	was, lost := r.status.observe(&e)
@@ -44,7 +43,6 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	}
 }
 
-// relisted is what a Note says of a gap.
 const relisted = "relisted: only intermediate states may be missing"
 
 // gap reports what a list after a loss may have cost.
@@ -115,7 +113,6 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 	})
 }
 
-// deny reports that a target is denied.
 func (r *Reporter) deny(ctx context.Context, e event.Event) {
 	t := e.Target
 	r.queue.add(ctx, func(ctx context.Context) {

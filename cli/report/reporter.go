@@ -1,3 +1,6 @@
+// Package report says on stderr what goes on: what is watched, that a connection
+// is lost, that a right is missing. What becomes of the watch goes to a format for
+// people instead, where there is one. It also knows how the watch is, for who asks.
 package report
 
 import (
@@ -17,30 +20,26 @@ const maxListed = 10
 
 // Options says where reports go, and what helps with them.
 type Options struct {
-	// Out gets the reports, one line each.
-	Out io.Writer
-	// Err gets those of what is missing from the events; nil: Out does.
-	Err io.Writer
-	// About says what the objects are about, where that is not all there are; else empty.
-	About string
+	Out   io.Writer
+	Err   io.Writer // for what is missing from the events; nil: Out
+	About string    // what the objects are about; empty: they are all
 	// Note gets, in place of Out, what becomes of the watch, with the time: for a
 	// format in which that stands between the events. Most calls come from Deliver;
 	// what the server is asked about comes from another goroutine. nil: Out gets all.
 	Note func(at time.Time, text string)
-	// Rights is asked about rights that are missing; with nil there are no details of
-	// those. Nobody else may use it until Wait returns.
+	// Rights is asked about rights that are missing, if it is not nil. Nobody else may use it
+	// until Wait returns.
 	Rights *access.Rights
-	// Namesake returns the resource, if there is one, that the name of an object
-	// means, too; empty if none. It must not block; nil means that there is none.
+	// Namesake returns the resource that the name of an object means, too; empty, or nil, if
+	// there is none. It must not block.
 	Namesake func(name string) string
-	// Near returns the name of an object that may have been meant by that of a
-	// target; empty if there is none. It may ask the server; nil: nothing is said.
+	// Near returns the name of an object that may have been meant by that of a target, if there
+	// is one. It may ask the server; nil: nothing is said.
 	Near func(ctx context.Context, t event.Target) string
 	// IsMissing says of a namespace that it does not exist, or an error if that is
 	// not known. It may ask the server; nil: nothing is said.
 	IsMissing func(ctx context.Context, namespace string) (bool, error)
-	// IsWell says of a mark by which an object does not exist that this is what is
-	// waited for; nil: it is not.
+	// IsWell says of a mark by which an object does not exist that this is waited for; nil: no.
 	IsWell func(e *event.Event) bool
 }
 
@@ -51,19 +50,15 @@ type Reporter struct {
 	Options
 	next event.Sink
 
-	mu sync.Mutex // for Out and Err
-	// queue has what asks the server.
-	queue queue
-	// many: there is too much to watch to say of each target what it has.
-	many bool
-	// gaps counts the targets that were relisted in the present outage.
-	gaps int
-	// resumed: of the present outage each end so far was that nothing was missed.
-	resumed bool
-	status  status
-}
+	mu     sync.Mutex // for Out and Err
+	queue  queue      // of what asks the server
+	many   bool       // there is too much to watch to say of each target what it has
+	status status
 
-var _ event.Sink = (*Reporter)(nil)
+	// Of the present outage:
+	gaps    int  // targets that were relisted
+	resumed bool // each end so far was that nothing was missed
+}
 
 // New returns a Reporter before next.
 func New(next event.Sink, o Options) *Reporter {
@@ -73,7 +68,6 @@ func New(next event.Sink, o Options) *Reporter {
 	return &Reporter{Options: o, next: next, status: status{links: event.NewLinks(nil)}}
 }
 
-// Begin reports what is watched, with a note on it.
 func (r *Reporter) Begin(targets []event.Target, note string) {
 	r.many = len(targets) > maxListed
 	r.status.begin(targets)
@@ -126,7 +120,7 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 func (r *Reporter) Status() string { return r.status.String() }
 
 // Wait returns when all has been reported. Nothing may be delivered any more.
-func (r *Reporter) Wait() { r.queue.wait() }
+func (r *Reporter) Wait() { r.queue.working.Wait() }
 
 func (r *Reporter) say(format string, args ...any) { r.line(r.Out, format, args...) }
 
@@ -136,7 +130,6 @@ func (r *Reporter) line(to io.Writer, format string, args ...any) {
 	Line(to, fmt.Sprintf(format, args...))
 }
 
-// note says what became of the watch.
 func (r *Reporter) note(at time.Time, format string, args ...any) {
 	r.noteTo(r.Out, at, format, args...)
 }
@@ -157,15 +150,14 @@ func (r *Reporter) noteTo(out io.Writer, at time.Time, format string, args ...an
 // Line writes text, from wherever it comes, as one line.
 func Line(w io.Writer, text string) { fmt.Fprintln(w, output.Line(text)) }
 
-// queue does one thing after the other beside the events. The zero value is ready.
+// queue does one thing after the other beside the events.
 type queue struct {
 	mu      sync.Mutex
 	last    <-chan struct{} // closed when what was added last is done
 	working sync.WaitGroup
 }
 
-// add does not wait. All that is added is done, also after the end of ctx, which
-// is there to be quick then.
+// add does not wait. All that is added is done, if quickly after the end of ctx.
 func (q *queue) add(ctx context.Context, do func(context.Context)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -179,6 +171,3 @@ func (q *queue) add(ctx context.Context, do func(context.Context)) {
 		do(ctx)
 	})
 }
-
-// wait returns when all is done. Nothing may be added any more.
-func (q *queue) wait() { q.working.Wait() }

@@ -10,14 +10,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// status is how the watch is, for who asks from another goroutine, also while the
-// events wait for a reader.
+// status is how the watch is. It answers also while the events wait for a reader.
 type status struct {
 	mu    sync.Mutex
 	links *event.Links
 }
 
-// before is how it was before an event: the target of that, and how many targets were lost.
+// before is how it was before a mark: its target, and how many targets were lost.
 type before struct {
 	event.Link
 	lost int
@@ -29,8 +28,7 @@ func (s *status) begin(targets []event.Target) {
 	s.links = event.NewLinks(targets)
 }
 
-// observe takes an event. Of a mark it returns how it was before, and how many targets are
-// lost now.
+// observe returns of a mark how it was before, and how many targets are lost now.
 func (s *status) observe(e *event.Event) (was before, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +41,6 @@ func (s *status) observe(e *event.Event) (was before, lost int) {
 	return was, s.links.Count(event.PhaseLost)
 }
 
-// String says it in one line.
 func (s *status) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +51,6 @@ func (s *status) String() string {
 	return s.connection() + "; " + last
 }
 
-// connection says whether all that is watched is connected.
 func (s *status) connection() string {
 	all, denied := s.links.Present(), s.links.Count(event.PhaseDenied)
 	what := fmt.Sprintf("%d resources", all)

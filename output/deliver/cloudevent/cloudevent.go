@@ -12,9 +12,6 @@ import (
 	"dwatch/output/deliver"
 )
 
-// typePrefix is what the type of each event begins with.
-const typePrefix = "io.dwatch.resource."
-
 // New returns a message as a CloudEvent. All attributes are strings but the time.
 func New(m *deliver.Message, source string) *event.Event {
 	subject, dataType := pathOf(m), typeOf(m.Body)
@@ -22,7 +19,7 @@ func New(m *deliver.Message, source string) *event.Event {
 		Context: &event.EventContextV1{
 			ID:              Valid(m.ID),
 			Source:          *types.ParseURIRef(source),
-			Type:            typePrefix + strings.ToLower(string(m.Type)),
+			Type:            "io.dwatch.resource." + strings.ToLower(string(m.Type)),
 			DataContentType: &dataType,
 			Subject:         &subject,
 			Time:            &types.Timestamp{Time: m.Time.UTC()},
@@ -64,7 +61,6 @@ func typeOf(body []byte) string {
 	return "application/yaml"
 }
 
-// pathOf is the path of an object in the Kubernetes API.
 func pathOf(m *deliver.Message) string {
 	r := m.Resource
 	path := "/apis/" + r.Group + "/" + r.Version

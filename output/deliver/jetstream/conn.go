@@ -17,10 +17,9 @@ import (
 
 // conn is one connection. It is used until something is wrong with it, and then cut off.
 type conn struct {
-	nc *nats.Conn
-	js jetstream.JetStream
-	// alive ends when it is cut off, with the cause.
-	alive context.Context
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	alive context.Context // ends when it is cut off, with the cause
 	end   context.CancelCauseFunc
 	// hasStream: a stream takes the subjects, all of them or some.
 	hasStream, hasAll atomic.Bool
@@ -34,7 +33,6 @@ func (c *conn) isAlive() bool { return c != nil && c.alive.Err() == nil }
 
 func (c *conn) isReady() bool { return c.isAlive() && c.hasStream.Load() }
 
-// dial makes a connection.
 func (r *Receiver) dial(ctx context.Context) (*conn, error) {
 	options, err := connectOptions(r.Options)
 	if err != nil {
@@ -154,8 +152,7 @@ func (e *deniedError) Error() string {
 	return "the server does not permit this user to publish to " + e.subject
 }
 
-// ask asks JetStream something, by a subject that may be denied. One at a time asks by a
-// subject.
+// ask asks JetStream something, by a subject that may be denied. One at a time asks by a subject.
 func (c *conn) ask(ctx context.Context, subject string, question func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -4,10 +4,9 @@
 // the message, by which the server drops what comes again within the stream's duplicate
 // window. A message is delivered when the server has said that it is stored.
 //
-// Nothing is sent behind the Queue's back: the client's own reconnecting, its buffer for
-// the time without a server and its own repeats are off. There is one connection. When
-// something is wrong with it, it is cut off, with what was not sent, and all that waits
-// for an answer fails; the next Send makes another one, and looks for the stream. So what
-// Send has given up can't overtake, or be overtaken by, what the Queue sends later: but
-// for what has reached the server already, a repeat of which the server drops.
+// Nothing is sent behind the Queue's back: the client's reconnecting, buffer and repeats are off.
+// When something is wrong with the one connection, it is cut off, with what was not sent, and all
+// that waits for an answer fails; the next Send makes another one. So what Send has given up can't
+// overtake, or be overtaken by, what the Queue sends later: but for what has reached the server
+// already, a repeat of which the server drops.
 package jetstream

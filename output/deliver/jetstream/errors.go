@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -61,7 +62,7 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrDisconnected):
 		<-c.alive.Done()
 		return &deliver.DownError{Err: context.Cause(c.alive)}
-	case isRefused && isTooLarge(refused):
+	case isRefused && slices.Contains(tooLarge, refused.ErrorCode):
 		return &deliver.RefusedError{Err: fmt.Errorf("the stream refuses it: %s", refused.Description)}
 	case isRefused && !strings.Contains(refused.Description, "per subject"):
 		return &deliver.DownError{Err: fmt.Errorf("the stream does not take it: %s", refused.Description)}
@@ -69,9 +70,5 @@ func (r *Receiver) explain(c *conn, subject string, err error) error {
 	return err
 }
 
-// headerTooLarge is an error code of JetStream.
-const headerTooLarge jetstream.ErrorCode = 10097
-
-func isTooLarge(e *jetstream.APIError) bool {
-	return e.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum || e.ErrorCode == headerTooLarge
-}
+// tooLarge are the codes for a message, and for its header, for which jetstream has no name.
+var tooLarge = []jetstream.ErrorCode{jetstream.JSErrCodeStreamMessageExceedsMaximum, 10097}

@@ -13,11 +13,8 @@ import (
 )
 
 const (
-	// writeTimeout is how long the client may be held up by a connection that takes
-	// nothing.
-	writeTimeout = 10 * time.Second
-	// pings are how many a server may leave unanswered.
-	pings = 2
+	writeTimeout = 10 * time.Second // to a connection that takes nothing
+	pings        = 2                // that a server may leave unanswered
 )
 
 // connectOptions reads the files, for each connection.

@@ -16,21 +16,13 @@ import (
 
 // Options says where to publish, and as whom.
 type Options struct {
-	// Server is nats://HOST:PORT, or tls://HOST:PORT. The port may be missing.
-	Server string
-	// Prefix is what subjects begin with. CheckPrefix has found it good.
-	Prefix string
-	// CreateStream is the name of the stream that is made if none takes the subjects;
-	// empty: none is made.
-	CreateStream string
-	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0:
-	// never.
+	Server       string // nats://HOST:PORT, or tls://HOST:PORT; the port may be missing
+	Prefix       string // of subjects; CheckPrefix has found it good
+	CreateStream string // is made if no stream takes the subjects; empty: none is made
+	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0: never.
 	Deadline time.Duration
-	// Silence is after how long without a word a server is taken to be gone; 0: fifteen
-	// seconds.
-	Silence time.Duration
-	// Note gets what is worth knowing, a line at a time; nil: nobody does.
-	Note func(line string)
+	Silence  time.Duration     // after it a server is taken to be gone; 0: fifteen seconds
+	Note     func(line string) // gets what is worth knowing, a line at a time; may be nil
 
 	// Credentials, NKey and Login are files that say who dwatch is. They are read again for
 	// each connection; empty: there is none.
@@ -38,8 +30,7 @@ type Options struct {
 	deliver.TLS
 }
 
-// openTimeout is how long it may take until the server has said that it is there, and has
-// a stream.
+// openTimeout is how long it may take until the server has said that it is there, and has a stream.
 const openTimeout = 5 * time.Second
 
 // Receiver publishes messages. It has one connection, or none.
@@ -101,8 +92,7 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// connect returns a connection to a server that has a stream. All who need one wait for the
-// same.
+// connect returns a connection to a server that has a stream. All who need one wait for the same.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	if c := r.conn.Load(); c.isReady() {
 		return c, nil

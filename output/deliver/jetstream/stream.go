@@ -53,7 +53,6 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// subjects are all that may be published.
 func (r *Receiver) subjects() string { return r.Prefix + ".>" }
 
 // covers reports whether a stream with a subject takes all that is published below

@@ -133,8 +133,7 @@ func fileError(flag, path string, err error) error {
 	return fmt.Errorf("%s %s: %w", flag, path, err)
 }
 
-// unanswered says why there was no answer. Without a connection, no message would fare
-// better.
+// unanswered says why there was no answer. Without a connection, no message would fare better.
 func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) error {
 	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
 	switch {

@@ -14,10 +14,8 @@ import (
 
 // Credential is something secret, in a file or a text. The zero value is none.
 type Credential struct {
-	// Name is what it is called in errors: a flag, or a variable of the environment.
-	Name string
-	// Path is the file; empty: Text is what would be in it.
-	Path, Text string
+	Name       string // in errors: a flag, or a variable of the environment
+	Path, Text string // a file; if that is empty, what would be in it
 }
 
 // credential is a Credential that makes sense. nil is none.
@@ -30,7 +28,6 @@ type credential[T any] struct {
 	value T
 }
 
-// load reads a Credential for the first time.
 func load[T any](c Credential, parse func(string) (T, error)) (*credential[T], error) {
 	if c.Path == "" && c.Text == "" {
 		return nil, nil
@@ -53,17 +50,14 @@ func (c *credential[T]) get() (value T, err error) {
 		return c.value, nil
 	}
 	now, err := os.Stat(c.Path)
-	if err == nil && !isSame(now, c.info) {
+	isSame := err == nil && os.SameFile(now, c.info) && now.Size() == c.info.Size() && now.ModTime().Equal(c.info.ModTime())
+	if err == nil && !isSame {
 		err = c.read()
 	}
 	if err != nil {
 		return value, c.explain(err)
 	}
 	return c.value, nil
-}
-
-func isSame(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // read reads and parses it. After an error it still is what it was before.
@@ -98,7 +92,6 @@ func (c *Credential) explain(err error) error {
 	return fmt.Errorf("%s: %w", c.Name, err)
 }
 
-// parseToken reads a bearer token.
 func parseToken(text string) (string, error) {
 	token := strings.TrimSpace(text)
 	switch {
@@ -110,8 +103,7 @@ func parseToken(text string) (string, error) {
 	return token, nil
 }
 
-// parseHeaders reads lines "Name: value". Empty ones, and those that begin with #, say
-// nothing.
+// parseHeaders reads lines "Name: value". Empty ones, and those that begin with #, say nothing.
 func parseHeaders(text string) (http.Header, error) {
 	headers := http.Header{}
 	for i, line := range strings.Split(text, "\n") {

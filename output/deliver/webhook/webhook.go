@@ -22,18 +22,12 @@ import (
 
 // Options say where messages go, and in which form.
 type Options struct {
-	// URL has the scheme http or https, and a host.
-	URL *url.URL
-	// Structured sends a message as one JSON document; else its attributes are headers.
-	Structured bool
-	// UserAgent is what this program calls itself.
-	UserAgent string
-	// Workers is how many messages are sent at the same time.
-	Workers int
+	URL        *url.URL // of the scheme http or https, with a host
+	Structured bool     // a message is one JSON document; else its attributes are headers
+	UserAgent  string
+	Workers    int // how many messages are sent at the same time
 
-	// Token is sent as a bearer token, and Headers are lines "Name: value". Signing
-	// has the secrets of signatures, whsec_BASE64 each.
-	Token, Headers, Signing Credential
+	Token, Headers, Signing Credential // a bearer token, "Name: value" lines, whsec_BASE64 secrets
 	deliver.TLS
 }
 
@@ -50,8 +44,7 @@ type Webhook struct {
 
 var _ deliver.Receiver = (*Webhook)(nil)
 
-// New returns a Webhook, and connects to nothing yet. What is wrong with a file is an
-// error.
+// New connects to nothing yet. Its errors are of files.
 func New(o Options) (w *Webhook, err error) {
 	w = &Webhook{Options: o}
 	var wrong [3]error
@@ -71,7 +64,6 @@ func New(o Options) (w *Webhook, err error) {
 // SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
 func (w *Webhook) SetSource(source string) { w.source = source }
 
-// Close closes the connections.
 func (w *Webhook) Close() { w.transport.CloseIdleConnections() }
 
 // Send implements deliver.Receiver.
