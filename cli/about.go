@@ -52,7 +52,6 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	return &about{object.String(), target, func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }}, nil
 }
 
-// note says of what is watched that not all of it is.
 func (a *about) note() string {
 	if a == nil {
 		return ""
@@ -68,7 +67,6 @@ func (a *about) before(next event.Sink) event.Sink {
 	return a.stage(next)
 }
 
-// among returns those of objects that are asked for.
 func (a *about) among(ctx context.Context, objects []event.Object) ([]event.Object, error) {
 	if a == nil {
 		return objects, nil

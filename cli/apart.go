@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// apartBytes is how much may wait for a reader while conditions are judged.
-	apartBytes = 16 << 20
-	// readerPatience is how long a reader may read nothing once the run is to end.
-	readerPatience = 2 * time.Second
+	apartBytes     = 16 << 20        // may wait for a reader while conditions are judged
+	readerPatience = 2 * time.Second // with a reader who reads nothing once the run is to end
 )
 
 // apart is a Sink that has stdout written by a goroutine of its own: so a condition is judged,
@@ -27,16 +25,14 @@ type apart struct {
 	room *semaphore.Weighted
 	jobs chan func() error
 	// waits ends when nothing more is written: nobody reads, or it failed.
-	waits  context.Context
-	stop   context.CancelCauseFunc
-	failed context.CancelCauseFunc // ends the run
-	// written is how much of stdout was, and unwritten how many events were not.
-	written   *atomic.Int64
-	unwritten atomic.Int64
-	done      chan struct{} // closed when all is written
+	waits     context.Context
+	stop      context.CancelCauseFunc
+	failed    context.CancelCauseFunc // ends the run
+	written   *atomic.Int64           // of stdout
+	unwritten atomic.Int64            // events
+	done      chan struct{}           // closed when all is written
 }
 
-// errNobodyReads is why nothing more is written.
 var errNobodyReads = errors.New("nobody reads stdout")
 
 // newApart returns an apart before next, which is to write to stdout and count there what is
@@ -113,7 +109,6 @@ func (a *apart) put(do func() error) {
 	}
 }
 
-// err returns why writing has failed.
 func (a *apart) err() error {
 	if err := context.Cause(a.waits); !errors.Is(err, errNobodyReads) {
 		return err

@@ -24,11 +24,9 @@ const PluginName = "kubectl-dwatch"
 
 // command is the flags of one, and what they mean.
 type command interface {
-	// groups defines the flags that are the command's own.
 	groups() []flags.Group
 	// parse checks all that can be checked without a server. Its errors are wrong usage.
 	parse(args []string, t terminal) (runner, error)
-	// shared are the flags that every command has.
 	shared() *common
 }
 
@@ -50,7 +48,6 @@ type common struct {
 
 func (c *common) shared() *common { return c }
 
-// description is what help says of a command.
 type description struct {
 	name     string
 	use      string // behind the name
@@ -111,7 +108,6 @@ func forRBAC(some []description) (wrapped []description) {
 	return wrapped
 }
 
-// newCommand returns a command as it is described.
 func newCommand(d description, display string, args []string, s Streams) (*cobra.Command, []flags.Group) {
 	c := d.command()
 	cmd := &cobra.Command{
@@ -146,7 +142,7 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 	groups := addFlags(cmd.Flags(), c)
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return fail.Usage(flagError(cmd, args, err)) })
-	completeFlags(cmd, c)
+	complete.Add(cmd, complete.Options{Connection: &c.shared().connection, Offered: flags.Offered, Targets: c.shared().targetsOf})
 	return cmd, groups
 }
 
@@ -170,22 +166,12 @@ func groupsOf(c command) []flags.Group {
 	return append(c.groups(), flags.NewGroup("Messages and help", shared.messages.AddTo), server)
 }
 
-// completeFlags lets a shell complete what a command takes.
-func completeFlags(cmd *cobra.Command, c command) {
-	complete.Add(cmd, complete.Options{
-		Connection: &c.shared().connection,
-		Offered:    flags.Offered,
-		Targets:    c.shared().targetsOf,
-	})
-}
-
 // selection is what a command is about, as it was typed.
 type selection struct {
 	request plan.Request
 	object  *mapper.Argument // of --for; nil: none
 }
 
-// selected parses what a command is about.
 func (c *common) selected(args []string) (selection, error) {
 	request, err := c.targets.Parse(args)
 	return selection{request, c.object}, err
@@ -197,7 +183,6 @@ type watchFlags struct {
 	w watching
 }
 
-// selectTargets sets what is watched.
 func (f *watchFlags) selectTargets(args []string) (err error) {
 	f.w.connection = &f.connection
 	f.w.selection, err = f.selected(args)
@@ -218,11 +203,11 @@ func (c *common) targetsOf(ctx context.Context, k *cluster.Cluster, m *mapper.Ma
 	return p.Targets, nil
 }
 
-// flagError says what is wrong with the flags of a command line with args.
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	explained := flags.Explain(err, flagsHelp(cmd))
 	if !ok {
-		return flags.Explain(err, flagsHelp(cmd))
+		return explained
 	}
 	if instead := flags.Kubectls(unknown); instead != nil {
 		return instead
@@ -232,7 +217,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		name, short = "watch", false
 	}
 	if short {
-		return flags.Explain(err, flagsHelp(cmd))
+		return explained
 	}
 	if instead := moved(cmd, args, name); instead != nil {
 		return instead
@@ -240,7 +225,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	if near := mapper.Nearest(name, namesOf(cmd.Flags())); near != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
-	return flags.Explain(err, flagsHelp(cmd))
+	return explained
 }
 
 // flagsHelp is what prints all flags of a command.
@@ -251,7 +236,6 @@ func flagsHelp(cmd *cobra.Command) string {
 	return pathOf(cmd) + " --help"
 }
 
-// pathOf is a command as it is typed.
 func pathOf(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return cmd.DisplayName()

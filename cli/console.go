@@ -32,11 +32,10 @@ func terminalOf(s Streams) terminal {
 		isTerminal: term.IsTerminal(int(s.Out.Fd())),
 		isPiped:    err == nil && info.Mode()&os.ModeNamedPipe != 0 && isFile && term.IsTerminal(int(stderr.Fd())),
 		noColor:    os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
-		isDumb:     isDumb(),
+		isDumb:     os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" && runtime.GOOS != "windows",
 	}
 }
 
-// console is where a command writes to.
 type console struct {
 	out    stdout // data
 	stderr io.Writer
@@ -59,7 +58,6 @@ func newConsole(s Streams, m flags.Messages) *console {
 
 func (c *console) close() { c.asked.stop() }
 
-// isQuiet reports whether --quiet is given.
 func (c *console) isQuiet() bool { return c.reports == io.Discard }
 
 // say reports something, which --quiet hides.
@@ -88,18 +86,12 @@ func (c *console) at(ctx context.Context, f *cluster.Flags, timeout time.Duratio
 	return ended(ctx, work(ctx, k), whole)
 }
 
-// bounded returns a context that ends with --timeout; 0 means never.
+// bounded returns a context that ends with --timeout, if that is not 0.
 func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout > 0 {
 		return context.WithTimeoutCause(ctx, timeout, errTimeout)
 	}
 	return context.WithCancel(ctx)
-}
-
-// isDumb reports whether a terminal can't be drawn on.
-func isDumb() bool {
-	name := os.Getenv("TERM")
-	return name == "dumb" || name == "" && runtime.GOOS != "windows"
 }
 
 // warnReadable says of a file that has contents of objects, and that dwatch did not make,

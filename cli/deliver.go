@@ -58,15 +58,13 @@ func isSameFile(a, b string) bool {
 	return same(a, b) || filepath.Base(a) == filepath.Base(b) && same(filepath.Dir(a), filepath.Dir(b))
 }
 
-// close closes the receiver.
 func (d *delivery) close() {
 	if d.remote != nil {
 		d.remote.Close()
 	}
 }
 
-// open makes the queue. failed is called when what is given up can't be written, or what
-// waits not be read.
+// open makes the queue. failed is called when what is given up, or waits, can't be kept or read.
 func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_ event.Sink, err error) {
 	if d.remote != nil {
 		if err := d.begin(ctx, w.console, w.Cluster); err != nil {
@@ -88,7 +86,9 @@ func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
-	w.state.restored(waiting)
+	if w.state != nil {
+		w.state.waiting = waiting
+	}
 	w.metrics.Delivers(d.queue.Stats)
 	return d.queue, nil
 }

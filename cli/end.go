@@ -15,11 +15,10 @@ import (
 // like a success, if the exit code did not say so.
 var errInterrupted = errors.New("interrupted before the output was complete: nothing was printed")
 
-// errTimeout is the end that --timeout asks for. It is an error only for what
-// was not done by then.
+// errTimeout is the end that --timeout asks for. It is an error only for what was not done by then.
 var errTimeout = errors.New("--timeout passed before the server had answered: nothing was printed")
 
-// sinkError is an error of what takes the events: something was received and not delivered.
+// sinkError is an error of what takes the events, or of --state: what was received is lost.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
@@ -55,10 +54,7 @@ func ended(ctx context.Context, err error, list bool) error {
 
 // isLoss reports whether an error is of the output, of a Sink or of the state.
 func isLoss(err error) bool {
-	var lost writeError
-	var undelivered sinkError
-	var forgotten stateError
-	return errors.As(err, &lost) || errors.As(err, &undelivered) || errors.As(err, &forgotten)
+	return fail.Is[writeError](err) || fail.Is[sinkError](err)
 }
 
 // joined is what a run ends with that ended with err, with ctx perhaps, and did not
@@ -103,11 +99,10 @@ func sayEnd(stderr io.Writer, err error) int {
 	if err == nil || isReaderGone(err) {
 		return fail.ExitOK
 	}
-	if errors.Is(err, errFirstSteps) {
-		return fail.ExitCode(err)
-	}
-	for _, line := range fail.Explain(err) {
-		fmt.Fprintln(stderr, "error: "+line)
+	if !errors.Is(err, errFirstSteps) {
+		for _, line := range fail.Explain(err) {
+			fmt.Fprintln(stderr, "error: "+line)
+		}
 	}
 	return fail.ExitCode(err)
 }

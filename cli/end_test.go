@@ -88,7 +88,7 @@ func TestUnread(t *testing.T) {
 	late, end := context.WithTimeoutCause(t.Context(), 0, errTimeout)
 	defer end()
 	pipe := fmt.Errorf("print: %w", writeError{syscall.EPIPE})
-	other := stateError{syscall.ENOSPC}
+	other := sinkError{syscall.ENOSPC}
 	for name, test := range map[string]struct {
 		asked, ctx context.Context
 		err, want  error

@@ -27,7 +27,6 @@ type firstSteps struct {
 	custom     string
 }
 
-// sayFirstSteps asks the cluster for names, quickly, and writes to w.
 func sayFirstSteps(ctx context.Context, w io.Writer, display string, connection *cluster.Flags) error {
 	quietClient(io.Discard, 0)
 	steps := firstSteps{display: display, deployment: "web", custom: "crontabs"}
@@ -40,7 +39,6 @@ func sayFirstSteps(ctx context.Context, w io.Writer, display string, connection 
 	return fail.Code(fail.ExitUsage, errFirstSteps)
 }
 
-// fill takes the names of the cluster that connection leads to.
 func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error {
 	k, err := connection.Connect(cluster.Options{})
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// listFlags are the flags of dwatch list.
 type listFlags struct {
 	common
 	look look
@@ -43,7 +42,6 @@ func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 	return &l.listed, l.look.parse(&l.print, t, l.all)
 }
 
-// listed is what exists, printed as one document.
 type listed struct {
 	connection *cluster.Flags
 	selection

@@ -20,7 +20,6 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// liveFlags are the flags of dwatch live.
 type liveFlags struct {
 	watchFlags
 	screen screen
@@ -51,7 +50,6 @@ func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	return &onScreen{w, s}, cmp.Or(w.ending.Check(false), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
 }
 
-// checkScreen finds what keeps a terminal from being drawn on.
 func (t terminal) checkScreen() error {
 	switch {
 	case !t.isTerminal:
@@ -78,7 +76,6 @@ func (s *onScreen) run(ctx context.Context, c *console) error {
 	return s.watching.run(ctx, c)
 }
 
-// screen is the live table.
 type screen struct {
 	direct
 	view   flags.View
@@ -158,7 +155,6 @@ type diverted struct {
 // maxKept is how many of the last lines are printed when the terminal is free again.
 const maxKept = 20
 
-// Write implements io.Writer.
 func (d *diverted) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,14 +167,9 @@ func (d *diverted) Write(p []byte) (int, error) {
 		if !whole {
 			return len(p), nil
 		}
-		d.rest = rest
-		d.keep(line)
+		d.rest, d.kept = rest, append(d.kept, line)
+		d.show(line)
 	}
-}
-
-func (d *diverted) keep(line string) {
-	d.kept = append(d.kept, line)
-	d.show(line)
 }
 
 func (d *diverted) divert(show func(string)) {

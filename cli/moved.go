@@ -50,7 +50,6 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 	return fmt.Errorf("--%s is a flag of %s, and not of %s: see '%s --help'", flag, strings.Join(others, ", "), pathOf(cmd), others[0])
 }
 
-// flag returns the flag of a command; nil if it has none of that name.
 func (d description) flag(name string) *pflag.Flag {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addFlags(f, d.command())

@@ -42,15 +42,12 @@ func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
 	return &roles{p.wanted(), r.format.Name}, nil
 }
 
-// privileged is a run that takes rights.
 type privileged interface{ wanted() wanted }
 
-// wanted is what a run wants from a cluster.
 type wanted struct {
 	connection *cluster.Flags
 	selection
-	// identity: it has to know which cluster it is.
-	identity bool
+	identity bool // it has to know which cluster it is
 }
 
 func (w *watching) wanted() wanted {
@@ -60,7 +57,6 @@ func (w *watching) wanted() wanted {
 
 func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false} }
 
-// roles are the smallest roles that allow a run, with bindings.
 type roles struct {
 	of     wanted
 	format string
@@ -82,8 +78,6 @@ func (r *roles) run(ctx context.Context, c *console) error {
 	})
 }
 
-// needs are the rights that a run of the session takes, which also asks for the identity of
-// the cluster perhaps.
 func (s *session) needs(identity bool) []access.Need {
 	var needs []access.Need
 	for _, t := range s.plan.Targets {

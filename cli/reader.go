@@ -16,16 +16,14 @@ var errReaderGone = errors.New("the reader closed the pipe")
 // isReaderGone: for "dwatch ... | head" this is a good end. A broken pipe of
 // another file than the output, such as a connection to the server, is not.
 func isReaderGone(err error) bool {
-	var failed writeError
-	return errors.Is(err, errReaderGone) || errors.As(err, &failed) && isBrokenPipe(failed)
+	failed, isWrite := errors.AsType[writeError](err)
+	return errors.Is(err, errReaderGone) || isWrite && isBrokenPipe(failed)
 }
 
 // stdout is an output whose errors can be distinguished from all others.
 type stdout struct {
-	file *os.File
-	// written counts what was, in parts as small as a reader makes room for; nil: nobody
-	// asks.
-	written *atomic.Int64
+	file    *os.File
+	written *atomic.Int64 // in parts as small as a reader makes room for; nil: nobody asks
 }
 
 func (s stdout) Write(p []byte) (n int, err error) {
@@ -54,12 +52,10 @@ func (e writeError) Unwrap() error { return e.error }
 
 // Error leaves out the name that Go gives to the file: it has another one.
 func (e writeError) Error() string {
-	cause := e.error
-	var path *fs.PathError
-	if errors.As(cause, &path) {
-		cause = path.Err
+	if path, ok := errors.AsType[*fs.PathError](e.error); ok {
+		e.error = path.Err
 	}
-	return fmt.Sprintf("write to stdout: %v", cause)
+	return fmt.Sprintf("write to stdout: %v", e.error)
 }
 
 // untilReaderGone returns a context that ends when the reader of out closes it.

@@ -19,7 +19,6 @@ import (
 // remote is a receiver that is reached by an address.
 type remote interface {
 	deliver.Receiver
-	// SetSource sets the attribute "source" of all messages.
 	SetSource(source string)
 	Close()
 }

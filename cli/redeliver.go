@@ -20,8 +20,7 @@ type redelivery struct {
 	delivery
 }
 
-// run implements runner. It ends when all of the file is delivered or given up, or with
-// ctx.
+// run implements runner. It ends when all of the file is delivered or given up, or with ctx.
 func (r *redelivery) run(ctx context.Context, c *console) error {
 	if err := r.prepare(c); err != nil {
 		return err
@@ -69,7 +68,6 @@ func (r *redelivery) identify(ctx context.Context, c *console) error {
 	return r.begin(ctx, c, k)
 }
 
-// redelivered is what was found in the file of --redeliver.
 type redelivered struct {
 	events, damaged int  // lines
 	unread          bool // there may be more

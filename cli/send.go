@@ -11,15 +11,13 @@ import (
 	"dwatch/output"
 )
 
-// sendFlags are the flags of dwatch send.
 type sendFlags struct {
 	followFlags
 	format   flags.Format
 	noise    flags.Noise
 	masks    flags.Masks
 	delivery flags.Delivery
-	// watched are the flags that mean something only where something is watched.
-	watched *pflag.FlagSet
+	watched  *pflag.FlagSet // those that mean something only where something is watched
 }
 
 func (s *sendFlags) groups() []flags.Group {
@@ -59,7 +57,6 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	return w, cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check())
 }
 
-// check finds flags that have no effect together.
 func (s *sendFlags) check() error {
 	switch name := s.noise.Given(s.all); {
 	case name != "" && !s.w.print.Changes:

@@ -17,7 +17,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// serveFlags are the flags of dwatch serve.
 type serveFlags struct {
 	watchFlags
 	page  flags.Page
@@ -47,7 +46,6 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	return w, cmp.Or(s.page.Check(), s.masks.Parse(&w.print, true))
 }
 
-// served is the page of a run.
 type served struct {
 	direct
 	flags.Page
@@ -56,7 +54,6 @@ type served struct {
 	server  *page.Server
 }
 
-// prepare listens where the page is to be served.
 func (s *served) prepare(*console) error {
 	s.options.Proxied = s.Insecure
 	if s.Cert != "" {
@@ -116,9 +113,7 @@ func (s *served) around(_ context.Context, _ context.CancelCauseFunc, w *watchin
 	err := watch()
 	reason := "the run has ended"
 	if err != nil {
-		if lines := fail.Explain(err); len(lines) > 0 {
-			reason = lines[0]
-		}
+		reason = fail.Explain(err)[0]
 	}
 	s.server.Close(reason)
 	<-ended

@@ -20,22 +20,19 @@ import (
 	"dwatch/watcher/source"
 )
 
-// session is a command at a cluster that has answered: what the names it was given stand
-// for there.
+// session is a command at a cluster that has answered: what the names it was given stand for there.
 type session struct {
 	*console
 	*cluster.Cluster
-	scope   plan.Request // what was asked for, and where
-	mapper  *mapper.Mapper
-	planner *plan.Planner
-	plan    *plan.Plan
-	// questions are what helps people, and nothing depends on.
-	questions *ask.Client
+	scope     plan.Request // what was asked for, and where
+	mapper    *mapper.Mapper
+	planner   *plan.Planner
+	plan      *plan.Plan
+	questions *ask.Client // which help people, and nothing depends on
 	rights    *access.Rights
 	about     *about // nil: Events about anything
 }
 
-// open asks the server for what is selected.
 func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
 	r := of.request
 	r.Home, r.Ask = k.Namespace, k.Ask
@@ -121,7 +118,6 @@ func (s *session) namesake(name string) string {
 	return mappings[0].Resource.Resource
 }
 
-// typed says what was asked for, as it was typed.
 func (s *session) typed() string {
 	r := s.scope
 	var words []string

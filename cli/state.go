@@ -15,24 +15,17 @@ import (
 	"dwatch/watcher/resume"
 )
 
-// stateError is an error of the file of --state while it is written.
-type stateError struct{ error }
-
-func (e stateError) Unwrap() error { return e.error }
-
 // state is the file of --state.
 type state struct {
-	file  *resume.File
-	stage *resume.Stage
-	path  string
-	// opened is the file that was at the path when it was opened.
-	opened fs.FileInfo
-	// outbox has what waits for the receiver; nil: there is none.
-	outbox *resume.Outbox
+	file   *resume.File
+	stage  *resume.Stage
+	path   string
+	opened fs.FileInfo    // what was at the path then
+	outbox *resume.Outbox // what waits for the receiver; nil: there is none
 	// changed is what there is to say of a file that was for stdout, and is for a receiver
 	// now, or the other way round.
 	changed string
-	waiting int // from earlier runs
+	waiting int // events from earlier runs
 }
 
 // openState opens the file of --state; nil if there is none. What is wrong with the
@@ -81,13 +74,6 @@ func (s *state) openOutbox(delivers bool, format string) (err error) {
 	return err
 }
 
-// restored notes how much waits from earlier runs.
-func (s *state) restored(waiting int) {
-	if s != nil {
-		s.waiting = waiting
-	}
-}
-
 // around puts the file around a Sink. failed is called when it can't be written.
 func (s *state) around(next event.Sink, failed func(error)) event.Sink {
 	if s == nil {
@@ -114,7 +100,6 @@ func (s *state) orphans(p *plan.Plan) []event.Target {
 	return s.file.Orphans(p.Targets)
 }
 
-// note is what there is to say about the file.
 func (s *state) note() string {
 	if s == nil || s.file.Fresh() {
 		return ""
@@ -150,7 +135,7 @@ func (s *state) end(err error) error {
 		unwritten = s.stage.Close()
 	}
 	if unwritten = cmp.Or(unwritten, s.file.Close(), s.checkThere()); unwritten != nil {
-		return stateError{unwritten}
+		return sinkError{unwritten}
 	}
 	return err
 }

@@ -17,7 +17,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// streamFlags are the flags of dwatch RESOURCE..., the stream.
 type streamFlags struct {
 	followFlags
 	look  look
@@ -98,7 +97,6 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	return &streamed{w, surprises}, nil
 }
 
-// check finds flags that have no effect together.
 func (s *streamFlags) check() error {
 	format := s.look.format.Name
 	compares := format == flags.Changes || s.w.print.Changes
@@ -141,7 +139,6 @@ func (printed) open(_ context.Context, w *watching, _ func(error)) (event.Sink, 
 	return output.New(w.out, w.print)
 }
 
-// changesView is stdout, for people.
 type changesView struct {
 	direct
 	view  flags.View
@@ -154,7 +151,6 @@ func (v *changesView) open(ctx context.Context, w *watching, _ func(error)) (eve
 	return v.shown, nil
 }
 
-// changes says how changes are shown.
 func (w *watching) changes(view flags.View) changes.Options {
 	return changes.Options{
 		Width:      func() int { return widthOf(w.out.file) },
@@ -202,7 +198,6 @@ func (f *followFlags) endGroup() flags.Group {
 		flags.State(&f.w.stateFile), flags.Listen(&f.w.listen))
 }
 
-// parseTargets sets what is followed.
 func (f *followFlags) parseTargets(args []string) error {
 	if err := f.selectTargets(args); err != nil {
 		return err

@@ -30,25 +30,19 @@ const (
 type wait struct {
 	*watching
 	*until.Stage
-	// progress: it is said on the way what is waited for. said is what was said last,
-	// and when.
-	progress bool
-	said     string
+	progress bool   // it is said on the way what is waited for
+	said     string // last
 	saidAt   time.Time
 
-	// again judges again what the present is looked at for; nil while there is nothing.
-	// outcome is what that has decided, and cancel ends the run then.
-	again   *time.Timer
-	outcome *until.Outcome
-	cancel  context.CancelCauseFunc
+	again   *time.Timer             // judges again what the present is looked at for, or nil
+	outcome *until.Outcome          // what that has decided
+	cancel  context.CancelCauseFunc // ends the run then
 
 	mu    sync.Mutex  // of all that is above
 	due   *time.Timer // says what was too early to say; nil while nothing was
 	ended bool
 	took  time.Duration // until it ended
 }
-
-var _ event.Sink = (*wait)(nil)
 
 // newWait returns a wait before next, for what is planned, that ends the run by cancel where
 // no event does.
@@ -69,7 +63,6 @@ func (w *watching) newWait(next event.Sink, cancel context.CancelCauseFunc) *wai
 	return &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel}
 }
 
-// Deliver implements event.Sink.
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +101,6 @@ func (w *wait) judgeAgain() {
 	}
 }
 
-// byTime reports whether time has decided.
 func (w *wait) byTime() bool {
 	if w.outcome == nil {
 		w.outcome = w.Again()
@@ -145,7 +137,6 @@ func (w *wait) sayProgress() {
 	}
 }
 
-// sayDue says what was too early to say.
 func (w *wait) sayDue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +146,6 @@ func (w *wait) sayDue() {
 	}
 }
 
-// stop ends what is said on the way.
 func (w *wait) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/ask"
@@ -17,8 +16,7 @@ import (
 	"dwatch/watcher/until"
 )
 
-// maxPending is of how much that is waited for it is said what, at the end.
-const maxPending = 5
+const maxPending = 5 // that are named at the end
 
 // end returns what the run ends with, that ended with err.
 func (w *wait) end(ctx context.Context, err error) error {
@@ -126,13 +124,12 @@ func (w *wait) warning(ctx context.Context, p until.Pending) string {
 	if p.Object.IsZero() {
 		return ""
 	}
-	if u, err := p.Object.Open(); err != nil || isReady(u) {
+	u, err := p.Object.Open()
+	if err != nil {
+		return ""
+	}
+	if word, _ := status.Of(u); word == kstatus.CurrentStatus {
 		return ""
 	}
 	return w.questions.Warning(ctx, p.Object)
-}
-
-func isReady(u *unstructured.Unstructured) bool {
-	word, _ := status.Of(u)
-	return word == kstatus.CurrentStatus
 }

@@ -58,7 +58,6 @@ func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
 	fmt.Fprintf(b, "\nAll flags, and those of the connection: %s help flags, %[1]s COMMAND --help\n", c.DisplayName())
 }
 
-// writeFlags writes all flags of a command in their groups.
 func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, width int) {
 	for _, g := range groups {
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -7,7 +7,6 @@ import (
 	"dwatch/watcher/event"
 )
 
-// waitFlags are the flags of dwatch wait.
 type waitFlags struct {
 	watchFlags
 	until flags.Await
@@ -29,7 +28,6 @@ func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
 	return &f.w, err
 }
 
-// nowhere is where events go that only decide.
 type nowhere struct{ direct }
 
 func (nowhere) open(context.Context, *watching, func(error)) (event.Sink, error) {

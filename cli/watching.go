@@ -73,9 +73,9 @@ type watching struct {
 	listen string // HOST:PORT; empty: nowhere
 	filter filter.Options
 	where  []flags.Condition
-	// whereLast: the destination looks at where, since it has to know what leaves it.
-	whereLast bool
-	unjudged  int // events of which where could not be judged, and it was not said yet
+
+	whereLast bool // the destination looks at where, since it has to know what leaves it
+	unjudged  int  // events of which where could not be judged, and it was not said yet
 	ending    ending
 	stateFile string // empty: none
 	metrics   *metrics.Metrics
@@ -83,23 +83,19 @@ type watching struct {
 	print     output.Options // how events and changes are encoded
 	kept      bool           // the managed fields are
 	needs     needs
-	// parallel is how many goroutines the destination keeps busy; lasting that it keeps
-	// the processors that there are.
-	parallel int
-	lasting  bool
-	seen     bool // somebody sees the events come
-	fold     bool // series of one object's events that came at once into one
-	prints   bool // to stdout
-	to       destination
+	parallel  int  // goroutines that the destination keeps busy
+	lasting   bool // it keeps the processors that there are
+	seen      bool // somebody sees the events come
+	fold      bool // series of one object's events that came at once into one
+	prints    bool // to stdout
+	to        destination
 
 	state *state // nil without --state
 	apart *apart // nil where nothing is judged, or printed
 }
 
 // conditions are all that look at events.
-func (w *watching) conditions() []flags.Condition {
-	return slices.Concat(w.where, w.ending.All())
-}
+func (w *watching) conditions() []flags.Condition { return slices.Concat(w.where, w.ending.All()) }
 
 func (w *watching) run(ctx context.Context, c *console) error {
 	if err := w.to.prepare(c); err != nil {
@@ -272,7 +268,6 @@ func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err 
 	return err
 }
 
-// joinStatus joins what there is to say.
 func joinStatus(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }

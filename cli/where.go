@@ -8,8 +8,7 @@ import (
 	"dwatch/watcher/object/expression"
 )
 
-// passing returns what --where asks; nil if it is not given. It is used from one
-// goroutine.
+// passing returns what --where asks; nil if it is not given. It is used from one goroutine.
 func (w *watching) passing() func(*event.Event) bool {
 	if len(w.where) == 0 {
 		return nil
