@@ -8,8 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// canvas is what a frame is drawn on: its size, with or without colour, how wide text is
-// on this terminal, and the clock.
+// canvas is what a frame is drawn on: its size, its colours, how wide text is, and the clock.
 type canvas struct {
 	ansi.Method
 	color         bool
@@ -18,15 +17,11 @@ type canvas struct {
 }
 
 const (
-	// roomy is from how many lines on there are some that could be done without.
-	roomy = 16
-	// below is how many lines there are below the table or the text.
-	below = 2
-	// gap is between two columns, or two texts in a line.
-	gap = 2
+	roomy = 16 // from so many lines on there are some that could be done without
+	below = 2  // lines below the table or the text
+	gap   = 2  // between two columns, or two texts in a line
 )
 
-// above is how many lines there are above the table or the text.
 func (c *canvas) above() int {
 	if c.height >= roomy {
 		return 2
@@ -37,8 +32,7 @@ func (c *canvas) above() int {
 // body is how many lines there are for the table or the text.
 func (c *canvas) body() int { return max(c.height-c.above()-below, 1) }
 
-// style is how something looks: in colour, by ANSI's numbers, so that the user's theme
-// decides, and without.
+// style is how something looks in colour, by ANSI's numbers for the user's theme, and without.
 type style struct{ color, plain string }
 
 var (
@@ -69,7 +63,6 @@ func (c *canvas) paint(s style, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[m"
 }
 
-// ellipsis stands for what was cut.
 const ellipsis = "…"
 
 // fit makes text exactly so wide: it is cut at its end, or followed by spaces.
@@ -95,8 +88,7 @@ func (c *canvas) middle(text string, width int) string {
 	return c.Truncate(text, width-1-tail, "") + ellipsis + c.TruncateLeft(text, have-tail, "")
 }
 
-// sides puts one text at the left and another at the right of a line. The right one is
-// the first of several that leaves the left one some room.
+// sides puts one text at the left, and at the right the first of several that leaves it room.
 func (c *canvas) sides(left string, width int, rights ...string) string {
 	for i, right := range rights {
 		room := width - c.StringWidth(right) - gap
@@ -111,8 +103,7 @@ func (c *canvas) wrapped(text string, width int) []string {
 	return strings.Split(c.Wrap(text, max(width, 10), ""), "\n")
 }
 
-// alwaysShown is how many keys at the end of a line of them are shown where others have no
-// room: those for help and for the end.
+// alwaysShown is how many keys at the end have room first: those for help and for the end.
 const alwaysShown = 2
 
 // keyLine shows keys and what they do, as many as have room.

@@ -13,8 +13,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// trail is how an object came to be what it is, as the format "changes" shows it. What it
-// has made of a state it keeps: to compare large objects takes time.
+// trail is how an object came to be what it is. It keeps what it has made: comparing takes time.
 type trail struct {
 	*details
 	width int
@@ -24,7 +23,6 @@ type trail struct {
 // step is a state and the one before it, which may be nil.
 type step struct{ from, to *inventory.State }
 
-// shownStep is what is shown of a step.
 type shownStep struct {
 	text   string
 	hidden int // changes of nothing but noise

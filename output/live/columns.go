@@ -84,8 +84,7 @@ func widen(all []place, room int) []place {
 	return places
 }
 
-// narrow makes columns fit: the widest ones are cut first, and what does not fit even so
-// is left out from the right; the name and the age stay longest.
+// narrow cuts the widest columns first, then leaves out those at the right, name and age last.
 func narrow(places []place, room int) []place {
 	for total(places) > room {
 		widest, last := -1, len(places)-1
@@ -109,7 +108,6 @@ func narrow(places []place, room int) []place {
 	return places
 }
 
-// least is how narrow a column may become.
 func (p place) least() int {
 	switch {
 	case p.age:

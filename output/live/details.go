@@ -45,7 +45,6 @@ func (d *details) yaml(s *section, r *row) *pager {
 	return p
 }
 
-// yamlLine shows the name of a member in another style.
 func (d *details) yamlLine(line string) string {
 	content := strings.TrimLeft(line, " -")
 	name, rest, ok := strings.Cut(content, ":")
@@ -55,7 +54,6 @@ func (d *details) yamlLine(line string) string {
 	return line[:len(line)-len(content)] + d.paint(heading, name) + ":" + rest
 }
 
-// eventsMsg has the Events about an object.
 type eventsMsg struct {
 	pager *pager
 	found []kubeevent.Event
@@ -79,7 +77,6 @@ func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 	}
 }
 
-// answered shows the Events that the server has named.
 func (d *details) answered(msg eventsMsg) {
 	msg.pager.lines = nil
 	msg.pager.text = func(width int) []string { return d.eventLines(msg, width) }

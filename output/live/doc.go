@@ -1,5 +1,4 @@
-// Package live shows what there is at a terminal, in place: a table of the present
-// objects, of one resource or several, that changes as they do.
+// Package live shows the present objects of some resources as a table on a terminal, in place.
 //
 //	    events                       changes            at most 30 times a second
 //	Deliver ----> output/inventory ----> store (table) ----------------------> model

@@ -7,7 +7,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// condition is the word before an expression in a filter.
+// conditionWord is before an expression in a filter.
 const conditionWord = "where "
 
 // filter says which rows are shown. The zero value shows all.
@@ -36,8 +36,7 @@ func isCondition(typed string) (string, bool) {
 	return strings.CutPrefix(strings.TrimLeft(typed, " "), conditionWord)
 }
 
-// beginsCondition reports whether it looks as if one is being typed, so that not all rows
-// disappear on the way.
+// beginsCondition reports whether one may be being typed: not all rows disappear on the way.
 func beginsCondition(typed string) bool {
 	typed = strings.TrimLeft(typed, " ")
 	return len(typed) > 1 && strings.HasPrefix(conditionWord, typed)

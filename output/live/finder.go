@@ -13,15 +13,11 @@ import (
 // finder is the filter that the user asks for: how it is typed, and the search for what it shows.
 type finder struct {
 	*canvas
-	view *view
-	// typed is the filter that is being typed; nil: none is.
-	typed *string
-	// before is the filter that was in force before.
-	before filter
-	// search is for the rows of the next filter, and part how much of it is done, in
-	// percent; nil: the filter is in force.
-	search *search
-	part   int
+	view   *view
+	typed  *string // the filter that is being typed; nil: none is
+	before filter  // that was in force before
+	search *search // for the rows of the next filter; nil: it is in force
+	part   int     // of the search that is done, in percent
 }
 
 func (f *finder) asked() filter {
@@ -60,8 +56,7 @@ func (f *finder) press(key tea.KeyPressMsg) (tea.Cmd, error) {
 	return nil, nil
 }
 
-// take shows at once what words stand for; an expression waits for its end, and so long
-// the rows are those from before.
+// take shows at once what words stand for. With an expression the rows stay as they were before.
 func (f *finder) take(typed string) tea.Cmd {
 	typed = output.Line(typed)
 	f.typed = &typed
@@ -92,8 +87,7 @@ func (f *finder) leave() {
 	f.search = nil
 }
 
-// set takes a filter, if it is another one: at once, or when it is known of which objects
-// its expression holds.
+// set takes another filter at once, or when it is known of which objects its expression holds.
 func (f *finder) set(next filter) tea.Cmd {
 	if next.typed == f.asked().typed {
 		return nil
@@ -107,8 +101,7 @@ func (f *finder) set(next filter) tea.Cmd {
 	return nil
 }
 
-// goOn shows what a search has found, or has it go on, first with what has changed
-// meanwhile. A search that is not the present one any more ends.
+// goOn has the present search go on, first with what has changed, or shows what it has found.
 func (f *finder) goOn(s *search) tea.Cmd {
 	if f.search != s {
 		return nil
@@ -154,7 +147,6 @@ func (f *finder) prompt() string {
 	return f.Truncate(" /"+text, f.width, "")
 }
 
-// caret is where a filter is being typed.
 func (f *finder) caret() *tea.Cursor {
 	if f.typed == nil {
 		return nil
@@ -174,21 +166,17 @@ func (f *finder) inForce() string {
 }
 
 const (
-	// atOnce is how long a key may wait for a search. What takes longer goes on beside
-	// the screen, and reports each searchStep how far it has come.
+	// atOnce is how long a key waits for a search; it goes on aside, and reports each searchStep.
 	atOnce     = 10 * time.Millisecond
 	searchStep = 100 * time.Millisecond
 )
 
-// search finds out of which objects an expression holds; as a message it says that it has come
-// further. Each has to be decoded for that,
-// which takes a second for 10,000. The rows are those from before until it is done.
+// search finds out of which objects an expression holds, which takes a second for 10,000: the rows
+// are those from before until then. As a message it says that it has come further.
 type search struct {
 	filter filter
-	// found says of the states that were looked at whether it holds; todo are those
-	// that are left of those at the start.
-	found map[*inventory.State]bool
-	todo  []*inventory.State
+	found  map[*inventory.State]bool // whether it holds of what was looked at
+	todo   []*inventory.State        // what is left of the start
 }
 
 // look goes on with a search for about that long.

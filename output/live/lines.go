@@ -49,7 +49,6 @@ func (v *view) nothing() string {
 	}
 }
 
-// troubleOf says what is wrong with the watch of a section.
 func (v *view) troubleOf(s *section) string {
 	trouble := troubleWith(v.links, func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
 	switch trouble.phase {
@@ -129,7 +128,6 @@ func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 	line.WriteString(v.paint(look, sign) + " ")
 }
 
-// cell is what a row has in a column, exactly as wide.
 func (v *view) cell(r *row, p place, now time.Time) string {
 	text := r.Of.Namespace
 	if p.cell != namespace {

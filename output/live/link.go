@@ -7,15 +7,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// trouble is what is wrong with the watch of some targets: the worst phase of them, and the
-// earliest time since when. What is shown of them is as of asOf, where the connection is lost.
-// Zero if nothing is wrong.
+// trouble is the worst phase of the watch of some targets, and the earliest time since when; what
+// is shown of them is as of asOf, if the connection is lost. Zero: nothing is wrong.
 type trouble struct {
 	phase       event.Phase
 	since, asOf time.Time
 }
 
-// troubleWith returns what is wrong with the targets that match.
 func troubleWith(links *event.Links, match func(*event.Link) bool) (t trouble) {
 	for _, one := range links.All() {
 		phase, heard := one.Phase(), one.Heard

@@ -12,14 +12,11 @@ import (
 )
 
 type (
-	// changedMsg says that something in the store has changed.
-	changedMsg struct{}
-	// tickMsg says that time has passed.
-	tickMsg struct{}
+	changedMsg struct{} // something in the store has changed
+	tickMsg    struct{} // time has passed
 )
 
-// model is the screen: it passes keys and messages on to what they are about, and puts the
-// frame together. Only the program's goroutine looks at it.
+// model is the screen, as the package comment says. Only the program's goroutine looks at it.
 type model struct {
 	*canvas
 	*store
@@ -46,8 +43,7 @@ func newModel(ctx context.Context, s *store) *model {
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return m.tick(false) }
 
-// tick wakes the model when something changes by itself: an age, each second; what
-// fades, more often.
+// tick wakes the model for what changes by itself: each second, and more often for what fades.
 func (m *model) tick(young bool) tea.Cmd {
 	every := time.Second
 	if young {
@@ -176,8 +172,7 @@ func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	return cmd
 }
 
-// wheelStep is by how many lines the wheel scrolls.
-const wheelStep = 3
+const wheelStep = 3 // lines
 
 func (m *model) wheel(button tea.MouseButton) {
 	by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelStep, tea.MouseWheelDown: wheelStep}[button]

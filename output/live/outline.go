@@ -5,12 +5,10 @@ import "slices"
 // span is where a section stands among all lines.
 type span struct {
 	*section
-	// line is that of its header, and first the number of its first row among all.
-	line, first int
+	line, first int // of its header, and the number of its first row among all
 }
 
-// outline is where the sections of a table stand: each has a header and its rows, and
-// between two is an empty line.
+// outline is where the sections of a table stand, each a header and rows, then an empty line.
 type outline struct {
 	spans       []span
 	lines, rows int
@@ -42,8 +40,7 @@ func (o *outline) lineOf(row int) int {
 	return 0
 }
 
-// at returns what stands in a line: the section, and which of its rows, -1 for its header;
-// nil for an empty line.
+// at returns the section in a line and which of its rows, -1 for its header; nil for an empty line.
 func (o *outline) at(line int) (*span, int) {
 	for i := range slices.Backward(o.spans) {
 		s := &o.spans[i]

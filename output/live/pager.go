@@ -11,8 +11,7 @@ import (
 type pager struct {
 	*canvas
 	title string
-	// text returns its lines for a width. It is called again when version returns
-	// something else than before, or the width is another one.
+	// text returns its lines for a width. It is called again when that or version has changed.
 	text    func(width int) []string
 	version func() any
 
@@ -25,8 +24,7 @@ type pager struct {
 	// row says that the keys for a row work, and on which.
 	section *section
 	row     *row
-	// back is what was shown before; nil: the table.
-	back *pager
+	back    *pager // what was shown before; nil: the table
 }
 
 // heading says what is shown, and whether that is still there.
@@ -40,8 +38,7 @@ func (p *pager) heading(now time.Time) string {
 	return "deleted " + output.HowLong(now, p.row.at) + " ago: " + p.title
 }
 
-// present is the row of the object as it is now: another one if it came back after its
-// row was forgotten.
+// present is the row of the object now, which may have come back after its row was forgotten.
 func (p *pager) present() *row {
 	if r := p.section.rows[p.row.name()]; r != nil {
 		return r
@@ -49,7 +46,6 @@ func (p *pager) present() *row {
 	return p.row
 }
 
-// update makes the lines, if they are not as they should be.
 func (p *pager) update() {
 	var version any
 	if p.version != nil {

@@ -39,24 +39,18 @@ type row struct {
 	cells   []string
 	rank    rank
 
-	// at is when the last event of it came, zero if none did since the start, and sign
-	// what that was.
+	// at is when the last event of it came, zero if none did since the start, and sign what it was.
 	at   time.Time
 	sign byte
 	// added is when the object came, zero if it was there at the start.
 	added time.Time
 	// changed has when each cell changed last; nil: none did.
 	changed []time.Time
-	// gone: it is deleted, and shown for a while.
-	gone bool
+	gone    bool // it is deleted, and shown for a while
 
-	// sorted is the rank by which it stands where it does: what becomes ready stays in
-	// its place for a while.
-	sorted rank
-	// shown: it stands in the order of its section.
-	shown bool
-	// past are its histories, in a table that is paused.
-	past []inventory.History
+	sorted rank                // by which it stands: what becomes ready stays for a while
+	shown  bool                // it stands in the order of its section
+	past   []inventory.History // of it, in a table that is paused
 }
 
 // name is that of a row within its section.
@@ -82,8 +76,7 @@ const (
 	linger = 8 * time.Second
 )
 
-// freshness is how much something stands out that changed some time ago: 2 much, 1 a
-// little, 0 not any more.
+// freshness is how much something stands out that changed: 2 much, 1 a little, 0 not any more.
 func freshness(at, now time.Time) int {
 	switch age := now.Sub(at); {
 	case at.IsZero() || age >= fading:
@@ -103,7 +96,6 @@ func (r *row) settled(now time.Time) bool {
 	return now.Sub(r.at) >= fading
 }
 
-// take makes the row what a state says.
 func (r *row) take(s *inventory.State, cells []string) {
 	isNew, again, before := r.State == nil, r.gone, r.cells
 	r.State, r.cells, r.rank, r.gone = s, cells, rankOf(s), false

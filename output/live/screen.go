@@ -19,8 +19,7 @@ import (
 
 // Options say what is shown, and how.
 type Options struct {
-	// Options say how changes are shown, where there are colours and namespaces, and what is
-	// masked. Width and Initial are the screen's own.
+	// Options say how changes are shown and masked. Width and Initial are the screen's own.
 	changes.Options
 	// Title is what is watched, in a few words.
 	Title string
@@ -35,8 +34,7 @@ type Options struct {
 	ManagedFields bool
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
-	// Condition reads an expression, and returns what says whether it holds of an
-	// object, which several goroutines may ask at the same time.
+	// Condition reads an expression, and returns it as several goroutines may ask it of objects.
 	Condition func(text string) (func(event.Object) bool, error)
 	// Events asks the server for the Events about an object, from a goroutine of its own.
 	Events func(ctx context.Context, o event.Object) ([]kubeevent.Event, error)
@@ -56,8 +54,7 @@ var ErrQuit = errors.New("the user ended it")
 // framesPerSecond is how often the screen is drawn at most.
 const framesPerSecond = 30
 
-// Run shows the screen on a terminal until its user ends it, which is [ErrQuit], or ctx
-// ends. Then the terminal is as it was.
+// Run shows the screen until its user ends it ([ErrQuit]), or ctx ends. The terminal is restored.
 func (s *Screen) Run(ctx context.Context, out *os.File) error {
 	m := newModel(ctx, s.store)
 	p := s.program(m, out)

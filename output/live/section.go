@@ -71,7 +71,6 @@ func (o order) compare(a, b *row) int {
 	return cmp.Or(strings.Compare(a.Of.Namespace, b.Of.Namespace), strings.Compare(a.Of.Name, b.Of.Name))
 }
 
-// find returns where a row stands, or would stand.
 func (s *section) find(o order, r *row) int {
 	return sort.Search(len(s.order), func(i int) bool { return o.compare(s.order[i], r) >= 0 })
 }
@@ -83,8 +82,7 @@ func (s *section) show(o order, r *row) {
 	}
 }
 
-// hide takes a row out of the order. It has to be done before anything changes by which
-// it is sorted.
+// hide takes a row out of the order, before anything changes by which it is sorted.
 func (s *section) hide(o order, r *row) {
 	if !r.shown {
 		return
@@ -112,7 +110,6 @@ func (s *section) setColumns(columns []inventory.Column) {
 	}
 }
 
-// moved returns cells by the titles of other columns.
 func moved(cells, from, to []string) []string {
 	now := make([]string, len(to))
 	for i, title := range to {

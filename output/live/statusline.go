@@ -10,15 +10,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// statusLine is the line at the top, with the title and the connection, and the message above
-// the keys.
+// statusLine is the line at the top, and the message above the keys.
 type statusLine struct {
 	*canvas
 	*store
 	answer
 }
 
-// answer is what there is to say to a key.
 type answer struct {
 	text string
 	at   time.Time
@@ -48,8 +46,7 @@ func (s *statusLine) top(title string, cut func(string, int) string, counts stri
 	return s.sides(s.paint(bold, " "+title), s.width, rights[len(rights)-1])
 }
 
-// cutTitle makes the title of the table no wider than that: where it is stays, of what
-// there is as much as has room.
+// cutTitle makes the title of the table no wider than room: what follows " in " stays longest.
 func (c *canvas) cutTitle(title string, room int) string {
 	i := strings.LastIndex(title, " in ")
 	left := room - c.StringWidth(title[max(i, 0):])
@@ -80,8 +77,7 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// connection says how the connection is and how long ago the last event came, at length
-// and shorter. Each is as wide whatever the time is, so that nothing moves with it.
+// connection is how it is and when the last event came, at length and shorter, as wide each time.
 func (s *statusLine) connection() []string {
 	now := s.now()
 	phase, word, since := connection(s.links)
@@ -107,8 +103,7 @@ func (s *statusLine) connection() []string {
 	}
 }
 
-// message is the line above the keys: an answer to a key, a note, or else what is known
-// of the selected row; and if there is room, which rows are seen.
+// message is an answer, a note, or what is known of a row; if there is room, which are seen.
 func (s *statusLine) message(about, position string) string {
 	text, isNews := s.news()
 	if !isNews {
@@ -122,8 +117,7 @@ func (s *statusLine) message(about, position string) string {
 	return " " + s.fit(s.fit(text, room), room+gap) + position
 }
 
-// news is the answer or the note that is to be shown now. During an outage that is the
-// note that began it.
+// news is the answer or note to be shown now; during an outage the note that began it.
 func (s *statusLine) news() (string, bool) {
 	now := s.now()
 	if s.answer.text != "" && now.Sub(s.answer.at) < answerFor {

@@ -16,15 +16,13 @@ type store struct {
 	Options
 	inventory *inventory.Inventory
 
-	mu    sync.Mutex // for all below
-	table *table
-	links *event.Links
-	notes []note
-	// events counts those of objects.
-	events int
+	mu     sync.Mutex // for all below
+	table  *table
+	links  *event.Links
+	notes  []note
+	events int // of objects
 
-	// changed has room for one word that something has.
-	changed chan struct{}
+	changed chan struct{} // has room for one word that something has
 }
 
 // note is what is to be known of the watch.
@@ -33,7 +31,6 @@ type note struct {
 	text string
 }
 
-// maxNotes is how many are kept.
 const maxNotes = 1000
 
 func newStore(o Options) *store {
@@ -51,7 +48,6 @@ func (s *store) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.inventory.Deliver(ctx, batch)
 }
 
-// take takes over what has changed in the inventory.
 func (s *store) take(changes []inventory.Change) {
 	cells := make([][]string, len(changes))
 	for i, c := range changes {
@@ -72,8 +68,7 @@ func (s *store) take(changes []inventory.Change) {
 	s.touch()
 }
 
-// histories are that of the object of a row, and before it of the one that had its name
-// before. None: they are no longer held.
+// histories are those of a row's object, and of the one before it; none: no longer held.
 func (s *store) histories(r *row) (all []inventory.History) {
 	if r.past != nil {
 		return r.past

@@ -10,8 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// returned is what is done while the terminal is given back. Then it is taken again, as
-// it is by then, and all is drawn anew.
+// returned is done while the terminal is given back; then that is taken again, and all drawn anew.
 type returned func()
 
 // rendererEnds is how long the goroutine that draws has for its end: it stops its ticker last,
@@ -32,8 +31,7 @@ func (returned) SetStderr(io.Writer) {}
 
 // suspension is how the process is stopped and goes on.
 type suspension struct {
-	// stopping: the process stops itself, or has done so.
-	stopping atomic.Bool
+	stopping atomic.Bool // the process stops itself, or has done so
 }
 
 // suspend gives the terminal back and stops the process until the shell continues it.
@@ -47,8 +45,7 @@ func (s *suspension) suspend() tea.Cmd {
 	})
 }
 
-// takeBack brings the terminal in order each time somebody else has stopped the process,
-// so that it could not give it back, and has continued it.
+// takeBack restores the terminal when the process was stopped by somebody else, and continued.
 func (s *suspension) takeBack(ctx context.Context, p *tea.Program, terminal *os.File) {
 	continued, end := notifyContinued()
 	defer end()

@@ -105,8 +105,7 @@ func (t *table) place(s *section, r *row) {
 	}
 }
 
-// grow does what time does to the rows: what was deleted disappears, and what has become
-// ready goes to its place. It reports whether there is something that still changes.
+// grow lets what was deleted go and what is ready move, and reports whether more will change.
 func (t *table) grow(now time.Time) bool {
 	for r, s := range t.young {
 		switch {
@@ -126,8 +125,7 @@ func (t *table) grow(now time.Time) bool {
 	return len(t.young) > 0
 }
 
-// choose takes another filter for all rows. Of the states that are found it is known
-// whether it matches.
+// choose takes another filter for all rows; of the states in found it is known whether it matches.
 func (t *table) choose(f filter, found map[*inventory.State]bool) {
 	t.filter = f
 	for _, s := range t.sections {
@@ -139,7 +137,6 @@ func (t *table) choose(f filter, found map[*inventory.State]bool) {
 	t.arrange()
 }
 
-// arrange puts the rows that are shown in order anew.
 func (t *table) arrange() {
 	for _, s := range t.sections {
 		s.order = s.order[:0]
@@ -170,7 +167,6 @@ func (t *table) clone(past func(*row) []inventory.History) *table {
 	return c
 }
 
-// total counts the objects, those that are not ready or failed, and those shown.
 func (t *table) total() (objects, notReady, shown int) {
 	for _, s := range t.sections {
 		objects += s.count()

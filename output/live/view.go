@@ -29,12 +29,10 @@ type cursor struct {
 	resource schema.GroupResource
 	object   name
 	// holds: it was chosen. Else it is the first row, whichever that is.
-	holds bool
-	// row is its number among all, and line where it stands on the screen.
-	row, line int
+	holds     bool
+	row, line int // its number among all, and where it stands on the screen
 }
 
-// shown is the table that is seen.
 func (v *view) shown() *table {
 	if v.paused != nil {
 		return v.paused.table
@@ -50,7 +48,6 @@ func (v *view) tables() []*table {
 	return []*table{v.table}
 }
 
-// clock is the time for which the table is drawn.
 func (v *view) clock() time.Time {
 	if v.paused != nil {
 		return v.paused.at
@@ -77,8 +74,7 @@ func (v *view) sort() string {
 	return orderNames[next]
 }
 
-// settle finds the selected row again, wherever it stands now, and returns where the
-// sections stand and which line is the first that is seen.
+// settle finds the selected row again, and returns the outline and the first line that is seen.
 func (v *view) settle() (o outline, top int) {
 	sections := v.shown().sections
 	o = outlineOf(sections, func(s *section) bool { return len(sections) == 1 || v.troubleOf(s) != "" })
@@ -95,8 +91,7 @@ func (v *view) settle() (o outline, top int) {
 	return o, top
 }
 
-// find returns the number of the selected row; where that is not shown any more, of the
-// one that has its place.
+// find returns the number of the selected row, or of the one in its place.
 func (v *view) find(o *outline) int {
 	if !v.holds {
 		return 0
@@ -188,8 +183,7 @@ func (v *view) section(o *outline, back bool) int {
 	return to
 }
 
-// scroll moves what is seen by some lines. If the selected row leaves it, the nearest one
-// that is seen takes its place.
+// scroll moves what is seen by some lines. The selected row is the nearest that is seen.
 func (v *view) scroll(by int) {
 	o, top := v.settle()
 	to := min(max(top+by, 0), max(o.lines-v.body(), 0))
@@ -204,8 +198,7 @@ func (v *view) scroll(by int) {
 	v.remember(&o)
 }
 
-// seen returns the numbers of the first and the last row that are seen below line top,
-// which shows a header.
+// seen returns the numbers of the first and last row that are seen below the header in line top.
 func (v *view) seen(o *outline, top int) (first, last int) {
 	return o.before(top + 1), o.before(top+v.body()) - 1
 }

@@ -65,7 +65,6 @@ func limitOf(values url.Values) (int, error) {
 	return n, nil
 }
 
-// flagOf reads a parameter that is true or false.
 func flagOf(values url.Values, name string) (is bool, err error) {
 	if text := values.Get(name); text != "" {
 		if is, err = strconv.ParseBool(text); err != nil {
@@ -144,7 +143,6 @@ func listOf(r *http.Request) (l list, err error) {
 	return list{selected, limit, whole, after}, cmp.Or(err, wrongLimit, wrongContinue, wrongObject)
 }
 
-// continueOf is what leads to the page after an object.
 func continueOf(s *inventory.State) string {
 	o := s.Of
 	return base64.RawURLEncoding.EncodeToString(encode([]string{o.Resource.Resource, o.Resource.Group, o.Namespace, o.Name, o.ID}))
@@ -208,7 +206,6 @@ func (h *Hub) objects(r *http.Request) (any, error) {
 	return result, nil
 }
 
-// rows returns the rows of states, and the number of the last message that is in them.
 func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,7 +244,6 @@ type past struct {
 	Before uint64 `json:"before,omitempty"`
 }
 
-// past returns the messages of the feed before seq.
 func (h *Hub) past(before uint64, limit int) past {
 	h.mu.Lock()
 	defer h.mu.Unlock()

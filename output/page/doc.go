@@ -9,6 +9,5 @@
 // message is encoded once, and held in one log (log.go), in which each viewer is a place. A viewer
 // that is too slow for it gets all rows anew. Nothing that the stream does waits for a viewer.
 //
-// Values that are to be masked are masked by the inventory in all that is read of an
-// object, so that no way leads to them.
+// What is to be masked is masked by the inventory in all that is read of an object.
 package page

@@ -38,14 +38,11 @@ const (
 
 // drawing is what viewers see of an object at a glance.
 type drawing struct {
-	state *inventory.State
-	// row is encoded, but for the course of time.
-	row []byte
-	// changed is when it last changed, and changes how often it did.
-	changed int64
-	changes int
-	// segments are since when it has been in which state, and ticks when it changed. What
-	// is too much is forgotten from the beginning, and counted.
+	state   *inventory.State
+	row     []byte // encoded, but for the course of time
+	changed int64  // when it last did
+	changes int    // how often it did
+	// segments are states and since when, ticks the changes; the first ones go, and are counted.
 	segments                []segment
 	ticks                   []int64
 	segmentsMore, ticksMore int
@@ -62,8 +59,7 @@ func drawn(s *inventory.State) *drawing {
 	return d
 }
 
-// show takes over a state and the message of its change, which will have the number seq.
-// It reports whether there is anything to be seen of it.
+// show takes over a state and its change, number seq, and reports whether that is to be seen.
 func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
 	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
 	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
@@ -88,7 +84,6 @@ func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
 	return true
 }
 
-// enter notes the state that the object has at a time.
 func (d *drawing) enter(at int64, state string) {
 	if n := len(d.segments); n == 0 || d.segments[n-1].state != state {
 		d.segments = addLast(d.segments, segment{at, state}, maxSegments, &d.segmentsMore)
@@ -106,7 +101,6 @@ func addLast[T any](all []T, one T, limit int, more *int) []T {
 	return append(all, one)
 }
 
-// appendTo appends the row, with the course of time.
 func (d *drawing) appendTo(dst []byte) []byte {
 	dst = append(append(dst, d.row[:len(d.row)-1]...), `,"segments":[`...)
 	for i, s := range d.segments {
@@ -137,7 +131,6 @@ func calledBy(o *inventory.Object) called {
 
 func statusOf(s *inventory.State) state { return state{s.Status.String(), clip(s.Why, maxMessage)} }
 
-// labelsOf returns as many labels as a row has room for, and how many it has not.
 func labelsOf(s *inventory.State) (some map[string]string, more int) {
 	all := s.Labels()
 	if len(all) == 0 {
@@ -165,8 +158,7 @@ func cellsOf(s *inventory.State) (cells []any) {
 	return cells
 }
 
-// cellOf is a cell: a time where it counts from that, and nothing where it says how long
-// ago something was, which is old at once.
+// cellOf is a cell: the time from which it counts; nothing for how long ago, which is old at once.
 func cellOf(s *inventory.State, column int, value gjson.Result) any {
 	at, counts := s.Since(column)
 	clock := s.Columns()[column].Clock

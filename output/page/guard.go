@@ -52,8 +52,7 @@ func (s *Server) isSecure(r *http.Request) bool {
 	return r.TLS != nil || s.options.Proxied && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// cookie is the name of the cookie: each port that a browser asks has its own, as cookies
-// know no ports.
+// cookie is the name of the cookie: one for each port, as cookies know no ports.
 func cookie(r *http.Request) string {
 	if asked := (&url.URL{Host: r.Host}); asked.Port() != "" {
 		return "dwatch-" + asked.Port()
@@ -84,15 +83,12 @@ func (s *Server) takeOnce(text string) bool {
 	return true
 }
 
-// isSame compares in constant time. That tells no more than how long a token is, which
-// everybody knows.
+// isSame compares in constant time, but for how long a token is, which everybody knows.
 func isSame(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// isHost reports whether a request is for an address that is served, or a name that is
-// known to be of this machine: not for a name that somebody made point here (DNS
-// rebinding). A browser says there what its user sees in the address, so that the name is
-// what counts. The port adds nothing to that, and is another one behind "ssh -L" and
-// "kubectl port-forward". A page at another port of the same host is refused by isOrigin.
+// isHost reports whether a request is for an address that is served, or a name known to be of this
+// machine, not one that somebody made point here (DNS rebinding). The port adds nothing to that,
+// and is another one behind "ssh -L"; a page at another port of the host is refused by isOrigin.
 func (s *Server) isHost(r *http.Request) bool {
 	if s.options.Proxied {
 		return true // the token is what protects it
@@ -112,13 +108,11 @@ func (s *Server) isHost(r *http.Request) bool {
 	return certificate != nil && certificate.Leaf.VerifyHostname(host) == nil
 }
 
-// isUsualLoopback reports whether an address is one of the two by which a machine asks
-// itself: what forwards a port may listen on either, and ask by the other.
+// isUsualLoopback reports whether an address is one of the two at which a machine forwards ports.
 func isUsualLoopback(address netip.Addr) bool {
 	return address == netip.IPv6Loopback() || address == netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// localAddress is where a request came in.
 func localAddress(r *http.Request) (netip.Addr, bool) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -128,8 +122,7 @@ func localAddress(r *http.Request) (netip.Addr, bool) {
 	return address.Addr().Unmap().WithZone(""), err == nil
 }
 
-// isOrigin reports whether a request comes from the page itself, or from no page: a
-// program, or somebody who follows a link.
+// isOrigin reports whether a request comes from the page itself, a program, or a link.
 func (s *Server) isOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) > 1 {

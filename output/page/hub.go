@@ -34,15 +34,13 @@ type Hub struct {
 	searches chan struct{} // has one for each that looks at all objects
 	matchers chan struct{} // has one for each that looks at what changed
 
-	mu        sync.Mutex // for all below, and for each drawing of an object
-	log       log
-	resources map[string]*resource
-	targets   targets
-	// news is closed when there is another message.
-	news chan struct{}
-	// closed is closed at the end, and reason says why.
-	closed      chan struct{}
-	reason      string
+	mu          sync.Mutex // for all below, and for each drawing of an object
+	log         log
+	resources   map[string]*resource
+	targets     targets
+	news        chan struct{} // closed when there is another message
+	closed      chan struct{} // closed at the end
+	reason      string        // why it was closed
 	subscribers map[*subscriber]bool
 }
 
@@ -75,14 +73,12 @@ func random() string {
 	return hex.EncodeToString(bits[:])
 }
 
-// Deliver implements event.Sink. It takes as long as it takes to look at the events, and
-// waits for no viewer.
+// Deliver implements event.Sink. It waits for no viewer.
 func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 	defer h.wake()
 	return h.inventory.Deliver(ctx, batch)
 }
 
-// take shows viewers what has changed.
 func (h *Hub) take(changes []inventory.Change) {
 	for i := range changes {
 		if c := &changes[i]; c.State != nil {
@@ -94,7 +90,6 @@ func (h *Hub) take(changes []inventory.Change) {
 	}
 }
 
-// wake tells the viewers that there is something new.
 func (h *Hub) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,7 +116,6 @@ func (h *Hub) isClosed() bool {
 	}
 }
 
-// mark takes what becomes of the watch.
 func (h *Hub) mark(e *event.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,16 +10,13 @@ type entry struct {
 	seq uint64
 	// head is the message; of a change it is all but the row, and without the last brace.
 	head []byte
-	// row is nil for other messages than change.
-	row []byte
-	// key is the object that it is about; empty for none.
-	key  string
+	row  []byte // nil for other messages than change
+	key  string // of the object that it is about; empty for none
 	feed bool
 }
 
 func (e *entry) size() int { return len(e.head) + len(e.row) + 128 }
 
-// full is the message as viewers get it.
 func (e *entry) full(dst []byte) []byte {
 	dst = append(dst, e.head...)
 	if e.row != nil {
@@ -28,7 +25,6 @@ func (e *entry) full(dst []byte) []byte {
 	return dst
 }
 
-// short is the message without its row.
 func (e *entry) short() []byte {
 	if e.row == nil {
 		return e.head
@@ -41,8 +37,7 @@ type log struct {
 	entries []*entry
 	bytes   int
 	last    uint64
-	// max is how many bytes of messages are held.
-	max int
+	max     int // bytes of messages
 }
 
 func (l *log) next() uint64 { return l.last + 1 }
@@ -59,8 +54,7 @@ func (l *log) add(e *entry) {
 	}
 }
 
-// after returns up to limit messages after seq, or that they are no longer held. They stay
-// what they are when the log forgets them: who sends them does so without a lock.
+// after returns up to limit messages after seq, if held. They stay as they are: no lock is needed.
 func (l *log) after(seq uint64, limit int) (_ []*entry, held bool) {
 	first := l.last + 1 - uint64(len(l.entries))
 	if seq > l.last || seq+1 < first {

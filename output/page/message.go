@@ -63,8 +63,7 @@ type watch struct {
 	LastEvent int64  `json:"lastEvent"`
 }
 
-// row is what viewers see of an object at a glance. segments and ticks are added where
-// they belong; see drawing.
+// row is what viewers see of an object at a glance; drawing adds segments and ticks.
 type row struct {
 	called
 	Seq        uint64            `json:"seq"`
@@ -82,7 +81,6 @@ type row struct {
 	Ended      int64             `json:"ended,omitempty"`
 }
 
-// called is which object a message is about.
 type called struct {
 	Key       string `json:"key"`
 	Resource  string `json:"resource"`

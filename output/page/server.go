@@ -73,8 +73,8 @@ func NewServer(hub *Hub, o ServerOptions) *Server {
 // URL is the address with the token in it.
 func (s *Server) URL() string { return s.url(s.token) }
 
-// OneTimeURL is an address that leads in one time only, until the next one is made. It
-// may be given to a program: everybody on the machine sees with what that was started.
+// OneTimeURL is an address that leads in one time only, until the next one is made: for a program,
+// of which everybody on the machine sees with what it was started.
 func (s *Server) OneTimeURL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,6 @@ func (s *Server) url(token string) string {
 	return scheme + "://" + s.address() + "/?token=" + token
 }
 
-// address is under which the page can be opened on this machine, if that is known.
 func (s *Server) address() string {
 	text := s.options.Listener.Addr().String()
 	address, err := netip.ParseAddrPort(text)
@@ -141,7 +140,6 @@ func (s *Server) Close(reason string) {
 	s.cancel()
 }
 
-// handler leads each request where it belongs, if it may go there.
 func (s *Server) handler() http.Handler {
 	routes := map[string]http.HandlerFunc{
 		"/":            s.index,
@@ -169,7 +167,6 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// enter reports whether there is still time for a request.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +176,6 @@ func (s *Server) enter() bool {
 	return !s.closing
 }
 
-// setHeaders sets what is said with every answer.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -192,7 +188,6 @@ func setHeaders(h http.Header) {
 
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) { serveFile(w, "assets/index.html") }
 
-// asset serves a file of the page, if the path is of one.
 func asset(w http.ResponseWriter, r *http.Request) {
 	serveFile(w, strings.TrimPrefix(r.URL.Path, "/"))
 }
@@ -207,8 +202,7 @@ var contentTypes = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// serveFile serves what is embedded under a name. net/http could do it, but then it
-// would be a megabyte that dwatch serve costs.
+// serveFile serves what is embedded. With the file server of net/http dwatch is a megabyte larger.
 func serveFile(w http.ResponseWriter, name string) {
 	text, err := embedded.ReadFile(name)
 	kind := contentTypes[path.Ext(name)]
@@ -220,7 +214,6 @@ func serveFile(w http.ResponseWriter, name string) {
 	w.Write(text)
 }
 
-// viewing lets as many viewers in as there is room for.
 func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -237,8 +230,8 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// searching makes requests that look at many objects wait for each other, until their
-// answer is written, and gives up those who do not take it.
+// searching makes requests that look at many objects wait for each other, until their answer is
+// written, and gives up those who do not take it.
 func (s *Server) searching(find func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		release, err := s.hub.search(r.Context())

@@ -16,17 +16,16 @@ const (
 	patience = 30 * time.Second
 	// maxFrame is how many bytes a message of a viewer may have.
 	maxFrame = 16 << 10
-	// minCompressed is how many bytes a message has that is compressed: the parts of a
-	// snapshot, a tenth of which goes over the wire, and no changes, as that would be
-	// work for each viewer and each change.
+	// minCompressed is how many bytes a message has that is compressed: parts of a snapshot, which
+	// shrink to a tenth, and no changes, as that would be work for each viewer and change.
 	minCompressed = 16 << 10
 )
 
 // socket is a viewer behind a WebSocket.
 type socket struct {
 	conn *websocket.Conn
-	// ctx ends with the server: that of a view may end while something is written, and
-	// the connection with it, before it could be said why.
+	// ctx ends with the server: that of a view may end while something is written, and the
+	// connection with it, before it could be said why.
 	ctx      context.Context
 	patience time.Duration
 }
@@ -37,7 +36,6 @@ func (s socket) send(_ context.Context, message []byte) error {
 	return s.conn.Write(ctx, websocket.MessageText, message)
 }
 
-// socket serves a viewer by a WebSocket.
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // of the Origin, which guard has checked
@@ -72,7 +70,6 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	<-read
 }
 
-// mistakeError says what a viewer did wrong.
 type mistakeError string
 
 func (e mistakeError) Error() string { return string(e) }
@@ -100,7 +97,6 @@ func listen(ctx context.Context, conn *websocket.Conn, questions chan<- *questio
 	}
 }
 
-// since says where a viewer wants to go on.
 func since(r *http.Request) position {
 	query := r.URL.Query()
 	seq, err := strconv.ParseUint(query.Get("since"), 10, 64)

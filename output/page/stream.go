@@ -23,8 +23,7 @@ const maxQueue = 10_000
 type subscriber struct {
 	wanted selection
 	queue  []event.Event
-	// lost: it was too far behind, and gets no more.
-	lost bool
+	lost   bool // it was too far behind, and gets no more
 }
 
 // subscribe returns a subscriber, whose queue has what there is now.
@@ -94,7 +93,6 @@ func filterOf(r *http.Request) (wanted selection, o filter.Options, err error) {
 	return wanted, o, nil
 }
 
-// events serves a program that reads events, as lines of JSON.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	wanted, passing, err := filterOf(r)
 	if err != nil {
@@ -117,7 +115,6 @@ func (h *Hub) unsubscribe(s *subscriber) {
 	delete(h.subscribers, s)
 }
 
-// errLost: a reader was too far behind.
 var errLost = errors.New("the reader is too far behind")
 
 // send sends events until the run or ctx ends, or the reader is lost.

@@ -19,7 +19,6 @@ var states = map[event.Phase]string{
 	event.PhaseLost: "lost", event.PhaseDenied: "denied", event.PhaseGone: "gone",
 }
 
-// texts say what marks mean.
 var texts = map[event.Type]string{
 	event.Disconnected: "connection lost, trying again",
 	event.Reconnected:  "reconnected, nothing missed",
@@ -51,7 +50,6 @@ func (ts *targets) list() []target {
 	return list
 }
 
-// show returns what viewers see of one.
 func (ts *targets) show(l *event.Link) target {
 	t := target{
 		Resource: l.Target.Resource().GroupResource().String(), Namespace: l.Target.Namespace, Name: l.Target.Name,
@@ -66,7 +64,6 @@ func (ts *targets) show(l *event.Link) target {
 	return t
 }
 
-// text says what a mark means, and why.
 func (ts *targets) text(mark event.Type, err error) string {
 	if err == nil {
 		return texts[mark]

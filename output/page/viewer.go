@@ -11,8 +11,7 @@ import (
 	"dwatch/output/inventory"
 )
 
-// interval is how often a ping is sent.
-const interval = 2 * time.Second
+const interval = 2 * time.Second // between two pings
 
 const (
 	// maxRows and maxPart are how many rows, and about how many bytes, a part of a snapshot has.
@@ -47,11 +46,10 @@ type viewer struct {
 	tick     <-chan time.Time // when a ping is due
 }
 
-// errBye ends a viewer after its goodbye.
 var errBye = errors.New("the run has ended")
 
-// view sends what there is, and what comes, until ctx ends, the viewer can't be reached,
-// or the hub is closed. questions may be nil.
+// view sends what there is, and what comes, until ctx ends, the viewer can't be reached, or the hub
+// is closed. questions may be nil.
 func (h *Hub) view(ctx context.Context, to transport, from position, questions <-chan *question) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -145,7 +143,6 @@ func (v *viewer) snapshot(ctx context.Context) error {
 	}
 }
 
-// part is a message with the first of the objects that these are states of.
 func (v *viewer) part(number int, states []*inventory.State) (message []byte, rest []*inventory.State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -175,8 +172,7 @@ func (v *viewer) part(number int, states []*inventory.State) (message []byte, re
 	return append(append(message, rows...), "]}"...), rest
 }
 
-// turn sends some of the messages that the viewer does not have yet, and reports whether
-// there are more.
+// turn sends some of the messages that the viewer lacks, and reports whether there are more.
 func (v *viewer) turn(ctx context.Context) (more bool, err error) {
 	v.mu.Lock()
 	entries, held := v.log.after(v.at, maxTurn)

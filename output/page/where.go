@@ -14,17 +14,13 @@ import (
 )
 
 const (
-	// maxSearches is how many look at all objects at the same time, and how many at what
-	// changed: the stream has its share of the machine. maxWait is how long another one
-	// waits for the former.
-	maxSearches = 2
-	maxWait     = time.Second
-	// maxQuestion is how long it may take to look at all objects.
-	maxQuestion = 5 * time.Second
-	// maxExpression is how many bytes an expression has at most.
-	maxExpression = 8 << 10
-	// maxKeys is how many keys a message has at most.
-	maxKeys = 5000
+	// maxSearches is how many look at all objects, and how many at what changed, at once: the stream
+	// has its share of the machine. maxWait is how long another one waits for the former.
+	maxSearches   = 2
+	maxWait       = time.Second
+	maxQuestion   = 5 * time.Second // to look at all objects
+	maxExpression = 8 << 10         // bytes
+	maxKeys       = 5000            // of a message
 )
 
 // search waits for its turn to look at all objects, but not for long; release ends it.
@@ -55,11 +51,10 @@ func compile(text string) (*expression.Expression, error) {
 	return expression.CompileForObjects(text)
 }
 
-// errTooLong: an expression took too long for all objects.
 var errTooLong = fmt.Errorf("the expression takes more than %s for all objects", maxQuestion)
 
-// evaluate calls take with what an expression says of each state, until that returns an
-// error; for one of which it can't be evaluated it does not hold.
+// evaluate calls take, until that returns an error, with what an expression says of each state; it
+// does not hold where it can't be evaluated.
 func evaluate(ctx context.Context, x *expression.Expression, states []*inventory.State, take func(s *inventory.State, holds bool) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxQuestion, errTooLong)
 	defer cancel()
@@ -91,8 +86,7 @@ func (v *viewer) ask(ctx context.Context, q *question) error {
 	return v.answer(ctx, q, keys, err)
 }
 
-// findAll returns the keys of the objects of which the expression of a question holds. Pings
-// go on meanwhile.
+// findAll returns the keys of the objects of which a question holds. Pings go on meanwhile.
 func (v *viewer) findAll(ctx context.Context, q *question) (keys []string, err error) {
 	if q.expression, err = compile(q.text); err != nil {
 		return nil, err
