@@ -17,11 +17,11 @@ import (
 // Resource implements dynamic.Interface for the informer: the session decorates the dynamic client.
 // It sees each request and each event before the informer does, and keeps from it all that can be
 // dealt with here: a lost connection is resumed from the last resourceVersion, with our own
-// back-off, and the informer's watch simply goes on. The informer gets an error only where it has
-// to act: to relist, or to list at all where the server streams no initial events.
+// back-off. The informer gets an error only where it has to act: to relist, or to list at all where
+// the server streams no initial events.
 //
-// During a sync it shows each object to the observer at once; an informer would
-// pass on nothing before the last one has arrived.
+// During a sync it shows each object to the observer at once; an informer would pass on nothing
+// before the last one has arrived.
 func (s *session) Resource(r schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	all := s.options.Client.Resource(r)
 	return anyNamespace{resourceClient{all, s}, all}
@@ -42,8 +42,8 @@ func (a anyNamespace) Namespace(namespace string) dynamic.ResourceInterface {
 	return resourceClient{a.all.Namespace(namespace), a.session}
 }
 
-// Watch returns at once; the stream connects by itself and reports what the informer has to
-// know as an ERROR event. It is not tied to ctx, which ends later than the session's.
+// Watch returns at once; the stream connects by itself and reports what the informer has to know as
+// an ERROR event. It is not tied to ctx, which ends later than the session's.
 func (r resourceClient) Watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if !r.session.calls.TryAcquire(1) {
 		return nil, context.Cause(r.session.ctx)
@@ -123,8 +123,8 @@ func (c *session) take(list *unstructured.UnstructuredList) error {
 	return nil
 }
 
-// endSync observes that the server has named all that there was. The informer has
-// not replaced its store yet.
+// endSync observes that the server has named all that there was. The informer has not replaced its
+// store yet.
 func (c *session) endSync(resourceVersion string) {
 	ended := event.Event{ResourceVersion: resourceVersion}
 	if before := c.cursor.Swap(&resourceVersion); before != nil {
@@ -158,7 +158,6 @@ func (c *session) observation(ctx context.Context, k Kind, u *unstructured.Unstr
 	return &Observation{Kind: k, Event: event.Event{Type: event.Type(kind), Object: object}, Held: held}, nil
 }
 
-// setType gives an object the type that came without one of its own.
 func (c *session) setType(u *unstructured.Unstructured) {
 	if shallow.IsMetadata(u) {
 		u.SetGroupVersionKind(c.target.Mapping.GroupVersionKind)

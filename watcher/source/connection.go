@@ -19,8 +19,8 @@ type phase uint8
 
 const (
 	phaseSync phase = iota + 1 // initial events come, each before the silence is too long
-	// phaseYoung: the watch goes on from a known state. When it has lived for a moment
-	// that counts as the server's answer, even if nothing comes.
+	// phaseYoung: the watch goes on from a known state. When it has lived for a moment that counts
+	// as the server's answer, even if nothing comes.
 	phaseYoung
 	phaseLive // changes come, until the watch is renewed
 )
@@ -29,12 +29,12 @@ const (
 type connection struct {
 	*stream
 	opened time.Time
-	// life is how long the watch is to be live. bounded: the server was asked to
-	// end it then. patience is how much longer it may take to do so.
+	// life is how long the watch is to be live. bounded: the server was asked to end it then.
+	// patience is how much longer it may take to do so.
 	life, patience time.Duration
 	bounded        bool
-	// heard is when the last event had been passed on, so that the wait for a slow
-	// reader does not count as silence; zero before the first.
+	// heard is when the last event had been passed on, so that the wait for a slow reader does not
+	// count as silence; zero before the first.
 	heard   time.Time
 	silence silence
 	columns shallow.Columns
@@ -43,8 +43,8 @@ type connection struct {
 	deadline *time.Timer // of the phase
 }
 
-// newConnection spreads the lives of watches, so that those which began together
-// are not renewed together.
+// newConnection spreads the lives of watches, so that those which began together are not renewed
+// together.
 func newConnection(s *stream) *connection {
 	least, now := s.session.options.WatchLife, time.Now()
 	return &connection{
@@ -75,8 +75,8 @@ func (c *connection) serve(ctx context.Context) error {
 	return c.checkEnd(time.Since(c.opened))
 }
 
-// open makes the request. The server has RequestTimeout to answer, in a sync no
-// longer than for an event.
+// open makes the request. The server has RequestTimeout to answer, in a sync no longer than for an
+// event.
 func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (watch.Interface, error) {
 	patience, late := c.session.options.RequestTimeout, errNoAnswer
 	if c.syncing && c.silence.limit < patience {
@@ -100,8 +100,8 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 	return conn, nil
 }
 
-// listOptions are what the informer asked for, from where the stream has come to. A
-// sync may take any time: the server is not asked to end it.
+// listOptions are what the informer asked for, from where the stream has come to. A sync may take
+// any time: the server is not asked to end it.
 func (c *connection) listOptions() metav1.ListOptions {
 	options := c.options
 	options.ResourceVersion = c.resumeFrom
@@ -195,9 +195,9 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 // errRenewed ends a watch so that the server has to answer again.
 var errRenewed = errors.New("renewed")
 
-// renew ends a watch that has lived long enough: only at the next one does a right
-// that was taken away show, or a connection that is dead. One that the server was
-// asked to end, and over which nothing came either, was dead.
+// renew ends a watch that has lived long enough: only at the next one does a right that was taken
+// away show, or a connection that is dead. One that the server was asked to end, and over which
+// nothing came either, was dead.
 func (c *connection) renew() error {
 	if c.bounded && time.Since(c.heard) >= c.life {
 		return ErrStalled

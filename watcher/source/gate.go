@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Gate bounds what is on its way from the server to the reader, for all sources of
-// a run together. An event enters before the informer is given it, and leaves when
-// it has been delivered, or when there is nothing to report about it. While the
-// gate is full the sources do not read, and so the server is held back.
+// Gate bounds what is on its way from the server to the reader, for all sources of a run together.
+// An event enters before the informer is given it, and leaves when it has been delivered, or when
+// there is nothing to report about it. While the gate is full the sources do not read, and so the
+// server is held back.
 //
 // It can't deadlock. What has entered does not wait for what has not: the informer passes each
 // event that it was given to the handler in order (client-go's RealFIFO merges nothing), the
@@ -20,8 +20,8 @@ import (
 type Gate struct{ free *semaphore.Weighted }
 
 const (
-	// GateBytes is the bound. Beside it each connection may hold 4 MiB that HTTP/2
-	// has received, and one event at a time is being decoded.
+	// GateBytes is the bound. Beside it each connection may hold 4 MiB that HTTP/2 has received,
+	// and one event at a time is being decoded.
 	GateBytes = 4 << 20
 	// EventBytes is what an event takes on its way beside its content.
 	EventBytes = 1 << 10
@@ -30,8 +30,8 @@ const (
 // NewGate returns a Gate that nothing has entered.
 func NewGate() *Gate { return &Gate{semaphore.NewWeighted(GateBytes)} }
 
-// enter waits for room for an event with n bytes of content, and returns how much
-// has to leave again. An event larger than the gate goes through it alone.
+// enter waits for room for an event with n bytes of content, and returns how much has to leave
+// again. An event larger than the gate goes through it alone.
 func (g *Gate) enter(ctx context.Context, n int) (held int64, err error) {
 	held = min(int64(n)+EventBytes, GateBytes)
 	if err := g.free.Acquire(ctx, held); err != nil {

@@ -37,7 +37,7 @@ func TestTransform(t *testing.T) {
 	if err := s.inFlight.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	s.OnAdd(first, false)
+	s.handle(first)
 	if !s.inFlight.TryAcquire(anyNumber) {
 		t.Error("it counts as under way for ever")
 	}
@@ -49,7 +49,7 @@ func TestTransform(t *testing.T) {
 		t.Errorf("there is %v left", first)
 	}
 	seen = Observation{}
-	if s.OnUpdate(first, first); !seen.Object.IsZero() {
+	if s.handle(first); !seen.Object.IsZero() {
 		t.Errorf("observed again: %+v", seen)
 	}
 	gone := cache.DeletedFinalStateUnknown{Key: "n/web"}

@@ -45,8 +45,8 @@ func classify(err error, syncing, answered, resumed bool) action {
 	}
 }
 
-// isExpired: the resourceVersion, or the continue token, is too old or not known
-// to the server (kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
+// isExpired: the resourceVersion, or the continue token, is too old or not known to the server
+// (kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)

@@ -17,26 +17,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/shallow"
 )
 
-// session is one run of a source's informer. It is the client through which that asks the
-// server, and its handler.
+// session is one run of a source's informer: its client, and its handler.
 type session struct {
 	*Source
-	// ctx ends with the session. It is kept here because client-go's reflector
-	// lists with context.Background().
+	// ctx ends with the session. It is kept here as client-go's reflector lists with
+	// context.Background().
 	ctx  context.Context
 	fail context.CancelCauseFunc
 
-	// calls has room for any number of calls: the watches that the informer was given, and
-	// its lists. The session's end takes all of the room: client-go's reflector leaves a list
-	// alone that is on its way when it is stopped, so one may begin or be busy at any time.
+	// calls has room for any number of calls: the watches that the informer was given, and its
+	// lists. The session's end takes all of the room: client-go's reflector leaves a list alone
+	// that is on its way when it is stopped, so one may begin or be busy at any time.
 	calls *semaphore.Weighted
-	// inFlight has room for any number of events: those after the sync that the informer was
-	// given, and that its handler has not been given yet.
+	// inFlight has room for any number of events: those after the sync that the informer was given,
+	// and its handler was not yet.
 	inFlight *semaphore.Weighted
 	factory  dynamicinformer.DynamicSharedInformerFactory
 	informer informers.GenericInformer
@@ -56,8 +56,8 @@ const anyNumber = math.MaxInt64
 // milliseconds: its handler never waits. An informer that loses something must not hold up the end.
 const drainPatience = 5 * time.Second
 
-// Run watches until ctx ends or the session fails, observes what was received by
-// then, and returns the cause. All that it started has ended then.
+// Run watches until ctx ends or the session fails, observes what was received by then, and returns
+// the cause. All that it started has ended then.
 func (s *Source) Run(ctx context.Context) error {
 	return s.runSession(ctx, func(*session) error { return nil })
 }
@@ -65,8 +65,8 @@ func (s *Source) Run(ctx context.Context) error {
 // errListed is the cause with which a session ends because its work is done.
 var errListed = errors.New("listed")
 
-// List runs a session until the informer has synced, and returns what the generic
-// lister has then, by namespace and name. It is for Options.Objects.
+// List runs a session until the informer has synced, and returns what the generic lister has then,
+// by namespace and name. It is for Options.Objects.
 func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
 	err = s.runSession(ctx, func(now *session) error {
 		if objects, err = now.list(); err != nil {
@@ -80,8 +80,7 @@ func (s *Source) List(ctx context.Context) (objects []event.Object, err error) {
 	return nil, err
 }
 
-// runSession runs one session. synced is called when the informer has; an error of it
-// ends the session.
+// runSession runs one session. synced is called when the informer has; its error ends the session.
 func (s *Source) runSession(ctx context.Context, synced func(*session) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -118,7 +117,9 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 			return nil, err
 		}
 	}
-	handler, err := informer.AddEventHandler(now)
+	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: now.handle, UpdateFunc: func(_, obj any) { now.handle(obj) }, DeleteFunc: now.handle,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,7 @@ type silence struct {
 	limit  time.Duration
 	since  time.Time     // when the wait for the next event began
 	waited time.Duration // since the last event that was an initial one for sure
-	// highest is the resourceVersion of the newest event. One that is not newer
-	// than another before it is an initial one.
+	// highest is the newest event's resourceVersion. One that is not newer is of an initial one.
 	highest string
 }
 

@@ -28,12 +28,12 @@ type Options struct {
 type Request struct {
 	// LabelSelector and FieldSelector narrow the target; empty means all.
 	LabelSelector, FieldSelector string
-	// RequestTimeout bounds each list request, and the wait for the answer to a
-	// watch request; 0 means one minute. It never cuts a watch.
+	// RequestTimeout bounds each list request, and the wait for the answer to a watch request; 0
+	// means one minute. It never cuts a watch.
 	RequestTimeout time.Duration
-	// SyncSilence is how long the server may say nothing while it streams the
-	// initial events, before it is asked for a list instead: proxies and old
-	// servers accept the request, and never end it. 0 means 10 seconds.
+	// SyncSilence is how long the server may say nothing while it streams the initial events,
+	// before it is asked for a list instead: proxies and old servers accept the request, and never
+	// end it. 0 means 10 seconds.
 	SyncSilence time.Duration
 	// WatchLife is how long a watch lives at least before it is renewed, where it stopped; at most
 	// it is half as long again. A right that is taken away, or a connection that died without a
@@ -41,8 +41,8 @@ type Request struct {
 	WatchLife time.Duration
 }
 
-// Source asks the server for the objects of one target, and reports what comes to
-// its Observer. One session runs at a time.
+// Source asks the server for the objects of one target, and reports what comes to its Observer. One
+// session runs at a time.
 type Source struct {
 	target   event.Target // may change between two sessions
 	options  Options
@@ -50,8 +50,8 @@ type Source struct {
 	// recheck holds one: the server is to be asked whether it has the resource.
 	recheck chan struct{}
 
-	// answered: the server has answered once, be it with a no. Before that nothing is
-	// retried. connected: since the last loss it has.
+	// answered: the server has answered once, be it with a no. Before that nothing is retried.
+	// connected: since the last loss it has.
 	answered, connected atomic.Bool
 	// synced: in the present session, or the last one, a sync has ended.
 	synced atomic.Bool
@@ -124,11 +124,9 @@ func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
 	}
 }
 
-// Observer takes what a Source meets, in order. Observe is called by several
-// goroutines, and must not block: what bounds it is the Gate.
-type Observer interface {
-	Observe(o Observation)
-}
+// Observer takes what a Source meets, in order. Observe is called by several goroutines, and must
+// not block: what bounds it is the Gate.
+type Observer interface{ Observe(o Observation) }
 
 // Kind says what an Observation is.
 type Kind uint8
@@ -140,25 +138,24 @@ const (
 	SyncBegan
 	// Listed: an object of a sync, right off the wire.
 	Listed
-	// SyncEnded: the server has named all that there was at ResourceVersion. From is
-	// where the informer had been taken to before; empty at first.
+	// SyncEnded: the server has named all that there was at ResourceVersion. From is where the
+	// informer had been taken to before; empty at first.
 	SyncEnded
 	// Changed: an object that changed after the sync, as the informer passed it on.
 	Changed
 	// Answered: the server answers (again). ResourceVersion is where the watch goes on; empty where
 	// a sync comes first.
 	Answered
-	// Lost: the connection is down, or a right is missing; Err says how, and Heard when
-	// something was last heard of the server. Each failed try is observed.
+	// Lost: the connection is down, or a right is missing; Err says how, and Heard when something
+	// was last heard of the server. Each failed try is observed.
 	Lost
 )
 
 // Observation is one thing that a Source has observed.
 type Observation struct {
 	Kind Kind
-	// Of Listed and Changed, Object is what was seen, which of a deletion is the last that
-	// is known, and Type what the server calls it.
+	// Of Listed and Changed, Object is what was seen, which of a deletion is the last that is
+	// known, and Type what the server calls it.
 	event.Event
-	// Held is to leave the Gate when the observation has been dealt with.
-	Held int64
+	Held int64 // is to leave the Gate when the observation has been dealt with
 }

@@ -14,8 +14,7 @@ import (
 
 var (
 	errNoAnswer = errors.New("the server does not answer")
-	// ErrStalled: nothing came over a watch in all its life, and the server did not
-	// end it when it should have.
+	// ErrStalled: nothing came over a watch in all its life, and the server did not end it in time.
 	ErrStalled    = errors.New("stalled: nothing has been heard for too long, so the watch is renewed")
 	errShortWatch = errors.New("the server ends the watch at once")
 	errCutSync    = errors.New("the server ended the watch before its initial events were complete")
@@ -35,8 +34,8 @@ type stream struct {
 
 	syncing    bool   // the initial events have not ended yet
 	resumeFrom string // the last resourceVersion seen, where the next connection goes on
-	// lost: the connection was lost, and since then the server has not said where it
-	// is, so many times.
+	// lost: the connection was lost, and since then the server has not said where it is, so many
+	// times.
 	lost      bool
 	unchecked int
 	received  bool // an event
