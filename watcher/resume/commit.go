@@ -21,16 +21,10 @@ type change struct {
 
 // commitment is what one transaction writes.
 type commitment struct {
-	reported []change
-	// announced: what is ADDED in it is about to be reported.
-	announced []change
-	// entered are records that come into the outbox, and left those that leave it.
-	entered [][]byte
-	left    []uint64
-}
-
-func (c commitment) isEmpty() bool {
-	return len(c.reported)+len(c.announced)+len(c.entered)+len(c.left) == 0
+	reported  []change
+	announced []change // what is ADDED in it is about to be reported
+	entered   [][]byte // records that come into the outbox
+	left      []uint64 // those that leave it
 }
 
 // commit writes all of c or nothing, and syncs it to the disk. It returns the number of the first
@@ -119,7 +113,6 @@ func (p pages) apply(c change, become func(entry) entry) error {
 	return b.Put(c.key, e.encode())
 }
 
-// takeOver moves the objects of narrow to s.
 func (p pages) takeOver(s, narrow *saved) error {
 	from, err := p.objectsOf(narrow)
 	if err != nil {
@@ -167,7 +160,6 @@ func (p pages) objectsOf(s *saved) (*bolt.Bucket, error) {
 	return b, nil
 }
 
-// put writes what is said about a target itself, in its bucket.
 func put(target *bolt.Bucket, a *about) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -176,7 +168,6 @@ func put(target *bolt.Bucket, a *about) error {
 	return target.Put(aboutKey, text)
 }
 
-// changesOf appends what batch changes in the file.
 func (f *File) changesOf(dst []change, batch []event.Event) []change {
 	for i := range batch {
 		e := &batch[i]

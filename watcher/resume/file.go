@@ -140,8 +140,7 @@ func (f *File) named(err error) error {
 
 // Header says what a file is for. What it recorded holds only there.
 type Header struct {
-	// Server is the address of the API server.
-	Server string `json:"server"`
+	Server string `json:"server"` // the address
 	// Cluster identifies the cluster, wherever its server is; empty if that is not known.
 	Cluster   string          `json:"cluster,omitempty"`
 	Selection event.Selection `json:"selection"`
@@ -200,7 +199,6 @@ func (h Header) write(tx *bolt.Tx) error {
 	return errors.Join(writeFormat(tx), b.Put(headerKey, text))
 }
 
-// writeFormat writes the format that the file has.
 func writeFormat(tx *bolt.Tx) error {
 	version := format
 	if tx.Bucket(outboxBucket) != nil {

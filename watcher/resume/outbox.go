@@ -17,19 +17,18 @@ var (
 	encodingKey  = []byte("encoding") // in the header: how the records are encoded
 )
 
-// removeSoon is how many removed records do not wait for commitInterval: their pages are in
-// memory while they are taken out.
+// removeSoon is how many removed records do not wait for commitInterval: their pages are in memory
+// while they are taken out.
 const removeSoon = 1 << 10
 
-// releaseReads is after how many records what was read is given back: more often would slow the
-// delivery down.
+// releaseReads is after how many records what was read is given back: more often would be slow.
 const releaseReads = 4 * releaseKeys
 
 // Outbox is what waits for a receiver, in the file: records, of which it knows only their numbers.
 // A record is there if, and only if, what it says counts as reported.
 //
-// Add is called by the Sink behind the Stage while that has a batch, and at most once for
-// each. The other methods may be called at any time until the Stage is closed.
+// Add is called by the Sink behind the Stage while that has a batch, and at most once for each. The
+// other methods may be called at any time until the Stage is closed.
 type Outbox struct {
 	file  *File
 	stage *Stage
@@ -41,8 +40,8 @@ type Outbox struct {
 	read atomic.Int64 // how many records were
 }
 
-// Outbox returns the outbox of the file, which is made if there is none. encoding is how
-// its records are encoded; if something waits, it has to be encoded in that way.
+// Outbox returns the outbox of the file, which is made if there is none. encoding is how its
+// records are encoded; if something waits, it has to be encoded in that way.
 func (f *File) Outbox(encoding string) (*Outbox, error) {
 	err := f.update(func(tx *bolt.Tx) error {
 		if before := encodingOf(tx); before != "" && before != encoding {
@@ -101,10 +100,18 @@ func waiting(tx *bolt.Tx) string {
 	return fmt.Sprintf("%d events wait", n)
 }
 
-// Add adds records, takes out others, and returns when that is on the disk. The first
-// record has the number that it returns, and each of the others the next one.
+// Add adds records, takes out others, and returns when that is on the disk, with all that was
+// reported. The first record has the number that it returns, and each of the others the next one.
 func (o *Outbox) Add(records [][]byte, remove []uint64) (first uint64, err error) {
-	return o.stage.enter(records, remove)
+	s := o.stage
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reported = append(s.reported, s.entering...)
+	s.entering = nil
+	if s.err == nil {
+		first = s.commitLocked(commitment{entered: records, left: remove})
+	}
+	return first, s.err
 }
 
 // Remove takes out a record, soon: a process that is killed before that leaves it.
@@ -135,7 +142,6 @@ func (o *Outbox) takeRemoved() []uint64 {
 	return removed
 }
 
-// Record returns one of them.
 func (o *Outbox) Record(number uint64) (record []byte, err error) {
 	err = o.file.view(func(tx *bolt.Tx) error {
 		record = bytes.Clone(tx.Bucket(outboxBucket).Get(numberKey(number)))
@@ -168,7 +174,7 @@ func (o *Outbox) Each(take func(number uint64, record []byte) error) error {
 	}))
 }
 
-// numberKey is the key of a record: they are in the order of their numbers.
+// numberKey is such that records are in the order of their numbers.
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
 // writeOutbox returns the number of the first record that is new.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,28 +21,24 @@ func bucketName(k event.Key) []byte {
 
 // about is what is written about a target itself.
 type about struct {
-	Group      string `json:"group,omitempty"`
-	Version    string `json:"version"`
-	Resource   string `json:"resource"`
+	metav1.GroupVersionResource
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
-	// Synced: all that existed at the start has been reported.
-	Synced bool `json:"synced,omitempty"`
+	Synced     bool   `json:"synced,omitempty"` // all that existed at the start has been reported
 }
 
 func describe(t event.Target) about {
-	r := t.Resource()
 	return about{
-		Group: r.Group, Version: r.Version, Resource: r.Resource,
-		Kind: t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(),
+		GroupVersionResource: metav1.GroupVersionResource(t.Resource()),
+		Kind:                 t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(),
 		Namespace: t.Namespace, Name: t.Name,
 	}
 }
 
 func (a about) target() event.Target {
-	resource := schema.GroupVersionResource{Group: a.Group, Version: a.Version, Resource: a.Resource}
+	resource := schema.GroupVersionResource(a.GroupVersionResource)
 	return event.Target{Mapping: event.NewMapping(resource, a.Kind, a.Namespaced), Namespace: a.Namespace, Name: a.Name}
 }
 
@@ -49,8 +46,8 @@ func (a about) target() event.Target {
 type saved struct {
 	key   []byte
 	about about
-	// first is what the file gets about a target of which it had nothing, before
-	// anything is reported.
+	// first is what the file gets about a target of which it had nothing, before anything is
+	// reported.
 	first about
 	any   bool // it had objects when the file was opened
 }
@@ -127,8 +124,8 @@ func (f *File) Orphans(present []event.Target) []event.Target {
 	return orphans
 }
 
-// isCovered reports whether the target of this key is covered by one that is here,
-// or of which the file has objects.
+// isCovered reports whether the target of this key is covered by one that is here, or of which the
+// file has objects.
 func (f *File) isCovered(key event.Key, here map[event.Key]bool) bool {
 	wide := event.Key{Resource: key.Resource, Namespace: key.Namespace}
 	s := f.saved[wide]
@@ -147,9 +144,9 @@ func (s state) uid() string {
 	return uid
 }
 
-// entry is what the file has under one name. There is one state, and it was
-// reported; or unsure is set: the process was about to report the first one as ADDED,
-// and the deletion of all others. Whether it did, it could not note any more.
+// entry is what the file has under one name. There is one state, and it was reported; or unsure is
+// set: the process was about to report the first one as ADDED, and the deletion of all others.
+// Whether it did, it could not note any more.
 type entry struct {
 	unsure bool
 	states []state
@@ -226,8 +223,6 @@ func decodeEntry(value []byte) (entry, bool) {
 	}
 	return e, unsure || len(e.states) == 1
 }
-
-// A key is NAMESPACE/NAME.
 
 func encodeKey(namespace, name string) []byte { return []byte(namespace + "/" + name) }
 

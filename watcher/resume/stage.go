@@ -30,22 +30,18 @@ const (
 // With an Outbox the next Sink has a batch when it is in there, which is one commit with all that
 // was reported. There is nothing to announce: nothing is sent before.
 type Stage struct {
-	file   *File
-	outbox *Outbox // nil: none
-	next   event.Sink
-	failed func(error)
-	// changes are those of the present batch.
-	changes []change
-	// entering are those of them that are reported with what comes into the outbox.
-	entering []change
+	file     *File
+	outbox   *Outbox // nil: none
+	next     event.Sink
+	failed   func(error)
+	changes  []change // of the present batch
+	entering []change // those of them that are reported with what comes into the outbox
 
-	mu sync.Mutex
-	// reported has been delivered, and is not in the file yet.
-	reported  []change
+	mu        sync.Mutex
+	reported  []change // delivered, and not in the file yet
 	committed time.Time
-	// due commits what is reported; nil while nothing is.
-	due *time.Timer
-	err error
+	due       *time.Timer // commits what is reported; nil while nothing is
+	err       error
 }
 
 // Stage returns a Stage before next, which is to be closed. failed is called, once, if the file
@@ -75,7 +71,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 // deliverInto delivers a batch to a Sink that puts it into the outbox, or that has nothing to put
-// there: then the batch counts as reported all the same.
+// there: it counts as reported all the same.
 func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	s.entering = s.changes
 	err := s.next.Deliver(ctx, batch)
@@ -85,18 +81,6 @@ func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 		return err
 	}
 	return s.record(left)
-}
-
-// enter is Outbox.Add: it writes records of the present batch with all that was reported.
-func (s *Stage) enter(records [][]byte, remove []uint64) (first uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reported = append(s.reported, s.entering...)
-	s.entering = nil
-	if s.err == nil {
-		first = s.commitLocked(commitment{entered: records, left: remove})
-	}
-	return first, s.err
 }
 
 // announce makes the file know of what is about to be reported as ADDED.
@@ -149,7 +133,7 @@ func (s *Stage) commitLocked(c commitment) (first uint64) {
 	c.reported = s.reported
 	c.left = append(c.left, s.outbox.takeRemoved()...)
 	s.committed = time.Now()
-	if !c.isEmpty() {
+	if len(c.reported)+len(c.announced)+len(c.entered)+len(c.left) > 0 {
 		var err error
 		if first, err = s.file.commit(c); err != nil {
 			s.err = fmt.Errorf("write state file %s: %w", s.file.path, err)

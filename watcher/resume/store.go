@@ -66,8 +66,8 @@ func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
 	return s, nil
 }
 
-// guarded calls do. What is wrong with a damaged file may show as a panic, or as a fault of
-// the mapped memory: that is fault then.
+// guarded calls do. What is wrong with a damaged file may show as a panic, or as a fault of the
+// mapped memory: that is fault then.
 func guarded(do func() error) (fault any, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -168,8 +168,7 @@ func (s *store) close() error {
 	return cmp.Or(err, s.run(s.db.Close))
 }
 
-// releaseKeys is after how many keys what was read is given back: of each, 64 KB may have
-// come with it.
+// releaseKeys is after how many keys what was read is given back: 64 KB may have come with each.
 const releaseKeys = 64
 
 // releaseNow and then gives back what was read, with the n-th key from 0.
