@@ -10,9 +10,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Deliver implements event.Sink. It returns when all of batch waits, or is delivered.
-// Marks are not sent. What goes into a Store goes there as a whole: it may take more than
-// the room that is left, but not when there is none.
+// Deliver implements event.Sink. It returns when all of batch waits, or is delivered. Marks are not
+// sent. What goes into a Store goes there as a whole: it may take more than the room that is left,
+// but not when there is none.
 func (q *Queue) Deliver(ctx context.Context, batch []event.Event) error {
 	together := 1
 	if q.Store != nil {
@@ -57,8 +57,8 @@ func (q *Queue) put(ctx context.Context, m *Message) {
 	q.schedule.enter(&entry{key: m.key(), item: q.itemOf(m, nil)})
 }
 
-// Restore makes all that is in the Store wait, as it did when it came. It is called
-// before all else. It returns how much that is.
+// Restore makes all that is in the Store wait, as it did when it came, and returns how much that
+// is. It is called before all else.
 func (q *Queue) Restore() (n int, err error) {
 	if q.Store == nil {
 		return 0, nil
@@ -108,7 +108,6 @@ type entry struct {
 	merged   int    // how often it took the place of another one
 }
 
-// add adds an event.
 func (b *bundle) add(e *event.Event) error {
 	q := b.queue
 	k := keyOf(e.Target.Resource().GroupResource(), e.Object.Identity)
@@ -138,8 +137,8 @@ func (b *bundle) add(e *event.Event) error {
 	return nil
 }
 
-// merge returns the entry that an event becomes, and what the event is there: it may take
-// the place of the last of the bundle, or of what waits, which is not sent until letGo.
+// merge returns the entry that an event becomes, and what the event is there: it may take the place
+// of the last of the bundle, or of what waits, which is not sent until letGo.
 func (b *bundle) merge(k key, e *event.Event) (*entry, *event.Event) {
 	one, inBundle := b.last[k]
 	if !inBundle {

@@ -16,24 +16,22 @@ import (
 	"dwatch/output"
 )
 
-// Command is a Receiver that runs a program for each message: its body on stdin, what it
-// is about in the environment. Exit code 0 means that it is delivered. Each line that
-// the program prints goes to Text, with the object in front. When the context of a try ends,
-// it is killed, with the processes that it has started.
+// Command is a Receiver that runs a program for each message: its body on stdin, what it is about
+// in the environment. Exit code 0 means that it is delivered. Each line that the program prints
+// goes to Text, with the object in front. When the context of a try ends, it is killed, with the
+// processes that it has started.
 type Command struct {
-	// Path is the program, and Args what it is called with.
 	Path string
 	Args []string
-	// Text gets a line at a time.
-	Text io.Writer
+	Text io.Writer // gets a line at a time
 
 	mu sync.Mutex // for Text
 }
 
 var _ Receiver = (*Command)(nil)
 
-// NewCommand returns a Command for a program and its arguments, which is looked for as
-// a shell would.
+// NewCommand returns a Command for a program, which is looked for as a shell would, and its
+// arguments.
 func NewCommand(argv []string) (*Command, error) {
 	path, err := exec.LookPath(argv[0])
 	if errors.Is(err, exec.ErrDot) {
@@ -59,8 +57,8 @@ func NewCommand(argv []string) (*Command, error) {
 	return nil, fmt.Errorf("%s can't be run: %w", name, err)
 }
 
-// graceAfterEnd is how long the output of a program is waited for after its end: what it
-// has started may still hold it.
+// graceAfterEnd is how long the output of a program is waited for after its end: what it has
+// started may still hold it.
 const graceAfterEnd = time.Second
 
 // Send implements Receiver.
@@ -79,8 +77,8 @@ func (c *Command) Send(ctx context.Context, m *Message) error {
 	return killed(ctx, err)
 }
 
-// prepare returns the program, not started yet. What it prints on stderr is passed on with
-// what it is about in front.
+// prepare returns the program, not started yet. What it prints on stderr is passed on with what it
+// is about in front.
 func (c *Command) prepare(ctx context.Context, about string) (*exec.Cmd, *lines) {
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.WaitDelay = graceAfterEnd
@@ -103,8 +101,7 @@ func killed(ctx context.Context, err error) error {
 	return err
 }
 
-// notStarted explains why a program that is there was not started. No message will fare
-// better.
+// notStarted explains why a program that is there was not started. No message will fare better.
 func notStarted(err error) error {
 	if cause, ok := errors.AsType[*os.PathError](err); ok {
 		switch err = cause.Err; {

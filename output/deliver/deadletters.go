@@ -12,9 +12,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// DeadLetters is the path of a file with a line for each message that was given up; empty:
-// there is none. Several processes may add lines to it at the same time. If it is moved
-// away, it is made again.
+// DeadLetters is the path of a file with a line for each message that was given up; empty: there is
+// none. Several processes may add lines to it at the same time. If it is moved away, it is made
+// again.
 type DeadLetters string
 
 // deadLetter is a line: all that is needed to send the message again.
@@ -30,8 +30,8 @@ type deadLetter struct {
 	Event   json.RawMessage `json:"event"`             // an object, or YAML as a string
 }
 
-// Check makes the file if it does not exist, and makes sure that it can be appended to. Only
-// its owner may read what is made.
+// Check makes the file if it does not exist, for its owner alone, and makes sure that it can be
+// appended to.
 func (d DeadLetters) Check() error {
 	file, _, err := d.open()
 	if err != nil {
@@ -40,8 +40,8 @@ func (d DeadLetters) Check() error {
 	return file.Close()
 }
 
-// open opens the file to append to it. A pipe that nobody reads would block the
-// delivery, so it takes a regular file; to open one for reading, too, never blocks.
+// open opens the file to append to it. A pipe that nobody reads would block the delivery, so it
+// takes a regular file; to open one for reading, too, never blocks.
 func (d DeadLetters) open() (file *os.File, size int64, err error) {
 	file, err = os.OpenFile(string(d), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -57,8 +57,7 @@ func (d DeadLetters) open() (file *os.File, size int64, err error) {
 	return file, info.Size(), nil
 }
 
-// write adds a message that was given up at a time after so many tries, if there is a
-// file.
+// write adds a message that was given up at a time after so many tries, if there is a file.
 func (d DeadLetters) write(m *Message, at time.Time, tries int, reason error) error {
 	if d == "" {
 		return nil
@@ -69,9 +68,9 @@ func (d DeadLetters) write(m *Message, at time.Time, tries int, reason error) er
 	return nil
 }
 
-// append adds a line by a single write, so that no line of another process comes between.
-// A line that was cut off, by the end of its writer or of the disk, is ended first; should
-// two processes do that at once, there is an empty line, which means nothing.
+// append adds a line by a single write, so that no line of another process comes between. A line
+// that was cut off, by the end of its writer or of the disk, is ended first; should two processes
+// do that at once, there is an empty line, which means nothing.
 func (d DeadLetters) append(line []byte) (err error) {
 	file, size, err := d.open()
 	if err != nil {

@@ -2,30 +2,25 @@ package deliver
 
 import "dwatch/watcher/event"
 
-// With Options.Latest only the last state of each object has to arrive. So what comes
-// takes the place of the last that waits of its object, unless that is being sent right
-// now:
+// With Options.Latest what comes takes the place of the last that waits of its object, unless that
+// is being sent right now:
 //
 //	waits       comes       waits then
 //	ADDED       MODIFIED    ADDED, in the new state: the first state was not taken
 //	DELETED     another     both: the receiver may have to know that it was gone
 //	any         any other   what comes
 //
-// So a deletion always arrives, also of what perhaps never did. Only objects with the same
-// UID are the same: when one was deleted and another one made under its name, both
-// arrive. What takes the place of a state is not compared with it: the receiver has not
-// seen it.
+// So a deletion always arrives, also of what perhaps never did. Only objects with the same UID are
+// the same. What takes the place of a state is not compared with it: the receiver has not seen it.
 
-// seen is what a receiver sees of a message, as far as that decides which other ones may
-// take its place.
+// seen is what a receiver sees of a message, as far as that decides what may take its place.
 type seen struct {
 	uid     string
 	kind    event.Type
 	initial bool
 }
 
-// merged returns what takes the place of what waits, if anything does, when e comes; false:
-// nothing does.
+// merged returns what takes the place of what waits when e comes; false: nothing does.
 func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
 	switch {
@@ -38,8 +33,8 @@ func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	return m, true
 }
 
-// hold returns the last that waits of an object, if it may be replaced. What waits of the
-// object is not sent then until letGo.
+// hold returns the last that waits of an object, if it may be replaced. What waits of the object is
+// not sent then until letGo.
 func (s *schedule) hold(k key) (item, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,14 +18,10 @@ type Message struct {
 	ID       string
 	Type     event.Type
 	Resource schema.GroupVersionResource
-	// Identity says which object it is about, and in which state.
 	event.Identity
-	// Subject is the object as people know it.
-	Subject string
-	// Time is when the event was seen.
-	Time time.Time
-	// Body is the event as it is printed, with a newline at its end.
-	Body []byte
+	Subject string    // the object as people know it
+	Time    time.Time // when the event was seen
+	Body    []byte    // the event as it is printed, with a newline at its end
 
 	queued  time.Time // when it came
 	initial bool      // it says of an ADDED object that it existed at the start
@@ -55,15 +51,14 @@ func idOf(r schema.GroupResource, o *event.Identity, t event.Type) string {
 	return uidOf(r, o) + "/" + o.ResourceVersion + "/" + string(t)
 }
 
-// uidOf is an object, and no other one. One that has no UID is known by its resource and
-// name.
+// uidOf is an object, and no other one. One that has no UID is known by its resource and name.
 func uidOf(r schema.GroupResource, o *event.Identity) string {
 	return cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
 }
 
-// key is an object, by a hash of its name: there are many, in several places, so it is
-// small. Objects that had one name after each other are one; two that happen to have the
-// same hash are sent one after the other, and that is all.
+// key is an object, by a hash of its name: there are many, in several places, so it is small.
+// Objects that had one name after each other are one; two that happen to have the same hash are
+// sent one after the other, and that is all.
 type key uint64
 
 var seed = maphash.MakeSeed()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// outage is what is known of a receiver that is down (Stats.Down): it said so, or the tries
-// of several objects failed in a row. While it is down one message at a time is tried, each
-// time of another object, and all else is parked.
+// outage is what is known of a receiver that is down (Stats.Down): it said so, or the tries of
+// several objects failed in a row. While it is down one message at a time is tried, each time of
+// another object, and all else is parked.
 type outage struct {
 	failed  map[key]bool // objects whose tries failed since one was taken
 	next    time.Time    // when the receiver is tried again
@@ -24,8 +24,8 @@ const (
 	probe key = 0
 )
 
-// resolveLocked returns the object that is meant by what comes out of the workqueue. Of a
-// probe that is what is parked, if there is one that has not failed; or nothing yet.
+// resolveLocked returns the object that is meant by what comes out of the workqueue. Of a probe
+// that is what is parked, if there is one that has not failed; or nothing yet.
 func (s *schedule) resolveLocked(next key) key {
 	out := &s.outage
 	switch {
@@ -41,7 +41,6 @@ func (s *schedule) resolveLocked(next key) key {
 	return out.parked[max(i, 0)]
 }
 
-// isDueLocked reports whether it is the time for a probe.
 func (s *schedule) isDueLocked() bool {
 	return s.Down && s.outage.probing == nil && !time.Now().Before(s.outage.next)
 }
@@ -76,7 +75,6 @@ func (s *schedule) probeAfterLocked(d time.Duration) {
 	s.work.AddAfter(probe, d)
 }
 
-// countOutage counts a failure of an object.
 func (s *schedule) countOutage(k key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +122,7 @@ type expired struct {
 	tries int
 }
 
-// takeExpired takes those objects out of what is parked whose first message came too
-// long ago.
+// takeExpired takes those objects out of what is parked whose first message came too long ago.
 func (s *schedule) takeExpired() (taken []expired) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,14 +15,13 @@ import (
 	"dwatch/output"
 )
 
-// Process is a Receiver with one program that gets all messages, each as a line of JSON on
-// its stdin: the body, with a member "id" in front. A message is delivered when the program
-// has printed its id as a line. It may have several at a time, and acknowledge them in any
-// order. What it prints on stderr goes to Text of the command.
+// Process is a Receiver with one program that gets all messages, each as a line of JSON on its
+// stdin: the body, with a member "id" in front. A message is delivered when the program has printed
+// its id as a line. It may have several at a time, and acknowledge them in any order. What it
+// prints on stderr goes to Text of the command.
 //
-// The program is started with the first message, and again with the next after its end.
-// What it had not acknowledged by then has failed. That is so, too, when it is killed at
-// the deadline of one message.
+// The program is started with the first message, and again with the next after its end. What it had
+// not acknowledged by then has failed, also when it is killed at the deadline of one message.
 type Process struct {
 	command *Command
 	name    string
@@ -33,15 +32,14 @@ type Process struct {
 	strange bool   // it was said that it prints what is no id
 }
 
-// child is one run of the program. What it is used for is guarded by the lock of its
-// Process, but for writing.
+// child is one run of the program, guarded by the lock of its Process, but for writing.
 type child struct {
 	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed at its end
 	writing sync.Mutex    // for stdin
 	stdin   io.WriteCloser
-	// expected has what it was sent, or will be, by ids, of which two objects may have
-	// the same: one that is served as two resources.
+	// expected has what it was sent, or will be, by ids, of which two objects may have the same:
+	// one that is served as two resources.
 	expected     map[string][]chan error
 	retired      bool // it gets nothing more
 	acknowledged bool // something
@@ -49,8 +47,8 @@ type child struct {
 
 var _ Receiver = (*Process)(nil)
 
-// NewProcess returns a Process that runs a command, which people know by a name. say gets
-// what is wrong with it beside messages that fail.
+// NewProcess returns a Process that runs a command, which people know by a name. say gets what is
+// wrong with it beside messages that fail.
 func NewProcess(c *Command, name string, say func(line string)) *Process {
 	return &Process{command: c, name: name, say: say}
 }
@@ -84,8 +82,8 @@ func lineOf(id string, body []byte) ([]byte, error) {
 	return fmt.Appendf(nil, `{"id":%s,%s`+"\n", name, line.Bytes()[1:]), nil
 }
 
-// expect returns a running program that will be sent the message with an id, and what
-// gets its answer.
+// expect returns a running program that will be sent the message with an id, and what gets its
+// answer.
 func (p *Process) expect(id string) (*child, <-chan error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,8 +194,8 @@ func (p *Process) end(c *child, err, cause error) {
 	}
 }
 
-// Finish closes the stdin of the program and waits for its end, or kills it with what it
-// has started when ctx ends. Send is not called any more.
+// Finish closes the stdin of the program and waits for its end, or kills it with what it has
+// started when ctx ends. Send is not called any more.
 func (p *Process) Finish(ctx context.Context) {
 	p.mu.Lock()
 	c := p.child

@@ -16,8 +16,8 @@ import (
 type Options struct {
 	// Name is the receiver as people know it.
 	Name string
-	// Encode appends an event as it is sent, with a newline at its end, and Subject
-	// names its object for people. Both are called from the goroutine of Deliver.
+	// Encode appends an event as it is sent, with a newline at its end, and Subject names its
+	// object for people. Both are called from the goroutine of Deliver.
 	Encode  func(dst []byte, e event.Event) ([]byte, error)
 	Subject func(event.Event) string
 
@@ -29,13 +29,12 @@ type Options struct {
 	MaxBackoff time.Duration
 	// Rate is how many tries a second there are at most; 0: no bound.
 	Rate float64
-	// GiveUpAfter is how long after it came a message is given up, when a try of it
-	// fails, or one of another message while the receiver is down; 0: never.
+	// GiveUpAfter is how long after it came a message is given up, when a try of it fails, or one
+	// of another message while the receiver is down; 0: never.
 	GiveUpAfter time.Duration
-	// DeadLetters gets what is given up.
-	DeadLetters DeadLetters
-	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of
-	// batch is in the Store, and what waits at the end is for a later run.
+	DeadLetters DeadLetters // gets what is given up
+	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of batch is in
+	// the Store, and what waits at the end is for a later run.
 	Store Store
 	// Room is how many bytes may wait; 0: DefaultRoom. In a Store they are compressed. A
 	// message, and in a Store a batch, comes in as a whole as long as there is room at all.
@@ -43,12 +42,12 @@ type Options struct {
 	// Latest: only the last state of each object has to arrive. What waits is merged.
 	Latest bool
 
-	// Say gets how the delivery is, a line at a time: at changes, and once a minute
-	// while something waits. Warn gets what is given up. Both are called from
-	// several goroutines; nil: nobody gets them.
+	// Say gets how the delivery is, a line at a time: at changes, and once a minute while something
+	// waits. Warn gets what is given up. Both are called from several goroutines; nil: nobody gets
+	// them.
 	Say, Warn func(line string)
-	// Failed is called when DeadLetters can't be written, or the Store not be read. What
-	// it is about waits; Err has the error.
+	// Failed is called when DeadLetters can't be written, or the Store not be read. What it is
+	// about waits; Err has the error.
 	Failed func(error)
 }
 
@@ -88,8 +87,8 @@ func New(r Receiver, o Options) *Queue {
 	return q
 }
 
-// Run sends until ctx ends, or until nothing waits after Finish. What then waits is not
-// sent any more. It is called once.
+// Run sends until ctx ends, or until nothing waits after Finish. What then waits is not sent any
+// more. It is called once.
 func (q *Queue) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, q.schedule.work.ShutDown)()
 	reporting, silent := context.WithCancel(ctx)
@@ -104,8 +103,7 @@ func (q *Queue) Run(ctx context.Context) {
 	q.schedule.work.ShutDown()
 }
 
-// Finish says that Deliver is not called any more. What waits for its next try is tried
-// at once.
+// Finish says that Deliver is not called any more. What waits for its next try is tried at once.
 func (q *Queue) Finish() { q.schedule.finish() }
 
 // Err returns why DeadLetters could not be written, or the Store not be read.

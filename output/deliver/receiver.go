@@ -8,20 +8,17 @@ import (
 
 // Receiver is where messages go.
 type Receiver interface {
-	// Send sends one message, and returns nil when the receiver has it. Any other
-	// error than a RefusedError means that it is to be sent again. It ends with its
-	// context, by a DeadlineError if it takes too long, and is called from several
-	// goroutines.
+	// Send sends one message, and returns nil when the receiver has it. Any other error than a
+	// RefusedError means that it is to be sent again. It ends with its context, by a DeadlineError
+	// if it takes too long, and is called from several goroutines.
 	Send(ctx context.Context, m *Message) error
 }
 
-// TLS says as whom to come to a receiver, and whom to trust. All are files in PEM, which are
-// read again for each connection.
+// TLS says as whom to come to a receiver, and whom to trust. All are files in PEM, which are read
+// again for each connection.
 type TLS struct {
-	// Cert and Key are a certificate of the client; empty: none.
-	Cert, Key string
-	// CA has the authorities that are trusted in place of the system's; empty: those.
-	CA string
+	Cert, Key string // a certificate of the client; empty: none
+	CA        string // the authorities that are trusted in place of the system's; empty: those
 }
 
 // RefusedError says that the receiver will never take a message.

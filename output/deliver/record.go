@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is a message in a Store: a byte that says how it is written, its times, its
-// texts, each behind its length, and its body, compressed and with a checksum.
+// A record is a message in a Store: a byte that says how it is written, its times, its texts, each
+// behind its length, and its body, compressed and with a checksum.
 
 const (
 	recordPlain   = 1
@@ -20,8 +20,7 @@ const (
 
 var errRecord = errors.New("the record of an event is damaged")
 
-// codec writes and reads records. It needs little memory: bodies are small, and each is
-// by itself.
+// codec writes and reads records. It needs little memory: bodies are small, and each is by itself.
 type codec struct {
 	compressor   *zstd.Encoder
 	decompressor *zstd.Decoder
@@ -87,7 +86,6 @@ func decodeHead(record []byte) (m *Message, rest []byte, err error) {
 	return m, rest, nil
 }
 
-// decode returns the message of a record.
 func (c *codec) decode(record []byte) (*Message, error) {
 	m, rest, err := decodeHead(record)
 	if err != nil {

@@ -18,9 +18,8 @@ import (
 	"dwatch/output"
 )
 
-// Redelivery sends again what a file of DeadLetters holds. The file is read once, up to
-// the end that it had when it was opened, and is not changed. DeadLetters may add lines
-// meanwhile.
+// Redelivery sends again what a file of DeadLetters holds. The file is read once, up to the end
+// that it had when it was opened, and is not changed. DeadLetters may add lines meanwhile.
 type Redelivery struct {
 	file *os.File
 	size int64
@@ -39,9 +38,8 @@ func OpenRedelivery(path string) (*Redelivery, error) {
 	return &Redelivery{file, info.Size()}, nil
 }
 
-// Feed has a Queue send what is in the file, until ctx ends. damaged gets the number of
-// each line that can't be sent, and why. It returns how many messages there are, and is
-// called once.
+// Feed has a Queue send what is in the file, until ctx ends. damaged gets the number of each line
+// that can't be sent, and why. It returns how many messages there are, and is called once.
 func (r *Redelivery) Feed(ctx context.Context, q *Queue, damaged func(line int, err error)) (messages int, err error) {
 	defer r.file.Close()
 	lines := bufio.NewReader(io.LimitReader(r.file, r.size))

@@ -9,9 +9,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// schedule says what is sent next: of each object one message after the other, what failed
-// later and later, and one at a time while the receiver is down. It also knows how much
-// waits, and what became of the rest.
+// schedule says what is sent next, how much waits, and what became of the rest.
 type schedule struct {
 	options Options
 	made    time.Time
@@ -27,9 +25,9 @@ type schedule struct {
 	Stats         // but for Oldest and Reached
 	reason  error // of the last failure
 	about   string
-	// held are the objects of which nothing is sent until released is signalled: what
-	// takes the place of it is on its way to the Store. wanted are those that a worker
-	// waits for: they are not held again before it has them.
+	// held are the objects of which nothing is sent until released is signalled: what takes the
+	// place of it is on its way to the Store. wanted are those that a worker waits for: they are
+	// not held again before it has them.
 	held, wanted map[key]bool
 	released     *sync.Cond
 }
@@ -80,11 +78,10 @@ func notify(c chan struct{}) {
 
 func (s *schedule) momentOf(t time.Time) moment { return moment(t.Sub(s.made)) }
 
-// since returns how long ago a moment is.
 func (s *schedule) since(m moment) time.Duration { return time.Since(s.made) - time.Duration(m) }
 
-// awaitRoom waits until there is some room, or for the end of ctx. What comes after that is
-// bounded at the end of a run by what the watcher still has.
+// awaitRoom waits until there is some room, or for the end of ctx: what comes then is bounded by
+// what the watcher still has.
 func (s *schedule) awaitRoom(ctx context.Context) {
 	for !s.hasRoom() {
 		select {
@@ -116,8 +113,8 @@ func (s *schedule) leaveLocked(size int64) {
 	notify(s.freed)
 }
 
-// enter has entries wait: each behind what waits of its object, or in the place of the
-// last of that.
+// enter has entries wait: each behind what waits of its object, or in the place of the last of
+// that.
 func (s *schedule) enter(entries ...*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +137,8 @@ func (s *schedule) enter(entries ...*entry) {
 	}
 }
 
-// take returns the object that is to be looked at next, which is busy then, and the first
-// of it that waits. It finds nothing if it is not the time for that.
+// take returns the object that is to be looked at next, which is busy then, and the first of it
+// that waits. It finds nothing if it is not the time for that.
 func (s *schedule) take(next key) (k key, it item, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +174,8 @@ func (s *schedule) interrupted(k key) {
 	s.objects[k].state = waits
 }
 
-// failed notes that the first message of an object was not taken. It returns how often so
-// far, and whether it came too long ago.
+// failed notes that the first message of an object was not taken. It returns how often so far, and
+// whether it came too long ago.
 func (s *schedule) failed(k key, subject string, err error, isRefused bool) (tries int, expired bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +200,8 @@ func (s *schedule) calmLocked(o *object) {
 	}
 }
 
-// dropLocked takes out the first message of an object, which is done, and has what waits
-// behind it looked at.
+// dropLocked takes out the first message of an object, which is done, and has what waits behind it
+// looked at.
 func (s *schedule) dropLocked(k key) {
 	o := s.objects[k]
 	it := o.items[0]
@@ -217,18 +214,22 @@ func (s *schedule) dropLocked(k key) {
 	if s.options.Store != nil {
 		s.options.Store.Remove(it.number)
 	}
-	if len(o.items) == 0 {
+	switch {
+	case len(o.items) == 0:
 		delete(s.objects, k)
-	} else {
-		s.requeueLocked(k, o)
+	case s.Down:
+		s.parkLocked(k, o)
+	default:
+		o.state = ready
+		s.work.Add(k)
 	}
 	if s.ending && s.Waiting == 0 {
 		s.work.ShutDown()
 	}
 }
 
-// gaveUp: the first message of an object is done, and was not delivered. The receiver may
-// have answered all the same.
+// gaveUp: the first message of an object is done, and was not delivered. The receiver may have
+// answered all the same.
 func (s *schedule) gaveUp(k key, isAnswer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,16 +238,6 @@ func (s *schedule) gaveUp(k key, isAnswer bool) {
 		s.endOutageLocked()
 	}
 	s.dropLocked(k)
-}
-
-// requeueLocked has an object looked at again.
-func (s *schedule) requeueLocked(k key, o *object) {
-	if s.Down {
-		s.parkLocked(k, o)
-		return
-	}
-	o.state = ready
-	s.work.Add(k)
 }
 
 // wait has an object looked at again when its time has come.
@@ -269,15 +260,14 @@ func (s *schedule) wait(k key) {
 // firstBackoff is the longest wait before the second try.
 const firstBackoff = time.Second
 
-// backoff returns how long to wait after a failure: each time twice as long, up to
-// MaxBackoff, with jitter, so that what failed together is not tried again together.
+// backoff returns how long to wait after a failure: each time twice as long, up to MaxBackoff, with
+// jitter, so that what failed together is not tried again together.
 func (s *schedule) backoff(delays *int8) time.Duration {
 	d := min(firstBackoff<<*delays, s.options.MaxBackoff)
 	*delays = min(*delays+1, 30)
 	return d - rand.N(d/2+1)
 }
 
-// isExpiredLocked reports whether the first message of an object came too long ago.
 func (s *schedule) isExpiredLocked(o *object) bool {
 	return s.options.GiveUpAfter > 0 && s.since(o.items[0].queued) >= s.options.GiveUpAfter
 }

@@ -22,7 +22,6 @@ func (q *Queue) work(ctx context.Context) {
 	}
 }
 
-// send sends the first message of an object.
 func (q *Queue) send(ctx context.Context, k key, it item) {
 	var m *Message
 	if q.rate.Wait(ctx) == nil {
@@ -62,7 +61,6 @@ func (q *Queue) open(it item) *Message {
 	return m
 }
 
-// failed: the first message of an object was not taken.
 func (q *Queue) failed(k key, m *Message, err error) {
 	_, isRefused := errors.AsType[*RefusedError](err)
 	tries, expired := q.schedule.failed(k, m.Subject, err, isRefused)
@@ -80,8 +78,8 @@ func (q *Queue) failed(k key, m *Message, err error) {
 	}
 }
 
-// giveUp reports whether a message could be given up: it is where it is to be kept. The
-// caller has its object.
+// giveUp reports whether a message could be given up: it is where it is to be kept. The caller has
+// its object.
 func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
 	if err := q.DeadLetters.write(m, time.Now(), tries, reason); err != nil {
 		q.fail(err)

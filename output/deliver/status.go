@@ -14,18 +14,18 @@ const longestReason = 300
 
 // Stats is how the delivery is, in numbers.
 type Stats struct {
-	// Delivered, Failed and Refused are the tries, by how they ended, and Repeated those
-	// beyond the first of a message.
+	// Delivered, Failed and Refused are the tries, by how they ended, and Repeated those beyond the
+	// first of a message.
 	Delivered, Failed, Refused, Repeated int
 	// Merged is how much was replaced by what came later.
 	GivenUp, Merged int
-	// Waiting is how much waits, Bytes what that takes, and Oldest for how long the
-	// oldest of it has.
+	// Waiting is how much waits, Bytes what that takes, and Oldest for how long the oldest of it
+	// has.
 	Waiting int
 	Bytes   int64
 	Oldest  time.Duration
-	// Reached: the receiver has answered. Down: it takes nothing at present. Full: there
-	// is no room for more.
+	// Reached: the receiver has answered. Down: it takes nothing at present. Full: there is no room
+	// for more.
 	Reached, Down, Full bool
 }
 
@@ -71,8 +71,8 @@ func (q *Queue) status() status {
 	return s
 }
 
-// String says it in a line: delivering to NAME: exit status 1, 214 waiting, oldest 3 min,
-// next try in 16 s.
+// String says it in a line: delivering to NAME: exit status 1, 214 waiting, oldest 3 min, next try
+// in 16 s.
 func (s status) String() string {
 	return "delivering to " + s.name + ": " + strings.Join(s.words(), ", ")
 }
@@ -104,8 +104,8 @@ func (s status) words() (words []string) {
 }
 
 const (
-	// sayEvery is how often it is said that something waits, and sayAtMost how far apart
-	// two changes are said. What happens together is one.
+	// sayEvery is how often it is said that something waits, and sayAtMost how far apart two
+	// changes are said. What happens together is one.
 	sayEvery, sayAtMost, together = time.Minute, 5 * time.Second, 100 * time.Millisecond
 	// slow is for how long something waits before that is worth a word.
 	slow = 10 * time.Second
@@ -146,15 +146,15 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Status says in one line how the delivery is. It may be called at any time, from any
+// Status says in one line how the delivery is. Like Stats it may be called at any time, from any
 // goroutine.
 func (q *Queue) Status() string { return q.status().String() }
 
-// Stats returns how the delivery is. It may be called at any time, from any goroutine.
+// Stats returns how the delivery is.
 func (q *Queue) Stats() Stats { return q.status().Stats }
 
-// Summary says at the end what became of all that came. undelivered is how much of it
-// was neither delivered nor kept, in DeadLetters or for a later run.
+// Summary says at the end what became of all that came. undelivered is how much of it was neither
+// delivered nor kept, in DeadLetters or for a later run.
 func (q *Queue) Summary() (text string, undelivered int) {
 	s := q.status()
 	text = fmt.Sprintf("%s: %d delivered, %d repeated, %d given up, %d waiting", s.name, s.Delivered, s.Repeated, s.GivenUp, s.Waiting)
