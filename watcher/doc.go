@@ -1,5 +1,5 @@
-// Package watcher turns targets (a resource, a namespace, perhaps a name) into
-// one stream of events, and into lists of what is there.
+// Package watcher turns targets (a resource, a namespace, perhaps a name) into one stream of
+// events, and into lists of what is there.
 //
 //	server -> source -> informer -> handler -> queue -> loop -> a Sink
 //	              \______ while syncing ________/      progress, ledger
@@ -17,8 +17,8 @@
 // goes on serving the resource. States that followed each other while the connection was down may
 // be merged into the last one; a last state and a deletion are never lost.
 //
-// Resuming: where [Options.Past] says what earlier runs reported, only what is
-// different from that is reported, as after a gap.
+// Resuming: where [Options.Past] says what earlier runs reported, only what is different from that
+// is reported, as after a gap.
 //
 // Blocking: [Watcher.Run] blocks, calls the Sink from one goroutine, and returns only when all that
 // it started has ended. What waits is one batch. A slow Sink holds back the server: what is on the
@@ -36,8 +36,8 @@
 // Starting: when the server's answer to all targets is no, or there is none, Run ends with the
 // error; otherwise each is tried until the context ends, and none stops the others.
 //
-// Following: a target whose resource the server no longer has leaves, with the
-// deletion of all its objects and a Gone. When the server has the resource again,
-// or with [Options.Follow] another one that is asked for, a target joins with an
-// Arrived: within two seconds where definitions and API services may be watched.
+// Following: a target whose resource the server no longer has leaves, with the deletion of all its
+// objects and a Gone. When the server has the resource again, or with [Options.Follow] another one
+// that is asked for, a target joins with an Arrived: within two seconds where definitions and API
+// services may be watched.
 package watcher

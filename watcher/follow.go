@@ -11,8 +11,8 @@ import (
 	"dwatch/watcher/source"
 )
 
-// What the server serves changes with two resources. Of their objects only the
-// metadata is asked for.
+// What the server serves changes with two resources. Of their objects only the metadata is asked
+// for.
 var (
 	definitions = metadataOf("apiextensions.k8s.io", "customresourcedefinitions")
 	apiServices = metadataOf("apiregistration.k8s.io", "apiservices")
@@ -23,12 +23,12 @@ func metadataOf(group, resource string) event.Target {
 	return event.Target{Mapping: event.NewMapping(r, "PartialObjectMetadata", false)}
 }
 
-// lookEvery is how often the server is asked what it serves while the changes of that are
-// watched: an aggregated API server may change by itself.
+// lookEvery is how often the server is asked what it serves while the changes of that are watched:
+// an aggregated API server may change by itself.
 const lookEvery = 5 * time.Minute
 
-// lookAfter are the waits between the looks that follow a change: a definition is
-// served, and named by discovery, some time after it is written.
+// lookAfter are the waits between the looks that follow a change: a definition is served, and named
+// by discovery, some time after it is written.
 var lookAfter = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
 
 // busyStep is the step to go on with when changes keep coming: a look every second.
@@ -38,8 +38,8 @@ const busyStep = 2
 type follower struct {
 	// changed and up hold one signal each: an object has changed, a watch works (again).
 	changed, up chan struct{}
-	// blind counts the watches of definitions that are down: while one is, poll is how
-	// often to look.
+	// blind counts the watches of definitions that are down: while one is, poll is how often to
+	// look.
 	blind atomic.Int32
 	poll  time.Duration
 	// step is the next wait of lookAfter; after the last, nothing has changed for long.
@@ -79,8 +79,8 @@ func (s *targetSet) followServer() {
 	}
 }
 
-// lookSoon plans a look for soon, and others after it from this step on. While
-// looks already follow a change, it only adds to them.
+// lookSoon plans a look for soon, and others after it from this step on. While looks already follow
+// a change, it only adds to them.
 func (f *follower) lookSoon(step int) {
 	if f.step > 0 && f.step < len(lookAfter) {
 		f.step = min(f.step, busyStep)
@@ -103,9 +103,8 @@ func (f *follower) planNext() {
 	f.due = time.Now().Add(wait)
 }
 
-// watchDefinitions watches t for the sake of f, until the set's context ends: it sees what
-// changes among the resources that the server serves. It is built on a source, as all targets
-// are, and not on client-go's metadata informer: that waits for up to a minute after an outage.
+// watchDefinitions watches t for the sake of f, until the set's context ends. It is built on a
+// source, and not on client-go's metadata informer: that waits for up to a minute after an outage.
 func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 	r := *s.run
 	r.options.Resolver = nil

@@ -34,8 +34,8 @@ func (l *life) Observe(o source.Observation) { l.note(note{of: l.target, Observa
 
 func (l *life) wrap(err error) error { return &event.TargetError{Target: l.now, Err: err} }
 
-// live runs sessions until ctx ends, or until the server no longer has the
-// resource. It returns an error only if the target could not start.
+// live runs sessions until ctx ends, or until the server no longer has the resource. It returns an
+// error only if the target could not start.
 func (l *life) live(ctx context.Context, session func(context.Context) error) error {
 	var backoff source.Backoff
 	for {
@@ -73,8 +73,8 @@ func (l *life) live(ctx context.Context, session func(context.Context) error) er
 	}
 }
 
-// reresolve asks whether the server has the resource, after a 404: it may have it
-// no more, or in another version, or be wrong for a moment.
+// reresolve asks whether the server has the resource, after a 404: it may have it no more, or in
+// another version, or be wrong for a moment.
 func (l *life) reresolve(ctx context.Context, missing error) (now event.Target, there bool) {
 	var backoff source.Backoff
 	for {
@@ -108,12 +108,6 @@ func (l *life) leave(ctx context.Context, err error) {
 func (l *life) refuse(err error) {
 	l.source.SetAnswered()
 	l.note(note{of: l.target, what: refused, Observation: source.Observation{Event: event.Event{Err: l.wrap(err)}}})
-}
-
-// stop ends the life, notes nothing, and waits for its end.
-func (l *life) stop() {
-	l.cancel()
-	<-l.ended
 }
 
 // switchVersion goes on with found, if that is another version of the resource, or scope.

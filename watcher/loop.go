@@ -139,8 +139,8 @@ func (l *loop) deliver(ctx context.Context) {
 	l.held = 0
 }
 
-// note is what the loop gets to know of one target: what its source has observed, or
-// what has become of it.
+// note is what the loop gets to know of one target: what its source has observed, or what has
+// become of it.
 type note struct {
 	of   *target
 	what subject
@@ -159,8 +159,8 @@ const (
 	gone                    // the server no longer has the resource
 )
 
-// queue is what waits for the loop. put never blocks: what comes with an object has
-// passed the gate, and the rest is little.
+// queue is what waits for the loop. put never blocks: what comes with an object has passed the
+// gate, and the rest is little.
 type queue struct {
 	ready chan struct{} // holds one when there is something to take
 
@@ -178,7 +178,6 @@ func (q *queue) put(n note) {
 	source.Signal(q.ready)
 }
 
-// close ends the queue: nothing is put into it any more.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -186,8 +185,8 @@ func (q *queue) close() {
 	source.Signal(q.ready)
 }
 
-// take returns all that waits, and whether anything may come after it. The memory
-// of spare is used again.
+// take returns all that waits, and whether anything may come after it. The memory of spare is used
+// again.
 func (q *queue) take(spare []note) (waiting []note, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,8 +197,8 @@ func (q *queue) take(spare []note) (waiting []note, open bool) {
 // maxSpare is how many items' memory, or up to twice that, is used again.
 const maxSpare = 4 << 10
 
-// emptied returns items without what they hold, to be used again; nil if they are
-// too many to be kept while nothing comes.
+// emptied returns items without what they hold, to be used again; nil if they are too many to be
+// kept while nothing comes.
 func emptied[T any](items []T) []T {
 	if cap(items) > 2*maxSpare {
 		return nil

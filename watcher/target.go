@@ -11,16 +11,16 @@ import (
 	"dwatch/watcher/source"
 )
 
-// target is what has been reported of one event.Target, and where it stands. It
-// belongs to the loop.
+// target is what has been reported of one event.Target, and where it stands. It belongs to the
+// loop.
 type target struct {
 	event.Target
 	index    int   // among those of the start
 	refusal  error // the first answer of the server, if that was no
 	progress progress
 	ledger   *ledger.Ledger
-	// initial: what the first sync names existed at the start. It did not where the
-	// target came later, or an earlier run has reported all that existed.
+	// initial: what the first sync names existed at the start. It did not where the target came
+	// later, or an earlier run has reported all that existed.
 	initial bool
 }
 
@@ -80,8 +80,8 @@ func (t *target) vanish(dst []event.Event) []event.Event {
 	return t.setTarget(dst, from)
 }
 
-// join reports that the server has a target that it did not have at the start. Of
-// narrower ones whose place it takes it takes over what they have reported.
+// join reports that the server has a target that it did not have at the start. It takes over what
+// narrower ones have reported whose place it takes.
 func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
 	from := len(dst)
 	t.progress, t.initial = progress{phase: waiting}, false
@@ -91,8 +91,8 @@ func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
 	return t.setTarget(mark(dst, event.Arrived, event.Event{}), from)
 }
 
-// reportRefusal reports that the target was refused at the start, if that has not
-// turned into something else since.
+// reportRefusal reports that the target was refused at the start, if that has not turned into
+// something else since.
 func (t *target) reportRefusal(dst []event.Event) []event.Event {
 	if t.progress != (progress{rejected, lossOf(t.refusal)}) {
 		return dst
@@ -114,8 +114,8 @@ func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	return events
 }
 
-// mark appends a mark of a type, which is of now, with the members of e; nothing if the type
-// is empty.
+// mark appends a mark of a type, which is of now, with the members of e; nothing if the type is
+// empty.
 func mark(dst []event.Event, kind event.Type, e event.Event) []event.Event {
 	if kind == "" {
 		return dst
@@ -129,8 +129,8 @@ type phase uint8
 
 const (
 	connecting phase = iota // nothing has been heard of the server
-	// rejected: the server's first answer was no, which has not been reported: if it
-	// is no to all targets, that is an error.
+	// rejected: the server's first answer was no, which has not been reported: if it is no to all
+	// targets, that is an error.
 	rejected
 	waiting // the server is asked again and again for what it does not serve yet, or refuses
 	syncing // the server names what there is
@@ -138,8 +138,8 @@ const (
 	ended   // the server no longer has the resource
 )
 
-// progress is how far a target has come, and what was reported of that. Its methods take what the
-// target's source has met, and return the mark that reports it; empty if there is none.
+// progress is how far a target has come. Its methods take what the target's source has met, and
+// return the mark that reports it; empty if there is none.
 type progress struct {
 	phase phase
 	loss  event.Type // the mark that reported that the server does not answer; empty while it does
@@ -152,8 +152,8 @@ func (p *progress) begin() {
 	}
 }
 
-// answer: the server answers. resumed: the watch goes on where it stopped. After a loss that
-// is worth a mark; where a sync comes first, that says more.
+// answer: the server answers. resumed: the watch goes on where it stopped. After a loss that is
+// worth a mark; where a sync comes first, that says more.
 func (p *progress) answer(resumed bool) event.Type {
 	again := p.loss != ""
 	p.loss = ""
@@ -187,8 +187,8 @@ func (p *progress) vanish() event.Type {
 	return event.Gone
 }
 
-// fail: the connection is lost, or denied. That is reported once, unless it turns into
-// another loss.
+// fail: the connection is lost, or denied. That is reported once, unless it turns into another
+// loss.
 func (p *progress) fail(loss event.Type) event.Type {
 	if p.loss == loss {
 		return ""

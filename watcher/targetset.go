@@ -2,14 +2,15 @@ package watcher
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"dwatch/watcher/event"
 )
 
-// Resolver finds out what there is to watch.
+// Resolver finds out what there is to watch: it asks the server, whatever that said before. It may
+// be called from several goroutines.
 type Resolver interface {
-	// Resolve asks the server, whatever it said before. It may be called from several goroutines.
 	Resolve(ctx context.Context) (event.Found, error)
 }
 
@@ -57,26 +58,19 @@ func (s *targetSet) add(t event.Target) {
 	l := s.newLife(newTarget(t, s.options.KeepContent))
 	l.joined = true
 	l.source.SetAnswered()
+	s.mu.Lock()
+	present := maps.Clone(s.present)
+	s.mu.Unlock()
 	var narrower []*target
-	for _, n := range s.coveredBy(t) {
-		n.stop()
-		narrower = append(narrower, n.target)
+	for key, n := range present {
+		if t.Key().Covers(key) {
+			n.cancel() // it notes nothing
+			<-n.ended
+			narrower = append(narrower, n.target)
+		}
 	}
 	l.note(note{of: l.target, what: joined, narrower: narrower})
 	s.launch(l)
-}
-
-// coveredBy returns the targets whose only object is one of t's.
-func (s *targetSet) coveredBy(t event.Target) []*life {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var covered []*life
-	for key, other := range s.present {
-		if t.Key().Covers(key) {
-			covered = append(covered, other)
-		}
-	}
-	return covered
 }
 
 func (s *targetSet) launch(l *life) {
@@ -132,8 +126,8 @@ func (s *targetSet) look() bool {
 	return ok
 }
 
-// compare returns the targets that are new. What was found before another target
-// left, as the number of those that have left shows, is older than that.
+// compare returns the targets that are new. What was found before another target left, as the
+// number of those that have left shows, is older than that.
 func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

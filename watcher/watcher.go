@@ -18,8 +18,7 @@ import (
 
 // Options says what to watch. Config, HTTP and Resolver must be set, and Targets unless Follow is.
 type Options struct {
-	// Config and HTTP lead to the server. A timeout of either would cut every
-	// watch: there must be none.
+	// Config and HTTP lead to the server. A timeout of either would cut every watch.
 	Config   *rest.Config
 	HTTP     *http.Client
 	Resolver Resolver
@@ -34,20 +33,20 @@ type Options struct {
 	IgnoreMissing bool
 	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	ManagedFields bool
-	// Tables asks the server for what it shows of each object in a table, as Object.Row,
-	// where it can. Of the object there is then only the metadata, as a
-	// PartialObjectMetadata, unless WholeObjects is set.
+	// Tables asks the server for what it shows of each object in a table, as Object.Row, where it
+	// can. Of the object there is then only the metadata, as a PartialObjectMetadata, unless
+	// WholeObjects is set.
 	Tables, WholeObjects bool
 	// KeepContent keeps the content of every object, compressed, for Event.Old. Without it an
 	// object costs less than a kilobyte once it has been delivered.
 	KeepContent bool
-	// Poll is how often the server is asked what it serves, to follow that, where
-	// the changes can't be watched. 0 means 30 seconds.
+	// Poll is how often the server is asked what it serves, to follow that, where the changes can't
+	// be watched. 0 means 30 seconds.
 	Poll time.Duration
 	// Heartbeat is how often Run reports one; 0 means never. It is late while the sink blocks.
 	Heartbeat time.Duration
-	// Past, if not nil, is asked once for each of Targets, before it is watched,
-	// what was reported in earlier runs. Run then reports only what is different.
+	// Past, if not nil, is asked once for each of Targets, before it is watched, what was reported
+	// in earlier runs. Run then reports only what is different.
 	Past event.Past
 }
 

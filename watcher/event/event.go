@@ -18,8 +18,8 @@ const (
 
 	// Synced: all that existed at the start has been reported. Count and ResourceVersion are set.
 	Synced Type = "SYNCED"
-	// Disconnected: the connection is lost; Err says how, and Heard when something was
-	// last heard of the server. Retries go on.
+	// Disconnected: the connection is lost; Err says how, and Heard when something was last heard
+	// of the server. Retries go on.
 	Disconnected Type = "DISCONNECTED"
 	// Reconnected: the watch goes on at ResourceVersion, and nothing was missed.
 	Reconnected Type = "RECONNECTED"
@@ -50,11 +50,11 @@ type Event struct {
 	Old Object
 	// Initial: an Added object existed when the watch began, which was not an earlier run.
 	Initial bool
-	// Listed: it was found out while the server named all that there is. There may have
-	// been other states in between; and of other objects the last known state may be of
-	// before, until a Gap or Synced of the target.
+	// Listed: it was found out while the server named all that there is. There may have been other
+	// states in between; and of other objects the last known state may be of before, until a Gap or
+	// Synced of the target.
 	Listed bool
-	// FinalStateUnknown: a deletion found out after the fact. Of Object at least the identity is
+	// FinalStateUnknown: a deletion found out after the fact. At least the identity of Object is
 	// known.
 	FinalStateUnknown bool
 
@@ -71,8 +71,8 @@ type Event struct {
 	Heard           time.Time
 }
 
-// Sink takes the events of a run: a printer, a filter before it, the file of
-// --state. A stage is a Sink around another one.
+// Sink takes the events of a run: a printer, a filter before it, the file of --state. A stage is a
+// Sink around another one.
 type Sink interface {
 	// Deliver delivers all of batch, in its order; nil means that it is delivered, and an error
 	// ends the run. The end of a batch is the time to flush: nothing else may come for hours.
@@ -94,13 +94,13 @@ type Reported struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	// Unsure: that run was ended while it reported that the object had been added,
-	// and its reader may have got that or not. Of several with one name, each comes
-	// after those that it took the place of; their deletion is as unsure.
+	// Unsure: that run was ended while it reported that the object had been added, and its reader
+	// may have got that or not. Of several with one name, each comes after those that it took the
+	// place of; their deletion is as unsure.
 	Unsure bool
 }
 
-// Past knows what earlier runs reported of a target. It calls take for each object
-// that was reported and not deleted since. complete means that they reported all
-// that existed at their start: what is new is then new since.
+// Past knows what earlier runs reported of a target. It calls take for each object that was
+// reported and not deleted since. complete means that they reported all that existed at their
+// start: what is new is then new since.
 type Past func(t Target, take func(Reported)) (complete bool, err error)

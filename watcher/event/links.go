@@ -20,21 +20,15 @@ const (
 // Link is how the watch of one target stands; zero if nothing is known.
 type Link struct {
 	Target Target
-	// Mark is the last mark; empty if none has come yet.
-	Mark Type
-	// Since is when Phase became what it is; zero if no mark has come yet.
-	Since time.Time
-	// Err says why it is lost or denied, and Heard when something was last heard of the
-	// server before it was lost. What is known of the objects is of that time: a server that
-	// is silent is noticed late.
-	Err   error
-	Heard time.Time
-	Count int // of the objects, at the last Synced
-	// Synced: all that existed has been reported once since the target arrived.
-	Synced bool
-	// Denied: the last answer was that a right is missing. It stays so while the
-	// connection is lost.
-	Denied bool
+	Mark   Type      // the last one; empty if none has come yet
+	Since  time.Time // when Phase became what it is; zero if no mark has come yet
+	// Err says why it is lost or denied, and Heard when something was last heard of the server
+	// before it was lost. What is known of the objects is of that time.
+	Err    error
+	Heard  time.Time
+	Count  int  // of the objects, at the last Synced
+	Synced bool // all that existed has been reported once since the target arrived
+	Denied bool // the last answer was that a right is missing; also while the connection is lost
 	// Relisting: the server names all that there is. What it has not named may be of before.
 	Relisting bool
 }
@@ -55,7 +49,6 @@ func (t Type) Phase() Phase {
 	}
 }
 
-// Phase is where the last mark led to.
 func (l *Link) Phase() Phase { return l.Mark.Phase() }
 
 // Links is the state of the connection: how the watch of each target stands, as the events that

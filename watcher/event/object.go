@@ -27,7 +27,6 @@ func IsEvent(kind schema.GroupKind) bool {
 	return kind.Kind == "Event" && (kind.Group == "" || kind.Group == "events.k8s.io")
 }
 
-// IsEvent reports whether it is an Event of Kubernetes.
 func (i Identity) IsEvent() bool {
 	return IsEvent(schema.FromAPIVersionAndKind(i.APIVersion, i.Kind).GroupKind())
 }
@@ -38,19 +37,19 @@ func (i Identity) IsEvent() bool {
 // The zero Object stands for none; only [Object.IsZero] may be called on it.
 type Object struct {
 	*Identity
-	// content is the whole object as one line of JSON, and kept is where that is if
-	// it is not here. Empty and nil if only the identity is known.
+	// content is the whole object as one line of JSON, and kept is where that is if it is not here.
+	// Both are empty if only the identity is known.
 	content string
 	kept    Kept
 	row     string
 }
 
-// Kept holds the content of an object in another form, such as compressed. Content makes one
-// line of JSON of it, at each call.
+// Kept holds the content of an object in another form, such as compressed. Content makes one line
+// of JSON of it, at each call.
 type Kept interface{ Content() string }
 
-// NewObject returns the object whose content is one line of JSON; empty if only
-// id is known of it. Neither may change any more.
+// NewObject returns the object whose content is one line of JSON; empty if only id is known of it.
+// Neither may change any more.
 func NewObject(id *Identity, content string) Object { return Object{Identity: id, content: content} }
 
 // NewKept returns the object whose content is kept elsewhere. Neither may change any more.
@@ -62,9 +61,9 @@ func (o Object) WithRow(row string) Object {
 	return o
 }
 
-// Row returns what the server shows of the object in a table, if it was asked for that
-// and could: one line of JSON with columnDefinitions and cells, as in a Table of the API
-// but for the descriptions. Else it is empty.
+// Row returns what the server shows of the object in a table, if it was asked for that and could:
+// one line of JSON with columnDefinitions and cells, as in a Table of the API but for the
+// descriptions. Else it is empty.
 func (o Object) Row() string { return o.row }
 
 // IsZero reports whether there is none.
@@ -75,8 +74,8 @@ func (o Object) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// Raw returns the object as one line of JSON: the server's bytes, or where only
-// the identity is known, apiVersion, kind and the metadata that are it.
+// Raw returns the object as one line of JSON: the server's bytes, or where only the identity is
+// known, apiVersion, kind and the metadata that are it.
 func (o Object) Raw() string {
 	switch {
 	case o.content != "":
@@ -98,8 +97,8 @@ func (o Object) Raw() string {
 	return string(identity)
 }
 
-// Open returns the full content, decoded at each call, as the stock dynamic client
-// would have: whole numbers are int64, others float64. The caller may change it.
+// Open returns the full content, decoded at each call, as the stock dynamic client would have:
+// whole numbers are int64, others float64. The caller may change it.
 func (o Object) Open() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON([]byte(o.Raw())); err != nil {
@@ -137,8 +136,8 @@ func CutManagedFields(object string) (before, after string) {
 	return object[:from], object[to:]
 }
 
-// MemberSpan returns where in JSON text a member of a map is, with the one comma that
-// goes with it: from and to are where its name begins and its value ends.
+// MemberSpan returns where in JSON text a member of a map is, with the one comma that goes with it:
+// from and to are where its name begins and its value ends.
 func MemberSpan(text string, from, to int) (int, int) {
 	const space = " \t\r\n"
 	if rest := strings.TrimLeft(text[to:], space); rest[0] == ',' {

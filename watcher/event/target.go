@@ -23,7 +23,6 @@ type Key struct {
 	Namespace, Name string
 }
 
-// Key identifies the target.
 func (t Target) Key() Key { return Key{t.Resource().GroupResource(), t.Namespace, t.Name} }
 
 // Covers reports whether o is a target with a name, whose object is one of k's.
@@ -31,13 +30,11 @@ func (k Key) Covers(o Key) bool {
 	return o.Name != "" && k == Key{o.Resource, o.Namespace, ""}
 }
 
-// Resource returns the resource of the target.
 func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
 
 // Namespaced reports whether the objects of the target live in namespaces.
 func (t Target) Namespaced() bool { return t.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
-// NewMapping returns the mapping of a resource.
 func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *meta.RESTMapping {
 	scope := meta.RESTScope(meta.RESTScopeRoot)
 	if namespaced {
@@ -69,7 +66,6 @@ type Found struct {
 	Unsure []schema.GroupVersion
 }
 
-// Find returns the target of this key.
 func (f Found) Find(key Key) (Target, bool) {
 	i := slices.IndexFunc(f.Targets, func(t Target) bool { return t.Key() == key })
 	if i < 0 {
@@ -110,7 +106,6 @@ type Selected struct {
 	Name     string `json:"name,omitempty"` // empty for all objects
 }
 
-// Equal reports whether s and o ask for the same objects.
 func (s Selection) Equal(o Selection) bool {
 	return slices.Equal(s.Resources, o.Resources) && slices.Equal(s.Exclude, o.Exclude) &&
 		slices.Equal(s.Namespaces, o.Namespaces) && s.AllNamespaces == o.AllNamespaces &&

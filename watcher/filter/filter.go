@@ -12,17 +12,14 @@ import (
 
 // Options says which events pass. With the zero value all do, but for marks.
 type Options struct {
-	// WatchOnly leaves out the objects that exist at the start.
-	WatchOnly bool
-	// Types are those of the objects' events that pass; empty means all.
-	Types []event.Type
+	WatchOnly bool         // leaves out the objects that exist at the start
+	Types     []event.Type // of the objects' events that pass; empty means all
 	// Where says of an object's event whether it passes; nil: it does. It is asked last.
 	Where func(*event.Event) bool
 	// Marks lets marks pass. A heartbeat always does: there is none that was not asked for.
 	Marks bool
 }
 
-// ParseTypes reads types of events as they are typed.
 func ParseTypes(words []string) ([]event.Type, error) {
 	var types []event.Type
 	known := []event.Type{event.Added, event.Modified, event.Deleted}
@@ -46,8 +43,8 @@ type filter struct {
 	passing []event.Event // of the present batch; the memory is used again
 }
 
-// New returns a Sink that delivers to next what passes. A batch of which nothing
-// passes is not delivered.
+// New returns a Sink that delivers to next what passes. A batch of which nothing passes is not
+// delivered.
 func New(next event.Sink, o Options) event.Sink { return &filter{Options: o, next: next} }
 
 // Deliver implements event.Sink.

@@ -1,7 +1,7 @@
-// Package ledger has what was reported of each object of one target, and decides by
-// that what is new. Whatever is seen of an object (in the stream, in a list, in a
-// relist after a gap) goes through [Ledger.Observe], and what a sync did not show
-// through [Ledger.Sweep]: these two make every event of an object.
+// Package ledger has what was reported of each object of one target, and decides by that what is
+// new. Whatever is seen of an object (in the stream, in a list, in a relist after a gap) goes
+// through [Ledger.Observe], and what a sync did not show through [Ledger.Sweep]: these two make
+// every event of an object.
 package ledger
 
 import (
@@ -17,14 +17,13 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Ledger is what has been reported of the objects of one target. Its events have
-// no Target. It is not safe for concurrent use.
+// Ledger is what has been reported of the objects of one target. Its events have no Target. It is
+// not safe for concurrent use.
 type Ledger struct {
 	kind     schema.GroupVersionKind
 	reported map[cache.ObjectName]entry
 	epoch    uint32
-	// pending are deletions to be reported before anything else.
-	pending []event.Event
+	pending  []event.Event // deletions to be reported before anything else
 
 	keep          bool
 	plain, packed []byte // memory for pack
@@ -35,9 +34,8 @@ type entry struct {
 	uid             types.UID
 	resourceVersion string
 	epoch           uint32
-	// unsure: it was about to be reported when an earlier run was ended.
-	unsure bool
-	last   *kept // nil: not known
+	unsure          bool  // it was about to be reported when an earlier run was ended
+	last            *kept // nil: not known
 }
 
 // New returns a Ledger of objects of this kind, of which nothing was reported. keep makes it
@@ -60,8 +58,7 @@ func (l *Ledger) Restore(r event.Reported) {
 	l.reported[key] = entry{uid: r.UID, resourceVersion: r.ResourceVersion, unsure: r.Unsure}
 }
 
-// TakeOver makes what other has reported count as reported here, before anything
-// is observed. other is not to be used any more.
+// TakeOver makes what other has reported, which is used no more, count as reported here.
 func (l *Ledger) TakeOver(other *Ledger) {
 	l.pending = append(l.pending, other.pending...)
 	for key, known := range other.reported {
@@ -145,8 +142,8 @@ func (l *Ledger) lost(key cache.ObjectName, known entry, listed bool) event.Even
 // Begin opens a sync: from here on, what is observed counts as seen in it.
 func (l *Ledger) Begin() { l.epoch++ }
 
-// Sweep closes a sync: what was reported before it and not seen in it is gone. It
-// appends the deletions to dst, by namespace and name.
+// Sweep closes a sync: what was reported before it and not seen in it is gone. It appends the
+// deletions to dst, by namespace and name.
 func (l *Ledger) Sweep(dst []event.Event) []event.Event {
 	dst = l.flush(dst)
 	swept := len(dst)
@@ -164,10 +161,8 @@ func (l *Ledger) Sweep(dst []event.Event) []event.Event {
 
 // flush appends the pending deletions.
 func (l *Ledger) flush(dst []event.Event) []event.Event {
-	if len(l.pending) > 0 {
-		dst = append(dst, l.pending...)
-		l.pending = nil
-	}
+	dst = append(dst, l.pending...)
+	l.pending = nil
 	return dst
 }
 

@@ -1,5 +1,5 @@
-// Package owned leaves out of a stream the Events of Kubernetes that are about something
-// else than one object and what belongs to it.
+// Package owned leaves out of a stream the Events of Kubernetes that are about something else than
+// one object and what belongs to it.
 package owned
 
 import (
@@ -13,23 +13,21 @@ import (
 	"dwatch/watcher/object/owner"
 )
 
-// Stage lets pass the Events that are about an object, the root, or what belongs to it, and
-// all marks. That an object is there at the start, and how many are, is said of those that
-// pass. It is used from one goroutine.
+// Stage lets pass the Events that are about an object, the root, or what belongs to it, and all
+// marks. The count of a Synced is of those that pass. It is used from one goroutine.
 type Stage struct {
 	next   event.Sink
 	root   owner.Ref
 	owners owner.Lookup
-	// reported are the Events that have passed and are there, with their targets: what
-	// comes of them later passes, too, even if nothing but their identity is known then.
+	// reported are the Events that have passed and are there, with their targets: what comes of
+	// them later passes, too, even if nothing but their identity is known then.
 	reported map[types.UID]event.Key
 	passing  []event.Event // of the present batch; the memory is used again
 }
 
 var _ event.Sink = (*Stage)(nil)
 
-// New returns a Stage before next. The root is known by its kind and name, in whatever
-// namespace its Events are.
+// New returns a Stage before next. The root is known by its kind and name, in any namespace.
 func New(next event.Sink, root owner.Ref, owners owner.Lookup) *Stage {
 	return &Stage{next: next, root: root, owners: owners, reported: map[types.UID]event.Key{}}
 }
@@ -89,7 +87,6 @@ func (s *Stage) isRoot(o owner.Ref) bool {
 	return o.GroupKind() == s.root.GroupKind() && o.Name == s.root.Name
 }
 
-// count is how many Events of a target have passed and are there.
 func (s *Stage) count(of event.Key) (n int) {
 	for _, key := range s.reported {
 		if key == of {

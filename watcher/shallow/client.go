@@ -1,6 +1,7 @@
 package shallow
 
 import (
+	"cmp"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -96,12 +97,8 @@ func MetadataOnly(client *http.Client) *http.Client {
 
 // withRequest returns a client that changes each request, and uses the connections of client.
 func withRequest(client *http.Client, change func(*http.Request)) *http.Client {
-	changed := requestChanger{client.Transport, change}
-	if changed.next == nil {
-		changed.next = http.DefaultTransport
-	}
 	copied := *client
-	copied.Transport = changed
+	copied.Transport = requestChanger{cmp.Or(client.Transport, http.DefaultTransport), change}
 	return &copied
 }
 

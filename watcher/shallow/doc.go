@@ -18,8 +18,8 @@
 // it. Only if the server indents, white space goes. An object of a typed list, which comes without
 // apiVersion and kind, gets those of the list at its front.
 //
-// An object that came as a row of a table, which [NewTableClient] asks for, has what the
-// table shows of it beside its content; see [Columns] and [Row].
+// An object that came as a row of a table, which [NewTableClient] asks for, has what the table
+// shows of it beside its content; see [Columns] and [Row].
 //
 // Invalid JSON is an error and never content. Whatever is not an object of the API (a Status, an
 // error body, a Table that nobody asked for) is left to the serializer of the stock dynamic client.

@@ -36,14 +36,12 @@ func (framer) NewFrameReader(body io.ReadCloser) io.ReadCloser {
 	return &frames{ReadCloser: body, lines: bufio.NewReaderSize(body, readBuffer)}
 }
 
-// frames reads a body one event at a time.
 type frames struct {
 	io.ReadCloser
-	lines *bufio.Reader
-	long  []byte // an event that did not fit into the buffer of lines
-	rest  []byte // of the present event
-	// values is set once the server turned out not to write one line an event.
-	values *json.Decoder
+	lines  *bufio.Reader
+	long   []byte            // an event that did not fit into the buffer of lines
+	rest   []byte            // of the present event
+	values *json.Decoder     // set once the server turned out not to write one line an event
 	window *io.LimitedReader // of what values may read for one event
 }
 

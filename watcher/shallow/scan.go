@@ -192,7 +192,8 @@ func cut(text string, out span, front string) (string, error) {
 }
 
 // unstructured makes the shallow object. The strings that a store keeps for long get memory of
-// their own, lest they keep the content alive.
+// their own, lest they keep the content alive; those that many objects have in common share one
+// copy.
 func (f *found) unstructured(content string) *unstructured.Unstructured {
 	own := strings.Join([]string{f.name, f.uid, f.resourceVersion}, "")
 	uid, rv := len(f.name), len(f.name)+len(f.uid)
@@ -202,21 +203,18 @@ func (f *found) unstructured(content string) *unstructured.Unstructured {
 		"resourceVersion": own[rv:],
 	}
 	if f.namespace != "" {
-		metadata["namespace"] = intern(f.namespace)
+		metadata["namespace"] = unique.Make(f.namespace).Value()
 	}
 	if f.name == "" && f.annotations.IsObject() {
 		metadata["annotations"] = stringMap(f.annotations)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": intern(f.apiVersion),
-		"kind":       intern(f.kind),
+		"apiVersion": unique.Make(f.apiVersion).Value(),
+		"kind":       unique.Make(f.kind).Value(),
 		"metadata":   metadata,
 		contentKey:   content,
 	}}
 }
-
-// intern shares one copy of what nearly all objects have in common.
-func intern(s string) string { return unique.Make(s).Value() }
 
 // stringMap copies an object of strings, into one piece of memory.
 func stringMap(object gjson.Result) map[string]any {

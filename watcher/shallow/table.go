@@ -121,8 +121,7 @@ func compactColumns(definitions gjson.Result) string {
 // Columns are those of one watch, or of one list, which the server sends with the first row only.
 type Columns struct{ definitions string }
 
-// Complete adds the columns to a row, or takes them from it. Of an object that is no row
-// it does nothing.
+// Complete adds the columns to a row, or takes them from it, and leaves alone what is no row.
 func (c *Columns) Complete(u *unstructured.Unstructured) {
 	if definitions, ok := u.Object[columnsKey].(string); ok {
 		c.definitions = definitions

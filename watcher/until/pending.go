@@ -18,9 +18,6 @@ func (s *Stage) mark(e *event.Event) {
 	}
 }
 
-// isAbsent reports whether nothing exists of a target, and that is enough.
-func (s *Stage) isAbsent(l *event.Link) bool { return s.absent[l.Target.Key()] }
-
 // isSettled reports whether what is known of a target's objects is of one time. It is not while a
 // sync goes on, or the connection is lost. Of one object what is listed is all there is to know.
 func isSettled(l *event.Link) bool {
@@ -63,9 +60,9 @@ func (s *Stage) knows(t event.Target) bool {
 	return false
 }
 
-// HoldsOfNothing reports whether Until holds where nothing exists, as a mark says. To an
-// expression that is a deletion, of which no object is known; and it has to hold because
-// of that: what holds of anything at all waits for something.
+// HoldsOfNothing reports whether Until holds where nothing exists, as a mark says. To an expression
+// that is a deletion, of which no object is known; and it has to hold because of that: what holds
+// of anything at all waits for something.
 func (s *Stage) HoldsOfNothing(e *event.Event) bool {
 	holds := func(t event.Type) bool {
 		in := expression.NewInput(event.Event{Type: t, Target: e.Target, Time: e.Time, Initial: true}, s.Input)
@@ -81,19 +78,18 @@ const maxPending = 10
 // Pending is what Until waits for.
 type Pending struct {
 	Target event.Target
-	// Object is the last state of an object that does not hold; zero if it is not the
-	// state of one that is missing, but that the object does not exist.
-	Object event.Object
-	// Unsynced: what exists is not known yet.
-	Unsynced bool
+	// Object is the last state of an object that does not hold; zero if what is missing is an
+	// object.
+	Object   event.Object
+	Unsynced bool // what exists is not known yet
 	// Lost is why there is no connection, and Object only what was known last; nil: there is one.
 	Lost error
 	// Awaited is a resource that the server does not have; Target is zero then.
 	Awaited string
 }
 
-// Pending returns some of what Until waits for, in the order of names, and how much
-// there is besides. It may be called when no Deliver is under way.
+// Pending returns some of what Until waits for, in the order of names, and how much there is
+// besides. It may be called when no Deliver is under way.
 func (s *Stage) Pending() (some []Pending, more int) {
 	for _, a := range s.Awaited {
 		some = append(some, Pending{Awaited: a.Name})
@@ -103,7 +99,7 @@ func (s *Stage) Pending() (some []Pending, more int) {
 		switch lost := lossOf(l); {
 		case lost != nil, !l.Synced:
 			some = append(some, Pending{Target: t, Unsynced: !l.Synced, Lost: lost})
-		case s.isAbsent(l): // and that is well
+		case s.absent[t.Key()]: // and that is well
 		case t.Name != "" && !s.knows(t), t.Name == "" && len(s.objects) == 0:
 			some = append(some, Pending{Target: t})
 		}
@@ -118,7 +114,7 @@ func (s *Stage) Pending() (some []Pending, more int) {
 	return some, s.unmet - len(s.pending)
 }
 
-// order returns what Pending is sorted by: the resource, and then the name.
+// order is what Pending is sorted by.
 func (p Pending) order() string {
 	if p.Awaited != "" {
 		return p.Awaited

@@ -1,12 +1,12 @@
-// Package until ends a run when a condition holds: a [Stage] is a Sink around another one,
-// and its error is what decided.
+// Package until ends a run when a condition holds: a [Stage] is a Sink around another one, and its
+// error is what decided.
 //
 //	events, marks -> Stage (looks at every event, also an initial one) -> next
 //	                   |
 //	                   what exists, and what of it holds -> decided: *Outcome
 //
-// What exists is known when every target is synced. Before that, only one object can
-// decide: by Any, or by what makes the run fail.
+// What exists is known when every target is synced. Before that, only one object can decide: by
+// Any, or by what makes the run fail.
 package until
 
 import (
@@ -28,10 +28,8 @@ type Options struct {
 	// Awaited is what was asked for and the server does not have yet: unless one object is
 	// enough, nothing is decided well before it has.
 	Awaited []Awaited
-	// For is about Until. Empty means All.
-	For Quantifier
-	// Input says how the expressions look at events.
-	Input expression.Options
+	For     Quantifier         // is about Until; empty means All
+	Input   expression.Options // how the expressions look at events
 	// Mistake is called with the first error of each expression, which then counts as not holding.
 	Mistake func(x *expression.Expression, e event.Event, err error)
 }
@@ -45,10 +43,8 @@ type Awaited struct {
 
 // Outcome is the error with which Deliver ends a run.
 type Outcome struct {
-	// Failed: FailIf holds.
-	Failed bool
-	// Event is the one that decided. It is a mark if objects that did not exist did, or
-	// if it was decided when the last target was synced.
+	Failed bool // FailIf holds
+	// Event is the one that decided: a mark if objects that did not exist did, or the last sync.
 	Event event.Event
 	// Objects is of how many Until holds. If it is one, Object is a target that names it.
 	Objects int
@@ -64,17 +60,15 @@ func (o *Outcome) Error() string {
 	return "the condition holds"
 }
 
-// Unwrap returns Undelivered.
 func (o *Outcome) Unwrap() error { return o.Undelivered }
 
-// Stage is a Sink around another one that evaluates the expressions for every event and
-// passes it on. The one that decides is the last.
+// Stage is a Sink around another one that evaluates the expressions for every event and passes it
+// on. The one that decides is the last.
 type Stage struct {
 	Options
-	next  event.Sink
-	links *event.Links
-	// absent has the targets of which nothing exists, where that is enough.
-	absent map[event.Key]bool
+	next   event.Sink
+	links  *event.Links
+	absent map[event.Key]bool // the targets of which nothing exists, where that is enough
 	// objects are those that exist, and whether Until holds of each. Of unmet it does not; of
 	// some of these, pending is the last event.
 	objects map[objectKey]bool
@@ -113,8 +107,8 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 	return s
 }
 
-// Deliver implements event.Sink. Its error is an *Outcome once it is decided; what
-// decided has been delivered then, if the next Sink took it, and nothing after that.
+// Deliver implements event.Sink. Its error is an *Outcome once it is decided; what decided has been
+// delivered then, if the next Sink took it, and nothing after that.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	for i := range batch {
 		outcome := s.decide(&batch[i])
@@ -127,7 +121,6 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.next.Deliver(ctx, batch)
 }
 
-// decide returns the outcome if e decides.
 func (s *Stage) decide(e *event.Event) *Outcome {
 	s.links.Observe(e)
 	if e.Type.IsMark() {
@@ -149,8 +142,8 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 // IsTimed reports whether anything can be decided by time alone.
 func (s *Stage) IsTimed() bool { return len(s.timed) > 0 }
 
-// Again judges again, at the present, what exists and is not out of date. It returns the
-// outcome if that decides. It may be called when no Deliver is under way.
+// Again judges again, at the present, what exists and is not out of date. It returns the outcome if
+// that decides. It may be called when no Deliver is under way.
 func (s *Stage) Again() (decided *Outcome) {
 	var last event.Event
 	for _, last = range s.timed {
@@ -167,8 +160,8 @@ func (s *Stage) Again() (decided *Outcome) {
 	return decided
 }
 
-// judge looks at the last event of an object, for the first time or again. It returns the
-// outcome if that object decides.
+// judge looks at the last event of an object, for the first time or again. It returns the outcome
+// if that object decides.
 func (s *Stage) judge(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
 	if s.holds(s.FailIf, in, e) {
@@ -185,7 +178,6 @@ func (s *Stage) judge(e *event.Event, again bool) *Outcome {
 	return nil
 }
 
-// named returns the target that names the object of an event.
 func named(e *event.Event) event.Target {
 	return event.Target{Mapping: e.Target.Mapping, Namespace: e.Object.Namespace, Name: e.Object.Name}
 }
@@ -205,7 +197,6 @@ func (s *Stage) holds(x *expression.Expression, in *expression.Input, e *event.E
 	return holds && err == nil
 }
 
-// record remembers of an object whether Until holds.
 func (s *Stage) record(e *event.Event, holds, again bool) {
 	delete(s.absent, e.Target.Key())
 	key := keyOf(e)
@@ -236,7 +227,7 @@ func (s *Stage) decideAll(e *event.Event) *Outcome {
 	}
 	o := &Outcome{Event: *e, Objects: len(s.objects)}
 	for _, l := range s.links.All() {
-		absent := s.isAbsent(l)
+		absent := s.absent[l.Target.Key()]
 		switch {
 		case s.For == Any && absent: // which is enough
 			return &Outcome{Event: *e, Objects: 1, Object: l.Target}
@@ -260,7 +251,6 @@ func (s *Stage) decideAll(e *event.Event) *Outcome {
 	return o
 }
 
-// targetOf returns the target that names an object.
 func (s *Stage) targetOf(key objectKey) event.Target {
 	for _, l := range s.links.All() {
 		if l.Target.Resource().GroupResource() == key.GroupResource {
@@ -274,10 +264,9 @@ func (s *Stage) targetOf(key objectKey) event.Target {
 type Quantifier string
 
 const (
-	// All that exist, at the same time, and at least one. Each object that is named has
-	// to exist. An object of whose deletion the condition holds has done its part.
+	// All that exist, at the same time, and at least one. Each object that is named has to exist. An
+	// object of whose deletion the condition holds has done its part.
 	All Quantifier = "all"
-	// Any one.
 	Any Quantifier = "any"
 	// Each that exists has held once, at whatever time.
 	Each Quantifier = "each"
@@ -286,7 +275,6 @@ const (
 // Quantifiers are all of them, as words.
 var Quantifiers = []string{string(All), string(Any), string(Each)}
 
-// ParseQuantifier reads a word.
 func ParseQuantifier(word string) (Quantifier, error) {
 	if slices.Contains(Quantifiers, word) {
 		return Quantifier(word), nil
