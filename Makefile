@@ -3,7 +3,8 @@
 
 GO ?= go
 # The race detector needs a C compiler; go env knows whether there is one.
-RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+DETECTOR := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+RACE ?= # 1: make test with the race detector, which takes twice as long
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULE_PATH := $(shell sed -n 's/^module //p' go.mod)
 LDFLAGS := -s -w -X $(MODULE_PATH)/cli.release=$(RELEASE)
@@ -57,7 +58,7 @@ check: bin/cluster bin/nats ## while you work: linters and quick tests of what c
 
 .PHONY: test
 test: bin/cluster bin/kubectl bin/nats ## before a change lands: all tests, on real API servers, some minutes
-	$(GO) test $(RACE) -timeout 30m $(SLOW) ./... $(HELPERS)
+	$(GO) test $(if $(RACE),$(DETECTOR)) -timeout 30m $(SLOW) ./... $(HELPERS)
 	cd testdata/cluster && $(GO) test ./...
 	cd testdata/page && $(GO) test -count 1 -timeout 30m ./...
 
@@ -75,7 +76,7 @@ CHAOS ?= # flags, such as -for 10m -seed 1 -state
 
 .PHONY: chaos
 chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-for 10m'
-	$(GO) build $(RACE) -o bin/dwatch-chaos .
+	$(GO) build $(DETECTOR) -o bin/dwatch-chaos .
 	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
 .PHONY: readme
