@@ -22,17 +22,14 @@ type Options struct {
 	Config   *rest.Config
 	HTTP     *http.Client
 	Resolver Resolver
-	// Targets are watched side by side. No two may have the same Key.
-	Targets []event.Target
+	Targets  []event.Target // watched side by side; no two may have the same Key
 	// Follow makes Run watch what the server serves: each target that Resolver finds joins
 	// within seconds. Without it that begins when one of the targets has left.
 	Follow bool
 	// Request says what is asked for of each target, and how long that may take.
 	source.Request
-	// IgnoreMissing makes it no error of List that a named object is not there.
-	IgnoreMissing bool
-	// ManagedFields keeps metadata.managedFields, which are dropped otherwise.
-	ManagedFields bool
+	IgnoreMissing bool // it is no error of List that a named object is not there
+	ManagedFields bool // keeps metadata.managedFields, which are dropped otherwise
 	// Tables asks the server for what it shows of each object in a table, as Object.Row, where it
 	// can. Of the object there is then only the metadata, as a PartialObjectMetadata, unless
 	// WholeObjects is set.

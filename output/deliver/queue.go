@@ -14,21 +14,16 @@ import (
 
 // Options says how to deliver.
 type Options struct {
-	// Name is the receiver as people know it.
-	Name string
+	Name string // the receiver as people know it
 	// Encode appends an event as it is sent, with a newline at its end, and Subject names its
 	// object for people. Both are called from the goroutine of Deliver.
 	Encode  func(dst []byte, e event.Event) ([]byte, error)
 	Subject func(event.Event) string
 
-	// Workers is how many objects are sent at the same time; 0: one.
-	Workers int
-	// Deadline is how long a try may take; 0: as long as the receiver likes.
-	Deadline time.Duration
-	// MaxBackoff is the longest wait between two tries; 0: a minute.
-	MaxBackoff time.Duration
-	// Rate is how many tries a second there are at most; 0: no bound.
-	Rate float64
+	Workers    int           // how many objects are sent at the same time; 0: one
+	Deadline   time.Duration // how long a try may take; 0: as long as the receiver likes
+	MaxBackoff time.Duration // the longest wait between two tries; 0: a minute
+	Rate       float64       // how many tries a second there are at most; 0: no bound
 	// GiveUpAfter is how long after it came a message is given up, when a try of it fails, or one
 	// of another message while the receiver is down; 0: never.
 	GiveUpAfter time.Duration
@@ -38,9 +33,8 @@ type Options struct {
 	Store Store
 	// Room is how many bytes may wait; 0: DefaultRoom. In a Store they are compressed. A
 	// message, and in a Store a batch, comes in as a whole as long as there is room at all.
-	Room int64
-	// Latest: only the last state of each object has to arrive. What waits is merged.
-	Latest bool
+	Room   int64
+	Latest bool // only the last state of each object has to arrive: what waits is merged
 
 	// Say gets how the delivery is, a line at a time: at changes, and once a minute while something
 	// waits. Warn gets what is given up. Both are called from several goroutines; nil: nobody gets

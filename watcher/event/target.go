@@ -62,8 +62,7 @@ func (e *TargetError) Unwrap() error { return e.Err }
 // Found is what there is to watch, as far as the server could say.
 type Found struct {
 	Targets []Target
-	// Unsure are those that could not be asked: what is watched of them stays watched.
-	Unsure []schema.GroupVersion
+	Unsure  []schema.GroupVersion // could not be asked: what is watched of them stays watched
 }
 
 func (f Found) Find(key Key) (Target, bool) {
