@@ -17,7 +17,6 @@ type Argument struct {
 	Name string
 }
 
-// String returns the argument in one word.
 func (a Argument) String() string {
 	if a.Name == "" {
 		return a.Resource
@@ -57,10 +56,10 @@ func HasPairs(args []string) bool {
 }
 
 func parsePositional(args []string) ([]Argument, error) {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return nil, nil
-	}
-	if HasPairs(args) {
+	case HasPairs(args):
 		return parsePairs(args)
 	}
 	types, err := parseLists(args[:1])
@@ -150,8 +149,7 @@ func parseItem(item string) (Argument, error) {
 	return Argument{Resource: resource, Name: name}, checkName(name)
 }
 
-// checkName refuses what the server could not have as a name and what would
-// lead to another place in its URLs.
+// checkName refuses what would be no name, or another place in the server's URLs.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New(`a name is empty: "" names nothing`)

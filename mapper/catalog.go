@@ -15,9 +15,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// A catalog finds resources by name. The work is done by the mapper and the
-// expanders that kubectl uses; what they answer is checked against the list of
-// what there is, because they also answer with guesses ("podlists").
+// A catalog finds resources by name, as the mapper and the expanders do that kubectl uses. As
+// they answer with guesses, too ("podlists"), that is checked against what there is.
 type catalog struct {
 	resources  []resource // in the server's order of priority
 	rank       map[schema.GroupVersionResource]int
@@ -25,7 +24,6 @@ type catalog struct {
 	categories restmapper.CategoryExpanderWithContext
 }
 
-// resource is one version of a resource.
 type resource struct {
 	*metav1.APIResource
 	gv schema.GroupVersion
@@ -50,8 +48,7 @@ func newCatalog(groups []*metav1.APIGroup, resources []resource) *catalog {
 // here is the context of questions to client-go's mapper and expanders, which ask nobody: see view.
 var here = context.Background()
 
-// find returns what name names: everything or what is in a category of that name,
-// which is a set, else one resource, else nothing.
+// find returns what name names: a set, which is everything or a category, else one resource.
 func (c *catalog) find(name string) (found []resource, set bool) {
 	if name == Everything {
 		return c.everything(), true
@@ -137,8 +134,7 @@ func (c *catalog) first(fits func(resource) bool) (resource, bool) {
 	return c.resources[i], true
 }
 
-// answers reports whether name, without a group, could mean r. Short names alone
-// are taken letter by letter, as client-go takes them.
+// answers reports whether name, without a group, could mean r. Only short names have case.
 func (r resource) answers(name string) bool {
 	typed := strings.ToLower(name)
 	return slices.Contains(r.ShortNames, name) || typed == r.Name || typed == r.singular() || typed == strings.ToLower(r.Kind)
@@ -195,8 +191,7 @@ func (r resource) mapping() *meta.RESTMapping { return event.NewMapping(r.gvr(),
 // singular is what client-go takes for it where an aggregated API server does not say.
 func (r resource) singular() string { return cmp.Or(r.SingularName, strings.ToLower(r.Kind)) }
 
-// A view shows client-go's mapper and expanders a part of a snapshot as a server that has
-// already been asked. Nothing else is asked of it.
+// A view shows client-go a part of a snapshot as a server that has already been asked.
 type view struct {
 	discovery.CachedDiscoveryInterfaceWithContext
 	groups []*metav1.APIGroup

@@ -11,16 +11,12 @@
 // the core group wins, then the first group in the server's own order, and in it the version the
 // server prefers.
 //
-// A Mapper asks the server when it must and not otherwise: two requests, at the same time, for the
-// first name and none for the next ones. A fully qualified name, such as deployments.v1.apps or
-// pods.v1., is no different: it says neither kind nor scope. A name that is unknown to what was
-// learned before costs one more look at the server, so a definition made meanwhile is found.
-// [Mapper.Reset] makes the next call look again, for a caller who finds that a resource has gone.
+// A Mapper asks the server when it must: two requests, at the same time, for the first name and
+// none for the next ones. A name that is unknown to what was learned before costs one more look, so
+// a definition made meanwhile is found. [Mapper.Reset] makes the next call look again.
 //
-// [Mapper.Resolve] answers all there is to know of a name, from one look. A group whose server does
-// not answer hides only its own resources: each [Answer] says which groups did not answer, and so
-// does the error if the name is not found among the others.
+// A group whose server does not answer hides only its own resources: each [Answer] says which did
+// not, and so does the error if the name is not found among the others.
 //
-// All methods may be called by several goroutines. Whatever waits ends with its context. No method
-// prints or logs what it returns as an error. [ParseArguments] is a pure function.
+// All methods may be called by several goroutines. Whatever waits ends with its context.
 package mapper

@@ -23,14 +23,13 @@ type documents struct{ *discovery.DiscoveryClient }
 
 var _ discovery.AggregatedDiscoveryInterfaceWithContext = documents{}
 
-// document is what the server says about some groups, if it said so at all.
+// document is what the server says about some groups.
 type document struct {
 	groups    *metav1.APIGroupList
 	resources map[schema.GroupVersion]*metav1.APIResourceList
 	failed    map[schema.GroupVersion]error
 }
 
-// GroupsAndMaybeResourcesWithContext implements discovery.AggregatedDiscoveryInterfaceWithContext.
 func (d documents) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
 ) {
@@ -72,8 +71,7 @@ func (d documents) both(ctx context.Context) (core, named *document, err error) 
 	return core, named, cmp.Or(coreErr, err)
 }
 
-// ask returns nil, without an error, if the server does not know the form in
-// which one document says all.
+// ask returns nil if the server does not know the form in which one document says all.
 func (d documents) ask(ctx context.Context, path string) (*document, error) {
 	var contentType string
 	body, err := d.RESTClient().Get().AbsPath(path).SetHeader("Accept", discovery.AcceptV2+","+discovery.AcceptV1).

@@ -33,9 +33,9 @@ func (e *UnknownError) Error() string {
 		fmt.Fprintf(&b, "; did you mean %s?", enumerate(e.Suggestions, "or"))
 	}
 	if len(e.Failed) > 0 {
-		failed := make([]string, len(e.Failed))
-		for i, gv := range e.Failed {
-			failed[i] = gv.String()
+		var failed []string
+		for _, gv := range e.Failed {
+			failed = append(failed, gv.String())
 		}
 		fmt.Fprintf(&b, "; it could not say what is in %s", enumerate(failed, "and"))
 	}
@@ -69,8 +69,7 @@ func IsUnknown(err error) bool {
 	return ok
 }
 
-// IsAbsent reports whether err says that nothing of a name can be watched: that the server
-// does not have it, or not to be watched.
+// IsAbsent reports whether err wraps an *UnknownError or an *UnwatchableError.
 func IsAbsent(err error) bool {
 	_, ok := errors.AsType[*UnwatchableError](err)
 	return ok || IsUnknown(err)

@@ -19,8 +19,7 @@ import (
 // Mapper resolves names against one server.
 type Mapper struct {
 	server documents
-	// turn holds one token: who has it may ask the server. A channel instead of a
-	// mutex, so that waiting for it can end with a context.
+	// turn has room for who asks the server: unlike a mutex, with waits that a context ends.
 	turn chan struct{}
 
 	mu     sync.Mutex // never held while the server is asked
@@ -87,8 +86,7 @@ func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	return r.GroupResource().String()
 }
 
-// Watchable returns every resource that can be watched, in the server's order
-// of priority. Partial knowledge is no error.
+// Watchable returns what can be watched, in the server's order. Partial knowledge is no error.
 func (m *Mapper) Watchable(ctx context.Context) ([]Resource, error) {
 	known, err := m.known(ctx)
 	if err != nil {
@@ -121,8 +119,7 @@ func (m *Mapper) known(ctx context.Context) (*snapshot, error) {
 	return m.learn(ctx, since)
 }
 
-// learn returns what the server said at since or later. Callers who wait for
-// the same thing share one look at the server.
+// learn returns what the server said at since or later, from one look for all who wait.
 func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) {
 	select {
 	case m.turn <- struct{}{}:
@@ -192,9 +189,9 @@ func (s *snapshot) answer(name string) Answer {
 }
 
 func mappings(resources []resource) []*meta.RESTMapping {
-	var result []*meta.RESTMapping
+	var mappings []*meta.RESTMapping
 	for _, r := range resources {
-		result = append(result, r.mapping())
+		mappings = append(mappings, r.mapping())
 	}
-	return result
+	return mappings
 }

@@ -31,11 +31,9 @@ func (c *catalog) suggest(name string) []string {
 	return texts[:min(len(texts), suggestions)]
 }
 
-// Nearest returns the candidate that is nearest to what was typed, the first one of
-// several, or nothing if none is near. What was typed itself is no slip.
+// Nearest returns the first nearest candidate that is not what was typed; empty if none is near.
 func Nearest(typed string, candidates []string) string {
-	limit := tolerance(typed)
-	best, nearest := limit+1, ""
+	best, nearest := tolerance(typed)+1, ""
 	for _, c := range candidates {
 		if d := env.EditDistance(typed, c); d < best && d > 0 {
 			best, nearest = d, c
@@ -44,8 +42,7 @@ func Nearest(typed string, candidates []string) string {
 	return nearest
 }
 
-// tolerance is how many slips a name of this length may have: in a short one
-// nearly everything is near everything.
+// tolerance is how many slips a name may have: nearly everything is near a short one.
 func tolerance(typed string) int {
 	switch n := utf8.RuneCountInString(typed); {
 	case n < 3:
@@ -59,7 +56,6 @@ func tolerance(typed string) int {
 	}
 }
 
-// Resource is something that can be watched.
 type Resource struct {
 	// Name is what to type: its plural, followed by .group where that alone means something else.
 	Name       string
@@ -88,8 +84,7 @@ func (c *catalog) list() []Resource {
 	return resources
 }
 
-// qualified returns the name that nothing else answers to. That of the core
-// group has a version and an empty group.
+// qualified returns the name that nothing else answers to.
 func (r resource) qualified() string {
 	if r.gv.Group == "" {
 		return r.Name + "." + r.gv.Version + "."

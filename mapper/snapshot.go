@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A snapshot is what the server said it serves. It never changes, and working
-// with it makes no request.
+// A snapshot is what the server said it serves. It never changes, and makes no request.
 type snapshot struct {
 	asked     time.Time             // when the question left, so what it says is as of then or later
 	failed    []schema.GroupVersion // could not be asked
@@ -67,8 +66,7 @@ func order(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1
 	return ordered
 }
 
-// isResource leaves out subresources, and what could not be shown on a terminal: an
-// aggregated API server may name things at will.
+// isResource leaves out subresources, and what an aggregated API server names unprintably.
 func isResource(r resource) bool {
 	return r.Name != "" && !strings.Contains(r.Name, "/") &&
 		isPrintable(r.Name, r.Kind) && isPrintable(r.ShortNames...) && isPrintable(r.Verbs...)

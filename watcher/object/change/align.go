@@ -6,10 +6,9 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// align pairs the items of two lists of which nothing but the position tells them
-// apart: along a longest common subsequence, with moves then equal items that have
-// moved, then what stands between two common items in its order. It returns for each
-// new item the index of the old one, -1 if there is none.
+// align pairs the items of two lists by position: along a longest common subsequence, with
+// moves then equal items that have moved, then what stands between two common items in its
+// order. It returns for each new item the index of the old one, -1 if there is none.
 func align(old, new []any, moves bool) []int {
 	head, tail := 0, 0
 	for head < min(len(old), len(new)) && equal(old[head], new[head]) {
@@ -40,7 +39,6 @@ func align(old, new []any, moves bool) []int {
 	return from
 }
 
-// alignment pairs items of two lists.
 type alignment struct {
 	old, new []any
 	from     []int  // of each new item the index of the old one, or -1
@@ -69,7 +67,6 @@ func (a *alignment) run(moves bool) {
 	}
 }
 
-// texts returns items as JSON.
 func texts(items []any) []string {
 	texts := make([]string, len(items))
 	for i, item := range items {

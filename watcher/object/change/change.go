@@ -17,8 +17,7 @@ const (
 	Changed Kind = "changed"
 	// TypeChanged: a value of another JSON type; null is one.
 	TypeChanged Kind = "typeChanged"
-	// Rewritten: written otherwise, with the same meaning: 1 and 1.0, or as a
-	// quantity 1 and 1000m.
+	// Rewritten: written otherwise, with the same meaning, as 1 and 1.0 or, as a quantity, 1000m.
 	Rewritten Kind = "rewritten"
 	// Moved: an item has another place among those that are in both lists. Old and
 	// New are its indexes (int64). What changed in it is reported besides.
@@ -30,16 +29,13 @@ const (
 type Change struct {
 	Path Path
 	Kind Kind
-	// Old and New are the values: parts of the objects that were compared, to be
-	// read only, or copies without noise and hidden values.
+	// Old and New are the values, to be read only, without noise and hidden values.
 	Old, New any
-	// Masked: something in Path, Old or New is hidden, as [Masks] says.
+	// Masked: something in Path, Old or New is hidden.
 	Masked bool
-	// Who made the change, as far as the object says.
-	Who Who
+	Who    Who
 }
 
-// Result is what [Between] found.
 type Result struct {
 	// Changes are sorted: fields by name, items by index, what was removed first.
 	Changes []Change
@@ -51,11 +47,9 @@ type Result struct {
 // Options say which changes count, and what is shown of them. With the zero value
 // all changes count.
 type Options struct {
-	// Only, if there are any, names what counts. Of a map or a list that was added or
-	// removed as a whole, only the parts that are named are reported.
+	// Only, if there are any, names what counts, also of what was added or removed as a whole.
 	Only Patterns
-	// Noise is what does not count; see [DefaultNoise]. Where Only names the same or
-	// something below, that wins.
+	// Noise is what does not count, unless Only names the same or something below.
 	Noise Noise
 	// Masks hide values; nil hides none.
 	Masks *Masks

@@ -1,8 +1,7 @@
 package change
 
-// MarshalJSON writes a change as programs want it: path as [Path.String] has it, kind,
-// old and new where there is one, masked if that is true, and what is known of who
-// made it.
+// MarshalJSON writes the path as [Path.String] has it, old and new where there is one, and
+// what is known of who made the change.
 func (c Change) MarshalJSON() ([]byte, error) {
 	line := struct {
 		Path   string `json:"path"`

@@ -44,8 +44,7 @@ func (h *hider) all(m *mask, v any) any {
 	return h.fields.rebuild(h.path, v, func(_ Step, part any) (any, bool) { return h.all(m, part), false })
 }
 
-// copied hides in a text that is an object, or a part of one, what is hidden in an
-// object.
+// copied hides in a text that is an object what is hidden in an object.
 func (h *hider) copied(m *mask, v any) any {
 	text, _ := v.(string)
 	var object map[string]any

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// how says what tells the items of a list apart.
 type how int
 
 const (
@@ -31,22 +30,20 @@ var naturalKeys = []string{"name", "type", "key", "host", "ip", "path", "port", 
 // identify returns what tells the items of the lists at the path apart.
 func (f *fields) identify(path Path, old, new []any) identity {
 	keys, set := f.listType(path)
-	if isFinalizers(path) || set {
+	if set || isMetadata(path, "finalizers") {
 		if by, ok := identityOf(nil, old, new); ok {
 			return by
 		}
 	}
-	if isOwners(path) {
+	if isMetadata(path, "ownerReferences") {
 		if by, ok := identityOf([]string{"uid"}, old, new); ok {
 			by.shown = []string{"name"}
 			return by
 		}
 	}
 	if len(keys) > 0 {
-		if by, ok := identityOf(keys, old, new); ok {
-			return by
-		}
-		return identity{}
+		by, _ := identityOf(keys, old, new)
+		return by
 	}
 	for _, key := range naturalKeys {
 		if by, ok := identityOf([]string{key}, old, new); ok {
@@ -60,25 +57,22 @@ func isMetadata(path Path, field string) bool {
 	return len(path) == 2 && path[0].Field == "metadata" && path[1].Item == nil && path[1].Field == field
 }
 
-func isFinalizers(path Path) bool { return isMetadata(path, "finalizers") }
-func isOwners(path Path) bool     { return isMetadata(path, "ownerReferences") }
-
-// identityOf returns the identity by keys, or without any by value, if it tells all
-// items apart.
+// identityOf returns the identity by keys, or by value, if it tells all items apart.
 func identityOf(keys []string, old, new []any) (by identity, ok bool) {
 	by = identity{how: byKey, keys: keys, shown: keys}
 	if keys == nil {
 		by.how = byValue
 	}
-	if by.old, ok = ids(keys, old); !ok {
-		return by, false
+	if by.old, ok = ids(keys, old); ok {
+		by.new, ok = ids(keys, new)
 	}
-	by.new, ok = ids(keys, new)
-	return by, ok
+	if !ok {
+		return identity{}, false
+	}
+	return by, true
 }
 
-// ids returns the items as field managers name them; false if it does not tell them
-// apart.
+// ids returns the items as field managers name them; false if it does not tell them apart.
 func ids(keys []string, items []any) ([]string, bool) {
 	names := make([]string, len(items))
 	for i, item := range items {
@@ -120,7 +114,6 @@ func id(keys []string, item any) string {
 	return string(append(text, '}'))
 }
 
-// appendScalar appends a scalar as JSON.
 func appendScalar(text []byte, v any) []byte {
 	switch v := v.(type) {
 	case json.Number:
@@ -155,8 +148,7 @@ func (by identity) step(items []any, i int) Step {
 	return Step{Item: item}
 }
 
-// children goes through the parts of a value of which there is nothing else at the
-// path: the other object has none.
+// children goes through the parts of a value that the other object has none of.
 func (f *fields) children(path Path, value any) iter.Seq2[Step, any] {
 	return func(yield func(Step, any) bool) {
 		switch v := value.(type) {

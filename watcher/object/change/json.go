@@ -114,7 +114,6 @@ func decodeDeep(v gjson.Result, depth int) any {
 	return v.Bool()
 }
 
-// decodeWhole decodes JSON at once.
 func decodeWhole(text string) (v any) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

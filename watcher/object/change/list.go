@@ -6,7 +6,6 @@ import "slices"
 // by one. All in it is read at each level, so what is deeper is compared as a whole.
 const deepList = 64
 
-// lists compares two lists at the path.
 func (w *walk) lists(old, new []any) {
 	switch {
 	case equalLists(old, new):
@@ -53,8 +52,7 @@ func (w *walk) at(s Step, do func()) {
 	w.pop()
 }
 
-// removed reports the old items that no new one comes from, and returns whether there
-// are any.
+// removed reports the old items that no new one comes from, and returns whether there are any.
 func (w *walk) removed(by identity, old []any, from []int) (any bool) {
 	kept := make([]bool, len(old))
 	for _, i := range from {

@@ -9,9 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// fields is what two states of an object say about their fields: which have
-// managers, and how the items of lists are distinguished (metadata.managedFields;
-// KEP-555, and the field sets of structured-merge-diff).
+// fields is what two states of an object say of their fields' managers, and so of what
+// distinguishes the items of lists (KEP-555, and the field sets of structured-merge-diff).
 type fields struct {
 	old, new      string // the managed fields, as JSON
 	parsed        bool
@@ -27,7 +26,6 @@ type entry struct {
 	isNew, hasNewTime, hasGrown, hasShrunk bool
 }
 
-// managedFieldsOf returns the managed fields of an object, if it has any.
 func managedFieldsOf(object string) gjson.Result { return gjson.Get(object, "metadata.managedFields") }
 
 // replace returns a text with another one in the place of a part that was found in it.

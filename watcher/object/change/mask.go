@@ -11,25 +11,20 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Masks say which values are not to be shown. In the place of one stands its size and
-// a keyed hash of it, as in <12 bytes, 3f9a1c>: the same for the same value, so that
-// a change is seen. A number or a boolean is <number, ...> or <boolean, ...>; null
-// stays. Names of fields are shown.
-//
-// A value is hidden in the copy that kubectl keeps in the annotation
-// kubectl.kubernetes.io/last-applied-configuration, too, in metadata.managedFields,
-// and where it is a key in a path.
+// Masks say which values are not to be shown. In the place of one stands its size and a keyed
+// hash of it, as in <12 bytes, 3f9a1c>, so that a change is seen; of a number or a boolean
+// <number, ...> or <boolean, ...>. A null and names of fields are shown. A value is hidden in
+// kubectl's last-applied-configuration, too, in managedFields, and where it is a key in a path.
 //
 // The zero Masks hide nothing.
 type Masks struct {
 	// Paths are what is hidden, with all below.
 	Paths Patterns
-	// Secrets hides the values in data and stringData of Secrets (v1). The size and
-	// the hash are those of the decoded value. In a Secret's annotations, each JSON
-	// object is taken for a copy of it.
+	// Secrets hides the values in data and stringData of Secrets (v1), with size and hash of
+	// what is decoded. In their annotations, each JSON object is taken for a copy.
 	Secrets bool
-	// Key is the key of the hash (HMAC-SHA256, of which 24 bits are shown): random,
-	// and the same for a whole run. Without one there is no hash.
+	// Key of the hash (HMAC-SHA256, of which 24 bits are shown), for a whole run. Without one
+	// there is no hash.
 	Key []byte
 }
 

@@ -15,14 +15,12 @@ type Noise struct {
 	Zeros Patterns
 }
 
-// DefaultNoise returns what is noise in the objects of Kubernetes. The result is
-// the caller's to change.
+// DefaultNoise returns what is noise in Kubernetes. The result is the caller's to change.
 func DefaultNoise() Noise {
 	n := defaultNoise()
 	return Noise{Paths: slices.Clone(n.Paths), Moves: slices.Clone(n.Moves), Zeros: slices.Clone(n.Zeros)}
 }
 
-// defaultNoise is parsed when it is first asked for.
 var defaultNoise = sync.OnceValue(func() Noise {
 	return Noise{
 		Paths: mustParse(
@@ -69,9 +67,8 @@ var defaultNoise = sync.OnceValue(func() Noise {
 	}
 })
 
-// prune takes what is noise out of a value that was added or removed at the path,
-// counts it, and reports whether nothing is left. What value points to becomes a
-// copy; the value itself stays as it is.
+// prune takes what is noise out of a copy of a value that was added or removed at the
+// path, counts it, and reports whether nothing is left.
 func (w *walk) prune(value *any) (gone bool) {
 	if isScalar(*value) {
 		return false

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// ParsePattern reads a pattern, as a path is written ([Path.String]) or as JSONPath
-// the way kubectl takes it:
+// ParsePattern reads a pattern, as [Path.String] writes a path or as kubectl takes JSONPath:
 //
 //	spec.replicas  .spec.replicas  {.spec.replicas}  $.spec.replicas
 //	spec.template.spec.containers[*].image      [*] or .* is any item or field
@@ -24,10 +23,8 @@ import (
 //	metadata.annotations.example\.com/team      the same with a backslash
 //	status..observedGeneration                  at any depth below status
 //
-// Keys are those that paths have, or any other field of the item, before or after the
-// change; they are compared as text. What else JSONPath has
-// (slices, unions, comparisons other than ==) is an error. Errors say at which
-// character they are, counted from 1.
+// Keys are any fields of the item, before or after the change, compared as text. What
+// else JSONPath has is an error. Errors say at which character they are, counted from 1.
 func ParsePattern(text string) (Pattern, error) {
 	s := scanner{text: text, end: len(text)}
 	steps, err := s.pattern()

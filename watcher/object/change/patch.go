@@ -10,15 +10,13 @@ import (
 // Operation is one operation of a JSON patch (RFC 6902): add, remove or replace.
 type Operation struct {
 	Op string
-	// Path is a JSON pointer (RFC 6901), valid when the operations before it have
-	// been applied.
+	// Path is a JSON pointer (RFC 6901), valid after the operations before it.
 	Path string
 	// Value is a part of the new object, to be read only; nil for remove.
 	Value any
 }
 
-// MarshalJSON writes the operation as RFC 6902 wants it: a null value is written, and
-// none for remove.
+// MarshalJSON writes a null value, too, and none for remove.
 func (o Operation) MarshalJSON() ([]byte, error) {
 	line := struct {
 		Op    string `json:"op"`
@@ -53,7 +51,6 @@ func Patch(old, new string, masks *Masks, managedFields bool) []Operation {
 	return p.operations
 }
 
-// pointerEscapes are those of a JSON pointer.
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 type patcher struct {

@@ -7,8 +7,7 @@ import (
 	"unicode"
 )
 
-// Path leads from the root of an object to a part of it. The empty Path is the
-// root.
+// Path leads from the root of an object, the empty Path, to a part of it.
 type Path []Step
 
 // Step goes down by one level.
@@ -21,11 +20,9 @@ type Step struct {
 
 // Item is an item of a list. It is not to be changed: paths share it.
 type Item struct {
-	// Index is the position in the new list; of an item that was removed, in the old
-	// one.
+	// Index is the position in the new list, of an item that was removed in the old one.
 	Index int
-	// Keys tell the item from the others of its list. Empty if only the position
-	// does.
+	// Keys tell the item from the others of its list; empty if only the position does.
 	Keys []Key
 	// Set means that the list is a set of scalars, and Value the one meant.
 	Set   bool
@@ -33,8 +30,7 @@ type Item struct {
 
 	// gone: the item was removed, and Index is about the old list.
 	gone bool
-	// managed is the item as field managers name it: k:{"name":"web"}, v:"a". Empty
-	// for an item known by its position.
+	// managed is the item as field managers name it: k:{"name":"web"}, v:"a".
 	managed string
 	// is and was are what the item holds in the two objects, as far as it is a map there:
 	// patterns may name any field of it, whatever tells it from the others.
@@ -147,8 +143,7 @@ func isDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// isNumeric reports whether text in brackets could be an index, or in JSONPath a
-// slice.
+// isNumeric reports whether text in brackets could be an index, or in JSONPath a slice.
 func isNumeric(text string) bool { return strings.Trim(text, "0123456789-:") == "" }
 
 // isPlain reports whether text can stand in brackets without quotes.

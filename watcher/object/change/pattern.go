@@ -2,17 +2,14 @@ package change
 
 import "slices"
 
-// Pattern names parts of objects; see [ParsePattern]. The zero Pattern matches
-// nothing.
+// Pattern names parts of objects; see [ParsePattern]. The zero Pattern matches nothing.
 type Pattern struct {
 	text  string
 	steps []matcher
 }
 
-// Patterns are patterns of which any may match.
 type Patterns []Pattern
 
-// String returns the text that the pattern was parsed from.
 func (p Pattern) String() string { return p.text }
 
 // Fields returns the names of the fields with which the pattern begins: whatever it
@@ -27,14 +24,12 @@ func (p Pattern) Fields() (names []string) {
 	return names
 }
 
-// Match reports whether p names the path or something above it: a pattern
-// stands for all that is below.
+// Match reports whether p names the path or something above it.
 func (p Pattern) Match(path Path) bool {
 	depth, _ := follow(p.steps, path)
 	return depth > 0
 }
 
-// Match reports whether any of the patterns matches.
 func (ps Patterns) Match(path Path) bool {
 	return slices.ContainsFunc(ps, func(p Pattern) bool { return p.Match(path) })
 }
@@ -70,8 +65,7 @@ func follow(steps []matcher, path Path) (depth int, below bool) {
 	return len(steps), false
 }
 
-// followDeep lets the first of the steps match anywhere in the path, as far up as
-// possible.
+// followDeep lets the first of the steps match anywhere, as far up as possible.
 func followDeep(steps []matcher, path Path) (depth int, below bool) {
 	for skipped := range path {
 		if !steps[0].matches(path[skipped]) {
@@ -87,7 +81,6 @@ func followDeep(steps []matcher, path Path) (depth int, below bool) {
 	return 0, true
 }
 
-// matcherKind says what a matcher wants of a step.
 type matcherKind int
 
 const (

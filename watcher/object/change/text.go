@@ -6,14 +6,11 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// contextLines is how many equal lines stand around those that differ.
-const contextLines = 1
-
 // Text returns the difference between two texts of several lines as a unified diff:
 // from the first "@@" on, without the two lines of file names, with one equal line
 // around those that differ. It is empty if the texts are equal. Nothing is escaped.
 func Text(old, new string) string {
-	diff, err := udiff.ToUnified("", "", old, udiff.Lines(old, new), contextLines)
+	diff, err := udiff.ToUnified("", "", old, udiff.Lines(old, new), 1)
 	if err != nil {
 		panic(err) // the edits fit: they were made of old
 	}

@@ -15,7 +15,6 @@ import (
 // isZero reports whether a value is the number 0.
 func isZero(v any) bool { return v == any(json.Number("0")) }
 
-// isScalar reports whether a value is neither a map nor a list.
 func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -24,8 +23,7 @@ func isScalar(v any) bool {
 	return true
 }
 
-// equal reports whether a and b are written as the same JSON. So 1 and 1.0, as
-// json.Number holds them apart, are not equal.
+// equal reports whether a and b are written as the same JSON: 1 and 1.0 are not equal.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -102,8 +100,8 @@ var quantities = sync.OnceValue(func() Patterns {
 	)
 })
 
-// decimal is a number as digits without zeros at either end, times ten to the
-// power of exponent. Equal numbers are equal decimals.
+// decimal is digits without zeros at either end, times ten to the power of exponent: equal
+// numbers are equal decimals.
 type decimal struct {
 	negative bool
 	digits   string

@@ -73,7 +73,6 @@ func (w *walk) values(old, new any) {
 	}
 }
 
-// decision says what is to be done with a change.
 type decision int
 
 const (
@@ -134,7 +133,6 @@ func (w *walk) change(kind Kind, old, new any) Change {
 	return c
 }
 
-// hide hides what is to be hidden in a change at the path.
 func (w *walk) hide(c *Change) {
 	hider := hider{masks: w.masks, fields: &w.fields, path: w.path}
 	if c.Kind != Moved { // then it is two indexes

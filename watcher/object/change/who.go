@@ -9,9 +9,8 @@ import (
 // program, not a person: kubectl by whomever, and one name for all controllers of
 // kube-controller-manager. The zero Who means that it is not known.
 //
-// It is not known who deleted an object (that sets metadata.deletionTimestamp), nor
-// mostly who set what the server keeps itself. If there was more than one write between
-// the two states, what was removed is said of one of the writers.
+// It is not known who deleted an object, nor mostly who set what the server keeps itself. Of
+// several writes between the two states, what was removed is said of one of the writers.
 type Who struct {
 	// Manager is the name of the program, or what it called itself.
 	Manager string `json:"manager,omitempty"`
@@ -23,7 +22,6 @@ type Who struct {
 	Time time.Time `json:"time,omitzero"`
 }
 
-// Known reports whether it is known who made the change.
 func (w Who) Known() bool { return w.Manager != "" }
 
 // oldest is the manager to which the server adds the oldest entries when there are

@@ -1,6 +1,9 @@
 package expression
 
 import (
+	"maps"
+	"slices"
+
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 
@@ -36,7 +39,6 @@ func (in *Input) comparison() ref.Val {
 	return c
 }
 
-// between returns the changes that the options ask for.
 func (c *comparison) between(o change.Options) []change.Change {
 	if c.was == nil {
 		return nil
@@ -99,8 +101,7 @@ var changeFields = map[string]*types.Type{
 	"subresource": types.StringType,
 }
 
-// changeValue returns a change for CEL: a map. What was added has no old, what was
-// removed no new.
+// changeValue returns a map. What was added has no old, what was removed no new.
 func changeValue(c *change.Change) ref.Val {
 	value := map[string]any{
 		"path":        c.Path.String(),
@@ -118,14 +119,11 @@ func changeValue(c *change.Change) ref.Val {
 	return types.NewMap(lazily, value)
 }
 
-// changeType is the type of an item of changes. It is a type of its own, so that a
-// field that it does not have is found before anything is watched.
+// changeType is a type of its own, so that an unknown field is found before the watch begins.
 const changeType = "Change"
 
-// provider knows, besides what another one knows, the type of a change.
 type provider struct{ types.Provider }
 
-// FindStructType implements types.Provider.
 func (p provider) FindStructType(name string) (*types.Type, bool) {
 	if name == changeType {
 		return types.NewTypeTypeWithParam(types.NewObjectType(changeType)), true
@@ -133,19 +131,13 @@ func (p provider) FindStructType(name string) (*types.Type, bool) {
 	return p.Provider.FindStructType(name)
 }
 
-// FindStructFieldNames implements types.Provider.
 func (p provider) FindStructFieldNames(name string) ([]string, bool) {
 	if name != changeType {
 		return p.Provider.FindStructFieldNames(name)
 	}
-	var names []string
-	for field := range changeFields {
-		names = append(names, field)
-	}
-	return names, true
+	return slices.Collect(maps.Keys(changeFields)), true
 }
 
-// FindStructFieldType implements types.Provider.
 func (p provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	if name != changeType {
 		return p.Provider.FindStructFieldType(name, field)

@@ -21,16 +21,14 @@ type Error struct {
 	node int64 // of the expression, where Line and Column are not known yet
 }
 
-// Error says it in one line.
 func (e *Error) Error() string {
-	where := ""
 	switch {
 	case e.Line > 1:
-		where = fmt.Sprintf("line %d, column %d: ", e.Line, e.Column)
+		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.What)
 	case e.Column > 0:
-		where = fmt.Sprintf("column %d: ", e.Column)
+		return fmt.Sprintf("column %d: %s", e.Column, e.What)
 	}
-	return where + e.What
+	return e.What
 }
 
 // errMissing is the error of what is not there. CEL's own of that kind are known by
@@ -43,17 +41,9 @@ func missing() ref.Val { return types.WrapErr(errMissing) }
 
 // isMissing reports whether an error of CEL means that something is not there.
 func isMissing(text string) bool {
-	for _, prefix := range []string{
-		"no such key",
-		"index out of bounds",
-		"index out of range",
-		"optional.none() dereference",
-	} {
-		if strings.HasPrefix(text, prefix) {
-			return true
-		}
-	}
-	return strings.HasPrefix(text, "index '") && strings.Contains(text, "out of range")
+	starts := func(prefix string) bool { return strings.HasPrefix(text, prefix) }
+	return starts("no such key") || starts("index out of bounds") || starts("index out of range") ||
+		starts("optional.none() dereference") || starts("index '") && strings.Contains(text, "out of range")
 }
 
 // explained is a call whose errors are classified where they arise: what went wrong is
@@ -110,7 +100,6 @@ func (c *explained) explain(frame *interpreter.ExecutionFrame, err *types.Err) r
 	return types.WrapErr(e)
 }
 
-// functionName is a function as it is written.
 func functionName(symbol string) string {
 	switch symbol {
 	case operators.Index, operators.OptIndex:

@@ -3,6 +3,7 @@ package expression
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,17 +32,9 @@ var presets = map[string]string{
 }
 
 // Presets returns the words that are expressions as they stand, sorted.
-func Presets() []string {
-	var words []string
-	for word := range presets {
-		words = append(words, word)
-	}
-	slices.Sort(words)
-	return words
-}
+func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// Beginnings returns what an expression may begin with: dwatch's own functions and
-// variables.
+// Beginnings returns what an expression may begin with.
 func Beginnings() []string {
 	return []string{"age(object)", "changed(", "changes.exists(c, ", "initial", "jsonpath(object, ", "now()", "object.", "old.", "ready(object)", "status(object)", "time", "type"}
 }
@@ -93,11 +86,8 @@ func (x *Expression) checkResult() error {
 }
 
 // Holds reports whether the expression holds for an event. It does not where it ends in
-// looking for what is not there: a field, an item, what is in old where that is null.
-// Other errors are [*Error].
-//
-// By the rules of CEL an error comes to nothing where the rest decides: in false && x,
-// true || x, and in exists() and all() likewise.
+// looking for what is not there. Other errors are [*Error]; by the rules of CEL one comes to
+// nothing where the rest decides, as in true || x and in exists().
 func (x *Expression) Holds(in *Input) (bool, error) {
 	in.lacksOld = false
 	result, _, err := x.program.Eval(in)
@@ -137,7 +127,6 @@ func (x *Expression) mistake(err error) error {
 	return &Error{What: "the expression cannot be evaluated"}
 }
 
-// at returns an error about a node.
 func (x *Expression) at(node int64, what string) error {
 	e := &Error{What: what}
 	if location := x.ast.NativeRep().SourceInfo().GetStartLocation(node); location.Line() > 0 {

@@ -52,7 +52,7 @@ func unary(f func(ref.Val) (ref.Val, error)) cel.OverloadOpt {
 	})
 }
 
-// statusOf returns the word of kstatus for object or old.
+// statusOf takes object or old.
 func statusOf(v ref.Val) (kstatus.Status, error) {
 	if m, ok := v.(*lazyMap); ok && m.of != nil {
 		return m.of.status()
@@ -86,8 +86,7 @@ func ageOf(object, now ref.Val) ref.Val {
 	return types.Duration{Duration: now.(types.Timestamp).Sub(at)}
 }
 
-// changed is behind changed(). The pattern has been parsed when the expression was
-// compiled.
+// changed is behind changed(), whose pattern was parsed with the expression.
 func (e *environment) changed(c, path ref.Val) ref.Val {
 	compared, ok := c.(*comparison)
 	pattern, known := e.patterns.Load(path)

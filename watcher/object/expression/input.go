@@ -24,8 +24,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Input is an event as expressions see it. Any number of expressions may look at it,
-// one after the other.
+// Input is an event as expressions see it: any number of them, one after the other.
 type Input struct {
 	event       event.Event
 	options     Options
@@ -54,7 +53,6 @@ const (
 	nowVariable        = "@now"
 )
 
-// ResolveName implements interpreter.Activation.
 func (in *Input) ResolveName(name string) (any, bool) {
 	switch name {
 	case typeVariable:
@@ -82,7 +80,6 @@ func (in *Input) ResolveName(name string) (any, bool) {
 // because the state before is not known.
 func (in *Input) IsUnknown() bool { return in.unknown }
 
-// Parent implements interpreter.Activation.
 func (in *Input) Parent() interpreter.Activation { return nil }
 
 // clock is the same for all that looks at one event.

@@ -13,12 +13,10 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// jsonPathFunction is behind jsonpath(), whose path has been parsed when the expression
-// was compiled.
+// jsonPathFunction is behind jsonpath(), whose path was parsed with the expression.
 const jsonPathFunction = "@jsonpath"
 
-// jsonPath is a path as kubectl takes it, which finds the parts of an object. It may be
-// used by several goroutines.
+// jsonPath is a path as kubectl takes it. It may be used by several goroutines.
 type jsonPath struct {
 	*jsonpath.JSONPath
 	// growth is how many times at most it goes through an object.
@@ -27,7 +25,6 @@ type jsonPath struct {
 
 var errNoPath = errors.New("it is no path such as .status.phase or {.status.phase}")
 
-// parseJSONPath reads a path, which may lack its braces.
 func parseJSONPath(text string) (*jsonPath, error) {
 	if !strings.HasPrefix(text, "{") {
 		text = "{." + strings.TrimPrefix(text, ".") + "}"
@@ -76,7 +73,6 @@ func growthOf(node jsonpath.Node) uint64 {
 	return times
 }
 
-// jsonPathOptions declare jsonpath(object, 'PATH').
 func (e *environment) jsonPathOptions() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Function(jsonPathFunction, cel.Overload("jsonpath_dyn_string", []*cel.Type{cel.DynType, cel.StringType}, cel.ListType(cel.StringType), cel.BinaryBinding(e.jsonPath))),
@@ -100,8 +96,7 @@ func (e *environment) expandJSONPath(f cel.MacroExprFactory, _ ast.Expr, args []
 	return f.NewCall(jsonPathFunction, args...), nil
 }
 
-// jsonPath returns what is found in an object, as texts. Nothing is found where the
-// object is not as the path has it.
+// jsonPath returns what is found in an object, as texts.
 func (e *environment) jsonPath(v, text ref.Val) ref.Val {
 	if v == types.NullValue {
 		return missing()
@@ -128,7 +123,6 @@ func (e *environment) jsonPath(v, text ref.Val) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, texts)
 }
 
-// growJSONPath counts how often a path goes through an object.
 func (e *environment) growJSONPath(args []ref.Val) uint64 {
 	path, known := e.paths.Load(args[1])
 	if !known {

@@ -14,8 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// maxLazyDepth is how deep text is decoded step by step. Each step reads what is below
-// it again: below that, everything is decoded at once.
+// maxLazyDepth is how deep text is decoded step by step: each step reads all below it again.
 const maxLazyDepth = 32
 
 // decode returns the value of JSON text, as the decoder of Kubernetes has it: whole
@@ -67,7 +66,6 @@ type lazy struct {
 // are written.
 type adapter struct{ types.Adapter }
 
-// NativeToValue implements types.Adapter.
 func (a adapter) NativeToValue(value any) ref.Val {
 	switch value := value.(type) {
 	case *lazy:
@@ -87,7 +85,6 @@ func (a adapter) NativeToValue(value any) ref.Val {
 
 var lazily = adapter{types.DefaultTypeAdapter}
 
-// lazyMap is an object with its text.
 type lazyMap struct {
 	traits.Mapper
 	text   string
@@ -148,10 +145,8 @@ func (m *lazyMap) Iterator() traits.Iterator {
 	return types.NewStringList(lazily, slices.Sorted(maps.Keys(m.fields))).Iterator()
 }
 
-// IsZeroValue implements traits.Zeroer.
 func (m *lazyMap) IsZeroValue() bool { return len(m.fields) == 0 }
 
-// lazyList is a list with its text.
 type lazyList struct {
 	traits.Lister
 	text string
@@ -174,5 +169,4 @@ func (l *lazyList) Equal(other ref.Val) ref.Val {
 	return l.Lister.Equal(other)
 }
 
-// IsZeroValue implements traits.Zeroer.
 func (l *lazyList) IsZeroValue() bool { return l.Size() == types.Int(0) }

@@ -15,23 +15,16 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// budget is what one evaluation may cost, as for one expression in Kubernetes: a
-// second in the worst case, and some ten MB. A step costs one, and one more for each
-// ten bytes of text or each item of a list that it goes through or makes.
+// budget is what one evaluation may cost, as in Kubernetes: a second in the worst case, and
+// some ten MB. A step costs one, and one more for each ten bytes or item that it goes through.
 const budget = 1_000_000
 
 const (
-	// maxRange is how many numbers lists.range() makes.
-	maxRange = 100_000
-	// maxRegex is how many instructions a regular expression may take.
-	maxRegex = 1000
-	// bytesPerUnit is how much text one unit pays for.
-	bytesPerUnit = 10
-	// maxNesting is how deep values are looked into to weigh them.
-	maxNesting = 1000
-	// maxRegexes is how many regular expressions are kept compiled: all that an expression
-	// has, not all that it makes of objects.
-	maxRegexes = 100
+	maxRange     = 100_000 // numbers that lists.range() makes
+	maxRegex     = 1000    // instructions of a regular expression
+	bytesPerUnit = 10      // of text
+	maxNesting   = 1000    // levels of a value that are weighed
+	maxRegexes   = 100     // kept compiled: those of expressions, not all that they make of objects
 )
 
 // costs counts what a call has cost where CEL has no count of its own, and believes that
@@ -218,8 +211,7 @@ func (e *environment) matches(args ...ref.Val) ref.Val {
 	return types.NewErrFromString("invalid regular expression")
 }
 
-// implementations returns what runs each function that could take much in one step, by
-// overload.
+// implementations returns what runs each function that could take much, by overload.
 func implementations(env *cel.Env, growths map[string]growth) (map[string]functions.FunctionOp, error) {
 	found := map[string]functions.FunctionOp{}
 	for name := range growths {
@@ -249,19 +241,18 @@ func operation(b *functions.Overload) functions.FunctionOp {
 	}
 }
 
-// bounded returns a call that counts what it will cost before it does anything; the same
-// call for a function that need not.
+// bounded returns a call that counts what it will cost, if it could be much, before it runs.
 func (e *environment) bounded(call interpreter.InterpretableCall) interpreter.InterpretableCall {
 	grow, ok := e.growths[call.Function()]
 	if !ok {
 		return call
 	}
 	run, ok := e.operations[call.OverloadID()]
-	if !ok {
-		run = e.operations[call.Function()]
-	}
-	if call.Function() == overloads.Matches {
+	switch {
+	case call.Function() == overloads.Matches:
 		run = e.matches
+	case !ok:
+		run = e.operations[call.Function()]
 	}
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
 		if grow(args) > budget {

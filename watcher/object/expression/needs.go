@@ -1,6 +1,8 @@
 package expression
 
 import (
+	"slices"
+
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
@@ -20,7 +22,6 @@ type Needs struct {
 	Now bool
 }
 
-// Or returns what any of two expressions can look at.
 func (n Needs) Or(o Needs) Needs {
 	return Needs{n.Object || o.Object, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now}
 }
@@ -95,25 +96,13 @@ func isNull(e ast.Expr) bool { return e.Kind() == ast.LiteralKind && e.AsLiteral
 
 // isIdentity reports whether the fields lead to what is always known of an object.
 func isIdentity(fields []string) bool {
-	if len(fields) == 0 {
-		return false
+	if len(fields) > 1 && fields[0] == "metadata" {
+		return slices.Contains([]string{"name", "namespace", "uid", "resourceVersion"}, fields[1])
 	}
-	switch fields[0] {
-	case "apiVersion", "kind":
-		return true
-	case "metadata":
-		if len(fields) > 1 {
-			switch fields[1] {
-			case "name", "namespace", "uid", "resourceVersion":
-				return true
-			}
-		}
-	}
-	return false
+	return len(fields) > 0 && (fields[0] == "apiVersion" || fields[0] == "kind")
 }
 
-// seesManagedFields reports whether what the fields lead to has managedFields in it, or
-// is that. The functions of dwatch about an object do not look there.
+// seesManagedFields reports whether what the fields lead to is managedFields, or has them.
 func seesManagedFields(fields []string, by string) bool {
 	switch {
 	case by == nullCheck:

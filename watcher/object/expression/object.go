@@ -7,8 +7,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-// CompileForObjects reads an expression for objects as they are at some time, not for
-// events: it may not look at what they were before, nor at what changed.
+// CompileForObjects reads an expression that looks neither at old nor at changes.
 func CompileForObjects(text string) (*Expression, error) {
 	x, err := Compile(text)
 	if err != nil {
@@ -20,9 +19,8 @@ func CompileForObjects(text string) (*Expression, error) {
 	return x, nil
 }
 
-// HoldsOf reports whether the expression holds of an object as it is at some time: of the
-// event by which a watch that begins then reports it. Its type is ADDED, and initial is
-// true. Errors are as of [Expression.Holds].
+// HoldsOf is [Expression.Holds] of an object as it is at some time: of the event, ADDED and
+// initial, by which a watch that begins then reports it.
 func (x *Expression) HoldsOf(o event.Object, at time.Time) (bool, error) {
 	e := event.Event{Type: event.Added, Initial: true, Object: o, Time: at}
 	return x.Holds(NewInput(e, Options{Now: func() time.Time { return at }}))

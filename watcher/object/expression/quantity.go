@@ -10,23 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// opaque has what a value needs that CEL only hands on.
+// opaque has what a ref.Val needs that CEL only hands on.
 type opaque struct{}
 
-// ConvertToNative implements ref.Val.
 func (opaque) ConvertToNative(reflect.Type) (any, error) { return nil, errWrongType }
-
-// ConvertToType implements ref.Val.
-func (opaque) ConvertToType(ref.Type) ref.Val { return types.WrapErr(errWrongType) }
-
-// Equal implements ref.Val.
-func (opaque) Equal(ref.Val) ref.Val { return types.False }
-
-// Type implements ref.Val.
-func (opaque) Type() ref.Type { return types.DynType }
-
-// Value implements ref.Val.
-func (opaque) Value() any { return nil }
+func (opaque) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errWrongType) }
+func (opaque) Equal(ref.Val) ref.Val                     { return types.False }
+func (opaque) Type() ref.Type                            { return types.DynType }
+func (opaque) Value() any                                { return nil }
 
 // quantityType is the name and the functions that quantities have in Kubernetes' CEL.
 var quantityType = sync.OnceValue(func() *types.Type { return types.NewOpaqueType("kubernetes.Quantity") })
@@ -37,7 +28,6 @@ type quantity struct {
 	*resource.Quantity
 }
 
-// ConvertToType implements ref.Val.
 func (q quantity) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case quantityType():
@@ -54,14 +44,10 @@ func (q quantity) Equal(other ref.Val) ref.Val {
 	return types.Bool(ok && q.Cmp(*o.Quantity) == 0)
 }
 
-// Type implements ref.Val.
 func (q quantity) Type() ref.Type { return quantityType() }
+func (q quantity) Value() any     { return q.Quantity }
 
-// Value implements ref.Val.
-func (q quantity) Value() any { return q.Quantity }
-
-// maxQuantity is longer than any quantity that somebody means. What one costs to parse
-// grows with its length.
+// maxQuantity is longer than any that somebody means: what parsing costs grows with it.
 const maxQuantity = 100
 
 func parseQuantity(v ref.Val) (ref.Val, error) {
@@ -76,7 +62,6 @@ func parseQuantity(v ref.Val) (ref.Val, error) {
 	return quantity{Quantity: &q}, err
 }
 
-// quantityOptions declare quantity() and what can be done with one.
 func quantityOptions() []cel.EnvOption {
 	q := quantityType()
 	return []cel.EnvOption{
@@ -112,7 +97,6 @@ func quantityMethod(name, id string, arg, result *cel.Type, f func(q, o quantity
 	})))
 }
 
-// quantityProperty declares a function of a quantity alone.
 func quantityProperty(name, id string, result *cel.Type, f func(q quantity) ref.Val) cel.EnvOption {
 	return cel.Function(name, cel.MemberOverload(id, []*cel.Type{quantityType()}, result, cel.UnaryBinding(func(this ref.Val) ref.Val {
 		return f(this.(quantity))

@@ -41,8 +41,14 @@ func Parse(content string) Event {
 	if !involved.IsObject() {
 		involved = fields["regarding"]
 	}
+	text := func(name string) string { return strings.Clone(involved.Get(name).Str) }
 	return Event{
-		About:   about(involved, metadata.Get("namespace").Str),
+		About: owner.Ref{
+			GroupVersionKind: schema.FromAPIVersionAndKind(text("apiVersion"), text("kind")),
+			Namespace:        cmp.Or(text("namespace"), strings.Clone(metadata.Get("namespace").Str)),
+			Name:             text("name"),
+			UID:              types.UID(text("uid")),
+		},
 		Type:    fields["type"].Str,
 		Reason:  fields["reason"].Str,
 		Message: cmp.Or(fields["message"].Str, fields["note"].Str),
@@ -59,17 +65,6 @@ func (e Event) IsWarning() bool { return e.Type == corev1.EventTypeWarning }
 
 // Subject is the object that it is about, as kind/name.
 func (e Event) Subject() string { return strings.ToLower(e.About.Kind) + "/" + e.About.Name }
-
-// about reads a reference to an object.
-func about(involved gjson.Result, namespace string) owner.Ref {
-	text := func(name string) string { return strings.Clone(involved.Get(name).Str) }
-	return owner.Ref{
-		GroupVersionKind: schema.FromAPIVersionAndKind(text("apiVersion"), text("kind")),
-		Namespace:        cmp.Or(text("namespace"), strings.Clone(namespace)),
-		Name:             text("name"),
-		UID:              types.UID(text("uid")),
-	}
-}
 
 // newest returns the last of some times; the zero time if there is none.
 func newest(times ...gjson.Result) (last time.Time) {

@@ -1,5 +1,4 @@
-// Package owner says what owns an object: pure functions over what objects refer to, and
-// the way up from one to those that own it, whoever knows them.
+// Package owner says what owns an object, and finds the way up to those that own it.
 package owner
 
 import (
@@ -58,8 +57,7 @@ func Of(o metav1.Object) []Owner {
 // known. It blocks until it knows, or ctx ends.
 type Lookup func(ctx context.Context, o Ref) ([]Owner, error)
 
-// maxDepth is how many owners stand above each other at most: nobody keeps objects from
-// owning each other without end.
+// maxDepth bounds owners above each other: nobody keeps objects from owning each other in a circle.
 const maxDepth = 16
 
 // Belongs reports whether o is what is looked for, or belongs to it: what names it as an

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// Of returns the state of an object in one word of kstatus (Current, InProgress, Failed,
-// Terminating), and why it is not Current. It is Unknown where nothing is known of the
-// object but its identity, its status is not as its kind has it, or it is a custom
-// resource without a status.
+// Of returns the state of an object in one word of kstatus, and why it is not Current. It is
+// Unknown where only the identity of the object is known, its status is not as its kind has
+// it, or it is a custom resource without a status.
 func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	if created := u.GetCreationTimestamp(); created.IsZero() {
 		return status.UnknownStatus, ""
