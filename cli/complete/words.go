@@ -59,13 +59,13 @@ func isPlain(word string) bool {
 	return word != "" && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "=") && strings.IndexFunc(word, odd) < 0
 }
 
-// reply is what a completion function returns. No space follows a word that
+// reply is what a completion function returns. No space follows a word
 // after which more has to come.
 func reply(choices []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	isComplete := func(c cobra.Completion) bool {
 		word, _, _ := strings.Cut(c, "\t")
-		return strings.IndexAny(word[max(len(word)-1, 0):], "/=(., ") < 0
+		return !strings.ContainsAny(word[max(len(word)-1, 0):], "/=(., ")
 	}
 	if len(choices) > 0 && !slices.ContainsFunc(choices, isComplete) {
 		directive |= cobra.ShellCompDirectiveNoSpace
