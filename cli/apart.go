@@ -15,6 +15,7 @@ import (
 
 const (
 	apartBytes     = 16 << 20        // may wait for a reader while conditions are judged
+	apartBatch     = 1 << 10         // of these a batch takes, besides its objects
 	readerPatience = 2 * time.Second // with a reader who reads nothing once the run is to end
 )
 
@@ -38,7 +39,7 @@ var errNobodyReads = errors.New("nobody reads stdout")
 // newApart returns an apart before next, which is to write to stdout and count there what is
 // written. It has to be finished.
 func newApart(ctx context.Context, next event.Sink, written *atomic.Int64, failed context.CancelCauseFunc) *apart {
-	a := &apart{next: next, room: semaphore.NewWeighted(apartBytes), jobs: make(chan func() error, 1<<10), failed: failed, written: written, done: make(chan struct{})}
+	a := &apart{next: next, room: semaphore.NewWeighted(apartBytes), jobs: make(chan func() error, 2*apartBytes/apartBatch), failed: failed, written: written, done: make(chan struct{})}
 	a.waits, a.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	go a.write()
 	context.AfterFunc(ctx, func() {
@@ -65,7 +66,7 @@ func (a *apart) write() {
 
 // Deliver implements event.Sink. An error of next comes later.
 func (a *apart) Deliver(ctx context.Context, batch []event.Event) error {
-	events, size := int64(0), int64(0)
+	events, size := int64(0), int64(apartBatch)
 	for i := range batch {
 		if e := &batch[i]; !e.Type.IsMark() {
 			events++
@@ -122,6 +123,8 @@ func (a *apart) giveUp() {
 		before = a.written.Load()
 		select {
 		case <-a.done:
+			return
+		case <-a.waits.Done():
 			return
 		case <-time.After(readerPatience):
 		}

@@ -145,8 +145,8 @@ func (s *schedule) take(next key) (k key, it item, found bool) {
 	for k = s.resolveLocked(next); s.held[k]; k = s.resolveLocked(next) {
 		s.wanted[k] = true // or one of which something comes all the time would always be held
 		s.released.Wait()
+		delete(s.wanted, k) // a probe may mean another object now
 	}
-	delete(s.wanted, k)
 	o := s.objects[k]
 	if o == nil || o.state == busy || (o.state == parked) != (next == probe) || !s.mayTakeLocked(k, o) {
 		return k, item{}, false

@@ -43,6 +43,9 @@ type columns struct {
 	labels int // how many of them are for labels: the last
 }
 
+// maxColumns is of how many definitions the columns are kept.
+const maxColumns = 1000
+
 type columnsKey struct {
 	kind        schema.GroupKind
 	definitions string // JSON, as the server sent it
@@ -53,6 +56,9 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 	key := columnsKey{kind, definitions}
 	if known := i.columns[key]; known != nil {
 		return known
+	}
+	if len(i.columns) >= maxColumns { // a server that never sends the same twice
+		clear(i.columns)
 	}
 	key.definitions = strings.Clone(definitions) // not a part of the whole row
 	c := &columns{}

@@ -122,7 +122,7 @@ func moved(cells, from, to []string) []string {
 
 // widen makes the columns as wide as a row needs.
 func (s *section) widen(r *row) {
-	for i, cell := range r.cells {
+	for i, cell := range r.cells[:min(len(r.cells), len(s.widths))] { // a server may send more than it named
 		s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
 	}
 	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Of.Namespace))

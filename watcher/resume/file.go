@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -39,11 +40,17 @@ func Open(path string, h Header) (*File, error) {
 }
 
 func open(path string, h Header) (*File, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file: take another one")
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = create(path)
+	case err == nil && !info.Mode().IsRegular():
+		err = errors.New("it is not a regular file: take another one")
+	}
+	if err != nil {
+		return nil, err
 	}
 	f := &File{path: path}
-	var err error
 	if f.store, err = openStore(path, f.check); err != nil {
 		return nil, err
 	}
@@ -52,6 +59,28 @@ func open(path string, h Header) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// create makes the file in one step: a process that is killed, or a disk that is full, leaves no
+// half of one.
+func create(path string) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	temp.Close()
+	defer os.Remove(temp.Name())
+	fresh, err := openStore(temp.Name(), func(*bolt.Tx) error { return nil })
+	if err != nil {
+		return err
+	}
+	if err := fresh.close(); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil // another process may have been faster; which one gets it, the lock decides
+	}
+	return os.Rename(temp.Name(), path) // a file system without hard links
 }
 
 // check reads all that is in the file, so that nothing is wrong with it later.

@@ -196,6 +196,23 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestSlowConnection: to connect may take longer than a try, whose end does not end it.
+func TestSlowConnection(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	newStream(t, client(t, s), jetstream.StreamConfig{})
+	p := newProxy(t, s.Address)
+	r, _ := newReceiver(t, p.address(), Options{})
+	p.set(true, true)
+	try, end := deliver.WithDeadline(t.Context(), 50*time.Millisecond)
+	defer end()
+	if err := r.Send(try, pod("a", 1)); !isDown(err) {
+		t.Error(err)
+	}
+	p.set(false, false)
+	eventually(t, "it is connected", func() bool { return r.conn.Load().isReady() })
+}
+
 // TestEnd: Send ends with its context: while it connects, waits for an answer, and while
 // the connection takes no more.
 func TestEnd(t *testing.T) {

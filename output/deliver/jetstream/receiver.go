@@ -92,19 +92,30 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// connect returns a connection to a server that has a stream. All who need one wait for the same.
+// connect returns a connection to a server that has a stream. All who need one wait for the same,
+// which may take longer than one of them does.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	if c := r.conn.Load(); c.isReady() {
 		return c, nil
 	}
-	c, err, _ := r.opening.Do("", func() (any, error) { return r.open(ctx) })
-	return c.(*conn), err
+	opened := r.opening.DoChan("", func() (any, error) { return r.open(ctx) })
+	select {
+	case one := <-opened:
+		return one.Val.(*conn), one.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
-// open begins with the connection that there is, if it lives.
-func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+// open begins with the connection that there is, if it lives. It goes on after the deadline of try.
+func (r *Receiver) open(try context.Context) (c *conn, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(try), openTimeout)
 	defer cancel()
+	defer context.AfterFunc(try, func() {
+		if _, late := errors.AsType[*deliver.DeadlineError](context.Cause(try)); !late {
+			cancel()
+		}
+	})()
 	if c = r.conn.Load(); c.isReady() {
 		return c, nil
 	}

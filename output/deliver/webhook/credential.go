@@ -3,6 +3,7 @@ package webhook
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -17,6 +18,9 @@ type Credential struct {
 	Name       string // in errors: a flag, or a variable of the environment
 	Path, Text string // a file; if that is empty, what would be in it
 }
+
+// longestCredential is how large a file of credentials may be. A larger one is something else.
+const longestCredential = 64 << 10
 
 // credential is a Credential that makes sense. nil is none.
 type credential[T any] struct {
@@ -67,11 +71,9 @@ func (c *credential[T]) read() (err error) {
 		if info, err = os.Stat(c.Path); err != nil { // before it is read, so that a later change is one
 			return err
 		}
-		content, err := os.ReadFile(c.Path)
-		if err != nil {
+		if text, err = readFile(c.Path); err != nil {
 			return err
 		}
-		text = string(content)
 	}
 	value, err := c.parse(text)
 	if err != nil {
@@ -82,6 +84,19 @@ func (c *credential[T]) read() (err error) {
 		c.info = info
 	}
 	return nil
+}
+
+func readFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longestCredential+1))
+	if err == nil && len(text) > longestCredential {
+		err = fmt.Errorf("it has more than %d bytes", longestCredential)
+	}
+	return string(text), err
 }
 
 // explain says which credential an error is about.

@@ -58,12 +58,28 @@ func (h *hider) copied(m *mask, v any) any {
 		return h.all(m, v)
 	}
 	inner := hider{masks: h.masks, fields: &fields{new: managedFieldsOf(text).Raw}}
-	encoded := encodeText(inner.value(inner.masks.hideManaged(object)))
+	hidden := inner.value(inner.masks.hideManaged(object))
+	if !inner.hidden && !managedFieldsOf(text).Exists() && !repeats(gjson.Parse(text)) {
+		return v
+	}
+	h.hidden = true
+	encoded := encodeText(hidden)
 	if strings.HasSuffix(text, "\n") {
 		encoded += "\n"
 	}
-	h.hidden = h.hidden || encoded != text
 	return encoded
+}
+
+// repeats reports whether JSON has two members of one name somewhere: what the first one holds is
+// not in what was decoded.
+func repeats(v gjson.Result) (found bool) {
+	seen := map[string]bool{}
+	v.ForEach(func(key, part gjson.Result) bool {
+		found = v.IsObject() && seen[key.Str] || (part.IsObject() || part.IsArray()) && repeats(part)
+		seen[key.Str] = true
+		return !found
+	})
+	return found
 }
 
 // encodeText returns what was decoded as a line of JSON.
