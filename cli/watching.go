@@ -182,8 +182,7 @@ func (w *watching) showsOld() bool { return w.print.Old || w.print.Changes || w.
 func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// With --state what is not written yet would be taken for reported.
-	apart := w.prints && w.ending.Conditions() && w.state == nil
+	apart := w.prints && w.ending.Conditions()
 	if apart {
 		w.out.written = &atomic.Int64{}
 	}
