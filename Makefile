@@ -5,6 +5,7 @@ GO ?= go
 # The race detector needs a C compiler; go env knows whether there is one.
 DETECTOR := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 RACE ?= # 1: make test with the race detector, which takes twice as long
+LINKED := -ldflags '-s -w' # without what debuggers need, tests are linked in half the time
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULE_PATH := $(shell sed -n 's/^module //p' go.mod)
 LDFLAGS := -s -w -X $(MODULE_PATH)/cli.release=$(RELEASE)
@@ -58,9 +59,16 @@ check: bin/cluster bin/nats ## while you work: linters and quick tests of what c
 
 .PHONY: test
 test: bin/cluster bin/kubectl bin/nats ## before a change lands: all tests, on real API servers, some minutes
-	$(GO) test $(if $(RACE),$(DETECTOR)) -timeout 30m $(SLOW) ./... $(HELPERS)
-	cd testdata/cluster && $(GO) test ./...
-	cd testdata/page && $(GO) test -count 1 -timeout 30m ./...
+	@$(MAKE) --no-print-directory -j2 test/page test/packages
+
+# The tests of the page wait for a browser now and then: others run meanwhile.
+.PHONY: test/page test/packages
+test/page: bin/cluster bin/kubectl
+	cd testdata/page && $(GO) test $(LINKED) -count 1 -timeout 30m ./...
+
+test/packages: bin/cluster bin/kubectl bin/nats
+	$(GO) test $(if $(RACE),$(DETECTOR)) $(LINKED) -timeout 30m $(SLOW) ./... $(HELPERS)
+	cd testdata/cluster && $(GO) test $(LINKED) ./...
 
 bin/kubectl: testdata/cluster/go.mod
 	cd testdata/cluster && $(GO) build -ldflags '-s -w' -o ../../bin/kubectl k8s.io/kubernetes/cmd/kubectl

@@ -16,7 +16,7 @@ const (
 	manyObjects = 10_000
 	// perSecond changes, for so long.
 	perSecond    = 200
-	churnSeconds = 12
+	churnSeconds = 10
 	// mostHeap is how many MB the objects and changes of the page may take.
 	mostHeap = 120
 	// longestFrame is how much work may stand before a frame.
@@ -30,7 +30,7 @@ const (
 func TestManyObjects(t *testing.T) {
 	needBrowser(t)
 	if testing.Short() {
-		t.Skip("ten thousand objects take a minute to make")
+		t.Skip("ten thousand objects take a while to make")
 	}
 	t.Parallel()
 	c, err := startCluster("many")
@@ -38,7 +38,7 @@ func TestManyObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.stop()
-	if err := c.run("pods", fmt.Sprint(manyObjects)); err != nil {
+	if err := c.run("pods", fmt.Sprint(manyObjects), "--light"); err != nil {
 		t.Fatal(err)
 	}
 	d := serve(t, c, "po", "-A")
