@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,8 +26,8 @@ type Ledger struct {
 	epoch    uint32
 	pending  []event.Event // deletions to be reported before anything else
 
-	keep          bool
-	plain, packed []byte // memory for pack
+	keep   bool
+	packed []byte // memory for pack
 }
 
 // entry is what has been reported of one object, and the last sync that saw it.
@@ -177,8 +178,8 @@ func (l *Ledger) pack(o event.Object) *kept {
 	if !l.keep {
 		return nil
 	}
-	l.plain = append(l.plain[:0], o.Raw()...)
-	l.packed = s2.Encode(l.packed[:cap(l.packed)], l.plain)
+	content := o.Raw()
+	l.packed = s2.Encode(l.packed[:cap(l.packed)], unsafe.Slice(unsafe.StringData(content), len(content)))
 	return &kept{o.Identity, bytes.Clone(l.packed)}
 }
 
@@ -196,5 +197,5 @@ func (k *kept) Content() string {
 	if err != nil {
 		panic(err) // it was packed here
 	}
-	return string(content)
+	return unsafe.String(unsafe.SliceData(content), len(content)) // nobody else has it
 }
