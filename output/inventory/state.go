@@ -68,8 +68,7 @@ func (i *Inventory) read(e *event.Event) *State {
 
 // summarize finds what is seen at a glance, in content that may be seen.
 func (s *State) summarize(content string) {
-	before, after := event.CutManagedFields(content) // half of it, of which no state is made
-	content = before + after
+	content = ofStatus(s.Object.Identity, content)
 	s.Status = kstatus.UnknownStatus
 	if all := gjson.Get(content, "metadata.labels").Raw; all != "null" {
 		s.labels = strings.Clone(all)
@@ -83,6 +82,18 @@ func (s *State) summarize(content string) {
 	word, why := status.Of(u)
 	s.Status, s.Why = word, shorten(why)
 	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
+}
+
+// ofStatus returns content without what makes most of it, and of which no state is made: managed
+// fields, and of a Pod the spec.
+func ofStatus(id *event.Identity, content string) string {
+	before, after := event.CutManagedFields(content)
+	content = before + after
+	spec := gjson.Get(content, "spec")
+	if id.Kind != "Pod" || id.APIVersion != "v1" || !spec.Exists() {
+		return content
+	}
+	return content[:spec.Index] + "{}" + content[spec.Index+len(spec.Raw):]
 }
 
 // keep takes over from before a deletion what that does not say: the server's cells, and all else
