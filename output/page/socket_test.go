@@ -320,7 +320,7 @@ func TestOddNumber(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	s := serve(t, h)
-	deliver(t, h, added(pods, object("Pod", "a", "u1", "1", `},"spec":{"n":1e999}`), 0))
+	deliver(t, h, added(pods, object("Pod", "a", "u1", "1", `},"status":{"n":1e999}`), 0))
 	rows := s.get(t, "/api/objects")
 	if status := rows.text("items"); !strings.Contains(status, "Unknown") {
 		t.Errorf("%v", rows)
