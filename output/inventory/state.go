@@ -28,9 +28,11 @@ type State struct {
 
 	// What is seen of it at a glance. Created is zero if it is not known.
 	Created time.Time
-	// Status is a word of kstatus, and Why says why it is not Current.
-	Status kstatus.Status
-	Why    string
+	// Status is a word of kstatus, and Why says why it is not Current. Of an Event it is Unknown: what
+	// that tells is EventType, Normal or Warning.
+	Status    kstatus.Status
+	Why       string
+	EventType string
 	// Deletion says what the deletion of the object waits for; empty: it has not begun.
 	Deletion string
 	Owners   []owner.Owner
@@ -79,8 +81,12 @@ func (s *State) summarize(content string) {
 		return
 	}
 	s.Created = u.GetCreationTimestamp().Time
-	word, why := status.Of(u)
-	s.Status, s.Why = word, shorten(why)
+	if s.Object.IsEvent() {
+		s.EventType = shorten(strings.Clone(gjson.Get(content, "type").String()))
+	} else {
+		word, why := status.Of(u)
+		s.Status, s.Why = word, shorten(why)
+	}
 	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
 }
 
@@ -105,6 +111,7 @@ func (s *State) keep(known *State) {
 	if s.FinalStateUnknown {
 		s.Object, s.content, s.labels = known.Object, known.content, known.labels
 		s.Created, s.Status, s.Why, s.Deletion, s.Owners = known.Created, known.Status, known.Why, known.Deletion, known.Owners
+		s.EventType = known.EventType
 	}
 }
 

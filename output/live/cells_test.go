@@ -59,3 +59,16 @@ func TestLongCell(t *testing.T) {
 	}
 	testobject.Parse(t, s.table.sections[0].order[0].Object.Raw()) // the object is whole
 }
+
+// TestImages: where there is room for some of what -o wide shows, that is the images, with their ends.
+func TestImages(t *testing.T) {
+	columns := definition("Name", "string", "name") + "," + strings.ReplaceAll(strings.Join([]string{
+		definition("Containers", "string", ""), definition("Images", "string", ""), definition("Selector", "string", "")}, ","), `"priority":0`, `"priority":1`)
+	cells := `"web-a","` + strings.Repeat("container,", 5) + `","registry.example.com/shop/team/web:1.28.3","` + strings.Repeat("app=web,", 8) + `"`
+	for width, want := range map[int]string{40: `NAME +IMAGES$`, 80: `NAME +CONTAINERS +IMAGES$`, 200: `NAME +CONTAINERS +IMAGES +SELECTOR`} {
+		s := newScreen(t, width, 24, nil)
+		s.deliver(initial(odd(t, "web-a", columns, cells)), synced())
+		s.shows(want)
+		s.shows(`web:1\.28\.3`)
+	}
+}

@@ -17,6 +17,8 @@ const (
 	// A column is cut down to leastCell if the terminal is narrow, that of the name to leastName.
 	leastCell = 6
 	leastName = 14
+	// leastWide is how wide a column for wide terminals is at least, unless it needs less.
+	leastWide = 16
 )
 
 // place is a column as it is drawn.
@@ -28,6 +30,7 @@ type place struct {
 	age   bool
 	ticks bool
 	wide  bool
+	tail  bool // its end says most: it is cut at the front
 }
 
 const namespace = -1
@@ -45,6 +48,7 @@ func (s *section) places(room int, namespaces, wide bool, title string) []place 
 		p := place{cell: i, title: s.titles[i], width: s.widths[i], age: c.IsAge(), ticks: c.Clock != inventory.Stands}
 		p.name = i == max(named, 0)
 		p.wide = c.Priority != 0 && !wide && !p.name
+		p.tail = strings.EqualFold(c.Name, "Images") || strings.EqualFold(c.Name, "Image")
 		switch {
 		case p.name && named < 0 && title != "":
 			p.title = title + ": " + p.title
@@ -69,17 +73,29 @@ func total(places []place) int {
 	return max(sum, 0)
 }
 
-// widen leaves out of the columns for wide terminals those for which there is no room.
+// widen leaves out of the columns for wide terminals those for which there is no room: images have
+// the first of it. The last one that is shown may be cut.
 func widen(all []place, room int) []place {
+	spare := room - total(slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide }))
+	fits := map[int]int{} // how wide, by the cell
+	for _, images := range []bool{true, false} {
+		for _, p := range all {
+			width := min(p.width, spare-gap)
+			if !p.wide || p.tail != images || width < min(p.width, leastWide) {
+				continue
+			}
+			fits[p.cell] = width
+			spare -= width + gap
+		}
+	}
 	var places []place
-	used := total(slices.DeleteFunc(slices.Clone(all), func(p place) bool { return p.wide }))
 	for _, p := range all {
-		if p.wide {
-			used += gap + p.width
+		if width, is := fits[p.cell]; is && p.wide {
+			p.width = width
+		} else if p.wide {
+			continue
 		}
-		if !p.wide || used <= room {
-			places = append(places, p)
-		}
+		places = append(places, p)
 	}
 	return places
 }

@@ -9,7 +9,8 @@ const helpText = `
                cells that changed are marked, and fade
 
 # Keys
-↑ ↓ pgup pgdn home end, wheel    move; tab: to the next resource; ← → in a text
+↑ ↓ or k j, pgup pgdn, home end or g G, wheel: move; ← → in a text
+tab            to the next resource; shift+tab: to the one before
 enter          what changed of the object since the start, and who did it
 d              its YAML, values of Secrets masked
 e              the Events about it, asked from the server now

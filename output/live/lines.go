@@ -136,8 +136,11 @@ func (v *view) cell(r *row, p place, now time.Time) string {
 	if p.ticks {
 		text = r.At(text, now)
 	}
-	if p.name {
+	switch {
+	case p.name:
 		text = v.middle(text, p.width)
+	case p.tail && v.StringWidth(text) > p.width:
+		text = v.TruncateLeft(text, v.StringWidth(text)-p.width+1, ellipsis)
 	}
 	return v.fit(text, p.width)
 }

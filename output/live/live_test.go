@@ -1,10 +1,12 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -252,6 +254,17 @@ func TestKeysShown(t *testing.T) {
 	s.shows(`^ ↵ changes  .*↑↓←→ scroll  esc back$`)
 	s.press("esc", "p")
 	s.shows(`^ PAUSED 0 events since, p goes on  ↵ changes  .*  \? help  q quit$`)
+}
+
+// TestKeysInHelp: the help has each key that moves.
+func TestKeysInHelp(t *testing.T) {
+	keys, _, _ := strings.Cut(strings.TrimLeft(strings.SplitAfter(helpText, "# Keys")[1], "\n"), "\nenter")
+	names := map[string]string{"up": "↑", "down": "↓", "pgdown": "pgdn", "home": "home", "end": "end", "shift+tab": "shift+tab"}
+	for _, key := range []string{"up", "k", "down", "j", "pgup", "pgdown", "home", "g", "end", "G", "tab", "shift+tab"} {
+		if !slices.Contains(strings.FieldsFunc(keys, func(r rune) bool { return strings.ContainsRune(" ,;:\n", r) }), cmp.Or(names[key], key)) {
+			t.Errorf("%s is not in the help", key)
+		}
+	}
 }
 
 // TestSizes: on a screen of any size, no line is too wide and there are not too many,

@@ -50,7 +50,7 @@ type drawing struct {
 
 type segment struct {
 	from  int64
-	state string // a word of kstatus
+	state string // a word of kstatus, or the type of an Event
 }
 
 // drawn returns what viewers see of the object of a state; nil if that is nothing yet.
@@ -74,7 +74,7 @@ func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
 		d.tick(m.Time)
 	}
 	if !deleted {
-		d.enter(m.Time, s.Status.String())
+		d.enter(m.Time, statusOf(s).State)
 	}
 	row := rowOf(s, d, seq)
 	if deleted {
@@ -129,7 +129,12 @@ func calledBy(o *inventory.Object) called {
 	return called{o.ID, o.Resource.String(), o.Namespace, clip(o.Name, maxName)}
 }
 
-func statusOf(s *inventory.State) state { return state{s.Status.String(), clip(s.Why, maxMessage)} }
+func statusOf(s *inventory.State) state {
+	if s.EventType != "" {
+		return state{State: clip(s.EventType, maxName)}
+	}
+	return state{s.Status.String(), clip(s.Why, maxMessage)}
+}
 
 func labelsOf(s *inventory.State) (some map[string]string, more int) {
 	all := s.Labels()

@@ -2,6 +2,7 @@ package page
 
 import (
 	"crypto/subtle"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -24,7 +25,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 		s.login(w, r)
 	case !s.isKnown(r):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		fail(w, http.StatusUnauthorized, "open the address that dwatch printed: it has the token")
+		refuse(w, r, "open the address that dwatch printed when it started: it has the token")
 	default:
 		return true
 	}
@@ -34,7 +35,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 // login makes a cookie of the token, and takes it out of the address.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); !s.isToken(token) && !s.takeOnce(token) {
-		fail(w, http.StatusUnauthorized, "the token is of another run of dwatch, or has been used: open the address that this one printed")
+		refuse(w, r, "the token is of another run of dwatch, or has been used: open the address that this one printed")
 		return
 	}
 	// Without a path the cookie is for the directory of the address that was opened, and the
@@ -46,6 +47,29 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Location", "./")
 	w.WriteHeader(http.StatusSeeOther)
 }
+
+// refuse says what a request lacks: to who opened the address in a browser, on a page.
+func refuse(w http.ResponseWriter, r *http.Request, text string) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		fail(w, http.StatusUnauthorized, text)
+		return
+	}
+	w.Header().Set("Content-Type", contentTypes[".html"])
+	w.WriteHeader(http.StatusUnauthorized)
+	fmt.Fprintf(w, noAccess, strings.ToUpper(text[:1])+text[1:])
+}
+
+// noAccess is a page by itself: who has no token gets no style sheet.
+const noAccess = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>dwatch: no access</title></head>
+<body>
+<h1>No access</h1>
+<p>%s.</p>
+<p>It is on the terminal where <code>dwatch serve</code> runs, in the line that begins with <code>page:</code>, or in the log of its pod.</p>
+</body>
+</html>
+`
 
 // isSecure reports whether a request came by TLS, as far as the proxy.
 func (s *Server) isSecure(r *http.Request) bool {

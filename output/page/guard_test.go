@@ -115,6 +115,20 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestRefused: who asks with a browser reads a page, and a program JSON.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	for accept, want := range map[string]string{"text/html,*/*;q=0.8": "<p>Open the address that dwatch printed", "*/*": `{"error":"open the address that dwatch printed`} {
+		r := s.request(t, "GET", "/")
+		r.Header.Del("Authorization")
+		r.Header.Set("Accept", accept)
+		if response, body := send(t, r); response.StatusCode != http.StatusUnauthorized || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s: %s", accept, response.Status, body)
+		}
+	}
+}
+
 // TestLogin: the first click makes a cookie of the token, and takes it out of the
 // address.
 func TestLogin(t *testing.T) {

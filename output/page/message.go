@@ -53,8 +53,10 @@ type target struct {
 	Name      string `json:"name"`
 	State     string `json:"state"`
 	Since     int64  `json:"since"`
-	Count     int    `json:"count"`
-	Text      string `json:"text"`
+	// Heard is when something was last heard of the server, if the connection is lost.
+	Heard int64  `json:"heard,omitempty"`
+	Count int    `json:"count"`
+	Text  string `json:"text"`
 }
 
 type watch struct {

@@ -58,6 +58,9 @@ func (ts *targets) show(l *event.Link) target {
 	if l.Mark == "" {
 		t.Since = millis(ts.started)
 	}
+	if l.Phase() == event.PhaseLost {
+		t.Heard = millis(l.Heard)
+	}
 	if t.State != live {
 		t.Text = ts.text(l.Mark, l.Err)
 	}

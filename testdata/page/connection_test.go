@@ -213,12 +213,15 @@ func TestServerKilled(t *testing.T) {
 	c.stop()
 	b.await(`["lost", "partly"].includes(document.body.dataset.watch)`)
 	b.await(entry("connection lost"))
-	b.await(row("settings")) // what was there stays
+	// What was there stays, and does not look as if it were of now.
+	b.await(row("settings") + `?.classList.contains("stale")`)
+	b.await(`/as of \d\d:\d\d:\d\d/.test(document.querySelector("#heading .title").textContent)`)
 	if c, err = startCluster("killed", flags...); err != nil {
 		t.Fatal(err)
 	}
 	c.kubectl(t, "", "patch", "cm", "settings", "-p", `{"data":{"level":"back"}}`)
 	b.awaitLive()
+	b.await(`!document.querySelector("#list .stale") && !document.querySelector("#heading").textContent.includes("as of")`)
 	b.await(entry("info → back"))
 	b.await(entry("reconnected"))
 }

@@ -34,6 +34,33 @@ func TestFunctions(t *testing.T) {
 		{"conditions", `m.spans([], [{ time: 5000, changes: [{ path: "status.conditions[type=Old]", old: '{"status":"True"}' }] }], 0, 9000)[0].spans`, `[[0,5000,"True"]]`},
 		{"conditions", `[m.tone("Ready", "True"), m.tone("Ready", "False"), m.tone("MemoryPressure", "True"), m.tone("MemoryPressure", "False"), m.tone("Ready", "Unknown")]`,
 			`["is-current","is-progress","is-failed","is-current","is-unknown"]`},
+		{"conditions", `["FailureTarget", "DisruptionTarget", "NetworkUnavailable", "ReplicaFailure", "SuccessCriteriaMet"].map((type) => m.tone(type, "True"))`,
+			`["is-failed","is-failed","is-failed","is-failed","is-current"]`},
+		// A link opens an object before anything is known of when dwatch started.
+		{"detail", `await (async (panel) => {
+			const row = { key: "a", resource: "r", name: "a", status: { state: "Current" }, seq: 1 };
+			const api = async () => ({ seq: 1, row, yaml: "", conditions: [], history: { items: [], dropped: 0 } });
+			const detail = new m.Detail({ store: new Store(), panel, api, onOpen() {}, onClose() {} });
+			detail.open("a", 0);
+			await new Promise((done) => setTimeout(done));
+			return [panel.querySelector("[aria-label=Changes] .note").textContent, panel.textContent.includes("NaN")];
+		})(document.createElement("aside"))`, `["None since dwatch started.",false]`},
+		// A tick leads to a change, or it is said that this is not held any more.
+		{"detail", `await (async (panel) => {
+			const row = { key: "a", resource: "r", name: "a", status: { state: "Current" }, seq: 1 };
+			const changed = (time) => ({ type: "change", event: "MODIFIED", feed: true, key: "a", time, changes: [{ path: "spec.x", kind: "changed", old: "1", new: "2" }] });
+			const api = async () => ({ seq: 1, row, yaml: "", conditions: [], history: { items: [changed(9000)], dropped: 1 } });
+			const detail = new m.Detail({ store: new Store(), panel, api, onOpen() {}, onClose() {} });
+			const all = [];
+			for (const at of [5000, 9000, 0]) {
+				detail.open("a", at);
+				await new Promise((done) => setTimeout(done));
+				all.push([...panel.querySelectorAll(".history .selected")].map((e) => e.textContent.replace(/\d\d:\d\d:/, "")).join());
+			}
+			return all;
+		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is not held any more.","09~spec.x 1 → 2",""]`},
+		// How many changes are held at most is true.
+		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.mostChanges, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
 		{"timeline", `m.bars({ segments: [[10, "InProgress"], [20, "Current"]], ended: 30, first: 10 }, 99)`, `[[10,20,"InProgress"],[20,30,"Current"]]`},
 		{"timeline", `m.bars({ segments: [[10, "Current"]], initial: true, created: 3, first: 10 }, 99)`, `[[3,99,"Current"]]`},
 		// Two targets lose the connection together, and get it back one by one.

@@ -56,7 +56,12 @@ async function api(path, parameters) {
 
 function take(message) {
   if ((message.type === "where" || message.type === "matches") && message.id !== page.whereID) return;
-  if (message.type === "where" && message.error) return whereError(message.error);
+  if (message.type === "where" && message.error) {
+    store.where(null); // what is wrong selects nothing, and hides nothing
+    page.forceList = true;
+    whereError(message.error);
+    return soon();
+  }
   if (page.paused && ["change", "resource", "watch"].includes(message.type)) {
     if (page.waiting.length < mostWaiting) page.waiting.push(message);
     else page.lost = true; // too much: it is asked for anew when the page goes on

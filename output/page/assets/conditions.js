@@ -43,7 +43,7 @@ function spansOf(changes, condition, from, to) {
 }
 
 // Conditions whose True is bad news.
-const troubles = /(Pressure|Unavailable|Failure|Failed|Stalled|Degraded|Error|Terminating|Deletion\w*)$/;
+const troubles = /(Pressure|Unavailable|Failure|FailureTarget|DisruptionTarget|Failed|Stalled|Degraded|Error|Terminating|Deletion\w*)$/;
 
 /** tone is the class of a status of a condition: is it good news? */
 export function tone(type, status) {

@@ -77,7 +77,7 @@ export class Detail {
     this.part("related", owners, () => this.related(row));
     if (!this.answer) return;
     this.part("conditions", `${this.answer.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
-    this.part("changes", `${this.answer.seq} ${this.at} ${this.whole.history}`, () => this.changes());
+    this.part("changes", `${this.answer.seq} ${this.store.hello?.started} ${this.at} ${this.whole.history}`, () => this.changes());
     this.part("yaml", `${this.whole.yaml} ${this.answer.yaml}`, () => this.yaml());
     this.lead();
   }
@@ -192,8 +192,10 @@ export class Detail {
     const chosen = all.findIndex((m) => m.time === this.at);
     const shown = this.whole.history ? all : all.slice(0, Math.max(mostHistory, chosen + 1));
     setText(this.parts.changes.extra, "");
-    if (!all.length) return h("p", { class: "note" }, `None since dwatch started (${moment(this.store.hello?.started, this.store.now())}).`);
-    const list = h("ul", { class: "history" }, ...shown.map((m) => this.happened(m)));
+    const { started } = this.store.hello ?? {}; // not known yet: a link opened the object
+    if (!dropped && !all.length) return h("p", { class: "note" }, `None since dwatch started${started ? ` (${moment(started, this.store.now())})` : ""}.`);
+    const missed = this.at && chosen < 0 ? [h("li", { class: "selected", "data-time": String(this.at) }, h("p", { class: "note" }, `The change of ${moment(this.at, this.store.now())} is not held any more.`))] : [];
+    const list = h("ul", { class: "history" }, ...missed, ...shown.map((m) => this.happened(m)));
     const rest = all.length - shown.length;
     return [list, rest ? this.more("history", `${rest} older`) : null,
       dropped ? h("p", { class: "note" }, `${count(dropped, "older change")} not held any more.`) : null].filter(Boolean);

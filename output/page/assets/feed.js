@@ -3,7 +3,6 @@ import { h, setText, setAttribute } from "./dom.js";
 import { age, clock, moment, count, shortPath, visible, cut } from "./format.js";
 import { Rows } from "./rows.js";
 import { filter } from "./select.js";
-import { mostChanges } from "./store.js";
 
 /** How many paths of one change are lines in the feed; the object has them all. */
 const mostLines = 6;
@@ -190,7 +189,7 @@ export class Feed {
   /** summary says how much is there, and that it is not everything. */
   summary() {
     const held = count(this.changes ?? 0, "change");
-    return this.store.feedDropped || this.cutOff ? `${held}; older ones are not held (at most ${mostChanges.toLocaleString("en")})` : held;
+    return this.store.feedDropped || this.cutOff ? `${held}; older ones are not held` : held;
   }
 
   atEnd() {

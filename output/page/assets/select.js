@@ -5,13 +5,13 @@ import { compare } from "./store.js";
 /** How long an object that was deleted stays in the table. */
 export const farewell = 8000;
 
-const worse = { Failed: 0, Terminating: 1, InProgress: 2, Unknown: 3, Current: 4 };
+const worse = { Failed: 0, Warning: 0, Terminating: 1, InProgress: 2, Unknown: 3, Current: 4 };
 
 /** filter is the state, prepared for many questions. */
 export function filter(state, store) {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const kinds = new Set(state.kind), namespaces = new Set(state.ns), events = new Set(state.change);
-  const matching = state.where ? store.matching ?? new Set() : null;
+  const matching = state.where ? store.matching : null;
   const ofObject = (key, resource, namespace) =>
     (!kinds.size || kinds.has(resource)) &&
     (!namespaces.size || namespaces.has(namespace ?? "")) &&
@@ -28,8 +28,8 @@ export function filter(state, store) {
   };
 }
 
-/** isBusy: it is not ready, and has not failed. What says nothing of its state is neither. */
-const isBusy = (row) => !["Current", "Failed", "Unknown"].includes(row.status.state);
+/** isBusy: it is not ready, and has not failed. What has no state, as an Event, is neither. */
+const isBusy = (row) => ["InProgress", "Terminating"].includes(row.status.state);
 const isNotReady = (row) => Boolean(row) && !row.ended && (row.status.state === "Failed" || isBusy(row));
 
 /** eventGroup is what the filter of changes calls a message of the feed. */

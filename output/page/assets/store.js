@@ -8,9 +8,9 @@ const mostText = 20e6;
 /** How many rows, segments and ticks of what is over are held if hello does not say. */
 const fallbackLimits = { ended: 1000, history: 20, segments: 50, ticks: 100 };
 
-const states = { Current: "current", InProgress: "progress", Failed: "failed", Terminating: "terminating" };
+const states = { Current: "current", InProgress: "progress", Failed: "failed", Terminating: "terminating", Warning: "warning" };
 
-/** statusClass is the class by which the style sheet knows a kstatus. */
+/** statusClass is the class by which the style sheet knows a kstatus, or what an Event is. */
 export const statusClass = (state) => `is-${states[state] ?? "unknown"}`;
 
 export class Store {
@@ -103,6 +103,18 @@ export class Store {
       if (!t.name && other.name && other.resource === t.resource && other.namespace === t.namespace) this.targets.delete(key);
     }
     this.targets.set(targetKey(t), t);
+  }
+
+  /** asOf is of when the objects of a resource are, of one namespace where that is given: of
+   * when the server was last heard, if there is no connection; 0: of now. */
+  asOf(resource, namespace) {
+    let at = 0;
+    for (const t of this.targets.values()) {
+      if (t.resource !== resource || t.state !== "lost" && t.state !== "denied" || namespace !== undefined && t.namespace && t.namespace !== namespace) continue;
+      const heard = t.heard || t.since;
+      at = at ? Math.min(at, heard) : heard;
+    }
+    return at;
   }
 
   on_ping(m) {
@@ -204,8 +216,7 @@ export class Store {
     message.id = ++lastID;
     this.feed.push(message);
     this.feedText += textOf(message);
-    // A tenth more, so that it is not done each time.
-    if (this.feed.length > mostChanges * 1.1 || this.feedText > mostText * 1.1) this.shorten();
+    if (this.feed.length > mostChanges || this.feedText > mostText) this.shorten();
   }
 
   shorten() {
@@ -240,7 +251,7 @@ export class Store {
     if (this.feed.length > mostChanges) this.shorten();
   }
 
-  /** where takes the answer to an expression; null: there is none. */
+  /** where takes the answer to an expression; null: there is none, or it is wrong. */
   where(keys) { this.matching = keys; }
 
   // What the page sends over the socket has answers; connection.js says which are new.

@@ -1,7 +1,7 @@
 // The rows of the objects, as a table or beside their timeline. Only those to be seen
 // exist; a row that comes into view is written into one that went out of it.
 import { h, setText, setAttribute } from "./dom.js";
-import { age, ago, visible } from "./format.js";
+import { age, ago, clock, visible } from "./format.js";
 import { Rows } from "./rows.js";
 import { Columns, cellText, isNumber } from "./columns.js";
 import { statusClass } from "./store.js";
@@ -112,7 +112,7 @@ export class Table {
     shape(element, `section ${layout.shown}`, () => sectionCells(layout));
     setClass(element, "row section");
     setAttribute(element, "aria-selected", null);
-    fillSection(element, resource, layout, item);
+    fillSection(element, resource, layout, item, this.store.asOf(resource.id));
   }
 
   renderObject(element, row, item) {
@@ -122,7 +122,7 @@ export class Table {
     shape(element, `${this.mode} ${layout.shown}`, () => objectCells(layout, inTable));
     if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
     const selected = row.key === this.selected;
-    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}`;
+    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.asOf(row.resource, row.namespace) ? " stale" : ""}`;
     setAttribute(element, "aria-selected", selected);
     this.fillTitle(element.firstChild, row, item, inTable);
     if (inTable) this.fillCells(element, row, resource, layout);
@@ -194,7 +194,7 @@ export class Table {
     if (!element) this.heading.append(element = h("div", { class: "row section" }));
     shape(element, `section ${layout.shown}`, () => sectionCells(layout));
     this.heading.style.right = `${this.viewport.offsetWidth - this.viewport.clientWidth}px`;
-    fillSection(element, resource, layout, item);
+    fillSection(element, resource, layout, item, this.store.asOf(resource.id));
   }
 
   resource(id) {
@@ -212,7 +212,7 @@ function zeroWidth(style) {
 /** reason is why an object is not as it should be: what the server calls its status, or
  * the message of its state. */
 export function reason(row, columns) {
-  if (["Current", "Unknown"].includes(row.status.state)) return "";
+  if (["Current", "Unknown", "Normal"].includes(row.status.state)) return "";
   const cell = row.cells?.[columns.findIndex((c) => c.name === "Status")];
   return visible(typeof cell === "string" && cell ? cell : row.status.message ?? "");
 }
@@ -241,13 +241,14 @@ function setClass(element, name) {
 
 function sectionCells(layout) {
   const cell = (name) => h("span", { role: "columnheader", class: name });
-  const title = h("span", { role: "columnheader", class: "title" }, h("b"), h("i"), h("span"));
+  const title = h("span", { role: "columnheader", class: "title" }, h("b"), h("i"), h("span"), h("em"));
   return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
 }
 
-function fillSection(element, resource, layout, item) {
+function fillSection(element, resource, layout, item, asOf) {
   if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
-  const [name, group, count] = element.firstChild.children;
+  const [name, group, count, stale] = element.firstChild.children;
+  setText(stale, asOf ? `as of ${clock(asOf)}` : "");
   setText(name, resource.resource);
   setText(group, resource.group ?? "");
   setText(count, item.count.toLocaleString("en"));

@@ -29,6 +29,7 @@ export class Timeline {
     const read = (name) => style.getPropertyValue(`--${name}`).trim();
     this.colors = Object.fromEntries(["ink", "ink-3", "line", "panel", "here", "mark"].map((name) => [name, read(name)]));
     this.bars = Object.fromEntries(["current", "progress", "failed", "terminating", "unknown"].map((name) => [`is-${name}`, read(`${name}-bar`)]));
+    this.bars["is-warning"] = this.bars["is-failed"];
     this.sans = read("sans");
   }
 
@@ -170,7 +171,9 @@ export class Timeline {
     view.addEventListener("pointermove", (e) => this.move(e));
     view.addEventListener("pointerleave", () => this.leave());
     view.addEventListener("pointerdown", (e) => this.press(e));
-    view.addEventListener("pointerup", () => { this.dragging = null; });
+    addEventListener("pointerup", () => { this.dragging = null; }); // wherever it ends
+    // Before the table's own: what ends a drag is no click on a row.
+    view.addEventListener("click", (e) => this.moved && e.stopImmediatePropagation(), { capture: true });
     view.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     view.addEventListener("scroll", () => { this.leave(); this.soon(); }, { passive: true });
     // Behind the table's own: a row was clicked, and here is where.
@@ -201,15 +204,16 @@ export class Timeline {
   }
 
   press(event) {
+    this.moved = false;
     if (!this.shown || event.pointerType === "touch") return;
     const place = this.place(event);
-    if (place.x >= 0) this.dragging = { x: place.x, window: [this.from, this.to], moved: false };
+    if (place.x >= 0) this.dragging = { x: place.x, window: [this.from, this.to] };
   }
 
   drag(place) {
     const by = this.dragging.x - place.x;
-    if (!this.dragging.moved && Math.abs(by) < 4) return;
-    this.dragging.moved = this.moved = true;
+    if (!this.moved && Math.abs(by) < 4) return;
+    this.moved = true;
     const [from, to] = this.dragging.window;
     this.onWindow(panned([from, to], by / this.width * (to - from), this.now()));
   }
@@ -227,9 +231,7 @@ export class Timeline {
   }
 
   click(event) {
-    const moved = this.moved;
-    this.moved = false;
-    if (!this.shown || moved) return;
+    if (!this.shown) return;
     const place = this.place(event);
     if (place.x < 0 || !place.key) return;
     const row = this.store.objects.get(place.key);
