@@ -12,6 +12,7 @@ import (
 	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/reason"
 	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
 )
@@ -119,7 +120,7 @@ func (w *wait) explain(ctx context.Context, p until.Pending) string {
 }
 
 // warning returns the newest Warning event that may explain why an object is not ready;
-// empty if there is none, or it is ready.
+// empty if there is none, it is ready, or says itself what is wrong.
 func (w *wait) warning(ctx context.Context, p until.Pending) string {
 	if p.Object.IsZero() {
 		return ""
@@ -129,6 +130,9 @@ func (w *wait) warning(ctx context.Context, p until.Pending) string {
 		return ""
 	}
 	if word, _ := status.Of(u); word == kstatus.CurrentStatus {
+		return ""
+	}
+	if known := reason.Of(u); known.Text != "" && !known.Open {
 		return ""
 	}
 	return w.questions.Warning(ctx, p.Object)

@@ -17,6 +17,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/reason"
 )
 
 const (
@@ -62,7 +63,7 @@ func (c *Client) Warning(ctx context.Context, o event.Object) string {
 	}
 	for _, w := range warnings[:min(len(warnings), maxTraced)] {
 		if related, _ := owner.Belongs(ctx, w.About, func(r owner.Ref) bool { return r.Means(this) }, lookup); related {
-			return w.Reason + ": " + w.Message + ago(w.Last)
+			return reason.Event(w) + ago(w.Last)
 		}
 	}
 	return ""

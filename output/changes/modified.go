@@ -7,9 +7,11 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 	"github.com/tidwall/gjson"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/reason"
 	"dwatch/watcher/object/status"
 )
 
@@ -40,6 +42,12 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden.Add(1)
 		return nil
 	}
+	if text == "" {
+		var err error
+		if text, err = v.turnedWrong(e); err != nil {
+			return err
+		}
+	}
 	v.shown++
 	changes = unfold(changes)
 	if !v.Full {
@@ -47,6 +55,30 @@ func (v *View) showModified(e *event.Event) error {
 	}
 	v.showChanges(e, changes, text, result.Noise)
 	return nil
+}
+
+// turnedWrong says what is wrong with a Pod since the change; empty if nothing is, or it was so
+// before. Of other objects the changes say it.
+func (v *View) turnedWrong(e *event.Event) (string, error) {
+	if e.Object.Kind != "Pod" || e.Object.APIVersion != "v1" || !mayBeWrong(&e.Object) {
+		return "", nil
+	}
+	now, err := v.open(e.Object)
+	if err != nil {
+		return "", err
+	}
+	word, why := status.Of(now)
+	if known := reason.Of(now); word != kstatus.FailedStatus && (word != kstatus.InProgressStatus || known.Text == "" || known.Open) {
+		return "", nil
+	}
+	before, err := v.open(e.Old)
+	if err != nil {
+		return "", err
+	}
+	if was, whyThen := status.Of(before); was == word && whyThen == why {
+		return "", nil
+	}
+	return describe(now, v.Compare.Masks), nil
 }
 
 func isTerminating(object string) bool {

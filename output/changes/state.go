@@ -33,6 +33,34 @@ func addedSign(e *event.Event) rune {
 	return '+'
 }
 
+// count takes an object that exists at the start into the tally of its target.
+func (v *View) count(e *event.Event) error {
+	if e.Object.IsEvent() || !mayBeWrong(&e.Object) {
+		return nil
+	}
+	u, err := v.open(e.Object)
+	if err != nil {
+		return err
+	}
+	word, _ := status.Of(u)
+	if word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
+		return nil
+	}
+	t := v.tallies[e.Target.Key()]
+	if t == nil {
+		t = &tally{}
+		v.tallies[e.Target.Key()] = t
+	}
+	n := &t.unready
+	if word == kstatus.FailedStatus {
+		n = &t.failed
+	}
+	if *n++; *n == 1 && (t.one == "" || word == kstatus.FailedStatus) {
+		t.one = strings.TrimSuffix(v.subject(e)+" "+strings.TrimPrefix(describe(u, v.Compare.Masks), word.String()+": "), " "+word.String())
+	}
+	return nil
+}
+
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()

@@ -60,6 +60,8 @@ type View struct {
 	// gone has when the last objects were deleted, each until one of the same name takes its place.
 	gone *lru.Cache
 	past []event.Event // that wait for the last of them
+	// tallies have, of each target that is being synced, what is not as it should be.
+	tallies map[event.Key]*tally
 }
 
 var _ event.Sink = (*View)(nil)
@@ -69,7 +71,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000)}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), tallies: map[event.Key]*tally{}}
 }
 
 // Deliver implements event.Sink.
@@ -123,8 +125,10 @@ func (v *View) show(e *event.Event) error {
 	case e.Initial && v.Past && e.Object.IsEvent():
 		v.past = append(v.past, *e)
 		return nil
-	case e.Type.IsMark(), e.Initial && !v.Initial:
+	case e.Type.IsMark():
 		return nil // what becomes of the watch comes as a note
+	case e.Initial && !v.Initial:
+		return v.count(e)
 	case e.Object.IsEvent():
 		v.showKubeEvent(e)
 		return nil
@@ -152,8 +156,10 @@ func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// showCount says how many objects a target has at the start.
+// showCount says how many objects a target has at the start, and what is wrong with them.
 func (v *View) showCount(e *event.Event) {
+	wrong := v.tallies[e.Target.Key()]
+	delete(v.tallies, e.Target.Key())
 	if e.Count == 0 || v.Initial {
 		return
 	}
@@ -168,7 +174,7 @@ func (v *View) showCount(e *event.Event) {
 	case e.Target.Namespaced():
 		where = " in all namespaces"
 	}
-	v.line(e.Time, '=', fmt.Sprintf("%d %s%s", e.Count, what, where), "", "")
+	v.line(e.Time, '=', fmt.Sprintf("%d %s%s%s", e.Count, what, where, wrong.String()), "", "")
 }
 
 // subject is the object by a name that kubectl takes, such as default po/web.

@@ -226,7 +226,7 @@ func TestDescribeMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"status.conditions[*].message": "Failed", "status": "Failed", "spec": "Failed: no user hunter2"} {
+	for path, want := range map[string]string{"status.conditions[*].message": "Failed", "status": "Failed", "spec": "Failed: Bad: no user hunter2"} {
 		p, err := change.ParsePattern(path)
 		if err != nil {
 			t.Fatal(err)

@@ -91,12 +91,12 @@ func (s *State) summarize(content string) {
 }
 
 // ofStatus returns content without what makes most of it, and of which no state is made: managed
-// fields, and of a Pod the spec.
+// fields, and of a Pod the spec, unless its limits count.
 func ofStatus(id *event.Identity, content string) string {
 	before, after := event.CutManagedFields(content)
 	content = before + after
 	spec := gjson.Get(content, "spec")
-	if id.Kind != "Pod" || id.APIVersion != "v1" || !spec.Exists() {
+	if id.Kind != "Pod" || id.APIVersion != "v1" || !spec.Exists() || strings.Contains(content[spec.Index+len(spec.Raw):], "OOMKilled") {
 		return content
 	}
 	return content[:spec.Index] + "{}" + content[spec.Index+len(spec.Raw):]

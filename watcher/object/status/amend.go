@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/watcher/object/reason"
 )
 
 // amend returns the state that an object has by the result of kstatus, but for this:
@@ -18,6 +20,7 @@ import (
 //     rollout status has it;
 //   - a Job is Current when it is complete, and not as soon as it runs;
 //   - a Pod that failed is Failed;
+//   - a HorizontalPodAutoscaler that can't scale, or has no metrics, is not done;
 //   - what Ready says of an older generation does not count;
 //   - of a custom resource without a status nothing is known: its controller has not
 //     seen it yet, or it has none.
@@ -27,12 +30,16 @@ func amend(u *unstructured.Unstructured, r *status.Result) (status.Status, strin
 	case r.Status == status.TerminatingStatus, isUnobserved(u):
 	case kind == schema.GroupKind{Kind: "Pod"}:
 		if current && status.GetStringField(u.Object, ".status.phase", "") == string(corev1.PodFailed) {
-			return status.FailedStatus, failureOfPod(u)
+			return status.FailedStatus, "the pod failed"
 		}
 	case kind == schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return job(u, r)
 	case kind == schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		return deployment(u, r)
+	case current && kind == schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
+		if wrong := reason.Of(u).Text; wrong != "" {
+			return status.InProgressStatus, wrong
+		}
 	case current && observes[kind] && !isObserved(u):
 		return status.InProgressStatus, kind.Kind + " " + unobserved
 	case current && isCustom(kind):
@@ -93,17 +100,17 @@ func deployment(u *unstructured.Unstructured, r *status.Result) (status.Status, 
 	switch {
 	case !paused || r.Status != status.InProgressStatus:
 		return r.Status, r.Message
-	case isObserved(u) && len(r.Conditions) == 1 && r.Conditions[0].Reason == "ReplicaSetNotAvailable" && condition(u, "Available")["status"] == "True":
+	case isObserved(u) && len(r.Conditions) == 1 && r.Conditions[0].Reason == "ReplicaSetNotAvailable" && reason.Condition(u, "Available")["status"] == "True":
 		return status.CurrentStatus, ""
 	}
 	return r.Status, "paused; " + r.Message
 }
 
 func job(u *unstructured.Unstructured, r *status.Result) (status.Status, string) {
-	switch failed := condition(u, "Failed"); {
+	switch failed := reason.Condition(u, "Failed"); {
 	case r.Status == status.FailedStatus:
-		return r.Status, because(failed)
-	case condition(u, "Complete")["status"] == "True":
+		return r.Status, reason.Because(failed)
+	case reason.Condition(u, "Complete")["status"] == "True":
 		return r.Status, r.Message
 	}
 	if suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend"); suspended {
@@ -120,37 +127,6 @@ func job(u *unstructured.Unstructured, r *status.Result) (status.Status, string)
 	return status.InProgressStatus, message
 }
 
-// failureOfPod says why a pod failed: what evicted it, or how its container ended.
-func failureOfPod(u *unstructured.Unstructured) string {
-	about, _ := u.Object["status"].(map[string]any)
-	if reason, _ := about["reason"].(string); reason != "" {
-		return because(about)
-	}
-	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
-		statuses, _, _ := unstructured.NestedSlice(u.Object, "status", list)
-		for _, s := range statuses {
-			s, _ := s.(map[string]any)
-			code, found, _ := unstructured.NestedInt64(s, "state", "terminated", "exitCode")
-			if found && code != 0 {
-				name, _, _ := unstructured.NestedString(s, "name")
-				reason, _, _ := unstructured.NestedString(s, "state", "terminated", "reason")
-				return strings.TrimSuffix(fmt.Sprintf("container %s ended with exit code %d: %s", name, code, reason), ": ")
-			}
-		}
-	}
-	return "the pod failed"
-}
-
-// because says what a condition or a status gives as the reason.
-func because(about map[string]any) string {
-	reason, _ := about["reason"].(string)
-	message, _ := about["message"].(string)
-	if reason == "" || message == "" {
-		return reason + message
-	}
-	return reason + ": " + message
-}
-
 // isCustom reports whether a kind is of a group that can't be one of Kubernetes itself.
 func isCustom(kind schema.GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
@@ -159,7 +135,7 @@ func isCustom(kind schema.GroupKind) bool {
 // custom looks again at what kstatus calls Current for its condition Ready, or because it has
 // nothing that says otherwise.
 func custom(u *unstructured.Unstructured) (status.Status, string) {
-	ready := condition(u, "Ready")
+	ready := reason.Condition(u, "Ready")
 	of, _ := ready["observedGeneration"].(int64)
 	if ready["status"] == "True" && of != 0 && of < u.GetGeneration() {
 		return status.InProgressStatus, fmt.Sprintf("%s generation is %d, but condition Ready is of %d", u.GetKind(), u.GetGeneration(), of)
@@ -168,15 +144,4 @@ func custom(u *unstructured.Unstructured) (status.Status, string) {
 		return status.UnknownStatus, ""
 	}
 	return status.CurrentStatus, ""
-}
-
-// condition returns the condition of a type; nil if there is none.
-func condition(u *unstructured.Unstructured, of string) (found map[string]any) {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, one := range conditions {
-		if one, ok := one.(map[string]any); ok && one["type"] == of {
-			found = one
-		}
-	}
-	return found
 }

@@ -5,15 +5,18 @@
 package status
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/watcher/object/reason"
 )
 
-// Of returns the state of an object in one word of kstatus, and why it is not Current. It is
+// Of returns the state of an object in one word of kstatus, and why it is not Current, in one line:
+// what is wrong with it first (package reason), or how far it is. It is
 // Unknown where only the identity of the object is known, its status is not as its kind has
 // it, or it is a custom resource without a status.
 func Of(u *unstructured.Unstructured) (word status.Status, message string) {
@@ -28,8 +31,26 @@ func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	if word == status.CurrentStatus || strings.HasSuffix(message, unobserved) {
 		return word, ""
 	}
-	return word, ofPods(message)
+	return word, because(u, ofPods(message))
 }
+
+// because is why an object is not Current: what is wrong with it, beside how far it is; else what
+// kstatus says.
+func because(u *unstructured.Unstructured, message string) string {
+	wrong := reason.Of(u).Text
+	switch {
+	case u.GetDeletionTimestamp() != nil:
+		return wrong
+	case wrong == "", isUnobserved(u):
+		return message
+	case hasReplicas[u.GroupVersionKind().GroupKind()] && message != replicaFailure:
+		return message + ": " + wrong
+	}
+	return wrong
+}
+
+// hasReplicas are the kinds of which it is said how many pods they have, also if something is wrong.
+var hasReplicas = map[schema.GroupKind]bool{{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
 
 // counted is how kstatus says how far a workload is, e.g. "Available: 0/2".
 var counted = regexp.MustCompile(`^(paused; )?(\w+): (\d+/\d+)$`)
@@ -59,11 +80,8 @@ func Deletion(u *unstructured.Unstructured) string {
 		return ""
 	}
 	text := "is being deleted"
-	if grace := u.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
-		text += fmt.Sprintf(", %d s of grace", *grace)
-	}
-	if f := u.GetFinalizers(); len(f) > 0 {
-		text += ", waits for " + strings.Join(f, ", ")
+	if waits := reason.Deletion(u); waits != "" {
+		text += ", " + waits
 	}
 	return text
 }
@@ -71,3 +89,6 @@ func Deletion(u *unstructured.Unstructured) string {
 // unobserved is what kstatus says of an object that its controller has not seen yet: of
 // a field of the status, and not of the object.
 const unobserved = "status.observedGeneration not found"
+
+// replicaFailure is what kstatus says of a ReplicaSet that can't make its pods.
+const replicaFailure = "Replica Failure condition. Check Pods"

@@ -15,6 +15,7 @@ func TestOf(t *testing.T) {
 		daemons    = `"apiVersion":"apps/v1","kind":"DaemonSet"`
 		job        = `"apiVersion":"batch/v1","kind":"Job"`
 		pod        = `"apiVersion":"v1","kind":"Pod"`
+		autoscaler = `"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"`
 		custom     = `"apiVersion":"example.com/v1","kind":"Gauge"`
 		available  = `{"type":"Available","status":"True"}`
 		paused     = `{"type":"Progressing","status":"Unknown","reason":"DeploymentPaused"}`
@@ -55,9 +56,18 @@ func TestOf(t *testing.T) {
 
 		{"a pod that succeeded", pod, `"status":{"phase":"Succeeded"}`, "Current"},
 		{"a pod that was evicted", pod, `"status":{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, "Failed: Evicted: low on memory"},
-		{"a pod that failed", pod, `"status":{"phase":"Failed","containerStatuses":[{"name":"log","state":{"terminated":{"exitCode":0}}},{"name":"web","state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`, "Failed: container web ended with exit code 137: OOMKilled"},
-		{"a pod that failed before it began", pod, `"status":{"phase":"Failed","initContainerStatuses":["?",{"name":"init","state":{"terminated":{"exitCode":1}}}]}`, "Failed: container init ended with exit code 1"},
+		{"a pod that failed", pod, `"status":{"phase":"Failed","containerStatuses":[{"name":"log","state":{"terminated":{"exitCode":0}}},{"name":"web","state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`, "Failed: container web: OOMKilled (exit 137)"},
+		{"a pod that failed before it began", pod, `"status":{"phase":"Failed","initContainerStatuses":["?",{"name":"init","state":{"terminated":{"exitCode":1}}}]}`, "Failed: init container init: Error (exit 1)"},
 		{"a pod that says nothing more", pod, `"status":{"phase":"Failed"}`, "Failed: the pod failed"},
+
+		{"a pod in a loop", pod, `"status":{"phase":"Running","containerStatuses":[{"name":"web","restartCount":4,"resources":{"limits":{"memory":"64Mi"}},"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`, "Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi"},
+		{"a pod that waits for nothing wrong", pod, `"status":{"phase":"Pending","containerStatuses":[{"name":"web","state":{"waiting":{"reason":"ContainerCreating"}}}]}`, "InProgress: Pod is in the Pending phase"},
+		{"a deployment without its pods", deployment, `"spec":{"replicas":2},"status":{"observedGeneration":2,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"pods \"web-x\" is forbidden: exceeded quota: q"}]}`, "InProgress: 0/2 pods created: FailedCreate: exceeded quota: q"},
+		{"a deployment without its pods, before a change", deployment, `"spec":{"replicas":2},"status":{"observedGeneration":1,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate"}]}`, "InProgress: Deployment generation is 2, but latest observed generation is 1"},
+		{"a replica set without its pods", `"apiVersion":"apps/v1","kind":"ReplicaSet"`, `"spec":{"replicas":2},"status":{"observedGeneration":2,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"no"}]}`, "InProgress: FailedCreate: no"},
+		{"an autoscaler", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"True"}]}`, "Current"},
+		{"an autoscaler of nothing", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"ScalingDisabled","message":"0 replicas"}]}`, "Current"},
+		{"an autoscaler without metrics", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric","message":"none"}]}`, "InProgress: FailedGetResourceMetric: none"},
 
 		{"without a status", custom, `"spec":{}`, "Unknown"},
 		{"an empty status", custom, `"status":{}`, "Unknown"},
@@ -65,7 +75,7 @@ func TestOf(t *testing.T) {
 		{"ready", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}`, "Current"},
 		{"ready, of no generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True"}]}`, "Current"},
 		{"ready, of an older generation", custom, `"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}`, "InProgress: Gauge generation is 2, but condition Ready is of 1"},
-		{"not ready", custom, `"status":{"conditions":[{"type":"Ready","status":"False","reason":"Low","message":"pressure is low"}]}`, "InProgress: pressure is low"},
+		{"not ready", custom, `"status":{"conditions":[{"type":"Ready","status":"False","reason":"Low","message":"pressure is low"}]}`, "InProgress: Low: pressure is low"},
 		{"of Kubernetes, without a status", `"apiVersion":"networking.k8s.io/v1","kind":"IngressClass"`, `"spec":{}`, "Current"},
 		{"a job of odd conditions", job, `"spec":{"completions":"x","suspend":"x"},"status":{"startTime":"2026-01-31T09:00:00Z","succeeded":"x","conditions":[{"type":3},{}]}`, "Unknown"},
 		{"a job of no conditions", job, `"spec":[],"status":{"startTime":"2026-01-31T09:00:00Z"}`, "InProgress: 0/1 pods succeeded"},
