@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,7 +9,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"strings"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
@@ -77,7 +80,8 @@ func newSigningKey() ([]byte, error) {
 }
 
 // grantLimited lets the limited user read pods and deployments in the default
-// namespace, and nothing else anywhere.
+// namespace, and nothing else anywhere. It returns when that is so: the server
+// learns of new roles from a watch.
 func grantLimited(ctx context.Context, endpoint *endpoint) error {
 	client, err := kubernetes.NewForConfig(endpoint.restConfig(userAdmin, "cluster"))
 	if err != nil {
@@ -98,5 +102,24 @@ func grantLimited(ctx context.Context, endpoint *endpoint) error {
 	if _, err := client.RbacV1().RoleBindings(metav1.NamespaceDefault).Apply(ctx, binding, how); err != nil {
 		return fmt.Errorf("cannot bind the role of user %s: %w", userLimited, err)
 	}
-	return nil
+	return awaitGrant(ctx, client)
+}
+
+// awaitGrant waits until the limited user may do what it is to.
+func awaitGrant(ctx context.Context, client kubernetes.Interface) error {
+	question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               userLimited,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Verb: "list", Resource: "pods"},
+	}}
+	for {
+		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, question, metav1.CreateOptions{})
+		if err == nil && answer.Status.Allowed {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the role of user %s is not in force in time: %w", userLimited, cmp.Or(err, ctx.Err()))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
