@@ -44,8 +44,8 @@ func condition(f *pflag.FlagSet, to *Condition, name, usage string) {
 // Where is what has to hold of events, all of it.
 func Where(to *[]Condition) Adder {
 	return func(f *pflag.FlagSet) {
-		f.StringArray("where", nil, "Take only events of which `EXPR` holds when they come, in CEL, e.g. \"changed('spec.replicas')\" or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
-		offers(f, "where", expression.Beginnings()...)
+		f.StringArray("where", nil, "Take only events of which `EXPR` holds when they come, in CEL or a word, e.g. \"changed('spec.replicas')\", restarted or \"object.status.phase == 'Failed'\" (repeatable: all must hold); see docs/expressions.md")
+		offers(f, "where", slices.Concat(expression.Presets(), expression.Beginnings())...)
 		takes(f, "where", func(text string) error {
 			c, err := compile("where", text)
 			*to = append(*to, c)
@@ -85,7 +85,7 @@ func (e *Ending) All() []Condition {
 
 // AddTo adds the flags for conditions that end a run.
 func (e *Ending) AddTo(f *pflag.FlagSet) {
-	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` holds, in CEL, or one of "+strings.Join(expression.Presets(), ", "))
+	condition(f, &e.Until, "until", "End with exit code 0 when `EXPR` holds, a word or in CEL, e.g. ready; words are "+strings.Join(expression.Presets(), ", "))
 	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
 	e.addOf(f, "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
 	Timeout(&e.Timeout, "with exit code 0, or 124 if what is waited for did not come by then")(f)

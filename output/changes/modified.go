@@ -42,19 +42,22 @@ func (v *View) showModified(e *event.Event) error {
 		v.hidden.Add(1)
 		return nil
 	}
-	if text == "" {
-		var err error
-		if text, err = v.turnedWrong(e); err != nil {
-			return err
-		}
-	}
 	v.shown++
 	changes = unfold(changes)
 	if !v.Full {
 		changes = fold(changes)
 	}
+	if text != "" {
+		v.showChanges(e, changes, text, result.Noise)
+		return nil
+	}
+	if lines, rest := foldRestarts(e, changes, v.Compare.Masks); !v.Full && len(lines) > 0 {
+		v.showRestarts(e, lines, rest, writer(e, changes))
+		return nil
+	}
+	text, err := v.turnedWrong(e)
 	v.showChanges(e, changes, text, result.Noise)
-	return nil
+	return err
 }
 
 // turnedWrong says what is wrong with a Pod since the change; empty if nothing is, or it was so
@@ -107,6 +110,11 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		text = fmt.Sprintf("+%d noise", noise)
 	}
 	v.line(e.Time, '~', subject, text, who)
+	v.showRows(changes, who)
+}
+
+// showRows writes the changes that are not by who with their writers.
+func (v *View) showRows(changes []change.Change, who string) {
 	for i, c := range changes {
 		if i == maxRows && len(changes) > maxRows+1 && !v.Full {
 			v.detail(fmt.Sprintf("%s %d changes more; --full shows them", ellipsis, len(changes)-i), "")
@@ -118,6 +126,15 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 		}
 		v.showRow(v.row(c), by)
 	}
+}
+
+// showRestarts writes a line for each restart, and below what else changed.
+func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change, who string) {
+	v.line(e.Time, '~', v.subject(e), lines[0], who)
+	for _, line := range lines[1:] {
+		v.detail(line, "")
+	}
+	v.showRows(rest, who)
 }
 
 // showRow writes a change on one line, or what does not fit there on more.

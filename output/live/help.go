@@ -17,7 +17,8 @@ e              the Events about it, asked from the server now
 y              copy its name to the clipboard of the terminal (OSC 52)
 /              show only rows with these words; !word: those without it
 /where EXPR    show only objects of which an expression in CEL holds, as with
-               --where, such as: where object.spec.nodeName == 'a'
+               --where, such as: where object.spec.nodeName == 'a'; or a word:
+               ready, unready, failed, restarted, evicted
 esc            clear the filter, go back
 s              sort: not ready first, name, newest first, last changed first
 p              pause: hold the table as it is; events are counted meanwhile

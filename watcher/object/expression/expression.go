@@ -3,8 +3,6 @@ package expression
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -23,27 +21,16 @@ type Expression struct {
 	needs   Needs
 }
 
-// presets are the words that are expressions as they stand.
-var presets = map[string]string{
-	"ready":   "type != 'DELETED' && ready(object)",
-	"failed":  "type != 'DELETED' && status(object) == 'Failed'",
-	"deleted": "type == 'DELETED'",
-	"changed": "!initial && (type != 'MODIFIED' || changes.size() > 0)",
-}
-
-// Presets returns the words that are expressions as they stand, sorted.
-func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
-
 // Beginnings returns what an expression may begin with.
 func Beginnings() []string {
-	return []string{"age(object)", "changed(", "changes.exists(c, ", "initial", "jsonpath(object, ", "now()", "object.", "old.", "ready(object)", "status(object)", "time", "type"}
+	return []string{"age(object)", "changed(", "changes.exists(c, ", "evicted(object)", "initial", "jsonpath(object, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type"}
 }
 
 // Compile reads an expression: one in CEL whose result is true or false, or one of
 // [Presets]. What is wrong with it comes back as [*Error].
 func Compile(text string) (*Expression, error) {
-	if preset, ok := presets[strings.TrimSpace(text)]; ok {
-		text = preset
+	if w, ok := words[strings.TrimSpace(text)]; ok {
+		text = w.ofEvents
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil, &Error{What: "the expression is empty"}

@@ -88,7 +88,7 @@ func TestPresets(t *testing.T) {
 		{"deleted", event.Event{Type: event.Deleted, Object: object(ready)}, "changed deleted"},
 		{"failed", event.Event{Type: event.Added, Initial: true, Object: object(failed)}, "failed"},
 		{"noise", modified(ready, strings.Replace(ready, `"name":"web",`, `"name":"web","resourceVersion":"2",`, 1)), "ready"},
-		{"changed", modified(ready, strings.Replace(ready, "nginx", "apache", 1)), "changed ready"},
+		{"changed", modified(ready, strings.Replace(ready, "nginx", "apache", 1)), "changed newimage ready"},
 	} {
 		var got []string
 		for _, word := range Presets() {

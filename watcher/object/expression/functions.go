@@ -12,6 +12,7 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/pod"
 )
 
 // The functions behind macros: they take what the user does not write.
@@ -33,6 +34,22 @@ func (e *environment) objectOptions() []cel.EnvOption {
 		}))),
 		cel.Function(ageFunction, cel.Overload("age_dyn", []*cel.Type{cel.DynType, cel.TimestampType}, cel.DurationType, cel.BinaryBinding(ageOf))),
 		cel.Function(changedFunction, cel.Overload("changed_string", []*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(e.changed))),
+		cel.Function("evicted", cel.Overload("evicted_dyn", []*cel.Type{cel.DynType}, cel.BoolType, unary(func(v ref.Val) (ref.Val, error) {
+			o, err := whole(v)
+			if err != nil {
+				return nil, err
+			}
+			return types.Bool(pod.IsEvicted(o.text())), nil
+		}))),
+		cel.Function("restarts",
+			cel.Overload("restarts_dyn", []*cel.Type{cel.DynType}, cel.IntType, unary(func(v ref.Val) (ref.Val, error) {
+				o, err := whole(v)
+				if err != nil {
+					return nil, err
+				}
+				return types.Int(pod.Count(o.text())), nil
+			})),
+			cel.Overload("restarts_dyn_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.IntType, cel.BinaryBinding(restartsBetween))),
 		cel.Macros(
 			cel.GlobalVarArgMacro("now", expandNow),
 			cel.GlobalVarArgMacro("age", expandAge),
@@ -52,15 +69,41 @@ func unary(f func(ref.Val) (ref.Val, error)) cel.OverloadOpt {
 	})
 }
 
-// statusOf takes object or old.
 func statusOf(v ref.Val) (kstatus.Status, error) {
+	o, err := whole(v)
+	if err != nil {
+		return "", err
+	}
+	return o.status()
+}
+
+// whole takes object or old.
+func whole(v ref.Val) (*state, error) {
 	if m, ok := v.(*lazyMap); ok && m.of != nil {
-		return m.of.status()
+		return m.of, nil
 	}
 	if v == types.NullValue {
-		return "", errMissing
+		return nil, errMissing
 	}
-	return "", errWrongType
+	return nil, errWrongType
+}
+
+// restartsBetween returns how often the containers of a Pod were restarted from one state
+// to another.
+func restartsBetween(old, object ref.Val) ref.Val {
+	before, err := whole(old)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	now, err := whole(object)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	sum := 0
+	for _, r := range pod.Restarts(before.text(), now.text()) {
+		sum += r.New
+	}
+	return types.Int(sum)
 }
 
 // ageOf returns how long ago an object was created.

@@ -102,13 +102,16 @@ func isIdentity(fields []string) bool {
 	return len(fields) > 0 && (fields[0] == "apiVersion" || fields[0] == "kind")
 }
 
+// notManaged are the functions that take an object and do not look at managedFields.
+var notManaged = []string{"status", "ready", "evicted", "restarts", ageFunction}
+
 // seesManagedFields reports whether what the fields lead to is managedFields, or has them.
 func seesManagedFields(fields []string, by string) bool {
 	switch {
 	case by == nullCheck:
 		return false
 	case len(fields) == 0:
-		return by != "status" && by != "ready" && by != ageFunction
+		return !slices.Contains(notManaged, by)
 	case fields[0] != "metadata":
 		return false
 	}

@@ -12,6 +12,9 @@ func TestHoldsOf(t *testing.T) {
 		"deleted":                                     false,
 		"ready":                                       false,
 		"type != 'DELETED' && !ready(object)":         true,
+		"unready":                                     true,
+		"restarted":                                   false,
+		"evicted":                                     false,
 	} {
 		x, err := CompileForObjects(text)
 		if err != nil {
@@ -21,7 +24,7 @@ func TestHoldsOf(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"old == null", "changes.size() == 0", "changed('spec')", "changed", "object."} {
+	for _, text := range []string{"old == null", "changes.size() == 0", "changed('spec')", "changed", "scaled", "manual", "object."} {
 		if _, err := CompileForObjects(text); err == nil {
 			t.Errorf("%s: there is no error", text)
 		}

@@ -46,7 +46,7 @@ var rewordings = []struct{ message, say string }{
 	{`reference to '(False)'`, "there is no $1: write false"},
 	{`reference to '(now)'`, "$1 is a function: write $1()"},
 	{`reference to '(age|status)'`, "$1 is a function: write $1(object)"},
-	{`reference to '(ready|failed|deleted|changed)'`, "$1 is a whole expression by itself, and no part of one"},
+	{`reference to '(` + strings.Join(Presets(), "|") + `)'`, "$1 is a whole expression by itself, and no part of one"},
 	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a name for the item, and what is asked of it: $1(c, c.name == 'web')"},
 	{`reference to '([A-Z0-9_]+)'`, "there is no $1; a text takes quotes: '$1'"},
 	{`reference to '(.*?)'`, "there is no $1: variables are type, object, old, changes, time and initial; a text takes quotes"},

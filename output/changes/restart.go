@@ -1,0 +1,108 @@
+package changes
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/pod"
+)
+
+// foldRestarts returns a line for each container that was restarted: how often by now, and how
+// it had ended; and of the changes those that are not in it.
+func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) (lines []string, rest []change.Change) {
+	if !slices.ContainsFunc(changes, isRestart) {
+		return nil, changes
+	}
+	now := masks.ObjectJSON(e.Object.Raw())
+	several := pod.Containers(now) > 1
+	folded := map[string]bool{}
+	for _, r := range pod.Restarts(e.Old.Raw(), now) {
+		line := restartLine(r)
+		if several {
+			line = r.Container + " " + line
+		}
+		folded[r.Container], lines = true, append(lines, clean(line))
+	}
+	for _, c := range changes {
+		switch {
+		case folded[containerOf(c.Path)]:
+		case len(lines) > 0 && isReadiness(c.Path):
+			lines[0] += readiness(c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	return lines, rest
+}
+
+// restartLine is such as "restarted (4): OOMKilled, exit 137, after 3 min; CrashLoopBackOff".
+func restartLine(r pod.Restart) string {
+	line := fmt.Sprintf("restarted (%d)", r.Count)
+	if r.New > 1 {
+		line = fmt.Sprintf("restarted %d times (%d)", r.New, r.Count)
+	}
+	var why []string
+	if r.Last.Reason != "" {
+		why = append(why, r.Last.Reason)
+	}
+	if r.Last.Exit != "" {
+		why = append(why, "exit "+r.Last.Exit)
+	}
+	if r.Last.Ran > 0 {
+		why = append(why, "after "+age(r.Last.Ran))
+	}
+	if len(why) > 0 {
+		line += ": " + strings.Join(why, ", ")
+	}
+	if r.Waits != "" {
+		line += "; " + r.Waits
+	}
+	return line
+}
+
+// isRestart reports whether a container's count of restarts went up.
+func isRestart(c change.Change) bool {
+	if c.Kind != change.Changed || containerOf(c.Path) == "" || c.Path[len(c.Path)-1].Field != "restartCount" {
+		return false
+	}
+	before, isNumber := c.Old.(json.Number)
+	now, too := c.New.(json.Number)
+	was, err := before.Int64()
+	is, wrong := now.Int64()
+	return isNumber && too && err == nil && wrong == nil && is > was
+}
+
+// containerOf is the container in whose status a path leads; empty if it does not.
+func containerOf(path change.Path) string {
+	if len(path) < 4 || path[2].Item == nil || keyOfList(path[:2]) != "name" || len(path[2].Item.Keys) != 1 {
+		return ""
+	}
+	name, _ := path[2].Item.Keys[0].Value.(string)
+	return name
+}
+
+// isReadiness reports whether a path leads to whether a pod is ready, or its containers are.
+func isReadiness(path change.Path) bool {
+	if len(path) < 3 || path[2].Item == nil || keyOfList(path[:2]) != "type" || len(path[2].Item.Keys) != 1 {
+		return false
+	}
+	kind := path[2].Item.Keys[0].Value
+	return kind == "Ready" || kind == "ContainersReady"
+}
+
+// readiness says what a change of the condition Ready makes of the pod; empty if that is nothing.
+func readiness(c change.Change) string {
+	isStatus := len(c.Path) == 3 || c.Path[3].Field == "status"
+	now, _ := c.New.(string)
+	switch {
+	case !isStatus || c.Path[2].Item.Keys[0].Value != "Ready" || c.Kind != change.Changed:
+		return ""
+	case strings.HasPrefix(now, "True"):
+		return "; ready"
+	}
+	return "; not ready"
+}
