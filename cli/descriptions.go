@@ -91,8 +91,10 @@ var sendDescription = description{
 	use:   "RESOURCE... --to URL [flags]\n  PATH RESOURCE... [flags] -- COMMAND [ARG...]\n  PATH --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
 	short: "Deliver each event to a webhook, NATS, or a command",
 	long: `Deliver each event to a webhook, to NATS, or to a command, again and again until
-it is taken. The events of one object come one after the other. With --state
-what waits is in a file, and after a restart only what is different is sent.`,
+it is taken. What exists at the start comes first, as ADDED with "initial":true;
+--watch-only leaves it out. Values of Secrets are masked, unless --show-secrets
+is given. The events of one object come one after the other. With --state what
+waits is in a file, and after a restart only what is different is sent.`,
 	examples: `  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
   %[1]s send jobs -A --to https://broker.example.com --to-token-file token
 
@@ -116,7 +118,12 @@ var waitDescription = description{
 it is; 3: it has failed; 124: --timeout passed before; 1: it could not be found
 out. Without --timeout it waits for as long as it takes. What does not exist yet
 is waited for, too. A type without a name stands for all of that type that
-exist.`,
+exist.
+
+Words for --for: ready, which is what kubectl rollout status waits for, of any
+kind; failed, when its status says that it has failed; changed, at the first
+change after the start, or when something is added or deleted then; deleted.
+Those of what happens (restarted, scaled, newimage, ...) hold at the next time.`,
 	examples: `  # In a CI job: until it has rolled out, or has failed
   %[1]s wait deploy/web --timeout 5m
 
@@ -137,7 +144,7 @@ var rbacDescription = description{
 	short: "Print the smallest role that a command line needs",
 	long: `Print the smallest roles that allow a command line of dwatch, with bindings for
 the present user or that of --as, and end. The command line is what follows:
-without a command it is the stream.`,
+COMMAND is list, live, send, serve or wait; without one it is the stream.`,
 	examples: `  # The role with which a service account may watch deployments
   %[1]s rbac deploy --as system:serviceaccount:ops:watcher
 

@@ -22,7 +22,7 @@ type Await struct {
 }
 
 func (a *Await) AddTo(f *pflag.FlagSet) {
-	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or one of "+strings.Join(expression.Presets(), ", ")+" (repeatable: all must hold)")
+	f.StringArrayVar(&a.forms, "for", []string{"ready"}, "Wait for `WHAT`, as with kubectl wait: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], create or delete; or for an expression in CEL, or a word: "+strings.Join(expression.Presets(), ", ")+", as docs/expressions.md explains (repeatable: all must hold)")
 	offers(f, "for", slices.Concat(expression.Presets(), []string{"condition=", "create", "delete", "jsonpath="}, expression.Beginnings())...)
 	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
 	a.addOf(f, "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")

@@ -41,7 +41,7 @@ var (
 func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	d.receivers = f
 	w, n := &d.Webhook, &d.NATS
-	f.StringVar(&d.format, "to-format", "binary", "Send CloudEvents over HTTP in `MODE`: "+strings.Join(webhookFormats, " or "))
+	f.StringVar(&d.format, "to-format", "binary", "Send CloudEvents over HTTP in `MODE`: binary, with the event as the body and what is said of it in headers, or structured, with both in one JSON body")
 	offers(f, "to-format", webhookFormats...)
 	f.StringVar(&w.Token.Path, "to-token-file", "", "Send the bearer token that is in `FILE`, or in $"+tokenVariable)
 	f.StringVar(&w.Headers.Path, "to-header-file", "", "Send the headers that are in `FILE`, or in $"+headersVariable+", in lines as \"Name: value\"")
@@ -123,6 +123,8 @@ func (d *Delivery) parseAddress() error {
 		return fmt.Errorf("invalid --to: it takes a URL such as %s", addresses)
 	case address.User != nil:
 		return errors.New("--to must not hold a user or a password: everybody who sees the processes sees them; see the flags for credentials")
+	case address.Scheme == "":
+		return fmt.Errorf("invalid --to: it has no scheme; a URL begins with one of %s", addresses)
 	case !isWebhook(address.Scheme) && !isNATS(address.Scheme):
 		return fmt.Errorf("invalid --to: a URL begins with one of %s, not with %q", addresses, output.Line(address.Scheme+":"))
 	case address.Hostname() == "":

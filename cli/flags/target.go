@@ -87,7 +87,7 @@ func checkSelectors(r plan.Request) error {
 // About is which object the Events that are watched are about; nil if the flag is not given.
 func About(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
-		f.String("for", "", "Of Events, watch those about `TYPE/NAME` and what it owns, e.g. deploy/web with its replica sets and pods")
+		f.String("for", "", "Of Events, take only those about `TYPE/NAME` and what it owns, e.g. deploy/web with its replica sets and pods")
 		takes(f, "for", func(text string) (err error) {
 			*to, err = parseAbout(text)
 			return invalid("for", text, err)
