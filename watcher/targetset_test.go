@@ -136,7 +136,7 @@ func TestOnlyGone(t *testing.T) {
 	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Targets: []event.Target{{Mapping: &gone, Namespace: r.namespace}}})
 	w.await("GONE", 1)
 	there.Store(true)
-	r.define("onlygone.example.com")
+	r.define(r.namespace + ".onlygone.example.com")
 	w.await("SYNCED", 1)
 	w.stop()
 	if diff := cmp.Diff([]string{"GONE", "ARRIVED", "SYNCED"}, w.lines()); diff != "" {
@@ -176,7 +176,18 @@ func TestOverlap(t *testing.T) {
 	one := r.target()
 	one.Name = "a"
 	r.create("a")
-	w := watchWith(t, Options{Config: r.config, Resolver: always(r.target()), Follow: true, Targets: []event.Target{one}})
+	var wider atomic.Bool // once it is watched by name
+	resolver := resolverFunc(func() (found event.Found, err error) {
+		found.Targets = []event.Target{one}
+		if wider.Load() {
+			found.Targets = []event.Target{r.target()}
+		}
+		return found, nil
+	})
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Targets: []event.Target{one}})
+	w.await("SYNCED", 1)
+	wider.Store(true)
+	r.define(r.namespace + ".overlap.example.com")
 	w.await("ARRIVED", 1)
 	w.await("SYNCED", 2)
 	r.create("b")

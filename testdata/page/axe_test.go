@@ -69,7 +69,8 @@ type violation struct {
 	Nodes  []string `json:"nodes"`
 }
 
-// checkAccess reports what axe finds on the page as it is now: what is serious is an error.
+// checkAccess reports what axe finds on the page while that is live: what is serious is an error.
+// On a busy machine the page may lose its connection, which makes it pale.
 func (b *tab) checkAccess(what string) {
 	b.t.Helper()
 	script, err := axe()
@@ -80,15 +81,27 @@ func (b *tab) checkAccess(what string) {
 	if !value[bool](b, `"axe" in window`) {
 		b.do(chromedp.Evaluate[chromedp.Void](script + "; undefined"))
 	}
-	found := value[[]violation](b, `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
-    ({ id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + " " + n.failureSummary) })))`)
-	for _, v := range found {
-		report := b.t.Errorf
-		if v.Impact != "serious" && v.Impact != "critical" {
-			report = b.t.Logf
+	for {
+		b.await(live)
+		found := b.violations()
+		if !value[bool](b, live) {
+			continue
 		}
-		report("%s: %s (%s): %s\n%s", what, v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n"))
+		for _, v := range found {
+			report := b.t.Errorf
+			if v.Impact != "serious" && v.Impact != "critical" {
+				report = b.t.Logf
+			}
+			report("%s: %s (%s): %s\n%s", what, v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n"))
+		}
+		return
 	}
+}
+
+func (b *tab) violations() []violation {
+	b.t.Helper()
+	return value[[]violation](b, `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
+    ({ id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + " " + n.failureSummary) })))`)
 }
 
 // Nothing on the page keeps somebody from using it, as far as axe can tell.

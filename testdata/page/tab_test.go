@@ -173,10 +173,13 @@ func noticed[T any](b *tab, name string) T {
 	return value[T](b, fmt.Sprintf("window.noticed[%q]", name))
 }
 
+// live: the page is connected.
+const live = `document.body.dataset.watch === "live"`
+
 // awaitLive waits until the page is connected and has everything.
 func (b *tab) awaitLive() {
 	b.t.Helper()
-	b.await(`document.body.dataset.watch === "live" && document.querySelector(".row.object")`)
+	b.await(live + ` && document.querySelector(".row.object")`)
 }
 
 // text is the text of the first element of a selector, as it is seen.
