@@ -18,6 +18,9 @@ such as all. Custom resources work like the built-in ones.`,
 	examples: `  # What changes among the deployments of a namespace
   %[1]s deployments -n default
 
+  # What happened in the last two hours, as far as the cluster remembers
+  %[1]s deploy,cm,po -A --since 2h
+
   # As JSON to a program: the names of what is deleted
   %[1]s jobs -A | jq -r 'select(.type=="DELETED") | .object.metadata.name'
 
@@ -29,9 +32,6 @@ such as all. Custom resources work like the built-in ones.`,
 
   # In a CI job: exit code 0 if it rolls out, 3 if that fails, 124 if it is late
   %[1]s wait deploy/web --timeout 5m
-
-  # A webhook, which gets each event as a CloudEvent, until it answers with 2xx
-  %[1]s send jobs -A --to https://broker.example.com --to-token-file token
 `,
 	command: func() command { return new(streamFlags) },
 }

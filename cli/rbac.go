@@ -48,14 +48,15 @@ type wanted struct {
 	connection *cluster.Flags
 	selection
 	identity bool // it has to know which cluster it is
+	past     bool // it asks what happened before
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.selection, delivers || w.stateFile != ""}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked()}
 }
 
-func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false} }
+func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false, false} }
 
 type roles struct {
 	of     wanted
@@ -74,11 +75,11 @@ func (r *roles) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		return s.rights.Print(ctx, s.out, s.needs(r.of.identity), as, r.format)
+		return s.rights.Print(ctx, s.out, s.needs(r.of), as, r.format)
 	})
 }
 
-func (s *session) needs(identity bool) []access.Need {
+func (s *session) needs(of wanted) []access.Need {
 	var needs []access.Need
 	for _, t := range s.plan.Targets {
 		needs = append(needs, s.rights.Watch(t))
@@ -86,8 +87,13 @@ func (s *session) needs(identity bool) []access.Need {
 			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
 		}
 	}
-	if identity {
+	if of.identity {
 		needs = append(needs, access.Identity())
+	}
+	if of.past {
+		for _, w := range s.witnesses() {
+			needs = append(needs, access.List(w.resource, w.namespace))
+		}
 	}
 	return needs
 }

@@ -51,7 +51,9 @@ func (s *streamFlags) groups() []flags.Group {
 	w := &s.w
 	return []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
-		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
+		flags.NewGroup("Which events", flags.Spans(&w.past.span,
+			"First what happened since `TIME`, as far as the cluster remembers it: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
+			"Only what happened before `TIME`, and end"), flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
@@ -77,7 +79,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	} else {
 		s.look.format.Choose("json")
 	}
-	if err := cmp.Or(s.parseTargets(args), s.look.parse(&w.print, t, s.all), s.check()); err != nil {
+	if err := cmp.Or(s.parseTargets(args), s.look.parse(&w.print, t, s.all), s.check(), w.past.check(s)); err != nil {
 		return nil, err
 	}
 	s.noise.Set(&w.print.Compare)
@@ -99,7 +101,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 
 func (s *streamFlags) check() error {
 	format := s.look.format.Name
-	compares := format == flags.Changes || s.w.print.Changes
+	compares := format == flags.Changes || s.w.print.Changes || s.w.past.isAsked()
 	given := s.all.Changed
 	switch name := s.noise.Given(s.all); {
 	case name != "" && !compares:
@@ -158,7 +160,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Timestamps: view.Timestamps,
 		Full:       view.Full,
 		Initial:    view.Initial,
-		Past:       w.about != nil,
+		Past:       w.about != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,
 		ShortName:  w.shortNames(),

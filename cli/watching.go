@@ -90,6 +90,7 @@ type watching struct {
 	prints    bool // to stdout
 	to        destination
 
+	past  past
 	state *state // nil without --state
 	apart *apart // nil where nothing is judged, or printed
 }
@@ -169,6 +170,7 @@ func (w *watching) needed() needs {
 		n.wholeObjects = true
 	}
 	n.wholeObjects = n.wholeObjects || w.about != nil
+	n.managedFields = n.managedFields || w.past.isAsked()
 	if t := w.print.Template; t != nil {
 		n.managedFields = n.managedFields || t.LooksAt("metadata", "managedFields")
 	}
@@ -207,8 +209,9 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	if !w.whereLast {
 		w.filter.Where = w.passing()
 	}
-	sink = w.state.around(w.sayingUnjudged(filter.New(sink, w.filter)), cancel)
 	about := w.reporting(last)
+	sink = w.past.before(filter.New(sink, w.filter), w, about.Note)
+	sink = w.state.around(w.sayingUnjudged(sink), cancel)
 	var end *wait
 	switch {
 	case w.ending.Count > 0:

@@ -18,6 +18,10 @@ func (w *watching) passing() func(*event.Event) bool {
 	return func(e *event.Event) bool {
 		in, unknown := expression.NewInput(*e, options), false
 		for _, c := range w.where {
+			if !e.Whole() && c.Needs().Content {
+				unknown = true
+				continue
+			}
 			holds, err := c.Holds(in)
 			if err != nil && !wrong[c.Expression] {
 				wrong[c.Expression] = true
@@ -30,7 +34,10 @@ func (w *watching) passing() func(*event.Event) bool {
 				return false
 			}
 		}
-		if unknown {
+		switch {
+		case unknown && e.Reconstructed != nil:
+			w.past.unjudged++
+		case unknown:
 			w.unjudged++
 		}
 		return !unknown

@@ -27,6 +27,9 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	if e.FinalStateUnknown {
 		all = append(all, member{name: "finalStateUnknown", value: "true"})
 	}
+	if e.Reconstructed != nil {
+		all = append(all, member{name: "reconstructed", value: `"` + string(e.Reconstructed.From) + `"`})
+	}
 	if !e.Time.IsZero() {
 		all = append(all, member{name: "time", value: `"` + timestamp(e.Time) + `"`})
 	}
@@ -34,12 +37,44 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	if o.Old && !e.Old.IsZero() {
 		all = append(all, member{name: "old", object: e.Old})
 	}
+	all, err := o.addEvidence(all, e)
+	if err != nil {
+		return all, err
+	}
 	return o.addCompared(all, e)
+}
+
+// addEvidence adds what an event rests on that nobody saw.
+func (o *Options) addEvidence(all []member, e event.Event) ([]member, error) {
+	r := e.Reconstructed
+	if r == nil {
+		return all, nil
+	}
+	if r.Revision > 0 {
+		all = append(all, member{name: "revision", value: strconv.FormatInt(r.Revision, 10)})
+	}
+	if len(r.Writers) > 0 {
+		line, err := marshal(r.Writers)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, member{name: "writers", value: string(line)})
+	}
+	if r.Around.IsZero() {
+		return all, nil
+	}
+	fields := []string{}
+	for _, c := range change.Between(r.Around.Raw(), e.Object.Raw(), o.Compare).Changes {
+		fields = append(fields, c.Path.String())
+	}
+	line, err := marshal(fields)
+	return append(all, member{name: "fields", value: string(line)}), err
 }
 
 // addCompared adds how an event is different from the state before, as far as asked for and known.
 func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
-	if e.Old.IsZero() || !o.Changes && !o.Patch {
+	changes := o.Changes || e.Reconstructed != nil // which shows nothing else of the two states
+	if e.Old.IsZero() || !changes && !o.Patch {
 		return all, nil
 	}
 	old, new := e.Old.Raw(), e.Object.Raw()
@@ -51,7 +86,7 @@ func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 		}
 		all = append(all, member{name: name, value: string(line)})
 	}
-	if o.Changes {
+	if changes {
 		changes := change.Between(old, new, o.Compare).Changes
 		add("changes", append([]change.Change{}, changes...)) // [] if there are none
 	}
@@ -67,7 +102,7 @@ func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte,
 		line, err := marshal(newMark(e))
 		return append(dst, line...), err
 	}
-	var space [8]member // as many as there can be: it needs no memory of the heap
+	var space [11]member // as many as there can be: it needs no memory of the heap
 	all, err := o.members(space[:0], e)
 	for i, m := range all {
 		dst = append(append(append(dst, "{,"[min(i, 1)], '"'), m.name...), `":`...)

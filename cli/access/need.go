@@ -80,6 +80,11 @@ func Owners(root event.Target, namespace string) []Need {
 	return needs
 }
 
+// List is the need of listing all objects of a resource, in one namespace or with "" in all.
+func List(resource schema.GroupVersionResource, namespace string) Need {
+	return Need{verbs: []string{"list"}, resource: resource, namespace: namespace}
+}
+
 func core(resource string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(resource)
 }

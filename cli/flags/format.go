@@ -111,6 +111,7 @@ var notWith = []struct {
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values"},
 	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table"},
 	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object"},
+	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == None || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can"},
 	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can"},
 	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs"},
 }

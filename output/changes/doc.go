@@ -11,8 +11,9 @@
 //	10:28:31 ! connection lost, trying again: 10.0.0.1:6443: connect: connection refused
 //	10:28:40 ! reconnected, nothing missed
 //
-// Signs carry the meaning: = what is there, + added, - deleted, ~ changed, ! what becomes of the
-// watch, which somebody else puts into words ([View.Note]). Colours only help; they are ANSI's
+// Signs carry the meaning: = what is there, + added, - deleted, ~ changed, < what happened before,
+// as the cluster remembers it, ! what becomes of the watch, which somebody else puts into words
+// ([View.Note]). Colours only help; they are ANSI's
 // numbers, so that the user's theme decides. One line if one value changed, a block if more. Who
 // did it is a field manager, which is a program, as the object itself says (KEP-555).
 //

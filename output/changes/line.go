@@ -69,7 +69,7 @@ func (v *View) room(who string) int {
 }
 
 // colors are those of the signs, by ANSI's numbers.
-var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35"}
+var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35", '<': "34"}
 
 // paint colours the sign in a line, which stands at this byte.
 func (v *View) paint(line string, sign rune, at int) string {

@@ -97,19 +97,27 @@ func withoutDeletion(changes []change.Change) []change.Change {
 	})
 }
 
+// changedSign tells what nobody saw from what changed.
+func changedSign(e *event.Event) rune {
+	if e.Reconstructed != nil {
+		return '<'
+	}
+	return '~'
+}
+
 // showChanges writes one line if that holds all, or else a block.
 func (v *View) showChanges(e *event.Event, changes []change.Change, text string, noise int) {
 	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
 		if one, fits := v.row(changes[0]).inLine(v.room(who) - displaywidth.String(subject) - 2); fits {
-			v.line(e.Time, '~', subject, one, who)
+			v.line(e.Time, changedSign(e), subject, one, who)
 			return
 		}
 	}
 	if noise > 0 && text == "" && len(changes) > 1 {
 		text = fmt.Sprintf("+%d noise", noise)
 	}
-	v.line(e.Time, '~', subject, text, who)
+	v.line(e.Time, changedSign(e), subject, text, who)
 	v.showRows(changes, who)
 }
 

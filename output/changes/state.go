@@ -25,9 +25,12 @@ func (v *View) showAdded(e *event.Event, now *unstructured.Unstructured) {
 	v.line(e.Time, addedSign(e), v.subject(e), strings.Join(text, ", "), "")
 }
 
-// addedSign tells what exists at the start from what is added.
+// addedSign tells what exists at the start, and what nobody saw, from what is added.
 func addedSign(e *event.Event) rune {
-	if e.Initial {
+	switch {
+	case e.Reconstructed != nil:
+		return '<'
+	case e.Initial:
 		return '='
 	}
 	return '+'

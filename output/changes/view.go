@@ -118,6 +118,9 @@ func (v *View) Shown() int { return v.shown }
 
 func (v *View) show(e *event.Event) error {
 	switch {
+	case e.Reconstructed != nil:
+		reconstruction{v}.show(e)
+		return nil
 	case e.Type == event.Synced:
 		v.showPast()
 		v.showCount(e)

@@ -236,6 +236,17 @@ var readmeSteps = map[string]func(*play, string) error{
 	"mkdir": func(p *play, name string) error { return os.Mkdir(filepath.Join(p.dir, name), 0o755) },
 	// delete TYPE/NAME or TYPE/NAMESPACE/NAME
 	"delete": func(p *play, object string) error { return p.objects.remove(object) },
+	// later TYPE/NAME waits until it is another second than that in which it was created
+	"later": func(p *play, object string) error {
+		for i := 0; ; i++ {
+			if err := p.objects.patch(object, fmt.Sprintf(`{"metadata":{"annotations":{"later":"%d"}}}`, i)); err != nil {
+				return err
+			}
+			if later, err := p.objects.isLater(object); err != nil || later {
+				return err
+			}
+		}
+	},
 	// patch TYPE/NAME JSON
 	"patch": func(p *play, args string) error {
 		object, patch, _ := strings.Cut(args, " ")
@@ -277,6 +288,7 @@ var (
 	anyLoss            = regexp.MustCompile(`(connection lost, trying again: ).*`) // of several ways to notice it
 	anyTime            = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anyClock           = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
+	anySpan            = regexp.MustCompile(`(reconstructed since )\d\d:\d\d:\d\d( before )\d\d:\d\d:\d\d`)
 	anyAge             = regexp.MustCompile(`, \d+ s old`)
 	anyWait            = regexp.MustCompile(`(, oldest )\d+ s`)
 	anyElapsed         = regexp.MustCompile(`(holds after )[0-9.]+m?s\b`)
@@ -288,7 +300,7 @@ var (
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
-	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|since )(\d+)`)
+	anyResourceVersion = regexp.MustCompile(`((?:resourceVersion|"from")\W{1,5}|states since )(\d+)`)
 )
 
 // sameEachTime replaces what differs from run to run. What is the same, or
@@ -297,6 +309,7 @@ func sameEachTime(text string) string {
 	text = anyLoss.ReplaceAllString(text, "${1}127.0.0.1:6443: connect: connection refused")
 	text = anyTime.ReplaceAllString(text, "2026-01-31T09:00:00Z")
 	text = anyClock.ReplaceAllString(text, "09:00:00 ")
+	text = anySpan.ReplaceAllString(text, "${1}07:00:00${2}09:00:00")
 	text = anyAge.ReplaceAllString(text, ", 13 min old")
 	text = anyWait.ReplaceAllString(text, "${1}0 s")
 	text = anyRow.ReplaceAllString(text, "${1}09:00:00${2}13m")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -234,4 +235,21 @@ func (o *objects) warn(arg, reason, message string) error {
 	}}
 	_, err = o.client.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(o.namespace).Create(ctx, event, metav1.CreateOptions{})
 	return err
+}
+
+// isLater reports whether an object was written in another second than that in which it was created.
+func (o *objects) isLater(arg string) (bool, error) {
+	resource, name, _ := strings.Cut(arg, "/")
+	client, err := o.resource(context.Background(), resource, "")
+	if err != nil {
+		return false, err
+	}
+	u, err := client.Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	created := u.GetCreationTimestamp()
+	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == "kubectl-patch" && e.Time != nil && created.Before(e.Time)
+	}), nil
 }

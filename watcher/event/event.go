@@ -58,6 +58,11 @@ type Event struct {
 	// known.
 	FinalStateUnknown bool
 
+	// Reconstructed: it was not seen, but follows from what the cluster remembers. Time is when it
+	// happened, in whole seconds, and Object, and Old if it is there, have nothing but what is known
+	// of the object at that time; the resourceVersion is not. nil: it was seen.
+	Reconstructed *Evidence
+
 	// Time is when it was seen, or of a mark when it happened, as far as this side knows.
 	Time time.Time
 

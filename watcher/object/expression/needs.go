@@ -12,6 +12,8 @@ import (
 type Needs struct {
 	// Object: more of the object than its identity, which every event has.
 	Object bool
+	// Content: that, or more of the state before, and not only what changed between the two.
+	Content bool
 	// Old: the state before, so that it has to be kept.
 	Old bool
 	// Changes: what changed, for which both are compared.
@@ -23,7 +25,7 @@ type Needs struct {
 }
 
 func (n Needs) Or(o Needs) Needs {
-	return Needs{n.Object || o.Object, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now}
+	return Needs{n.Object || o.Object, n.Content || o.Content, n.Old || o.Old, n.Changes || o.Changes, n.ManagedFields || o.ManagedFields, n.Now || o.Now}
 }
 
 // Needs returns what the expression can look at; it may look at less.
@@ -37,13 +39,14 @@ func needsOf(checked *ast.AST) (n Needs) {
 		}
 		switch e.AsIdent() {
 		case changesVariable, comparisonVariable:
-			n = Needs{Object: true, Old: true, Changes: true, ManagedFields: true, Now: n.Now}
+			n = Needs{Object: true, Content: n.Content, Old: true, Changes: true, ManagedFields: true, Now: n.Now}
 		case nowVariable:
 			n.Now = true
 		case objectVariable, oldVariable:
 			fields, by := selected(e)
 			n.Old = n.Old || e.AsIdent() == oldVariable
 			n.Object = n.Object || e.AsIdent() == objectVariable && !isIdentity(fields)
+			n.Content = n.Content || !isKept(fields)
 			n.ManagedFields = n.ManagedFields || seesManagedFields(fields, by)
 		}
 		return false
@@ -104,6 +107,15 @@ func isIdentity(fields []string) bool {
 
 // notManaged are the functions that take an object and do not look at managedFields.
 var notManaged = []string{"status", "ready", "evicted", "restarts", ageFunction}
+
+// isKept reports whether the fields lead to what is the same in all states of an object.
+func isKept(fields []string) bool {
+	const version = "resourceVersion"
+	if len(fields) > 1 && fields[0] == "metadata" && fields[1] == version {
+		return false
+	}
+	return isIdentity(fields) || len(fields) > 1 && fields[0] == "metadata" && fields[1] == "creationTimestamp"
+}
 
 // seesManagedFields reports whether what the fields lead to is managedFields, or has them.
 func seesManagedFields(fields []string, by string) bool {

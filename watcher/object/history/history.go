@@ -1,0 +1,160 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
+)
+
+// Span is the part of the past that is asked for; a zero Before has no end.
+type Span struct{ Since, Before time.Time }
+
+// has reports whether a time in whole seconds is in the span. What happened in the second in which
+// it begins is.
+func (s Span) has(t time.Time) bool {
+	return !t.IsZero() && !t.Before(s.Since.Truncate(time.Second)) && (s.Before.IsZero() || t.Before(s.Before))
+}
+
+// History collects what objects show. The zero value is that of all times. One goroutine uses it.
+type History struct {
+	Span      Span
+	events    []event.Event
+	undated   []event.Event
+	workloads []workload
+	revisions map[types.UID][]*revision // by the workload
+	seen      map[types.UID]bool        // of what has revisions
+}
+
+// Add takes an object that is there, whole and with its managed fields. What it does not show is
+// not kept.
+func (h *History) Add(t event.Target, o event.Object) {
+	if o.IsEvent() {
+		h.addEvent(t, o)
+		return
+	}
+	content := o.Raw()
+	h.addCreation(t, o, content)
+	h.addWrites(t, o, content)
+	h.addDeletion(t, o, content)
+	if isWorkload(o) {
+		h.workloads = append(h.workloads, workload{t, o, content})
+	}
+	h.AddRevision(o)
+}
+
+// Events returns what happened, in the order of time. Nothing may be added after it.
+func (h *History) Events() []event.Event {
+	for _, w := range h.workloads {
+		h.addRollouts(w)
+	}
+	h.workloads, h.revisions = nil, nil
+	slices.SortStableFunc(h.events, func(a, b event.Event) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(a.Target.Resource().Resource, b.Target.Resource().Resource),
+			cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name))
+	})
+	return h.events
+}
+
+// Undated returns the writes of which the server has not noted when they were (those through the
+// subresource scale), to objects that were written in the span. Their Time is zero.
+func (h *History) Undated() []event.Event { return h.undated }
+
+// rank orders what happened in one second: an object is created before anything else happens to it.
+func rank(e event.Event) int {
+	return slices.Index([]event.Source{event.FromCreation, event.FromRevision, event.FromManagedFields, event.FromDeletion, event.FromEvent}, e.Reconstructed.From)
+}
+
+func (h *History) add(e event.Event) {
+	if h.Span.has(e.Time) {
+		h.events = append(h.events, e)
+	}
+}
+
+func (h *History) addEvent(t event.Target, o event.Object) {
+	h.add(event.Event{
+		Type: event.Added, Target: t, Object: o, Time: kubeevent.Parse(o.Raw()).Last,
+		Reconstructed: &event.Evidence{From: event.FromEvent},
+	})
+}
+
+func (h *History) addCreation(t event.Target, o event.Object, content string) {
+	created := timeAt(content, "metadata.creationTimestamp")
+	if !h.Span.has(created) {
+		return
+	}
+	evidence := &event.Evidence{From: event.FromCreation}
+	for _, w := range change.Writes(content) {
+		if w.Time.Equal(created) {
+			evidence.Writers = append(evidence.Writers, writerOf(w.Who))
+		}
+	}
+	h.add(event.Event{Type: event.Added, Target: t, Object: part(o, content, nil), Time: created, Reconstructed: evidence})
+}
+
+// addWrites adds the last write of each manager. One in the second of the creation may be that, and
+// one from before it was not to this object.
+func (h *History) addWrites(t event.Target, o event.Object, content string) {
+	if !h.wrote(content) {
+		return
+	}
+	created := timeAt(content, "metadata.creationTimestamp")
+	for _, w := range change.Writes(content) {
+		e := event.Event{
+			Type: event.Modified, Target: t, Time: w.Time,
+			Reconstructed: &event.Evidence{From: event.FromManagedFields, Writers: []event.Writer{writerOf(w.Who)}},
+		}
+		if w.Time.IsZero() || w.Time.After(created) && h.Span.has(w.Time) {
+			e.Object, e.Reconstructed.Around = part(o, content, w.Held), part(o, content, w.Around)
+		}
+		switch {
+		case w.Time.IsZero():
+			h.undated = append(h.undated, e)
+		case w.Time.After(created):
+			h.add(e)
+		}
+	}
+}
+
+// wrote reports whether anybody wrote in the span: most objects are not decoded.
+func (h *History) wrote(content string) (found bool) {
+	gjson.Get(content, "metadata.managedFields").ForEach(func(_, entry gjson.Result) bool {
+		found = h.Span.has(timeAt(entry.Raw, "time"))
+		return !found
+	})
+	return found
+}
+
+// addDeletion adds that the deletion of an object was asked for: so long before it is to end as
+// its grace is. Of which grace was asked for at first nothing is said: it may be shorter by now.
+func (h *History) addDeletion(t event.Target, o event.Object, content string) {
+	ends := timeAt(content, "metadata.deletionTimestamp")
+	if ends.IsZero() {
+		return
+	}
+	grace := time.Duration(gjson.Get(content, "metadata.deletionGracePeriodSeconds").Int()) * time.Second
+	h.add(event.Event{
+		Type: event.Modified, Target: t, Object: part(o, content, nil), Time: ends.Add(-grace),
+		Reconstructed: &event.Evidence{From: event.FromDeletion},
+	})
+}
+
+func writerOf(w change.Who) event.Writer {
+	return event.Writer{Manager: w.Manager, Operation: w.Operation, Subresource: w.Subresource}
+}
+
+// timeAt returns the time at a path of an object; the zero time if there is none.
+func timeAt(content, path string) time.Time {
+	at, err := time.Parse(time.RFC3339, gjson.Get(content, path).Str)
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}

@@ -1,0 +1,225 @@
+package history_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/history"
+)
+
+// clock is a time of the tests, as objects have it.
+func clock(minute int) string { return fmt.Sprintf("2026-01-31T09:%02d:00Z", minute) }
+
+func object(t *testing.T, text string) event.Object {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return event.NewObject(&event.Identity{
+		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: "7",
+	}, text)
+}
+
+func targetOf(o event.Object) event.Target {
+	kind := o.GroupVersionKind()
+	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: strings.ToLower(kind.Kind) + "s"}
+	return event.Target{Mapping: event.NewMapping(resource, kind.Kind, true)}
+}
+
+// past returns what objects show, in a line each.
+func past(t *testing.T, span history.Span, texts ...string) (lines []string) {
+	t.Helper()
+	h := history.History{Span: span}
+	for _, text := range texts {
+		o := object(t, text)
+		h.Add(targetOf(o), o)
+	}
+	for _, e := range h.Events() {
+		lines = append(lines, line(t, e))
+	}
+	for _, e := range h.Undated() {
+		lines = append(lines, "undated: "+line(t, e))
+	}
+	return lines
+}
+
+func line(t *testing.T, e event.Event) string {
+	t.Helper()
+	r := e.Reconstructed
+	text := fmt.Sprintf("%s %s %s %s", e.Time.Format("04:05"), r.From, e.Type, e.Object.Name)
+	for _, w := range r.Writers {
+		text += " " + strings.TrimSuffix(w.Manager+"/"+w.Subresource, "/")
+	}
+	before := r.Around
+	if r.From == event.FromRevision {
+		before = e.Old
+	}
+	if !before.IsZero() {
+		for _, c := range change.Between(before.Raw(), e.Object.Raw(), change.Options{Noise: change.DefaultNoise()}).Changes {
+			text += fmt.Sprintf(" %s=%v", c.Path, c.New)
+			if c.Who.Known() {
+				text += "(" + c.Who.Manager + ")"
+			}
+		}
+	}
+	if e.Object.ResourceVersion != "" && r.From != event.FromEvent {
+		t.Errorf("%s: the resourceVersion is not known", text)
+	}
+	return text
+}
+
+func check(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// settings is a ConfigMap with these managed fields: manager, minute of the time (or empty), field.
+func settings(version string, entries ...[3]string) string {
+	var managed []string
+	for _, e := range entries {
+		name, subresource, _ := strings.Cut(e[0], "/")
+		managed = append(managed, fmt.Sprintf(`{"manager":%q,"operation":"Update","apiVersion":%q,"time":%q,"subresource":%q,"fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:%s":{}}}}`, name, version, e[1], subresource, e[2]))
+	}
+	text := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","uid":"1","resourceVersion":"7","creationTimestamp":"` + clock(10) +
+		`","managedFields":[` + strings.Join(managed, ",") + `]},"data":{"a":"1","b":"2"}}`
+	return strings.ReplaceAll(text, `"time":"",`, "")
+}
+
+func TestWrites(t *testing.T) {
+	check(t, past(t, history.Span{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"bob", clock(20), "b"})),
+		"10:00 creationTimestamp ADDED settings alice", "20:00 managedFields MODIFIED settings bob data.b=2")
+	// Not said: what is from before the creation, what the server made up, and what a write holds in another version.
+	check(t, past(t, history.Span{}, settings("v1", [3]string{"restored", clock(5), "a"}, [3]string{"ancient-changes", clock(20), "a"}, [3]string{"before-first-apply", clock(20), "a"})),
+		"10:00 creationTimestamp ADDED settings")
+	check(t, past(t, history.Span{}, settings("v2", [3]string{"bob", clock(20), "a"})),
+		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
+	// A field that is no more.
+	check(t, past(t, history.Span{}, settings("v1", [3]string{"bob", clock(20), "gone"})),
+		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
+	check(t, past(t, history.Span{}, settings("v1", [3]string{"kubectl/scale", "", "a"}, [3]string{"bob", clock(20), "b"})),
+		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob data.b=2", "undated: 00:00 managedFields MODIFIED settings kubectl/scale data.a=1")
+}
+
+func TestSpan(t *testing.T) {
+	at := func(text string) time.Time {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	text := settings("v1", [3]string{"bob", clock(20), "b"})
+	const created, wrote = "10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob data.b=2"
+	check(t, past(t, history.Span{Since: at("2026-01-31T09:10:00.9Z")}, text), created, wrote) // it may have been after that
+	check(t, past(t, history.Span{Since: at("2026-01-31T09:10:01Z")}, text), wrote)
+	check(t, past(t, history.Span{Since: at("2026-01-31T09:10:01Z"), Before: at("2026-01-31T09:20:00Z")}, text))
+	check(t, past(t, history.Span{Before: at("2026-01-31T09:20:00Z")}, text), created)
+}
+
+func TestDeletionAndEvents(t *testing.T) {
+	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"shop","uid":"1","creationTimestamp":"` + clock(10) +
+		`","deletionTimestamp":"2026-01-31T09:30:30Z","deletionGracePeriodSeconds":30,"finalizers":["hold"]}}`
+	tells := `{"apiVersion":"v1","kind":"Event","metadata":{"name":"web.1","namespace":"shop","uid":"2","creationTimestamp":"` + clock(11) +
+		`"},"involvedObject":{"kind":"Pod","name":"web"},"reason":"Killing","lastTimestamp":"` + clock(20) + `"}`
+	check(t, past(t, history.Span{}, pod, tells), "10:00 creationTimestamp ADDED web", "20:00 event ADDED web.1", "30:00 deletionTimestamp MODIFIED web")
+}
+
+const template = `{"metadata":{"labels":{"app":"web"%s}},"spec":{"containers":[{"image":"web:%s","name":"web"}]}}`
+
+func deployment(image string, born int) string {
+	return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"d","creationTimestamp":"` + clock(born) +
+		`","managedFields":[{"manager":"setter","operation":"Update","apiVersion":"apps/v1","time":"` + clock(born) +
+		`","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}}]},"spec":{"template":` + fmt.Sprintf(template, "", image) + `}}`
+}
+
+// replicaSet is that of a number, and of former ones.
+func replicaSet(image string, created int, number, former string) string {
+	annotations := fmt.Sprintf(`"deployment.kubernetes.io/revision":%q`, number)
+	if former != "" {
+		annotations += fmt.Sprintf(`,"deployment.kubernetes.io/revision-history":%q`, former)
+	}
+	return `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-` + image + `","namespace":"shop","uid":"r` + image + fmt.Sprint(created) + `","creationTimestamp":"` + clock(created) +
+		`","annotations":{` + annotations + `},"ownerReferences":[{"kind":"Deployment","uid":"d","controller":true}]},"spec":{"template":` + fmt.Sprintf(template, `,"pod-template-hash":"x"`, image) + `}}`
+}
+
+// rollouts are the lines about the templates.
+func rollouts(t *testing.T, texts ...string) (lines []string) {
+	t.Helper()
+	for _, line := range past(t, history.Span{}, texts...) {
+		if strings.Contains(line, " revision ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+const image = "spec.template.spec.containers[name=web].image="
+
+func TestReplicaSets(t *testing.T) {
+	check(t, rollouts(t, deployment("2", 10), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
+		"20:00 revision MODIFIED web "+image+"web:2(setter)")
+	// The template is another one by now, that has no ReplicaSet yet: who set what is not known.
+	check(t, rollouts(t, deployment("3", 10), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
+		"20:00 revision MODIFIED web "+image+"web:2")
+	// It went back: when is not known, and what it came from is.
+	check(t, rollouts(t, deployment("1", 10), replicaSet("1", 10, "3", "1"), replicaSet("2", 20, "2", "")),
+		"20:00 revision MODIFIED web "+image+"web:2")
+	check(t, rollouts(t, deployment("4", 10), replicaSet("1", 10, "3", "1"), replicaSet("2", 20, "2", ""), replicaSet("4", 30, "4", "")),
+		"20:00 revision MODIFIED web "+image+"web:2", "30:00 revision MODIFIED web "+image+"web:4(setter)")
+	// The one before is not kept, is older than the Deployment, or has no number of its own.
+	check(t, rollouts(t, deployment("3", 10), replicaSet("1", 10, "1", ""), replicaSet("3", 20, "3", "")))
+	check(t, rollouts(t, deployment("2", 15), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
+	check(t, rollouts(t, deployment("2", 10), replicaSet("1", 10, "1", ""), replicaSet("5", 11, "1", ""), replicaSet("2", 20, "2", "")))
+	// So long a list of former numbers is cut.
+	check(t, rollouts(t, deployment("2", 10), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", strings.Repeat("12345,", 400)+"2")))
+	// Somebody else's.
+	check(t, rollouts(t, strings.ReplaceAll(deployment("2", 10), `"uid":"d"`, `"uid":"other"`), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
+}
+
+// controllerRevision is one that was written last at a minute.
+func controllerRevision(image string, created, written, number int) string {
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"db-%s","namespace":"shop","uid":"c%[1]s","creationTimestamp":%q,"ownerReferences":[{"kind":"StatefulSet","uid":"d","controller":true}],`+
+		`"managedFields":[{"manager":"kube-controller-manager","operation":"Update","apiVersion":"apps/v1","time":%q,"fieldsType":"FieldsV1","fieldsV1":{"f:revision":{}}}]},"revision":%d,"data":{"spec":{"template":%s}}}`,
+		image, clock(created), clock(written), number, strings.Replace(fmt.Sprintf(template, "", image), "{", `{"$patch":"replace",`, 1))
+}
+
+func TestControllerRevisions(t *testing.T) {
+	set := strings.Replace(deployment("2", 10), `"Deployment"`, `"StatefulSet"`, 1)
+	check(t, rollouts(t, set, controllerRevision("1", 10, 10, 1), controllerRevision("2", 20, 20, 2)),
+		"20:00 revision MODIFIED web "+image+"web:2(setter)")
+	// One that was written after its creation may have had another number.
+	check(t, rollouts(t, set, controllerRevision("1", 10, 10, 1), controllerRevision("2", 20, 30, 2)))
+	check(t, rollouts(t, set, controllerRevision("1", 10, 25, 3), controllerRevision("2", 20, 20, 2)))
+	check(t, rollouts(t, set, controllerRevision("1", 10, 25, 3), controllerRevision("4", 30, 30, 4)),
+		"30:00 revision MODIFIED web "+image+"web:4")
+}
+
+// TestParts: nothing of an object is shown but what is known of that time.
+func TestParts(t *testing.T) {
+	h := history.History{}
+	o := object(t, deployment("2", 10))
+	h.Add(targetOf(o), o)
+	created := h.Events()[0].Object
+	var got any
+	if err := json.Unmarshal([]byte(created.Raw()), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{
+		"name": "web", "namespace": "shop", "uid": "d", "creationTimestamp": clock(10),
+	}}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Error(diff)
+	}
+}

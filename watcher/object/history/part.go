@@ -1,0 +1,43 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+
+	"github.com/tidwall/gjson"
+
+	"dwatch/watcher/event"
+)
+
+// part returns of an object which one it is, when it was created, and what is given of it. Its
+// resourceVersion is that of another state.
+func part(o event.Object, content string, known map[string]any) event.Object {
+	id := *o.Identity
+	id.ResourceVersion = ""
+	metadata := map[string]any{"name": id.Name, "uid": id.UID}
+	if given, ok := known["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(given)
+		metadata["name"], metadata["uid"] = id.Name, id.UID
+	}
+	if id.Namespace != "" {
+		metadata["namespace"] = id.Namespace
+	}
+	if created := gjson.Get(content, "metadata.creationTimestamp"); created.Exists() {
+		metadata["creationTimestamp"] = json.RawMessage(created.Raw)
+	}
+	all := map[string]any{}
+	maps.Copy(all, known)
+	all["apiVersion"], all["kind"], all["metadata"] = id.APIVersion, id.Kind, metadata
+	return event.NewObject(&id, encode(all))
+}
+
+func encode(value any) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err) // it was read from JSON
+	}
+	return string(bytes.TrimSpace(b.Bytes()))
+}
