@@ -26,7 +26,7 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 	last := len(o.states) - 1
 	if quiet {
 		present := o.states[last]
-		s.Type, s.Time, s.Initial, s.Listed = present.Type, present.Time, present.Initial, present.Listed
+		s.Type, s.Time, s.Initial, s.Listed, s.Repeat = present.Type, present.Time, present.Initial, present.Listed, present.Repeat
 		o.states[last] = s
 		return
 	}
@@ -35,8 +35,19 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 		a.push(o.states[last])
 	}
 	if len(o.states) > maxStates {
-		a.remove(o.states[1])
+		a.remove(o.dullest())
 	}
+}
+
+// dullest is the state that is missed least: the oldest that says what another one said before it,
+// or else the oldest, but for the first.
+func (o *Object) dullest() *State {
+	for _, s := range o.states[1 : len(o.states)-1] {
+		if s.Repeat.Times > 1 {
+			return s
+		}
+	}
+	return o.states[1]
 }
 
 // push takes a state that is no longer the present one, and makes room for it.
@@ -48,11 +59,12 @@ func (a *archive) push(s *State) {
 	}
 }
 
-// remove drops a state from its object: of those that are not the first, the oldest.
+// remove drops a state from its object, which is not the first.
 func (a *archive) remove(s *State) {
 	a.queue.Remove(s.queued)
 	a.bytes -= s.size()
-	s.Of.states = slices.Delete(s.Of.states, 1, 2)
+	at := slices.Index(s.Of.states, s)
+	s.Of.states = slices.Delete(s.Of.states, at, at+1)
 	s.Of.missing++
 }
 
@@ -65,7 +77,8 @@ func (a *archive) drop(o *Object) {
 // History is how an object came to be what it is.
 type History struct {
 	Object *Object
-	// States are in order of time. Missing of them, behind the first, are no longer held.
+	// States are in order of time. Missing of them, behind the first, are no longer held: with
+	// Options.Compare mostly such as say what another one said before.
 	States  []*State
 	Missing int
 }

@@ -13,6 +13,7 @@ import (
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/owner"
 )
 
 // Options say what is held.
@@ -40,6 +41,9 @@ type Inventory struct {
 	// What follows is for Deliver alone.
 	packer  packer
 	columns map[columnsKey]*columns
+	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
+	// managers has those of states by their names.
+	managers map[string][]string
 
 	mu   sync.RWMutex // for all below, and for what Objects do not export
 	byID map[string]*Object
@@ -54,7 +58,7 @@ var _ event.Sink = (*Inventory)(nil)
 // New returns an empty Inventory. view gets all changes in order, from Deliver; it keeps none.
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
-		options: o, view: view, columns: map[columnsKey]*columns{},
+		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
 		byID: map[string]*Object{}, named: map[name]*Object{}, archive: archive{limit: maxHistory},
 	}
 }
@@ -77,6 +81,8 @@ type Object struct {
 	states  []*State  // the present one last
 	missing int       // how many states behind the first are no longer held
 	ended   time.Time // when it was deleted; zero if it is there
+	lead    *Lead     // the last change of it that somebody meant; nil: none was seen
+	repeats []Repeat
 }
 
 type name struct {
@@ -99,6 +105,15 @@ type Change struct {
 	Before *State
 	// Diff is what Modified changed, with Options.Compare; nil: that is not known.
 	Diff *change.Result
+	// Meant: somebody wanted it, or it warns. Else it followed, or says how it goes. It is known, as
+	// what follows, with Options.Compare and of what Counts.
+	Meant bool
+	// Lead is the last change that was meant of the object, or of what it belongs to: the change
+	// itself if it was meant and is no warning; nil if none was seen.
+	Lead *Lead
+	// Root is what the object belongs to in the end, or the object of an Event; itself if to nothing.
+	// Zero if it is the lead.
+	Root owner.Ref
 }
 
 // chunk is how many changes at most the view gets at once.
@@ -129,6 +144,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	c.State = i.read(e) // it takes time, and so does Between
 	if c.Before = i.before(e); c.Before == nil {
 		i.begin(&c)
+		i.trace(&c)
 		return c
 	}
 	s := c.State
@@ -141,6 +157,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 		c.Diff = new(change.Between(c.Before.content.unpack(), e.Object.Raw(), *i.options.Compare))
 		quiet = len(c.Diff.Changes) == 0 && (s.Deletion == "") == (c.Before.Deletion == "") && !e.Object.IsEvent()
 	}
+	i.trace(&c)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s.Of.add(&i.archive, s, quiet)

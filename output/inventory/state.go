@@ -36,6 +36,10 @@ type State struct {
 	// Deletion says what the deletion of the object waits for; empty: it has not begun.
 	Deletion string
 	Owners   []owner.Owner
+	// Managers are those who have set fields, with Options.Compare.
+	Managers []string
+	// Repeat says whether the object changed so before, with Options.Compare.
+	Repeat Repeat
 
 	content *packed
 	columns *columns
@@ -58,6 +62,9 @@ func (i *Inventory) read(e *event.Event) *State {
 	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
 	s.Object = event.NewKept(e.Object.Identity, s.content)
 	s.summarize(i.options.Masks.ObjectJSON(content))
+	if i.options.Compare != nil {
+		s.Managers = i.shared(change.Managers(content))
+	}
 	definitions := "" // the server makes no table
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
@@ -67,6 +74,22 @@ func (i *Inventory) read(e *event.Event) *State {
 	s.findTimes(content)
 	return s
 }
+
+// shared returns the same names in memory that other states have, too.
+func (i *Inventory) shared(names []string) []string {
+	key := strings.Join(names, " ")
+	if known, is := i.managers[key]; is {
+		return known
+	}
+	if len(i.managers) >= maxManagers { // somebody takes another name each time
+		clear(i.managers)
+	}
+	i.managers[key] = names
+	return names
+}
+
+// maxManagers is of how many sets of managers the memory is shared.
+const maxManagers = 1000
 
 // summarize finds what is seen at a glance, in content that may be seen.
 func (s *State) summarize(content string) {

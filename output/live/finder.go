@@ -60,7 +60,7 @@ func (f *finder) press(key tea.KeyPressMsg) (tea.Cmd, error) {
 func (f *finder) take(typed string) tea.Cmd {
 	typed = output.Line(typed)
 	f.typed = &typed
-	if _, is := isCondition(typed); is || beginsCondition(typed) {
+	if isUnfinished(typed) {
 		return f.set(f.before)
 	}
 	return f.set(parseText(typed))

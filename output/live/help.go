@@ -19,6 +19,7 @@ y              copy its name to the clipboard of the terminal (OSC 52)
 /where EXPR    show only objects of which an expression in CEL holds, as with
                --where, such as: where object.spec.nodeName == 'a'; or a word:
                ready, unready, failed, restarted, evicted
+/who:NAME      show only what a program with that name changed, also before the start
 esc            clear the filter, go back
 s              sort: not ready first, name, newest first, last changed first
 p              pause: hold the table as it is; events are counted meanwhile

@@ -405,6 +405,29 @@ func TestFilter(t *testing.T) {
 	s.lacks(`web-b`)
 }
 
+// TestWho: only what a program wrote, once that is typed; words beside it go on as before.
+func TestWho(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	by := func(name, manager string) event.Event {
+		o := pod(t, name, "Running", 1)
+		text := strings.Replace(o.Raw(), `"labels"`, `"managedFields":[{"manager":"`+manager+`","operation":"Update"}],"labels"`, 1)
+		return initial(event.NewObject(o.Identity, text).WithRow(o.Row()))
+	}
+	s.deliver(by("web-a", "argocd-controller"), by("web-b", "kubectl-edit"), by("api-c", "argocd-controller"), synced())
+	s.press("/")
+	s.typed("who:Argo")
+	s.shows(`web-b`) // it is being typed
+	s.press("enter")
+	s.shows(`web-a`)
+	s.shows(`api-c`)
+	s.lacks(`web-b`)
+	s.press("/")
+	s.typed(" web")
+	s.press("enter")
+	s.shows(`web-a`)
+	s.lacks(`web-b|api-c`)
+}
+
 // TestSearch: while an expression is asked about many objects, keys, changes and time go
 // on, with the rows from before; another question takes the place of the first.
 func TestSearch(t *testing.T) {

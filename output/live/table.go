@@ -131,7 +131,7 @@ func (t *table) choose(f filter, found map[*inventory.State]bool) {
 	for _, s := range t.sections {
 		for _, r := range s.rows {
 			matches, known := found[r.State]
-			r.shown = known && matches || !known && t.filter.matches(s, r)
+			r.shown = known && matches && f.hasWords(s, r) || !known && f.matches(s, r)
 		}
 	}
 	t.arrange()

@@ -30,38 +30,34 @@ func messageOf(c *inventory.Change) changed {
 	if c.Event.Type != event.Modified {
 		m.Status = new(statusOf(c.State))
 	}
-	m.Feed, m.Text = feed(c)
+	m.Feed, m.Text, m.Meant = c.Counts(), textOf(c), c.Meant
+	if r := c.State.Repeat; m.Feed && r.Times > 1 {
+		m.Times, m.Since = r.Times, millis(r.First)
+	}
+	if r := c.Root; r.UID != "" && r.UID != c.State.Of.UID {
+		m.Root = &rootRef{clip(r.Kind, maxName), clip(r.Name, maxName)}
+	}
 	return m
 }
 
-// feed reports whether a change belongs into a feed, and says what its changes do not.
-func feed(c *inventory.Change) (belongs bool, text string) {
+// textOf says of a change what its changes do not.
+func textOf(c *inventory.Change) string {
 	s := c.State
-	switch c.Event.Type {
-	case event.Added:
-		belongs = !c.Event.Initial
-		if !s.Of.Replaced.IsZero() {
-			text = fmt.Sprintf("replaces the one deleted %d s ago", max(s.Time.Sub(s.Of.Replaced), 0)/time.Second)
-		}
-	case event.Deleted:
-		belongs = true
-		if c.Event.FinalStateUnknown {
-			text = "found out later"
-		}
-	case event.Modified:
-		switch {
-		case c.Diff == nil:
-			belongs, text = true, "changed; what, is not known: the state before is not"
-		case s.Deletion != c.Before.Deletion:
-			belongs, text = true, clip(s.Deletion, maxMessage)
-		default:
-			belongs = len(c.Diff.Changes) > 0
-		}
+	switch {
+	case s.Object.IsEvent():
+		return eventText(s.Object.Raw())
+	case c.Event.Type == event.Added && !s.Of.Replaced.IsZero():
+		return fmt.Sprintf("replaces the one deleted %d s ago", max(s.Time.Sub(s.Of.Replaced), 0)/time.Second)
+	case c.Event.Type == event.Deleted && c.Event.FinalStateUnknown:
+		return "found out later"
+	case c.Event.Type != event.Modified:
+		return ""
+	case c.Diff == nil:
+		return "changed; what, is not known: the state before is not"
+	case s.Deletion != c.Before.Deletion:
+		return clip(s.Deletion, maxMessage)
 	}
-	if s.Object.IsEvent() {
-		return c.Event.Type != event.Deleted && !c.Event.Initial, eventText(s.Object.Raw())
-	}
-	return belongs, text
+	return ""
 }
 
 func oneOf(c *change.Change) oneChange {
@@ -80,6 +76,9 @@ func eventText(content string) string {
 	text := e.Reason
 	if e.IsWarning() {
 		text = "Warning " + text
+	}
+	if e.Count > 1 {
+		text = fmt.Sprintf("×%d %s", e.Count, text)
 	}
 	return clip(e.Subject()+" "+text+": "+e.Message, maxValue)
 }

@@ -48,8 +48,9 @@ type history struct {
 	changes int               // of all there were
 }
 
-// maxPast is how many changes of an object its detail has.
-const maxPast = 20
+// maxPast is how many changes of an object its detail has: of those that are alike the first and
+// the last, which says how many there were.
+const maxPast = 40
 
 var errNotHeld = errors.New("there is no object with this key, or it is no longer held")
 
@@ -97,7 +98,12 @@ func (h *Hub) detail(o *inventory.Object) *detail {
 // add adds the last of the changes from state to state.
 func (past *history) add(h *Hub, states []*inventory.State) {
 	past.Items = []json.RawMessage{}
+	told, later := 0, map[inventory.Kind]bool{}
 	for i := len(states) - 1; i >= 0 && len(past.Items) < maxPast; i-- {
+		r := states[i].Repeat
+		if r.Times > 1 && later[r.Kind] {
+			continue
+		}
 		c := inventory.Change{State: states[i]}
 		if i > 0 {
 			c.Before = states[i-1]
@@ -108,10 +114,14 @@ func (past *history) add(h *Hub, states []*inventory.State) {
 		}
 		if m := messageOf(&c); m.Feed {
 			past.Items = append(past.Items, encode(m))
+			if !later[r.Kind] {
+				told += max(r.Times, 1)
+			}
+			later[r.Kind] = true
 		}
 	}
 	slices.Reverse(past.Items)
-	past.Dropped = max(past.changes-len(past.Items), 0)
+	past.Dropped = max(past.changes-told, 0)
 }
 
 func conditionsOf(content string) []condition {

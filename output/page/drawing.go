@@ -25,6 +25,7 @@ const (
 	maxLabels     = 32
 	maxLabelBytes = 2 << 10
 	maxOwners     = 8
+	maxManagers   = 16
 	maxName       = 300
 )
 
@@ -119,6 +120,9 @@ func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
 		First: millis(s.Of.First), Initial: s.Of.Initial, Changed: d.changed, Changes: d.changes,
 	}
 	r.Labels, r.LabelsMore = labelsOf(s)
+	for _, name := range s.Managers[:min(len(s.Managers), maxManagers)] {
+		r.By = append(r.By, clip(name, maxName))
+	}
 	for _, o := range s.Owners[:min(len(s.Owners), maxOwners)] {
 		r.Owners = append(r.Owners, ownerRef{clip(string(o.UID), maxName), clip(o.Kind, maxName), clip(o.Name, maxName), o.Controller})
 	}

@@ -143,6 +143,13 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 		return
 	}
 	m.Seq = h.log.next()
+	switch {
+	case c.Lead == nil:
+	case c.Lead.Of == s.Of && c.Meant:
+		c.Lead.Number = m.Seq
+	case !c.Meant:
+		m.Lead, m.Root = c.Lead.Number, nil
+	}
 	head := encode(m)
 	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: d.row, key: m.Key, feed: m.Feed})
 }

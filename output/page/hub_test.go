@@ -133,8 +133,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestHistory: of an object that changes all the time the last changes are held, and
-// those of a quiet one stay.
+// TestHistory: of an object that changes all the time in the same ways the first time of each is
+// held, and the last, which says how often; those of a quiet one stay.
 func TestHistory(t *testing.T) {
 	h := newHub()
 	deliver(t, h, added(pods, pod("quiet", "q", "1", "Running"), 0))
@@ -152,14 +152,24 @@ func TestHistory(t *testing.T) {
 		return d.History
 	}
 	loud := history("pods/l")
-	if len(loud.Items) != maxPast || loud.Dropped != 5001-maxPast {
-		t.Errorf("%d changes, %d dropped", len(loud.Items), loud.Dropped)
+	var told []string
+	for _, item := range loud.Items {
+		m := decode(t, item)
+		told = append(told, fmt.Sprint(m["event"], m.number("time")-uint64(at(0).UnixMilli()), m["times"]))
 	}
-	if last := decode(t, loud.Items[maxPast-1]); last.number("time") != uint64(at(4999).UnixMilli()) || last["row"] != nil || last["changes"] == nil {
-		t.Errorf("the last change is %v", last)
+	if want := "[ADDED0 <nil> MODIFIED0 <nil> MODIFIED1000 <nil> MODIFIED4998000 2500 MODIFIED4999000 2500]"; fmt.Sprint(told) != want || loud.Dropped != 0 {
+		t.Errorf("%d dropped, and\n%s, want\n%s", loud.Dropped, told, want)
 	}
 	if quiet := history("pods/q"); len(quiet.Items) != 1 || quiet.Dropped != 0 {
 		t.Errorf("of the quiet one: %+v", quiet)
+	}
+	for i := range 100 { // each in a way of its own
+		now := object("Pod", "loud", "l", fmt.Sprint(i+6000), fmt.Sprintf(`,"labels":{"l%d":""}},"status":{"phase":"Running"}`, i))
+		deliver(t, h, modified(pods, o, now, i+6000))
+		o = now
+	}
+	if loud := history("pods/l"); len(loud.Items) != maxPast || loud.Dropped != 5101-maxPast {
+		t.Errorf("%d changes, %d dropped", len(loud.Items), loud.Dropped)
 	}
 }
 

@@ -76,6 +76,7 @@ type row struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 	LabelsMore int               `json:"labelsMore,omitempty"`
 	Owners     []ownerRef        `json:"owners,omitempty"`
+	By         []string          `json:"by,omitempty"`
 	First      int64             `json:"first"`
 	Changed    int64             `json:"changed,omitempty"`
 	Changes    int               `json:"changes,omitempty"`
@@ -114,8 +115,20 @@ type changed struct {
 	More    int         `json:"more,omitempty"`
 	Noise   int         `json:"noise,omitempty"`
 	Text    string      `json:"text,omitempty"`
+	// Meant, or Lead is the number of the change that it followed, or Root what the object belongs to.
+	Meant bool     `json:"meant,omitempty"`
+	Lead  uint64   `json:"lead,omitempty"`
+	Root  *rootRef `json:"root,omitempty"`
+	// Times is how often the object has changed so, if more than once, Since when.
+	Times int   `json:"times,omitempty"`
+	Since int64 `json:"since,omitempty"`
 	// Status is that of what was added, and the last one of what was deleted.
 	Status *state `json:"status,omitempty"`
+}
+
+type rootRef struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
 type oneChange struct {

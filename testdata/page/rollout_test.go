@@ -34,7 +34,7 @@ func TestRollout(t *testing.T) {
 	noticed[bool](b, "progress")
 	noticed[bool](b, "ended")
 	b.await(row("web") + `.querySelector(".state").textContent === "Current"`)
-	b.await(entry("was Terminating"))
+	b.await(entry(", done"))
 	b.press("/kubectl-set")
 	b.await(entry("→ nginx:1.28"))
 	line := value[string](b, entry("→ nginx:1.28")+`.innerText.replace(/\s+/g, " ")`)

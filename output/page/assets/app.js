@@ -30,7 +30,7 @@ const now = () => page.paused || store.now();
 
 const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0) });
 const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (w) => go(w), onOpen: open });
-const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open });
+const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open, onToggle: () => showNow() });
 const filters = new Filters({ store, panel: byId("filters"), state: () => state, onChange: (part) => go(part, true) });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close() });
 const connection = new Connection({

@@ -3,6 +3,7 @@
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, size, visible } from "./format.js";
 import { change, fillChange, lines, sign, telling } from "./feed.js";
+import { times } from "./followed.js";
 import { cellText, own } from "./columns.js";
 import { spans, tone } from "./conditions.js";
 import { statusClass } from "./store.js";
@@ -213,7 +214,8 @@ export class Detail {
         fillChange(element, change(c), 400);
         return element;
       }),
-      m.more ? h("p", { class: "note" }, `and ${count(m.more, "more change")}`) : null);
+      m.more ? h("p", { class: "note" }, `and ${count(m.more, "more change")}`) : null,
+      m.times ? h("p", { class: "note" }, `so${times(m)}`.replace(", ", " ")) : null);
   }
 
   yaml() {

@@ -1,6 +1,7 @@
 // The feed of all changes, in the manner of `-o changes`: one line for each path.
 import { h, setText, setAttribute } from "./dom.js";
 import { age, clock, moment, count, shortPath, visible, cut } from "./format.js";
+import { Followed, times } from "./followed.js";
 import { Rows } from "./rows.js";
 import { filter } from "./select.js";
 
@@ -32,6 +33,8 @@ export function lines(m, narrow = false) {
   return all;
 }
 
+const isEvent = (m) => /^events(\.events\.k8s\.io)?$/.test(m.resource ?? "");
+
 /** telling are the changes of a message that its text does not say already. */
 export function telling(m) {
   const changes = m.changes ?? [];
@@ -52,7 +55,7 @@ export function change(c) {
 
 function statusText(m) {
   const { event, status, created } = m;
-  if (m.text && /^events(\.events\.k8s\.io)?$/.test(m.resource)) return ""; // an Event has no state
+  if (m.text && isEvent(m)) return ""; // an Event has no state
   if (event === "ADDED") {
     return status?.message && status.state !== "Current" ? `${status.state}: ${visible(status.message)}` : status?.state ?? "added";
   }
@@ -92,9 +95,10 @@ export function fold(lines, m) {
 }
 
 export class Feed {
-  constructor({ store, viewport, button, onOpen }) {
-    Object.assign(this, { store, viewport, button, onOpen });
+  constructor({ store, viewport, button, onOpen, onToggle }) {
+    Object.assign(this, { store, viewport, button, onOpen, onToggle });
     this.lines = [];
+    this.followed = new Followed(store);
     this.seen = 0;
     this.version = -1;
     this.signature = "";
@@ -123,6 +127,7 @@ export class Feed {
   update(state, signature) {
     const pass = filter(state, this.store).change;
     this.narrow = this.viewport.clientWidth <= 560; // as in page.css
+    this.flat = Boolean(state.q); // who searches sees what was found
     signature += this.narrow;
     const anew = signature !== this.signature || this.version !== this.store.feedVersion;
     if (anew) this.rebuild(pass);
@@ -144,12 +149,16 @@ export class Feed {
     const top = this.lines[Math.floor(this.viewport.scrollTop / this.rows.height)];
     const within = this.viewport.scrollTop % this.rows.height;
     this.lines = [];
+    this.followed.clear();
+    this.warnings = new Map();
     this.changes = 0;
     this.seen = 0;
     this.cursor = -1;
     const { feed } = this.store;
     for (const m of feed) if (pass(m)) this.push(m);
     this.seen = feed.reduce((most, m) => Math.max(most, m.id), 0);
+    this.dropped = this.store.feedDropped;
+    this.lines = this.lines.flatMap((line) => [line, ...(line.group ? this.inner(line.group) : [])]);
     const index = top ? this.lines.findIndex((line) => line.message === top.message) : -1;
     if (!this.following && index >= 0) {
       this.rows.setCount(this.lines.length);
@@ -166,29 +175,83 @@ export class Feed {
       if (pass(m)) this.push(m);
     }
     this.dropOld();
+    if (this.reopen) this.rebuild(pass); // what is opened has become longer
+    this.reopen = false;
   }
 
   /** dropOld takes the lines away of what is not held any more. What is read stays in
    * place. */
   dropOld() {
-    let n = 0, changes = 0;
-    for (; this.lines[n]?.message.dropped; n++) changes += this.lines[n].first ? 1 : 0;
-    if (!n) return;
-    this.lines.splice(0, n);
-    this.changes -= changes;
-    this.cursor = Math.max(-1, this.cursor - n);
-    if (!this.following) this.viewport.scrollTop -= n * this.rows.height;
+    if (this.dropped === this.store.feedDropped) return;
+    this.dropped = this.store.feedDropped;
+    this.followed.drop();
+    const top = Math.floor(this.viewport.scrollTop / this.rows.height), at = this.lines[this.cursor];
+    let above = 0;
+    this.lines = this.lines.filter((line, i) => {
+      if (line.message.dropped && i < top) above++;
+      if (line.message.dropped && line.counted) this.changes--;
+      return !line.message.dropped;
+    });
+    this.cursor = at ? this.lines.indexOf(at) : -1;
+    if (!this.following) this.viewport.scrollTop -= above * this.rows.height;
   }
 
   push(m) {
     if (m.type === "watch" && fold(this.lines, m)) return;
+    if (m.type === "change" && !m.meant && !this.flat) return this.follow(m);
+    if (isEvent(m) && !this.flat) {
+      const line = this.warnings.get(m.key);
+      if (line && !line.message.dropped) return void Object.assign(line, lines(m)[0], { began: line.began ?? line.message.time });
+    }
     this.changes++;
-    for (const line of lines(m, this.narrow)) this.lines.push(line);
+    const all = lines(m, this.narrow);
+    all[0].counted = true;
+    if (isEvent(m)) this.warnings.set(m.key, all.at(-1));
+    this.lines.push(...all);
+  }
+
+  /** follow puts a change that was not meant into the line of what it belongs to: below what led
+   * to it, if that is known. One alone stands for itself. */
+  follow(m) {
+    const { group, isNew } = this.followed.add(m);
+    if (this.followed.isOpen(group)) this.reopen = true;
+    if (isNew && group.lead) return this.place(group);
+    if (isNew) {
+      group.alone = lines(m, this.narrow);
+      return void this.lines.push(...group.alone);
+    }
+    if (!group.alone) return;
+    const at = this.lines.lastIndexOf(group.alone[0]);
+    if (at >= 0) this.lines.splice(at, group.alone.length, group.line);
+    else this.lines.push(group.line);
+    group.alone = null;
+  }
+
+  place(group) {
+    const at = this.lines.findLastIndex((line) => line.message.seq === group.lead);
+    if (at < 0) return void this.lines.push(group.line);
+    group.leads = this.lines[at].message.key;
+    group.line.first = false;
+    this.lines.splice(at + 1, 0, group.line);
+    if (this.cursor > at) this.cursor++;
+    if (!this.following && (at + 1) * this.rows.height <= this.viewport.scrollTop) this.viewport.scrollTop += this.rows.height;
+  }
+
+  /** inner are the lines of a group that is opened. */
+  inner(group) {
+    if (!this.followed.isOpen(group) || group.alone) return [];
+    return this.followed.shown(group).flatMap((m) => {
+      const all = lines(m, this.narrow);
+      all.forEach((line) => { line.inner = true; });
+      if (m.times) all.at(-1).text += times(m);
+      return all;
+    });
   }
 
   /** summary says how much is there, and that it is not everything. */
   summary() {
-    const held = count(this.changes ?? 0, "change");
+    const followed = this.followed.count ? `, ${this.followed.count.toLocaleString("en")} that followed` : "";
+    const held = count(this.changes ?? 0, "change") + followed;
     return this.store.feedDropped || this.cutOff ? `${held}; older ones are not held` : held;
   }
 
@@ -208,8 +271,17 @@ export class Feed {
     const line = this.lines[index];
     if (!line) return;
     this.cursor = index;
+    if (line.group) return this.toggle(line.group);
     this.rows.draw();
     if (line.message.key) this.onOpen(line.message.key, line.message.time);
+  }
+
+  /** toggle opens what followed, or closes it again. */
+  toggle(group) {
+    this.followed.toggle(group);
+    this.following = false;
+    this.signature = "";
+    this.onToggle();
   }
 
   key(event) {
@@ -220,7 +292,7 @@ export class Feed {
       this.rows.show(this.cursor);
       this.rows.draw();
       setAttribute(this.viewport, "aria-activedescendant", `line-${this.cursor}`);
-    } else if (event.key === "Enter") {
+    } else if (event.key === "Enter" || "+-".includes(event.key) && this.lines[this.cursor]?.group) {
       this.open(this.cursor);
     } else {
       return;
@@ -236,8 +308,10 @@ export class Feed {
     const selected = index === this.cursor;
     element.classList.toggle("selected", selected);
     setAttribute(element, "aria-selected", selected);
-    if (element.line === line) return;
+    if (element.line === line && !line.group && element.version === line.message) return;
     element.line = line;
+    element.version = line.message;
+    if (line.group) this.followed.fill(line.group);
     element.id = `line-${index}`;
     fill(element, line, this.store);
   }
@@ -253,14 +327,16 @@ function create() {
 function fill(element, line, store) {
   const m = line.message, [glyph, name] = sign(m);
   const [time, mark, subject, text, who] = element.children;
-  element.className = `entry${line.first ? "" : " more"}${m.type === "watch" ? " watch-mark" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
-  setText(time, clock(m.time));
+  const about = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? "") };
+  element.className = `entry${line.first ? "" : " more"}${line.group ? " followed" : ""}${line.inner ? " inner" : ""}${m.type === "watch" ? " watch-mark" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
+  setText(time, clock(line.began ?? line.group?.from ?? m.time));
   setAttribute(time, "title", moment(m.time, 0));
-  setText(mark, glyph);
-  mark.className = `sign ${name}`;
+  setText(mark, line.group ? (line.open ? "−" : "+") : glyph);
+  setAttribute(element, "aria-expanded", line.group ? line.open : null);
+  mark.className = line.group ? "sign" : `sign ${name}`;
   subject.hidden = m.type === "watch" || !line.first;
-  setText(subject.children[0], m.resource ? `${(store.resources.get(m.resource)?.kind ?? m.resource).toLowerCase()}/` : "");
-  setText(subject.children[1], visible(m.name ?? ""));
+  setText(subject.children[0], about.kind ? `${about.kind}/` : "");
+  setText(subject.children[1], about.name);
   fillChange(text, line, 64);
   setText(who, line.who ?? "");
 }
@@ -275,5 +351,5 @@ export function fillChange(element, line, mostPath) {
   setText(after, line.path && line.new ? ` ${line.new}` : "");
   after.className = line.removed ? "old" : "new-value";
   arrow.className = `arrow ${{ "+": "plus", "−": "minus" }[line.arrow] ?? ""}`;
-  setText(words, line.text ? (line.path ? ` ${line.text}` : line.text) : "");
+  setText(words, line.began ? `${line.text} (last ${clock(line.message.time)})` : line.text ? (line.path ? ` ${line.text}` : line.text) : "");
 }

@@ -3,7 +3,7 @@ import { h, byId } from "./dom.js";
 
 /** bindings: the keys, what they are for, and the name of what is done. */
 export const bindings = [
-  ["/", "search by text", "search"],
+  ["/", "search by text; who:NAME is for what a program changed", "search"],
   ["w", "filter by an expression (CEL), such as object.spec.replicas > 2", "where"],
   ["↑ ↓  j k", "the object before, the next", ""],
   ["Enter", "open the object", "open"],

@@ -7,9 +7,15 @@ export const farewell = 8000;
 
 const worse = { Failed: 0, Warning: 0, Terminating: 1, InProgress: 2, Unknown: 3, Current: 4 };
 
+/** whoWord begins a word of the search that is about who wrote. */
+const whoWord = "who:";
+
 /** filter is the state, prepared for many questions. */
 export function filter(state, store) {
-  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const typed = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = typed.filter((word) => !word.startsWith(whoWord));
+  const who = typed.filter((word) => word.startsWith(whoWord)).map((word) => word.slice(whoWord.length)).filter(Boolean);
+  const byAll = (names) => who.every((name) => names.some((by) => by?.toLowerCase().includes(name)));
   const kinds = new Set(state.kind), namespaces = new Set(state.ns), events = new Set(state.change);
   const matching = state.where ? store.matching : null;
   const ofObject = (key, resource, namespace) =>
@@ -18,13 +24,14 @@ export function filter(state, store) {
     (!matching || matching.has(key));
   return {
     row: (row) => ofObject(row.key, row.resource, row.namespace) &&
-      (!state.notready || isNotReady(row)) &&
+      (!state.notready || isNotReady(row)) && byAll(row.by ?? []) &&
       words.every((word) => haystack(row, store).includes(word)),
     change: (m) => (!events.size || events.has(eventGroup(m))) &&
       (m.type === "watch" || ofObject(m.key, m.resource, m.namespace) &&
         (!state.notready || isNotReady(store.objects.get(m.key)))) &&
+      (!who.length || byAll((m.changes ?? []).map((c) => c.who))) &&
       words.every((word) => changeHaystack(m).includes(word)),
-    active: words.length + kinds.size + namespaces.size + events.size > 0 || state.notready || Boolean(state.where),
+    active: typed.length + kinds.size + namespaces.size + events.size > 0 || state.notready || Boolean(state.where),
   };
 }
 
@@ -38,7 +45,7 @@ export function eventGroup(m) {
 }
 
 function haystack(row, store) {
-  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...searched(row, store),
+  return row.text ??= [row.name, row.namespace, row.resource, row.status.state, row.status.message, ...(row.by ?? []), ...searched(row, store),
     ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase();
 }
 

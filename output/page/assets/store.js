@@ -6,7 +6,7 @@
 export const mostChanges = 5000;
 const mostText = 20e6;
 /** How many rows, segments and ticks of what is over are held if hello does not say. */
-const fallbackLimits = { ended: 1000, history: 20, segments: 50, ticks: 100 };
+const fallbackLimits = { ended: 1000, history: 40, segments: 50, ticks: 100 };
 
 const states = { Current: "current", InProgress: "progress", Failed: "failed", Terminating: "terminating", Warning: "warning" };
 
@@ -219,16 +219,18 @@ export class Store {
     if (this.feed.length > mostChanges || this.feedText > mostText) this.shorten();
   }
 
+  /** shorten drops what only followed before what somebody meant. */
   shorten() {
-    const surplus = this.feed.length - mostChanges;
-    let dropped = 0;
-    for (let text = this.feedText; dropped < surplus || text > mostText; dropped++) text -= textOf(this.feed[dropped]);
-    for (const m of this.feed.splice(0, dropped)) {
+    while (this.feed.length > mostChanges || this.feedText > mostText) {
+      const [m] = this.feed.splice(Math.max(0, this.feed.findIndex((m) => m.type === "change" && !m.meant)), 1);
       m.dropped = true;
       this.feedText -= textOf(m);
+      this.feedDropped++;
     }
-    this.feedDropped += dropped;
   }
+
+  /** kind is how a resource is called in front of a name. */
+  kind(id) { return (this.resources.get(id)?.kind ?? id).toLowerCase(); }
 
   /** note is a line of the page's own in the feed: about itself. */
   note(text) {
@@ -248,7 +250,7 @@ export class Store {
     // The page's own lines have no number: they stay by their time.
     this.feed = [...missing, ...this.feed].sort((a, b) => a.seq && b.seq ? a.seq - b.seq : a.time - b.time);
     this.feedVersion++;
-    if (this.feed.length > mostChanges) this.shorten();
+    this.shorten();
   }
 
   /** where takes the answer to an expression; null: there is none, or it is wrong. */

@@ -1,0 +1,74 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What somebody meant is a line of the feed; what followed it is one more, which opens; and what
+// repeats is one line, however often.
+func TestFeedFolds(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
+	d := serve(t, c, "deploy,rs,po,cm,events", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	b.await(row("web") + `?.querySelector(".state").textContent === "Current"`)
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
+	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
+	c.kubectl(t, "", "-n", ns, "rollout", "status", "deploy/web", "--timeout", patience.String())
+	followed := `[...document.querySelectorAll("#lines .entry.followed:not([hidden])")].find((e) => e.previousSibling && e.textContent.includes(" followed of "))`
+	b.await(followed + `?.textContent.endsWith(", done")`)
+	b.await(entry("nginx:1.27 → nginx:1.28"))
+	lines := value[string](b, `[...document.querySelectorAll("#lines .entry:not([hidden])")].map((e) => e.innerText.replace(/\s+/g, " ")).join("\n")`)
+	if n := strings.Count(lines, "\n") + 1; n > 9 || strings.Contains(lines, "was Terminating") {
+		t.Errorf("a rollout is %d lines:\n%s", n, lines)
+	}
+	t.Logf("the feed:\n%s", lines)
+	if said := b.text("#feed-shown"); !strings.Contains(said, " that followed") {
+		t.Errorf("above it: %s", said)
+	}
+	b.run(followed + `.click()`)
+	b.await(`document.querySelector("#lines .entry.inner:not([hidden])")`)
+	b.run(`document.querySelector("#lines .entry[aria-expanded=true]:not([hidden])").click()`)
+	b.await(`!document.querySelector("#lines .entry.inner:not([hidden])")`)
+	b.press("/Pending")
+	b.await(entry("Pending → Running")) // who searches finds
+	b.press("\x1b\x1b")
+	b.await(followed)
+
+	c.kubectl(t, "", "-n", ns, "run", "crash", "--image=crash:1", "--restart=Never")
+	c.kubectl(t, "", "-n", ns, "wait", "pod/crash", "--for=condition=Ready", "--timeout", patience.String())
+	for i := range 5 {
+		c.kubectl(t, "", "-n", ns, "patch", "pod", "crash", "--subresource=status", "--type=merge", "-p",
+			fmt.Sprintf(`{"status":{"containerStatuses":[{"name":"crash","image":"crash:1","imageID":"","ready":false,"restartCount":%d,"started":false}]}}`, i+1))
+	}
+	b.await(row("crash"))
+	b.run(row("crash") + `.click()`)
+	b.await(`/so \d × since/.test(document.querySelector("#detail .history")?.textContent)`)
+	b.picture("feed", d.home+"?object="+b.key("crash"), look{})
+}
+
+// run evaluates a statement.
+func (b *tab) run(statement string) { b.t.Helper(); value[bool](b, "("+statement+", true)") }
+
+// What a program changed, and the objects that it did, also before dwatch began.
+func TestWho(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha", "beta", "gamma")
+	patch := func(name, by, level string) {
+		c.kubectl(t, "", "-n", ns, "patch", "cm", name, "--field-manager="+by, "-p", `{"data":{"level":"`+level+`"}}`)
+	}
+	patch("gamma", "argocd-controller", "early")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	patch("alpha", "argocd-controller", "argo")
+	patch("beta", "flux", "flow")
+	b.await(entry("info → flow"))
+	b.press("/who:argo")
+	b.await("!" + row("beta") + " && " + row("alpha") + " && " + row("gamma"))
+	b.await(entry("info → argo") + " && !" + entry("info → flow"))
+	b.press(strings.Repeat("\b", len("who:argo")) + "flux")
+	b.await(row("beta") + " && !" + row("alpha")) // the search finds managers, too
+}
