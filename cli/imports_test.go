@@ -49,7 +49,7 @@ var house = map[string]room{
 	"watcher/object/kubeevent":  {"it reads Events of Kubernetes, wherever they come from", []string{"watcher/object/owner"}},
 	"output/changes":            {"it is a format of its own", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/pod", "watcher/object/reason", "watcher/object/status"}},
 	"output/live":               {"it draws the inventory on a terminal, and asks no server but through what it is given", []string{"watcher/event", "output", "output/inventory", "watcher/object/change", "watcher/object/kubeevent", "output/changes"}},
-	"output/inventory":          {"it holds what the events say is there, for whoever shows it", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/owner", "watcher/object/status"}},
+	"output/inventory":          {"it holds what the events say is there, for whoever shows it", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/status"}},
 	"output/page":               {"it draws the inventory for browsers, and asks no server", []string{"watcher/event", "watcher/filter", "output", "output/inventory", "watcher/object/change", "watcher/object/expression", "watcher/object/kubeevent"}},
 	"output/deliver":            {"it queues what is sent, and does not know where from", []string{"watcher/event", "output"}},
 	"output/deliver/cloudevent": {"it describes a message, and does not send it", []string{"output/deliver"}},

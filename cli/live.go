@@ -87,7 +87,7 @@ type screen struct {
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	s.live = live.New(live.Options{
 		Options:       w.changes(s.view),
-		Title:         report.Describe(w.plan.Targets),
+		Title:         w.Place() + ": " + report.Describe(w.plan.Targets),
 		Targets:       w.plan.Targets,
 		Wide:          w.print.Format == "wide",
 		Labels:        w.print.Table.Labels,

@@ -93,7 +93,7 @@ func (s *served) close() {
 // open also says where the page is: the listener is there, so that nobody comes too early.
 func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	s.hub = page.New(page.Options{
-		Targets: w.plan.Targets, Title: w.typed(), Server: w.Host, Version: orDevel(release),
+		Targets: w.plan.Targets, Title: w.typed(), Cluster: w.Place(), Server: w.Host, Version: orDevel(release),
 		Compare: w.print.Compare, Loss: fail.Loss,
 	})
 	s.server = page.NewServer(s.hub, s.options)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -26,6 +27,7 @@ const (
 // Cluster is the way to one API server.
 type Cluster struct {
 	Host           string        // the server's address without what may be secret
+	Context        string        // that of the kubeconfig; empty where none was chosen
 	Namespace      string        // of the kubeconfig context
 	RequestTimeout time.Duration // of questions, never of a watch; 0: none was given
 	Config         *rest.Config  // which has no timeout, as HTTP has none
@@ -65,7 +67,7 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 		// The error would quote all of the address, and there may be a password in it.
 		return nil, fail.Usage(fmt.Errorf("invalid server address %q: it takes a URL or HOST:PORT", fail.HostOf(config.Host)))
 	}
-	result := &Cluster{Host: fail.HostOf(config.Host), Namespace: namespace, RequestTimeout: config.Timeout, Config: config}
+	result := &Cluster{Host: fail.HostOf(config.Host), Context: f.context(loader), Namespace: namespace, RequestTimeout: config.Timeout, Config: config}
 	config.UserAgent = f.UserAgent
 	if err := result.prepare(o); err != nil {
 		return nil, fail.Usage(f.configError(loader, err))
@@ -86,6 +88,9 @@ func (c *Cluster) prepare(o Options) (err error) {
 	c.HTTP, err = newClient(config, c.plugin)
 	return err
 }
+
+// Place is which cluster it is, in a word: the context that was chosen, or the address.
+func (c *Cluster) Place() string { return cmp.Or(c.Context, c.Host) }
 
 func (c *Cluster) Discovery() (*discovery.DiscoveryClient, error) {
 	return discovery.NewDiscoveryClientForConfigAndClient(c.Config, c.HTTP)

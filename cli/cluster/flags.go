@@ -45,6 +45,15 @@ func (f *Flags) Loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 }
 
+// context returns the name of the context that is in force.
+func (f *Flags) context(loader clientcmd.ClientConfig) string {
+	config, err := loader.RawConfig()
+	if err != nil || f.overrides.ClusterInfo.Server != "" { // it is another server than that of the context
+		return ""
+	}
+	return cmp.Or(f.overrides.CurrentContext, config.CurrentContext)
+}
+
 func (f *Flags) configError(loader clientcmd.ClientConfig, err error) error {
 	config, unreadable := loader.RawConfig()
 	if unreadable != nil {

@@ -43,9 +43,9 @@ func (v *View) showModified(e *event.Event) error {
 		return nil
 	}
 	v.shown++
-	changes = unfold(changes)
+	changes = change.Unfold(changes)
 	if !v.Full {
-		changes = fold(changes)
+		changes = change.Fold(changes)
 	}
 	if text != "" {
 		v.showChanges(e, changes, text, result.Noise)

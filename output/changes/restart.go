@@ -78,7 +78,7 @@ func isRestart(c change.Change) bool {
 
 // containerOf is the container in whose status a path leads; empty if it does not.
 func containerOf(path change.Path) string {
-	if len(path) < 4 || path[2].Item == nil || keyOfList(path[:2]) != "name" || len(path[2].Item.Keys) != 1 {
+	if len(path) < 4 || path[2].Item == nil || change.KeyOfList(path[:2]) != "name" || len(path[2].Item.Keys) != 1 {
 		return ""
 	}
 	name, _ := path[2].Item.Keys[0].Value.(string)
@@ -87,7 +87,7 @@ func containerOf(path change.Path) string {
 
 // isReadiness reports whether a path leads to whether a pod is ready, or its containers are.
 func isReadiness(path change.Path) bool {
-	if len(path) < 3 || path[2].Item == nil || keyOfList(path[:2]) != "type" || len(path[2].Item.Keys) != 1 {
+	if len(path) < 3 || path[2].Item == nil || change.KeyOfList(path[:2]) != "type" || len(path[2].Item.Keys) != 1 {
 		return false
 	}
 	kind := path[2].Item.Keys[0].Value

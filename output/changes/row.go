@@ -31,16 +31,16 @@ func (v *View) row(c change.Change) row {
 	r := row{path: clean(c.Path.String()), kind: c.Kind}
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
-	if wasText && isText && (isLong(before) || isLong(after)) {
+	if wasText && isText && (change.IsLong(before) || change.IsLong(after)) {
 		r.diff = v.diff(before, after)
 		return r
 	}
 	quoted := c.Kind == change.TypeChanged || c.Kind == change.Rewritten
 	r.old, r.new = v.shortenBoth(text(c.Old, quoted), text(c.New, quoted))
-	if text, known := summarize(c); known && !v.Full {
+	if text, known := c.Summary(); known && !v.Full {
 		r.old, r.new = v.shorten(clean(text)), v.shorten(clean(text))
 	}
-	switch wholeOf(c).(type) {
+	switch c.Whole().(type) {
 	case int64, float64, json.Number: // "+ 1" and "- 1" would read as sums
 		r.kind = change.Changed
 		if c.Kind == change.Added {
@@ -51,8 +51,6 @@ func (v *View) row(c change.Change) row {
 	}
 	return r
 }
-
-func isLong(text string) bool { return strings.Contains(strings.TrimSuffix(text, "\n"), "\n") }
 
 // diff is the difference between two texts, each line of it fit for a terminal.
 func (v *View) diff(before, after string) string {
@@ -79,7 +77,7 @@ func text(value any, quoted bool) string {
 
 // isMistakable reports whether text needs quotes to be distinguished from what stands beside it.
 func isMistakable(text string) bool {
-	return text == "" || text != strings.TrimSpace(text) || isLong(text) || text[0] == '"' || strings.Contains(text, "→")
+	return text == "" || text != strings.TrimSpace(text) || change.IsLong(text) || text[0] == '"' || strings.Contains(text, "→")
 }
 
 func (v *View) shorten(text string) string { return v.shortenFrom(text, 0) }

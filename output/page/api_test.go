@@ -98,7 +98,7 @@ func TestDetail(t *testing.T) {
 		t.Errorf("owned: %v", rows)
 	}
 	items := m["history"].(map[string]any)["items"].([]any)
-	if len(items) != 2 || fmt.Sprint(items[1].(map[string]any)["changes"]) != "[map[kind:changed new:False old:True path:status.conditions[type=Ready].status]]" {
+	if len(items) != 2 || fmt.Sprint(items[1].(map[string]any)["changes"]) != "[map[kind:changed new:False old:True path:status.conditions[type=Ready]]]" {
 		t.Errorf("history: %v", items)
 	}
 	if !strings.HasPrefix(m.text("yaml"), "apiVersion: v1\nkind: Pod\n") || m["row"].(map[string]any)["segments"] == nil {
@@ -257,6 +257,24 @@ func TestMaskedPaths(t *testing.T) {
 		if response, body := send(t, s.request(t, "GET", path)); response.StatusCode != http.StatusOK || strings.Contains(string(body), "Hidden") {
 			t.Errorf("%s: %s: %s", path, response.Status, body)
 		}
+	}
+}
+
+// TestRenderer: the page is told of a change what -o changes shows of it: a long text by line, and
+// of a condition that came its status and why.
+func TestRenderer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newHub())
+	rest := func(text, status string) string {
+		return fmt.Sprintf(`},"data":{"conf":%q},"status":{%s}`, text, status)
+	}
+	before := object("Gadget", "a", "u1", "1", rest("a\nb\nc\nd\n", ""))
+	now := object("Gadget", "a", "u1", "2", rest("a\nb\nX\nd\n", `"conditions":[{"type":"Ready","status":"False","reason":"NoRoute","message":"no way"}]`))
+	deliver(t, s.hub, added(pods, before, 0), modified(pods, before, now, 1))
+	items := s.get(t, "/api/feed")["items"].([]any)
+	got := fmt.Sprint(items[0].(map[string]any)["changes"])
+	if want := "[map[diff:[@@ -2,3 +2,3 @@  b -c +X  d] kind:changed path:data.conf] map[kind:added new:False, NoRoute: no way path:status.conditions[type=Ready]]]"; got != want {
+		t.Errorf("%s, want\n%s", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"dwatch/output/inventory"
@@ -15,6 +16,9 @@ const (
 	maxChanges = 40
 	maxValue   = 500
 	maxPath    = 1000
+	// maxDiff is how many lines of a difference there are, and maxLine how many characters of one.
+	maxDiff = 20
+	maxLine = 200
 )
 
 // messageOf is the message of a change, but for its number and its row.
@@ -22,10 +26,11 @@ func messageOf(c *inventory.Change) changed {
 	m := changed{Type: "change", Event: string(c.Event.Type), Time: millis(c.Event.Time), called: calledBy(c.State.Of)}
 	if c.Diff != nil {
 		m.Noise = c.Diff.Noise
-		for i := range c.Diff.Changes[:min(len(c.Diff.Changes), maxChanges)] {
-			m.Changes = append(m.Changes, oneOf(&c.Diff.Changes[i]))
+		all := change.Fold(change.Unfold(c.Diff.Changes)) // as -o changes has them
+		for i := range all[:min(len(all), maxChanges)] {
+			m.Changes = append(m.Changes, oneOf(&all[i]))
 		}
-		m.More = len(c.Diff.Changes) - len(m.Changes)
+		m.More = len(all) - len(m.Changes)
 	}
 	if c.Event.Type != event.Modified {
 		m.Status = new(statusOf(c.State))
@@ -62,13 +67,35 @@ func textOf(c *inventory.Change) string {
 
 func oneOf(c *change.Change) oneChange {
 	one := oneChange{Path: clip(c.Path.String(), maxPath), Kind: string(c.Kind), Who: clip(c.Who.Manager, maxName), Masked: c.Masked}
+	before, after := c.Old, c.New
+	if text, known := c.Summary(); known {
+		before, after = text, text
+	}
+	if one.Diff, one.DiffMore = diffOf(c); one.Diff != nil {
+		return one
+	}
 	if c.Kind != change.Added {
-		one.Old, one.OldMore = valueText(c.Old)
+		one.Old, one.OldMore = valueText(before)
 	}
 	if c.Kind != change.Removed {
-		one.New, one.NewMore = valueText(c.New)
+		one.New, one.NewMore = valueText(after)
 	}
 	return one
+}
+
+// diffOf is what changed in a text of several lines, by line, and how many lines are left out; nil
+// if it is no such text.
+func diffOf(c *change.Change) (lines []string, more int) {
+	before, wasText := c.Old.(string)
+	after, isText := c.New.(string)
+	if !wasText || !isText || !change.IsLong(before) && !change.IsLong(after) {
+		return nil, 0
+	}
+	all := strings.Split(strings.TrimSuffix(change.Text(before, after), "\n"), "\n")
+	for _, line := range all[:min(len(all), maxDiff)] {
+		lines = append(lines, clip(line, maxLine))
+	}
+	return lines, len(all) - len(lines)
 }
 
 func eventText(content string) string {

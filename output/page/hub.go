@@ -16,8 +16,9 @@ import (
 type Options struct {
 	// Targets are what is watched from the start.
 	Targets []event.Target
-	// Title and Server say for people what is watched, and where; Version which dwatch shows it.
-	Title, Server, Version string
+	// Title, Cluster and Server say for people what is watched, in which cluster, at which address;
+	// Version which dwatch shows it.
+	Title, Cluster, Server, Version string
 	// Compare says which changes count, and what is masked in all that is shown.
 	Compare change.Options
 	// Loss says for people what is wrong with a connection; nil: its error does.

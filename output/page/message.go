@@ -21,6 +21,7 @@ type hello struct {
 	Now       int64       `json:"now"`
 	Started   int64       `json:"started"`
 	Version   string      `json:"version"`
+	Cluster   string      `json:"cluster"`
 	Server    string      `json:"server"`
 	Title     string      `json:"title"`
 	Ping      int64       `json:"ping"`
@@ -140,6 +141,9 @@ type oneChange struct {
 	NewMore int     `json:"newMore,omitempty"`
 	Who     string  `json:"who,omitempty"`
 	Masked  bool    `json:"masked,omitempty"`
+	// Diff has the lines of a difference in the place of two long texts.
+	Diff     []string `json:"diff,omitempty"`
+	DiffMore int      `json:"diffMore,omitempty"`
 }
 
 type resourceMessage struct {

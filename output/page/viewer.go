@@ -105,7 +105,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	}
 	m := hello{
 		Type: "hello", Protocol: protocol, Stream: v.stream, Seq: v.log.last, Resumed: resumed,
-		Now: millis(time.Now()), Started: millis(v.started), Version: v.Version, Server: v.Server, Title: v.Title,
+		Now: millis(time.Now()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title,
 		Ping: interval.Milliseconds(), Resources: slices.Collect(maps.Values(v.resources)),
 		Targets: v.targets.list(), Watch: v.targets.watch(),
 		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},

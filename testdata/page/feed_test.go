@@ -15,15 +15,19 @@ func TestFeedFolds(t *testing.T) {
 	b := open(t, d.url, look{})
 	b.awaitLive()
 	b.await(row("web") + `?.querySelector(".state").textContent === "Current"`)
-	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=conf=a\nb\nc\n")
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", `{"data":{"conf":"a\nB\nc\n"}}`)
 	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
 	c.kubectl(t, "", "-n", ns, "rollout", "status", "deploy/web", "--timeout", patience.String())
 	followed := `[...document.querySelectorAll("#lines .entry.followed:not([hidden])")].find((e) => e.previousSibling && e.textContent.includes(" followed of "))`
 	b.await(followed + `?.textContent.endsWith(", done")`)
 	b.await(entry("nginx:1.27 → nginx:1.28"))
 	lines := value[string](b, `[...document.querySelectorAll("#lines .entry:not([hidden])")].map((e) => e.innerText.replace(/\s+/g, " ")).join("\n")`)
-	if n := strings.Count(lines, "\n") + 1; n > 9 || strings.Contains(lines, "was Terminating") {
+	if n := strings.Count(lines, "\n") + 1; n > 14 || strings.Contains(lines, "was Terminating") || strings.Contains(lines, "InProgress") {
 		t.Errorf("a rollout is %d lines:\n%s", n, lines)
+	}
+	if !strings.Contains(lines, "-b\n") || !strings.Contains(lines, "+B\n") {
+		t.Errorf("a long text is not shown by line:\n%s", lines)
 	}
 	t.Logf("the feed:\n%s", lines)
 	if said := b.text("#feed-shown"); !strings.Contains(said, " that followed") {
@@ -33,8 +37,8 @@ func TestFeedFolds(t *testing.T) {
 	b.await(`document.querySelector("#lines .entry.inner:not([hidden])")`)
 	b.run(`document.querySelector("#lines .entry[aria-expanded=true]:not([hidden])").click()`)
 	b.await(`!document.querySelector("#lines .entry.inner:not([hidden])")`)
-	b.press("/Pending")
-	b.await(entry("Pending → Running")) // who searches finds
+	b.press("/Initialized")
+	b.await(entry("Initialized") + ` && !document.querySelector("#lines .entry.followed:not([hidden])")`) // who searches finds
 	b.press("\x1b\x1b")
 	b.await(followed)
 

@@ -32,6 +32,8 @@ func TestFunctions(t *testing.T) {
 			`[[0,5000,"False"],[5000,9000,"True"]]`},
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:03Z" }], [], 1000, 9000)[0].spans`, `[[3000,9000,"True"]]`},
 		{"conditions", `m.spans([], [{ time: 5000, changes: [{ path: "status.conditions[type=Old]", old: '{"status":"True"}' }] }], 0, 9000)[0].spans`, `[[0,5000,"True"]]`},
+		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:05Z" }], [{ time: 3000, changes: [{ path: "status.conditions[type=Ready]", kind: "added", new: "False, NoRoute: why" }] },
+			{ time: 5000, changes: [{ path: "status.conditions[type=Ready]", old: "False", new: "True" }] }], 0, 9000)[0].spans`, `[[3000,5000,"False"],[5000,9000,"True"]]`},
 		{"conditions", `[m.tone("Ready", "True"), m.tone("Ready", "False"), m.tone("MemoryPressure", "True"), m.tone("MemoryPressure", "False"), m.tone("Ready", "Unknown")]`,
 			`["is-current","is-progress","is-failed","is-current","is-unknown"]`},
 		{"conditions", `["FailureTarget", "DisruptionTarget", "NetworkUnavailable", "ReplicaFailure", "SuccessCriteriaMet"].map((type) => m.tone(type, "True"))`,

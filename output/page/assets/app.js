@@ -98,9 +98,9 @@ function greet(hello) {
   else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
   else if (before && page.downSince) store.note("connected again; nothing was missed");
   page.downSince = 0;
-  page.title = [visible(hello.title ?? ""), "dwatch"].filter(Boolean).join(" · ");
-  setText(byId("scope"), visible(hello.title ?? ""));
-  byId("scope").title = [hello.title, hello.server, hello.version].filter(Boolean).join("\n");
+  page.title = [visible(hello.title ?? ""), visible(hello.cluster ?? ""), "dwatch"].filter(Boolean).join(" · ");
+  setText(byId("scope"), visible([hello.cluster, hello.title].filter(Boolean).join(" · ")));
+  byId("scope").title = [hello.cluster, hello.title, hello.server, hello.version].filter(Boolean).join("\n");
   page.changed = true;
   sendWhere();
 }
@@ -202,7 +202,7 @@ function countIfDue(at) {
   if (at - page.counted < (came ? 250 : 1000) && !page.forceList) return;
   page.counted = at;
   page.countedMembership = store.membership;
-  table.manyNamespaces = filters.update() > 1;
+  store.manyNamespaces = table.manyNamespaces = filters.update() > 1;
 }
 
 function list() {

@@ -23,9 +23,10 @@ function note(told, type, time, before, after) {
   told.get(type).push({ time, before, after });
 }
 
-/** statusIn is the status in a whole condition that came or went, as JSON (cut perhaps). */
+/** statusIn is the status in a condition that came, went or changed: "True, Reason: message", or,
+ * where it has more than that, JSON (cut perhaps). */
 function statusIn(text) {
-  return /"status":"(\w+)"/.exec(text ?? "")?.[1];
+  return /^(\w+)(,|$)|"status":"(\w+)"/.exec(text ?? "")?.filter(Boolean).at(text[0] === "{" ? -1 : 1);
 }
 
 function spansOf(changes, condition, from, to) {

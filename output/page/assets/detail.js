@@ -2,7 +2,7 @@
 // and its YAML. The rest is asked of the server; what the rows say is shown at once.
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, size, visible } from "./format.js";
-import { change, fillChange, lines, sign, telling } from "./feed.js";
+import { change, diffLines, fillChange, lines, sign, telling } from "./feed.js";
 import { times } from "./followed.js";
 import { cellText, own } from "./columns.js";
 import { spans, tone } from "./conditions.js";
@@ -209,9 +209,9 @@ export class Detail {
     return h("li", { class: m.time === this.at ? "selected" : "", "data-time": String(m.time) },
       h("div", { class: "head" }, h("time", { title: moment(m.time, 0) }, clock(m.time)), h("span", { class: `sign ${name}` }, glyph),
         h("span", {}, words), h("span", { class: "who" }, visible(writers.join(", ")))),
-      ...telling(m).map((c) => {
-        const element = h("div", { class: "what" }, ...["path", "old", "arrow", "new-value", "words"].map((n) => h("span", { class: n })));
-        fillChange(element, change(c), 400);
+      ...telling(m).flatMap((c) => [change(c), ...diffLines(c, 20)]).map((line) => {
+        const element = h("div", { class: `what${line.diff ? " line" : ""}` }, ...["path", "old", "arrow", "new-value", "words"].map((n) => h("span", { class: n })));
+        fillChange(element, line, 400);
         return element;
       }),
       m.more ? h("p", { class: "note" }, `and ${count(m.more, "more change")}`) : null,

@@ -8,6 +8,10 @@ import { filter } from "./select.js";
 /** How many paths of one change are lines in the feed; the object has them all. */
 const mostLines = 6;
 const mostValue = 160;
+/** About how wide a letter is, in pixels: a path is cut at its front where there is no room for it. */
+const letter = 7.2, leastPath = 16, longestPath = 100;
+/** How many lines of a difference are in the feed; the object has 20. */
+const mostDiff = 8;
 
 const signs = { ADDED: ["+", "added"], MODIFIED: ["~", "modified"], DELETED: ["-", "deleted"] };
 
@@ -24,7 +28,7 @@ export function lines(m, narrow = false) {
   }
   if (m.event === "MODIFIED") {
     const shown = changes.length + (m.more ?? 0) > mostLines ? changes.slice(0, mostLines - 1) : changes;
-    all.push(...shown.map(change));
+    all.push(...shown.flatMap((c) => [change(c), ...diffLines(c, mostDiff)]));
     const rest = changes.length - shown.length + (m.more ?? 0);
     if (rest) all.push({ text: `… ${count(rest, "more change")}` });
   }
@@ -42,12 +46,21 @@ export function telling(m) {
   return changes.filter((c) => !/^metadata\.deletion(Timestamp|GracePeriodSeconds)$/.test(c.path));
 }
 
+/** diffLines are those of a difference between two texts, {diff, text}, most of them at most. */
+export function diffLines(c, most) {
+  const all = c.diff ?? [], rest = all.length - most + (c.diffMore ?? 0);
+  const signs = { "+": "plus", "-": "minus" };
+  const shown = all.slice(0, most).map((text) => ({ diff: signs[text[0]] ?? "same", text: visible(text) }));
+  return rest > 0 ? [...shown, { diff: "same", text: `… ${count(rest, "more line")}` }] : shown;
+}
+
 /** change is one path with what it was and is, shortened. */
 export function change(c) {
   const shorten = (text, more) => text === undefined ? "" : (more ? `${visible(text)}… (${more} more)` : cut(visible(text), mostValue));
   const before = shorten(c.old, c.oldMore), after = shorten(c.new, c.newMore);
   const text = [c.masked ? "(masked)" : "", { rewritten: "(means the same)", moved: "(moved)" }[c.kind]].filter(Boolean).join(" ");
   const line = { path: visible(c.path), text, who: visible(c.who ?? "") };
+  if (c.diff) return { ...line, arrow: "" };
   if (c.kind === "added") return { ...line, arrow: "+", new: after };
   if (c.kind === "removed") return { ...line, arrow: "−", new: before, removed: true };
   return { ...line, old: before, arrow: "→", new: after };
@@ -127,6 +140,7 @@ export class Feed {
   update(state, signature) {
     const pass = filter(state, this.store).change;
     this.narrow = this.viewport.clientWidth <= 560; // as in page.css
+    this.room = Math.floor(this.viewport.clientWidth / letter);
     this.flat = Boolean(state.q); // who searches sees what was found
     signature += this.narrow;
     const anew = signature !== this.signature || this.version !== this.store.feedVersion;
@@ -136,6 +150,7 @@ export class Feed {
     this.version = this.store.feedVersion;
     this.rows.setHeight(parseFloat(getComputedStyle(this.viewport).getPropertyValue("--line-height")) || 22);
     this.rows.setCount(this.lines.length);
+    this.following ||= this.lines.length * this.rows.height <= this.viewport.clientHeight;
     if (this.following) {
       this.viewport.scrollTop = this.lines.length * this.rows.height;
       this.top = this.viewport.scrollTop; // as far as it could
@@ -208,11 +223,23 @@ export class Feed {
     all[0].counted = true;
     if (isEvent(m)) this.warnings.set(m.key, all.at(-1));
     this.lines.push(...all);
+    const ahead = this.followed.groups.get(`#${m.seq}`); // what followed was told before it
+    if (ahead && !ahead.leads) {
+      this.lines.splice(this.lines.indexOf(ahead.line), 1);
+      this.place(ahead);
+    }
   }
 
   /** follow puts a change that was not meant into the line of what it belongs to: below what led
    * to it, if that is known. One alone stands for itself. */
   follow(m) {
+    const early = m.lead && this.followed.takeEarly(m);
+    if (early) {
+      const at = this.lines.lastIndexOf(early.alone[0]);
+      if (at >= 0) this.lines.splice(at, early.alone.length);
+      early.line.message.lead = m.lead; // it is known now
+      this.follow(early.line.message);
+    }
     const { group, isNew } = this.followed.add(m);
     if (this.followed.isOpen(group)) this.reopen = true;
     if (isNew && group.lead) return this.place(group);
@@ -279,7 +306,7 @@ export class Feed {
   /** toggle opens what followed, or closes it again. */
   toggle(group) {
     this.followed.toggle(group);
-    this.following = false;
+    this.following &&= !this.followed.isOpen(group); // what was opened is read
     this.signature = "";
     this.onToggle();
   }
@@ -308,26 +335,28 @@ export class Feed {
     const selected = index === this.cursor;
     element.classList.toggle("selected", selected);
     setAttribute(element, "aria-selected", selected);
-    if (element.line === line && !line.group && element.version === line.message) return;
+    if (element.line === line && !line.group && element.version === line.message && element.many === this.store.manyNamespaces && element.room === this.room) return;
+    element.room = this.room;
     element.line = line;
     element.version = line.message;
+    element.many = this.store.manyNamespaces;
     if (line.group) this.followed.fill(line.group);
     element.id = `line-${index}`;
-    fill(element, line, this.store);
+    fill(element, line, this.store, this.room);
   }
 }
 
 function create() {
   const part = (name) => h("span", { class: name });
   return h("div", { role: "option", class: "entry", "aria-selected": "false" },
-    h("time"), part("sign"), h("span", { class: "subject" }, h("i"), h("b")),
+    h("time"), part("sign"), h("span", { class: "subject" }, h("u"), h("i"), h("b")),
     h("span", { class: "text" }, part("path"), part("old"), part("arrow"), part("new-value"), part("words")), part("who"));
 }
 
-function fill(element, line, store) {
+function fill(element, line, store, room) {
   const m = line.message, [glyph, name] = sign(m);
   const [time, mark, subject, text, who] = element.children;
-  const about = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? "") };
+  const about = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? ""), namespace: m.namespace };
   element.className = `entry${line.first ? "" : " more"}${line.group ? " followed" : ""}${line.inner ? " inner" : ""}${m.type === "watch" ? " watch-mark" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
   setText(time, clock(line.began ?? line.group?.from ?? m.time));
   setAttribute(time, "title", moment(m.time, 0));
@@ -335,9 +364,12 @@ function fill(element, line, store) {
   setAttribute(element, "aria-expanded", line.group ? line.open : null);
   mark.className = line.group ? "sign" : `sign ${name}`;
   subject.hidden = m.type === "watch" || !line.first;
-  setText(subject.children[0], about.kind ? `${about.kind}/` : "");
-  setText(subject.children[1], about.name);
-  fillChange(text, line, 64);
+  setText(subject.children[0], store.manyNamespaces && about.namespace ? `${visible(about.namespace)} ` : "");
+  setText(subject.children[1], about.kind ? `${about.kind}/` : "");
+  setText(subject.children[2], about.name);
+  const beside = [line.first ? `${about.kind}/${about.name}` : "", line.old, line.arrow, line.new, line.text, line.who];
+  const left = beside.reduce((left, part) => left - (part?.length ?? 0) - 1, room - 13);
+  fillChange(text, line, Math.max(leastPath, Math.min(longestPath, left)));
   setText(who, line.who ?? "");
 }
 
@@ -351,5 +383,6 @@ export function fillChange(element, line, mostPath) {
   setText(after, line.path && line.new ? ` ${line.new}` : "");
   after.className = line.removed ? "old" : "new-value";
   arrow.className = `arrow ${{ "+": "plus", "−": "minus" }[line.arrow] ?? ""}`;
+  words.className = line.diff ? `words diff ${line.diff}` : "words";
   setText(words, line.began ? `${line.text} (last ${clock(line.message.time)})` : line.text ? (line.path ? ` ${line.text}` : line.text) : "");
 }

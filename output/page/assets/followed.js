@@ -4,7 +4,13 @@ import { age, clock, count, visible } from "./format.js";
 import { change, telling } from "./feed.js";
 
 /** groupOf names the line that a change which was not meant belongs to. */
-const groupOf = (m) => (m.lead ? `#${m.lead}` : m.root ? `${m.root.kind}/${m.namespace ?? ""}/${m.root.name}` : m.key);
+function groupOf(m, store) {
+  if (m.lead) return `#${m.lead}`;
+  return m.root ? `${m.root.kind.toLowerCase()}/${m.namespace ?? ""}/${m.root.name}` : `${store.kind(m.resource)}/${m.namespace ?? ""}/${m.name}`;
+}
+
+/** By how many ms what one watch tells may come before what another one told of a cause of it. */
+const unordered = 1000;
 
 /** Followed has these lines: {group, message, first}, of which message is the last. */
 export class Followed {
@@ -17,17 +23,30 @@ export class Followed {
   clear() {
     this.groups = new Map();
     this.count = 0;
+    this.early = new Map(); // key -> the group of a change of it that came before its owner was known
+  }
+
+  /** takeEarly takes away the group of a change of the same object that came before its owner was
+   * known, or the lead, and returns that, if it can have followed the same lead. */
+  takeEarly(m) {
+    const group = this.early.get(m.key), lead = group?.alone && this.store.feed.findLast((one) => one.seq === m.lead);
+    this.early.delete(m.key);
+    if (!lead || group.line.message.time < lead.time - unordered) return undefined;
+    this.groups.delete(group.id);
+    this.count -= group.count;
+    return group;
   }
 
   /** add takes a change into its group. It returns that, and whether it is a new one. */
   add(m) {
-    const id = groupOf(m);
+    const id = groupOf(m, this.store);
     let group = this.groups.get(id);
     const isNew = !group;
     if (isNew) {
       group = { id, lead: m.lead ?? 0, root: m.root, from: m.time, messages: [], keys: new Set(), count: 0 };
       group.line = { group, first: true };
       this.groups.set(id, group);
+      if (!m.lead) this.early.set(m.key, group);
     }
     this.count++;
     group.count++;
@@ -44,6 +63,7 @@ export class Followed {
       if (group.line.message.dropped) {
         this.count -= group.count;
         this.groups.delete(id);
+        this.early.delete(group.line.message.key);
       } else if (group.messages[0].dropped) {
         group.messages = group.messages.filter((m) => !m.dropped);
       }

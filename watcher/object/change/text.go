@@ -6,6 +6,9 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
+// IsLong reports whether a text has several lines, of which Text tells more than both texts do.
+func IsLong(text string) bool { return strings.Contains(strings.TrimSuffix(text, "\n"), "\n") }
+
 // Text returns the difference between two texts of several lines as a unified diff:
 // from the first "@@" on, without the two lines of file names, with one equal line
 // around those that differ. It is empty if the texts are equal. Nothing is escaped.

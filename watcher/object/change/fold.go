@@ -1,9 +1,7 @@
-package changes
+package change
 
-import "dwatch/watcher/object/change"
-
-// fold makes one change of those of a condition whose status has changed, with reason and message.
-func fold(changes []change.Change) (folded []change.Change) {
+// Fold makes one change of those of a condition whose status has changed, with reason and message.
+func Fold(changes []Change) (folded []Change) {
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && sameCondition(changes[0].Path, changes[n].Path) {
@@ -20,19 +18,19 @@ func fold(changes []change.Change) (folded []change.Change) {
 }
 
 // sameCondition reports whether two paths lead to members of one condition.
-func sameCondition(a, b change.Path) bool {
+func sameCondition(a, b Path) bool {
 	last := len(a) - 1
 	return len(a) == len(b) && last > 0 && isCondition(a[:last]) && isCondition(b[:last]) &&
 		a[:last].String() == b[:last].String()
 }
 
-func isCondition(path change.Path) bool {
+func isCondition(path Path) bool {
 	last := len(path) - 1
-	return last > 0 && path[last].Item != nil && keyOfList(path[:last]) == "type"
+	return last > 0 && path[last].Item != nil && KeyOfList(path[:last]) == "type"
 }
 
 // flipped is the one change; false if it would not be all, or its status is the same.
-func flipped(members []change.Change) (flip change.Change, ok bool) {
+func flipped(members []Change) (flip Change, ok bool) {
 	why := map[string]any{}
 	for _, c := range members {
 		last := len(c.Path) - 1
@@ -42,11 +40,11 @@ func flipped(members []change.Change) (flip change.Change, ok bool) {
 		old, wasText := c.Old.(string)
 		now, isText := c.New.(string)
 		switch name := c.Path[last].Field; {
-		case name == "status" && c.Kind == change.Changed && wasText && isText:
+		case name == "status" && c.Kind == Changed && wasText && isText:
 			flip = c
 			flip.Path, flip.Old, flip.New = c.Path[:last], old, now
 			ok = true
-		case (name == "reason" || name == "message") && (isText || c.Kind == change.Removed):
+		case (name == "reason" || name == "message") && (isText || c.Kind == Removed):
 			why[name] = now
 		default:
 			return flip, false

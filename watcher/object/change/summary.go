@@ -1,22 +1,20 @@
-package changes
+package change
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"dwatch/watcher/object/change"
 )
 
-// unfold makes a change for each part of a status, its conditions or containers that came or went.
-func unfold(changes []change.Change) (parts []change.Change) {
+// Unfold makes a change for each part of a status, its conditions or containers that came or went.
+func Unfold(changes []Change) (parts []Change) {
 	for _, c := range changes {
-		switch whole := wholeOf(c).(type) {
+		switch whole := c.Whole().(type) {
 		case map[string]any:
-			parts = append(parts, members(c, whole)...)
+			parts = append(parts, statusParts(c, whole)...)
 		case []any:
-			parts = append(parts, items(c, whole)...)
+			parts = append(parts, listParts(c, whole)...)
 		default:
 			parts = append(parts, c)
 		}
@@ -24,50 +22,50 @@ func unfold(changes []change.Change) (parts []change.Change) {
 	return parts
 }
 
-// wholeOf is what came or went as a whole; nil if the change is another one.
-func wholeOf(c change.Change) any {
+// Whole is what came or went as a whole; nil if the change is another one.
+func (c *Change) Whole() any {
 	switch c.Kind {
-	case change.Added:
+	case Added:
 		return c.New
-	case change.Removed:
+	case Removed:
 		return c.Old
 	}
 	return nil
 }
 
-// members are those of a status; of anything else it is the change itself.
-func members(c change.Change, status map[string]any) (parts []change.Change) {
+// statusParts are those of a status; of anything else it is the change itself.
+func statusParts(c Change, status map[string]any) (parts []Change) {
 	if c.Path.String() != "status" || len(status) == 0 {
-		return []change.Change{c}
+		return []Change{c}
 	}
 	for _, name := range slices.Sorted(maps.Keys(status)) {
-		parts = append(parts, part(c, change.Step{Field: name}, status[name]))
+		parts = append(parts, part(c, Step{Field: name}, status[name]))
 	}
-	return unfold(parts)
+	return Unfold(parts)
 }
 
-// items are the conditions, or containers, of a list of them.
-func items(c change.Change, list []any) (parts []change.Change) {
-	key := keyOfList(c.Path)
+// listParts are the conditions, or containers, of a list of them.
+func listParts(c Change, list []any) (parts []Change) {
+	key := KeyOfList(c.Path)
 	if key == "" || len(list) == 0 {
-		return []change.Change{c}
+		return []Change{c}
 	}
 	for i, value := range list {
 		item, _ := value.(map[string]any)
 		name, isText := item[key].(string)
 		if !isText {
-			return []change.Change{c}
+			return []Change{c}
 		}
-		step := change.Step{Item: &change.Item{Index: i, Keys: []change.Key{{Name: key, Value: name}}}}
+		step := Step{Item: &Item{Index: i, Keys: []Key{{Name: key, Value: name}}}}
 		parts = append(parts, part(c, step, item))
 	}
 	return parts
 }
 
 // part is what happened to a part of what was added or removed.
-func part(c change.Change, step change.Step, value any) change.Change {
+func part(c Change, step Step, value any) Change {
 	c.Path = append(slices.Clip(c.Path), step)
-	if c.Kind == change.Added {
+	if c.Kind == Added {
 		c.New = value
 	} else {
 		c.Old = value
@@ -75,8 +73,8 @@ func part(c change.Change, step change.Step, value any) change.Change {
 	return c
 }
 
-// keyOfList tells the items of a list of conditions or containers apart; empty for other lists.
-func keyOfList(path change.Path) string {
+// KeyOfList tells the items of a list of conditions or containers apart; empty for other lists.
+func KeyOfList(path Path) string {
 	if len(path) < 2 || path[0].Field != "status" {
 		return ""
 	}
@@ -89,9 +87,9 @@ func keyOfList(path change.Path) string {
 	return ""
 }
 
-// summarize says in short what condition, container or state came or went; false if it is more.
-func summarize(c change.Change) (string, bool) {
-	item, isMap := wholeOf(c).(map[string]any)
+// Summary says in short what condition, container or state came or went; false if it is more.
+func (c *Change) Summary() (string, bool) {
+	item, isMap := c.Whole().(map[string]any)
 	last := len(c.Path) - 1
 	switch {
 	case !isMap:
@@ -100,7 +98,7 @@ func summarize(c change.Change) (string, bool) {
 		text := explain(item)
 		return text, isState(c.Path) && text != ""
 	}
-	switch keyOfList(c.Path[:last]) {
+	switch KeyOfList(c.Path[:last]) {
 	case "type":
 		return condition(item)
 	case "name":
@@ -110,9 +108,9 @@ func summarize(c change.Change) (string, bool) {
 }
 
 // isState reports whether a path leads to why a container waits or has ended.
-func isState(path change.Path) bool {
+func isState(path Path) bool {
 	last := len(path) - 1
-	if last < 3 || path[last-2].Item == nil || keyOfList(path[:last-2]) != "name" {
+	if last < 3 || path[last-2].Item == nil || KeyOfList(path[:last-2]) != "name" {
 		return false
 	}
 	state, kind := path[last-1].Field, path[last].Field
