@@ -157,7 +157,7 @@ type View struct{ Initial, Timestamps, Full bool }
 
 // AddTo adds those flags to f that go for each view.
 func (v *View) AddTo(f *pflag.FlagSet) {
-	f.BoolVar(&v.Timestamps, "timestamps", false, "Of changes, show the date and milliseconds")
+	f.BoolVar(&v.Timestamps, "timestamps", false, "Of changes, show the date, milliseconds and the time zone")
 	f.BoolVar(&v.Full, "full", false, "Of changes, shorten no value")
 }
 

@@ -49,10 +49,11 @@ func (v *View) write(line, who string) {
 	v.w.WriteByte('\n')
 }
 
-// clock is the local time at the front of a line; with Timestamps also the date and milliseconds.
+// clock is the local time at the front of a line; with Timestamps also the date,
+// milliseconds and the offset of the zone.
 func (v *View) clock(t time.Time) string {
 	if v.Timestamps {
-		return t.Local().Format("2006-01-02T15:04:05.000")
+		return t.Local().Format("2006-01-02T15:04:05.000-07:00") // of one width, as Z is not
 	}
 	return t.Local().Format(time.TimeOnly)
 }

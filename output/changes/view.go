@@ -24,7 +24,7 @@ type Options struct {
 	// Width returns the columns of the terminal as it is now. Nil, or 0: nothing is cut.
 	Width func() int
 	Color bool
-	// Timestamps shows the date and milliseconds.
+	// Timestamps shows the date, milliseconds and the offset of the zone.
 	Timestamps bool
 	// Full shortens nothing.
 	Full bool

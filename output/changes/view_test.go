@@ -3,6 +3,7 @@ package changes
 import (
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"sync"
@@ -397,6 +398,24 @@ func TestResize(t *testing.T) {
 			if got := displaywidth.String(strings.TrimSuffix(line, "\n")); width > 0 && got > width {
 				t.Errorf("%d columns on %d: %s", got, width, line)
 			}
+		}
+	}
+}
+
+// TestZone: a time with its date says of which zone it is, in one width.
+func TestZone(t *testing.T) {
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	o := options(0)
+	o.Timestamps = true
+	for want, zone := range map[string]*time.Location{
+		"2026-01-31T09:00:00.000+00:00": time.UTC,
+		"2026-01-31T14:45:00.000+05:45": time.FixedZone("", 5*3600+45*60),
+	} {
+		time.Local = zone
+		v := New(io.Discard, o)
+		if got := v.clock(time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)); got != want || v.indent() != len(want+" ~ ") {
+			t.Errorf("%s, want %s, and %d columns", got, want, v.indent())
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestOutageInView(t *testing.T) {
 	}{
 		"to a file":     {nil, `\d\d:\d\d:\d\d`, "watching .*\n"},
 		"quiet":         {[]string{"-q"}, `\d\d:\d\d:\d\d`, ""},
-		"in other time": {[]string{"--timestamps"}, `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}`, "watching .*\n"},
+		"in other time": {[]string{"--timestamps"}, `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d`, "watching .*\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
