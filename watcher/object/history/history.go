@@ -40,8 +40,11 @@ func (h *History) Add(t event.Target, o event.Object) {
 		return
 	}
 	content := o.Raw()
-	h.addCreation(t, o, content)
-	h.addWrites(t, o, content)
+	if created := timeAt(content, "metadata.creationTimestamp"); h.Span.has(created) || h.wrote(content) {
+		writes := change.Writes(content)
+		h.addCreation(t, o, content, created, writes)
+		h.addWrites(t, o, content, created, writes)
+	}
 	h.addDeletion(t, o, content)
 	if isWorkload(o) {
 		h.workloads = append(h.workloads, workload{t, o, content})
@@ -85,13 +88,9 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 	})
 }
 
-func (h *History) addCreation(t event.Target, o event.Object, content string) {
-	created := timeAt(content, "metadata.creationTimestamp")
-	if !h.Span.has(created) {
-		return
-	}
+func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	evidence := &event.Evidence{From: event.FromCreation}
-	for _, w := range change.Writes(content) {
+	for _, w := range writes {
 		if w.Time.Equal(created) {
 			evidence.Writers = append(evidence.Writers, writerOf(w.Who))
 		}
@@ -101,12 +100,8 @@ func (h *History) addCreation(t event.Target, o event.Object, content string) {
 
 // addWrites adds the last write of each manager. One in the second of the creation may be that, and
 // one from before it was not to this object.
-func (h *History) addWrites(t event.Target, o event.Object, content string) {
-	if !h.wrote(content) {
-		return
-	}
-	created := timeAt(content, "metadata.creationTimestamp")
-	for _, w := range change.Writes(content) {
+func (h *History) addWrites(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
+	for _, w := range writes {
 		e := event.Event{
 			Type: event.Modified, Target: t, Time: w.Time,
 			Reconstructed: &event.Evidence{From: event.FromManagedFields, Writers: []event.Writer{writerOf(w.Who)}},
