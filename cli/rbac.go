@@ -49,14 +49,15 @@ type wanted struct {
 	selection
 	identity bool // it has to know which cluster it is
 	past     bool // it asks what happened before
+	reasons  bool // it says why something is not ready
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked()}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked(), w.ending.Conditions()}
 }
 
-func (l *listed) wanted() wanted { return wanted{l.connection, l.selection, false, false} }
+func (l *listed) wanted() wanted { return wanted{connection: l.connection, selection: l.selection} }
 
 type roles struct {
 	of     wanted
@@ -85,6 +86,11 @@ func (s *session) needs(of wanted) []access.Need {
 		needs = append(needs, s.rights.Watch(t))
 		if s.about != nil {
 			needs = append(needs, access.Owners(s.about.target, t.Namespace)...)
+		}
+	}
+	for _, t := range s.plan.Targets {
+		if of.reasons {
+			needs = access.Add(needs, access.Reasons(t)...)
 		}
 	}
 	if of.identity {

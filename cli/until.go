@@ -33,12 +33,15 @@ type wait struct {
 	progress bool   // it is said on the way what is waited for
 	said     string // last
 	saidAt   time.Time
+	denied   bool // it was said what may not be asked for
 
 	again   *time.Timer             // judges again what the present is looked at for, or nil
 	outcome *until.Outcome          // what that has decided
 	cancel  context.CancelCauseFunc // ends the run then
 
-	mu    sync.Mutex  // of all that is above
+	causes *causes // nil: they are not asked for on the way
+
+	mu    sync.Mutex  // of all that is above, but causes
 	due   *time.Timer // says what was too early to say; nil while nothing was
 	ended bool
 	took  time.Duration // until it ended
@@ -46,7 +49,7 @@ type wait struct {
 
 // newWait returns a wait before next, for what is planned, that ends the run by cancel where
 // no event does.
-func (w *watching) newWait(next event.Sink, cancel context.CancelCauseFunc) *wait {
+func (w *watching) newWait(ctx context.Context, next event.Sink, cancel context.CancelCauseFunc) *wait {
 	c := &w.ending
 	var awaited []until.Awaited
 	for _, m := range w.plan.Missing {
@@ -60,7 +63,11 @@ func (w *watching) newWait(next event.Sink, cancel context.CancelCauseFunc) *wai
 		Input:   w.input(),
 		Mistake: w.sayMistake,
 	})
-	return &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel}
+	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel}
+	if wait.progress && !w.isQuiet() {
+		wait.causes = askForCauses(ctx, wait)
+	}
+	return wait
 }
 
 func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
@@ -110,15 +117,15 @@ func (w *wait) byTime() bool {
 
 // sayProgress says which object is waited for, and how far it is, when that is something
 // else than before; of several not too often, and at the start not before it is known
-// what exists. What does not exist the reporter says.
+// what exists. What does not exist the reporter says. Of an object that does not say itself
+// why it is not ready it is said when the server has been asked for that.
 func (w *wait) sayProgress() {
-	some, more := w.Pending()
-	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
-	if more += len(some) - 1; first < 0 {
+	p, more := w.firstPending()
+	if p == nil {
 		return
 	}
 	last := w.saidAt
-	if last.IsZero() && slices.ContainsFunc(some, func(p until.Pending) bool { return p.Unsynced }) {
+	if last.IsZero() && p.Unsynced {
 		last = w.started
 	}
 	if early := progressEvery - time.Since(last); more > 0 && early > 0 {
@@ -127,7 +134,28 @@ func (w *wait) sayProgress() {
 		}
 		return
 	}
-	text := "waiting for " + w.describe(some[first])
+	if w.causes != nil && needsCause(p.Object) {
+		w.causes.wake()
+		return
+	}
+	w.sayWaiting(w.describe(*p), more)
+}
+
+// firstPending is the first object that is waited for, and how much there is besides; Unsynced
+// says that of any of it what exists is not known yet.
+func (w *wait) firstPending() (*until.Pending, int) {
+	some, more := w.Pending()
+	first := slices.IndexFunc(some, func(p until.Pending) bool { return !p.Object.IsZero() })
+	if first < 0 {
+		return nil, 0
+	}
+	p := some[first]
+	p.Unsynced = slices.ContainsFunc(some, func(p until.Pending) bool { return p.Unsynced })
+	return &p, more + len(some) - 1
+}
+
+func (w *wait) sayWaiting(text string, more int) {
+	text = "waiting for " + text
 	if more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
@@ -147,6 +175,7 @@ func (w *wait) sayDue() {
 }
 
 func (w *wait) stop() {
+	defer w.causes.stop() // which may be about to say something
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended, w.took = true, time.Since(w.started)

@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/reason"
-	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
 )
 
@@ -110,30 +105,10 @@ func (w *wait) unmet(ctx context.Context, what string) error {
 	return errors.Join(lines...)
 }
 
-// explain says what is waited for, with the newest warning that may be the cause.
+// explain says what is waited for, and why it is not ready.
 func (w *wait) explain(ctx context.Context, p until.Pending) string {
-	text := w.describe(p)
-	if warning := w.warning(ctx, p); warning != "" && !strings.Contains(text, warning) {
-		text += "; " + warning
+	if p.Object.IsZero() || !needsCause(p.Object) {
+		return w.describe(p)
 	}
-	return text
-}
-
-// warning returns the newest Warning event that may explain why an object is not ready;
-// empty if there is none, it is ready, or says itself what is wrong.
-func (w *wait) warning(ctx context.Context, p until.Pending) string {
-	if p.Object.IsZero() {
-		return ""
-	}
-	u, err := p.Object.Open()
-	if err != nil {
-		return ""
-	}
-	if word, _ := status.Of(u); word == kstatus.CurrentStatus {
-		return ""
-	}
-	if known := reason.Of(u); known.Text != "" && !known.Open {
-		return ""
-	}
-	return w.questions.Warning(ctx, p.Object)
+	return w.because(p, w.questions.Cause(ctx, p.Object))
 }

@@ -38,7 +38,7 @@ func newTestWait(t *testing.T, next event.Sink) (*wait, *bytes.Buffer) {
 	c := &console{reports: said, started: time.Now()}
 	w := &watching{session: &session{console: c, mapper: mapper.New(nil), plan: &plan.Plan{Targets: []event.Target{jobsTarget}}}}
 	w.ending.Ending = flags.Ending{Until: flags.Condition{Flag: "until", Text: "done", Expression: x}, Timeout: time.Minute}
-	return w.newWait(next, func(error) {}), said
+	return w.newWait(t.Context(), next, func(error) {}), said
 }
 
 func jobEvent(t *testing.T, kind event.Type, name, phase string) event.Event {

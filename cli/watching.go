@@ -217,7 +217,7 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	case w.ending.Count > 0:
 		sink = upTo(w.ending.Count, printed, sink)
 	case w.ending.Conditions():
-		end = w.newWait(sink, cancel)
+		end = w.newWait(ctx, sink, cancel)
 		sink, about.IsWell = end, end.HoldsOfNothing
 	}
 	reporter := report.New(sink, about)

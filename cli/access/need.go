@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
 )
 
 // watchVerbs are what watching takes of each resource: dwatch watches, and it lists
@@ -83,6 +84,48 @@ func Owners(root event.Target, namespace string) []Need {
 // List is the need of listing all objects of a resource, in one namespace or with "" in all.
 func List(resource schema.GroupVersionResource, namespace string) Need {
 	return Need{verbs: []string{"list"}, resource: resource, namespace: namespace}
+}
+
+// Reasons are the needs of finding out why an object of a target is not ready: to list Events, and
+// where it may own pods, these, and to get what is between.
+func Reasons(t event.Target) []Need {
+	if !t.Namespaced() {
+		return []Need{{verbs: []string{"list"}, resource: core("events"), namespace: metav1.NamespaceDefault}}
+	}
+	needs := []Need{{verbs: []string{"list"}, resource: core("events"), namespace: t.Namespace}}
+	kind := t.Mapping.GroupVersionKind.GroupKind()
+	if !owner.HasPods(kind) {
+		return needs
+	}
+	needs = append(needs, Need{verbs: []string{"list"}, resource: core("pods"), namespace: t.Namespace})
+	switch kind.String() {
+	case "Deployment.apps":
+		between := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+		return append(needs, Need{verbs: []string{"get"}, resource: between, namespace: t.Namespace})
+	case "CronJob.batch":
+		between := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+		return append(needs, Need{verbs: []string{"get"}, resource: between, namespace: t.Namespace})
+	case "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch", "ReplicationController":
+		return needs
+	}
+	return append(needs, Owners(t, t.Namespace)...)
+}
+
+// Add returns needs with those of more that they do not have in them.
+func Add(needs []Need, more ...Need) []Need {
+	for _, n := range more {
+		if !slices.ContainsFunc(needs, func(has Need) bool { return has.covers(n) }) {
+			needs = append(needs, n)
+		}
+	}
+	return needs
+}
+
+// covers reports whether the right to n is part of that to o.
+func (o Need) covers(n Need) bool {
+	lacks := func(verb string) bool { return !slices.Contains(o.verbs, verb) }
+	return o.resource.GroupResource() == n.resource.GroupResource() && o.namespace == n.namespace && (o.name == "" || o.name == n.name) &&
+		!slices.ContainsFunc(n.verbs, lacks)
 }
 
 func core(resource string) schema.GroupVersionResource {

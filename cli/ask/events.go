@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -17,7 +16,6 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
-	"dwatch/watcher/object/reason"
 )
 
 const (
@@ -44,31 +42,6 @@ func (c *Client) Events(ctx context.Context, o event.Object) ([]kubeevent.Event,
 	return slices.DeleteFunc(found, func(e kubeevent.Event) bool { return !e.About.Means(this) }), nil
 }
 
-// Warning returns the newest Warning about an object, or about what belongs to it, as
-// "reason: message"; empty if there is none, or the server does not say.
-func (c *Client) Warning(ctx context.Context, o event.Object) string {
-	warnings, err := c.events(ctx, namespaceOf(o), fields.Set{"type": corev1.EventTypeWarning})
-	if err != nil {
-		return ""
-	}
-	this := refTo(o)
-	known := map[owner.Ref][]owner.Owner{}
-	lookup := func(ctx context.Context, r owner.Ref) ([]owner.Owner, error) {
-		owners, ok := known[r]
-		if !ok {
-			owners, _ = c.owners(ctx, r) // what can't be known explains nothing
-			known[r] = owners
-		}
-		return owners, nil
-	}
-	for _, w := range warnings[:min(len(warnings), maxTraced)] {
-		if related, _ := owner.Belongs(ctx, w.About, func(r owner.Ref) bool { return r.Means(this) }, lookup); related {
-			return reason.Event(w) + ago(w.Last)
-		}
-	}
-	return ""
-}
-
 // events returns Events of a namespace, the newest first.
 func (c *Client) events(ctx context.Context, namespace string, which fields.Set) ([]kubeevent.Event, error) {
 	list, err := c.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: which.String(), Limit: maxEvents})
@@ -88,7 +61,9 @@ func (c *Client) events(ctx context.Context, namespace string, which fields.Set)
 }
 
 // namespaceOf is where the Events about an object are.
-func namespaceOf(o event.Object) string { return cmp.Or(o.Namespace, metav1.NamespaceDefault) }
+func namespaceOf(o event.Object) string { return namespaceIn(o.Namespace) }
+
+func namespaceIn(of string) string { return cmp.Or(of, metav1.NamespaceDefault) }
 
 func refTo(o event.Object) owner.Ref {
 	return owner.Ref{GroupVersionKind: o.GroupVersionKind(), Namespace: o.Namespace, Name: o.Name, UID: o.UID}

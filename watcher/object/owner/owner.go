@@ -3,6 +3,7 @@ package owner
 
 import (
 	"context"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,6 +52,17 @@ func Of(o metav1.Object) []Owner {
 		owners[i] = Owner{Ref{kind, o.GetNamespace(), r.Name, r.UID}, r.Controller != nil && *r.Controller}
 	}
 	return owners
+}
+
+// HasPods reports whether objects of a kind may own pods, themselves or by what they own.
+func HasPods(kind schema.GroupKind) bool {
+	switch kind.Group {
+	case "apps", "batch":
+		return true
+	case "":
+		return kind.Kind == "ReplicationController"
+	}
+	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 }
 
 // Lookup returns the owners of an object; none if it does not exist, or they may not be
