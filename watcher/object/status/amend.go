@@ -37,9 +37,7 @@ func amend(u *unstructured.Unstructured, r *status.Result) (status.Status, strin
 	case kind == schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		return deployment(u, r)
 	case current && kind == schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
-		if wrong := reason.Of(u).Text; wrong != "" {
-			return status.InProgressStatus, wrong
-		}
+		return autoscaler(u)
 	case current && observes[kind] && !isObserved(u):
 		return status.InProgressStatus, kind.Kind + " " + unobserved
 	case current && isCustom(kind):
@@ -104,6 +102,18 @@ func deployment(u *unstructured.Unstructured, r *status.Result) (status.Status, 
 		return status.CurrentStatus, ""
 	}
 	return r.Status, "paused; " + r.Message
+}
+
+// autoscaler: its controller always says whether it can scale.
+func autoscaler(u *unstructured.Unstructured) (status.Status, string) {
+	wrong := reason.Of(u).Text
+	switch {
+	case reason.Condition(u, "AbleToScale") == nil:
+		return status.InProgressStatus, u.GetKind() + " " + unobserved
+	case wrong != "":
+		return status.InProgressStatus, wrong
+	}
+	return status.CurrentStatus, ""
 }
 
 func job(u *unstructured.Unstructured, r *status.Result) (status.Status, string) {

@@ -66,6 +66,7 @@ func TestOf(t *testing.T) {
 		{"a deployment without its pods, before a change", deployment, `"spec":{"replicas":2},"status":{"observedGeneration":1,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate"}]}`, "InProgress: Deployment generation is 2, but latest observed generation is 1"},
 		{"a replica set without its pods", `"apiVersion":"apps/v1","kind":"ReplicaSet"`, `"spec":{"replicas":2},"status":{"observedGeneration":2,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"no"}]}`, "InProgress: FailedCreate: no"},
 		{"an autoscaler", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"True"}]}`, "Current"},
+		{"an autoscaler nobody has seen", autoscaler, `"status":{}`, "InProgress"},
 		{"an autoscaler of nothing", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"ScalingDisabled","message":"0 replicas"}]}`, "Current"},
 		{"an autoscaler without metrics", autoscaler, `"status":{"conditions":[{"type":"AbleToScale","status":"True"},{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric","message":"none"}]}`, "InProgress: FailedGetResourceMetric: none"},
 
