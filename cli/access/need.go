@@ -90,14 +90,14 @@ func List(resource schema.GroupVersionResource, namespace string) Need {
 // where it may own pods, these, and to get what is between.
 func Reasons(t event.Target) []Need {
 	if !t.Namespaced() {
-		return []Need{{verbs: []string{"list"}, resource: core("events"), namespace: metav1.NamespaceDefault}}
+		return []Need{List(core("events"), metav1.NamespaceDefault)}
 	}
-	needs := []Need{{verbs: []string{"list"}, resource: core("events"), namespace: t.Namespace}}
+	needs := []Need{List(core("events"), t.Namespace)}
 	kind := t.Mapping.GroupVersionKind.GroupKind()
 	if !owner.HasPods(kind) {
 		return needs
 	}
-	needs = append(needs, Need{verbs: []string{"list"}, resource: core("pods"), namespace: t.Namespace})
+	needs = append(needs, List(core("pods"), t.Namespace))
 	switch kind.String() {
 	case "Deployment.apps":
 		between := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
