@@ -161,7 +161,7 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(definition.leave)
-	applyText(t, definition, gauges)
+	applyYAML(t, definition, gauges)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +189,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-func applyText(t *testing.T, o *objects, text string) {
+func applyYAML(t *testing.T, o *objects, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "objects.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -206,7 +206,7 @@ func (f *fault) make(t *testing.T, o *objects) {
 	if name == "denied" {
 		f.objects = denyingWebhook(t, o.namespace)
 	}
-	applyText(t, o, f.objects)
+	applyYAML(t, o, f.objects)
 	if f.of != "" {
 		f.report(t, o, name)
 	}
@@ -237,7 +237,7 @@ func applyDeployment(t *testing.T, o *objects, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applyText(t, o, deployment(name, placed))
+	applyYAML(t, o, deployment(name, placed))
 }
 
 // report writes what is not there to write it: the status of the object that the fault is about, and
