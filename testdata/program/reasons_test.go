@@ -30,7 +30,7 @@ import (
 // fault is something that keeps an object from being ready, and what is said of it.
 type fault struct {
 	name    string
-	objects string // YAML; $NS is the namespace
+	objects string // YAML
 	// status is what a kubelet, a scheduler or a controller writes that is not there.
 	of, status string
 	// warning is an Event about of: its reason, and its message.
@@ -161,7 +161,7 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(definition.leave)
-	applyYAML(t, definition, gauges)
+	applyText(t, definition, gauges)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,24 +189,13 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-func applyYAML(t *testing.T, o *objects, text string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "objects.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.apply(file, strings.NewReplacer("$NS", o.namespace)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (f *fault) make(t *testing.T, o *objects) {
 	t.Helper()
 	name := f.target[strings.IndexByte(f.target, '/')+1:]
 	if name == "denied" {
 		f.objects = denyingWebhook(t, o.namespace)
 	}
-	applyYAML(t, o, f.objects)
+	applyText(t, o, f.objects)
 	if f.of != "" {
 		f.report(t, o, name)
 	}
@@ -237,7 +226,7 @@ func applyDeployment(t *testing.T, o *objects, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applyYAML(t, o, deployment(name, placed))
+	applyText(t, o, deployment(name, placed))
 }
 
 // report writes what is not there to write it: the status of the object that the fault is about, and
