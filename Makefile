@@ -136,7 +136,8 @@ release: ## what a release consists of, into bin/dist: of a tag, or else a snaps
 	@# Built as what is released, so that little is compiled twice.
 	cd testdata/release && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o ../../bin/release .
 	rm -rf bin/manual && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
-	PATH="$(CURDIR)/bin:$$PATH" $(GO) run $(GORELEASER) release --clean --skip=publish \
+	@# It gives up after an hour, by itself; on a busy machine six platforms take longer.
+	PATH="$(CURDIR)/bin:$$PATH" $(GO) run $(GORELEASER) release --clean --skip=publish --timeout 6h \
 		$$(git describe --exact-match HEAD >/dev/null 2>&1 || echo --snapshot)
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
 
