@@ -54,7 +54,8 @@ type wanted struct {
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked(), w.ending.Conditions()}
+	_, records := w.to.(*recorded)
+	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions()}
 }
 
 func (l *listed) wanted() wanted { return wanted{connection: l.connection, selection: l.selection} }

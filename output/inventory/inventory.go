@@ -14,6 +14,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
+	"dwatch/watcher/pack"
 )
 
 // Options say what is held.
@@ -39,7 +40,7 @@ type Inventory struct {
 	options Options
 	view    func([]Change)
 	// What follows is for Deliver alone.
-	packer  packer
+	packer  pack.Packer
 	columns map[columnsKey]*columns
 	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	// managers has those of states by their names.
