@@ -61,16 +61,15 @@ func TestRecord(t *testing.T) {
 // recordWitness has a server of its own, and what was written to it.
 type recordWitness struct {
 	*testing.T
-	cluster   *bed.Cluster
-	client    dynamic.ResourceInterface
-	dir       string
-	port      int
-	random    *rand.Rand
-	recorder  *exec.Cmd
-	stderr    bytes.Buffer
-	writes    []written
-	there     map[string]string
-	unwritten int
+	cluster  *bed.Cluster
+	client   dynamic.ResourceInterface
+	dir      string
+	port     int
+	random   *rand.Rand
+	recorder *exec.Cmd
+	stderr   bytes.Buffer
+	writes   []written
+	there    map[string]string
 }
 
 // written is a write that the server has taken, when it began, and what was there after it.
