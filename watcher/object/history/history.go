@@ -88,10 +88,12 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 	})
 }
 
+// addCreation adds the creation, with those that may have done it: through a subresource is written
+// what is there.
 func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
 	evidence := &event.Evidence{From: event.FromCreation}
 	for _, w := range writes {
-		if w.Time.Equal(created) {
+		if w.Time.Equal(created) && w.Subresource == "" {
 			evidence.Writers = append(evidence.Writers, writerOf(w.Who))
 		}
 	}

@@ -105,6 +105,9 @@ func TestWrites(t *testing.T) {
 		"10:00 creationTimestamp ADDED settings")
 	check(t, past(t, history.Span{}, settings("v2", [3]string{"bob", clock(20), "a"})),
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
+	// What was written through a subresource was there.
+	check(t, past(t, history.Span{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"kubelet/status", clock(10), "b"})),
+		"10:00 creationTimestamp ADDED settings alice")
 	// A field that is no more.
 	check(t, past(t, history.Span{}, settings("v1", [3]string{"bob", clock(20), "gone"})),
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
@@ -138,9 +141,10 @@ func TestDeletionAndEvents(t *testing.T) {
 
 const template = `{"metadata":{"labels":{"app":"web"%s}},"spec":{"containers":[{"image":"web:%s","name":"web"}]}}`
 
-func deployment(image string, born int) string {
+// deployment is one whose image was set at a minute.
+func deployment(image string, born, set int) string {
 	return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"d","creationTimestamp":"` + clock(born) +
-		`","managedFields":[{"manager":"setter","operation":"Update","apiVersion":"apps/v1","time":"` + clock(born) +
+		`","managedFields":[{"manager":"setter","operation":"Update","apiVersion":"apps/v1","time":"` + clock(set) +
 		`","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}}}}]},"spec":{"template":` + fmt.Sprintf(template, "", image) + `}}`
 }
 
@@ -168,24 +172,28 @@ func rollouts(t *testing.T, texts ...string) (lines []string) {
 const image = "spec.template.spec.containers[name=web].image="
 
 func TestReplicaSets(t *testing.T) {
-	check(t, rollouts(t, deployment("2", 10), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
+	check(t, rollouts(t, deployment("2", 10, 20), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
 		"20:00 revision MODIFIED web "+image+"web:2(setter)")
 	// The template is another one by now, that has no ReplicaSet yet: who set what is not known.
-	check(t, rollouts(t, deployment("3", 10), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
+	check(t, rollouts(t, deployment("3", 10, 20), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
 		"20:00 revision MODIFIED web "+image+"web:2")
 	// It went back: when is not known, and what it came from is.
-	check(t, rollouts(t, deployment("1", 10), replicaSet("1", 10, "3", "1"), replicaSet("2", 20, "2", "")),
+	check(t, rollouts(t, deployment("1", 10, 10), replicaSet("1", 10, "3", "1"), replicaSet("2", 20, "2", "")),
 		"20:00 revision MODIFIED web "+image+"web:2")
-	check(t, rollouts(t, deployment("4", 10), replicaSet("1", 10, "3", "1"), replicaSet("2", 20, "2", ""), replicaSet("4", 30, "4", "")),
+	check(t, rollouts(t, deployment("4", 10, 30), replicaSet("1", 10, "3", "1"), replicaSet("2", 20, "2", ""), replicaSet("4", 30, "4", "")),
 		"20:00 revision MODIFIED web "+image+"web:2", "30:00 revision MODIFIED web "+image+"web:4(setter)")
 	// The one before is not kept, is older than the Deployment, or has no number of its own.
-	check(t, rollouts(t, deployment("3", 10), replicaSet("1", 10, "1", ""), replicaSet("3", 20, "3", "")))
-	check(t, rollouts(t, deployment("2", 15), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
-	check(t, rollouts(t, deployment("2", 10), replicaSet("1", 10, "1", ""), replicaSet("5", 11, "1", ""), replicaSet("2", 20, "2", "")))
+	check(t, rollouts(t, deployment("3", 10, 20), replicaSet("1", 10, "1", ""), replicaSet("3", 20, "3", "")))
+	check(t, rollouts(t, deployment("2", 15, 20), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
+	check(t, rollouts(t, deployment("2", 10, 20), replicaSet("1", 10, "1", ""), replicaSet("5", 11, "1", ""), replicaSet("2", 20, "2", "")))
 	// So long a list of former numbers is cut.
-	check(t, rollouts(t, deployment("2", 10), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", strings.Repeat("12345,", 400)+"2")))
+	check(t, rollouts(t, deployment("2", 10, 20), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", strings.Repeat("12345,", 400)+"2")))
+	// It was set long before, and the Deployment was paused. A later write of the same manager hides that.
+	check(t, rollouts(t, deployment("2", 10, 15), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
+	check(t, rollouts(t, deployment("2", 10, 25), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")),
+		"20:00 revision MODIFIED web "+image+"web:2(setter)")
 	// Somebody else's.
-	check(t, rollouts(t, strings.ReplaceAll(deployment("2", 10), `"uid":"d"`, `"uid":"other"`), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
+	check(t, rollouts(t, strings.ReplaceAll(deployment("2", 10, 20), `"uid":"d"`, `"uid":"other"`), replicaSet("1", 10, "1", ""), replicaSet("2", 20, "2", "")))
 }
 
 // controllerRevision is one that was written last at a minute.
@@ -196,7 +204,7 @@ func controllerRevision(image string, created, written, number int) string {
 }
 
 func TestControllerRevisions(t *testing.T) {
-	set := strings.Replace(deployment("2", 10), `"Deployment"`, `"StatefulSet"`, 1)
+	set := strings.Replace(deployment("2", 10, 20), `"Deployment"`, `"StatefulSet"`, 1)
 	check(t, rollouts(t, set, controllerRevision("1", 10, 10, 1), controllerRevision("2", 20, 20, 2)),
 		"20:00 revision MODIFIED web "+image+"web:2(setter)")
 	// One that was written after its creation may have had another number.
@@ -209,7 +217,7 @@ func TestControllerRevisions(t *testing.T) {
 // TestParts: nothing of an object is shown but what is known of that time.
 func TestParts(t *testing.T) {
 	h := history.History{}
-	o := object(t, deployment("2", 10))
+	o := object(t, deployment("2", 10, 10))
 	h.Add(targetOf(o), o)
 	created := h.Events()[0].Object
 	var got any

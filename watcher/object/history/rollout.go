@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // workload is an object whose former templates are kept.
@@ -132,8 +133,22 @@ func (h *History) addRollouts(w workload) {
 		if before == nil || before.created.Before(born) || before.created.After(r.created) || before.template == r.template {
 			continue
 		}
-		h.add(w.rollout(r, before, isLast(revisions, r)))
+		if e := w.rollout(r, before, isLast(revisions, r)); !hasWaited(e) {
+			h.add(e)
+		}
 	}
+}
+
+// maxLate is how long a controller may take to see a new template.
+const maxLate = 5 * time.Second
+
+// hasWaited reports whether something of a template was set long before its revision came, as far
+// as that is known: that of a Deployment that was paused comes when it is resumed.
+func hasWaited(e event.Event) bool {
+	changed := change.Between(e.Old.Raw(), e.Object.Raw(), change.Options{}).Changes
+	return slices.ContainsFunc(changed, func(c change.Change) bool {
+		return !c.Who.Time.IsZero() && e.Time.Sub(c.Who.Time) > maxLate
+	})
 }
 
 // numbered returns the one revision that had a number; nil if none is kept, or several had it.
