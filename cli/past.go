@@ -43,6 +43,8 @@ func (p *past) check(s *streamFlags) error {
 		return errors.New("--state carries on where the last run ended, whatever the cluster remembers: it does not go with --since and --before")
 	case p.ends() && (s.w.ending.Conditions() || s.w.ending.Count > 0):
 		return errors.New("--before ends with what happened before: it does not go with --until, --fail-if and --count")
+	case s.w.ending.Count > 0:
+		return errors.New("--since comes as a whole, however much it is: it does not go with --count")
 	}
 	return p.span.Check()
 }
