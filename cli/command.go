@@ -59,7 +59,7 @@ type description struct {
 
 // commands are those beside the stream, which has no name of its own. Their names hide no
 // resource: that is what -r is for.
-var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, waitDescription, rbacDescription}
+var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, waitDescription, rbacDescription}
 
 // newRoot returns the command line, as the program is called: dwatch, or "kubectl
 // dwatch" as a plugin.
@@ -142,7 +142,7 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 	groups := addFlags(cmd.Flags(), c)
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return fail.Usage(flagError(cmd, args, err)) })
-	complete.Add(cmd, complete.Options{Connection: &c.shared().connection, Offered: flags.Offered, Targets: c.shared().targetsOf, Directory: strings.HasPrefix(d.use, "DIR ")})
+	complete.Add(cmd, complete.Options{Connection: &c.shared().connection, Offered: flags.Offered, Targets: c.shared().targetsOf})
 	return cmd, groups
 }
 

@@ -8,12 +8,13 @@ var streamDescription = description{
 	long: `Watch any resource of a Kubernetes cluster and see each change.
 
 At a terminal it shows what changed, and which program did it. In a pipe each
-line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED;
-what exists at the start comes first, with "initial":true. It resumes a lost
-connection, says what it could not see, and ends only when you end it.
+line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
+What exists at the start comes first, as ADDED with "initial":true. It resumes
+a lost connection, says what it could not see, and ends only when you end it.
 
-Name resources as with kubectl: pods, po, deployments.apps, deployments.v1.apps,
-pods/web-1, pods web-1 web-2, deploy,sts, or a category such as all.`,
+Name resources as with kubectl: pods, po, pod, deployments.apps,
+deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category
+such as all. Custom resources work like the built-in ones.`,
 	examples: `  # What changes among the deployments of a namespace
   %[1]s deployments -n default
 
@@ -107,27 +108,6 @@ waits is in a file, and after a restart only what is different is sent.`,
   %[1]s send --redeliver failed.jsonl --to https://broker.example.com
 `,
 	command: func() command { return new(sendFlags) },
-}
-
-var recordDescription = description{
-	name:  "record",
-	use:   "DIR RESOURCE... [flags]",
-	short: "Record what happens, to ask for it later",
-	long: `Record all that happens to resources into a directory, with managed fields, until
-you end it; the next run goes on from there. --from DIR then asks the recording in
-place of a cluster, and each answer says of which times it knows nothing. Values
-of Secrets are recorded as size and hash, unless told otherwise. What is killed
-has lost nothing that it has reported.`,
-	examples: `  # All resources of the cluster, for a month, in at most 10 GiB
-  %[1]s record rec '*' -A --keep 30d --max-size 10Gi
-
-  # What changed, from two hours ago to one hour ago
-  %[1]s '*' -A --from rec --since 2h --before 1h
-
-  # What was there an hour ago
-  %[1]s list deploy,po -n prod --from rec --at 1h -o wide
-`,
-	command: func() command { return new(recordFlags) },
 }
 
 var waitDescription = description{

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +20,6 @@ type listFlags struct {
 	common
 	look look
 	listed
-	from string    // a recording; empty: a cluster is asked
-	at   time.Time // zero: the end of the recording
 }
 
 func (l *listFlags) groups() []flags.Group {
@@ -30,7 +27,6 @@ func (l *listFlags) groups() []flags.Group {
 		flags.NewGroup("What to list", l.targets.AddTo, flags.About(&l.common.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
 		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
-		flags.NewGroup("The past", flags.From(&l.from), flags.At(&l.at, "With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.look.addTo(f, &l.print, &l.kept, output.Formats, "; by default json")
 		}, flags.SortBy(&l.print.Order)),
@@ -43,16 +39,7 @@ func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 		return nil, err
 	}
 	l.look.format.Choose("json")
-	if err := l.look.parse(&l.print, t, l.all); err != nil {
-		return nil, err
-	}
-	switch {
-	case l.from != "":
-		return &pastList{flags: l}, checkFrom(l.all, l.server, l.request)
-	case !l.at.IsZero():
-		return nil, errors.New("--at asks a recording: it needs --from DIR")
-	}
-	return &l.listed, nil
+	return &l.listed, l.look.parse(&l.print, t, l.all)
 }
 
 type listed struct {
@@ -89,6 +76,12 @@ func (l *listed) list(ctx context.Context, s *session) error {
 	}
 	tuneRun(len(s.plan.Targets))
 	tuneLong()
+	l.fillTable(s)
+	l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+	printer, err := output.New(s.out, l.print)
+	if err != nil {
+		return err
+	}
 	objects, err := w.List(ctx)
 	if err != nil {
 		return err
@@ -96,20 +89,10 @@ func (l *listed) list(ctx context.Context, s *session) error {
 	if objects, err = s.about.among(ctx, objects); err != nil {
 		return err
 	}
-	return l.printAll(s, objects)
-}
-
-func (l *listed) printAll(s *session, objects []event.Object) error {
-	l.fillTable(s)
-	l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
-	printer, err := output.New(s.out, l.print)
-	if err != nil {
-		return err
-	}
 	switch {
 	case len(objects) == 0 && l.ignoreMissing:
 		return nil // as kubectl
-	case len(objects) == 0 && flags.IsTable(l.print.Format):
+	case len(objects) == 0 && isTable:
 		s.say(s.nothingFound())
 	}
 	return printer.List(objects)

@@ -54,8 +54,7 @@ type wanted struct {
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	_, records := w.to.(*recorded)
-	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions()}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked(), w.ending.Conditions()}
 }
 
 func (l *listed) wanted() wanted { return wanted{connection: l.connection, selection: l.selection} }

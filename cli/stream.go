@@ -22,7 +22,6 @@ type streamFlags struct {
 	look  look
 	view  flags.View
 	noise flags.Noise
-	from  string // a recording; empty: a cluster is asked
 }
 
 // look is how objects are printed: what streams and lists share.
@@ -52,10 +51,9 @@ func (s *streamFlags) groups() []flags.Group {
 	w := &s.w
 	return []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
-		flags.NewGroup("The past", flags.Spans(&w.past.span,
-			"First what happened since `TIME`, as far as the cluster remembers it, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
-			"Only what happened before `TIME`, and end"), flags.From(&s.from)),
-		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
+		flags.NewGroup("Which events", flags.Spans(&w.past.span,
+			"First what happened since `TIME`, as far as the cluster remembers it: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
+			"Only what happened before `TIME`, and end"), flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
@@ -74,10 +72,6 @@ var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "sho
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w := &s.w
-	span := w.past.span
-	if s.from != "" {
-		w.past = past{} // no cluster remembers it
-	}
 	isForPrograms := slices.ContainsFunc(forPrograms, s.all.Changed)
 	surprises := t.isPiped && !isForPrograms && !s.all.Changed("output") && !s.all.Changed("template")
 	if t.isTerminal && !isForPrograms {
@@ -102,20 +96,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	if isChanges {
 		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
 	}
-	if s.from != "" {
-		return s.parseReplay(span)
-	}
 	return &streamed{w, surprises}, nil
-}
-
-// parseReplay is for a recording. What was there before --since is not what happened since then,
-// but -o changes says how much that was.
-func (s *streamFlags) parseReplay(span flags.Span) (runner, error) {
-	w := &s.w
-	if w.print.Format != flags.Changes && !span.Since.IsZero() {
-		w.filter.WatchOnly = true
-	}
-	return &replayed{w, s.from, span}, cmp.Or(span.Check(), checkFrom(s.all, s.server, w.request))
 }
 
 func (s *streamFlags) check() error {

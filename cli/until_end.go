@@ -56,11 +56,7 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 		defer cancel()
 		subject = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
 	}
-	when := "after " + w.elapsed()
-	if w.isPast() {
-		when = "at " + exactly(e.Time)
-	}
-	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds %s: %s", w.ending.FailIf, when, subject))
+	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds after %s: %s", w.ending.FailIf, w.elapsed(), subject))
 }
 
 // decider names what decided: an object, or how many did.
@@ -111,7 +107,7 @@ func (w *wait) unmet(ctx context.Context, what string) error {
 
 // explain says what is waited for, and why it is not ready.
 func (w *wait) explain(ctx context.Context, p until.Pending) string {
-	if p.Object.IsZero() || w.isPast() || !needsCause(p.Object) {
+	if p.Object.IsZero() || !needsCause(p.Object) {
 		return w.describe(p)
 	}
 	return w.because(p, w.questions.Cause(ctx, p.Object))

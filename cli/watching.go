@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -47,12 +46,6 @@ func (direct) status() string         { return "" }
 func (direct) hidden() string         { return "" }
 func (direct) around(_ context.Context, _ context.CancelCauseFunc, _ *watching, watch func() error) error {
 	return watch()
-}
-
-// resumer is a destination that knows what earlier runs reported, and says so at the start.
-type resumer interface {
-	past() event.Past
-	note() string
 }
 
 // noter is a Sink that shows what becomes of the watch between the events.
@@ -97,10 +90,7 @@ type watching struct {
 	prints    bool // to stdout
 	to        destination
 
-	past    past
-	now     func() time.Time // the clock of a recording; nil: it is the present
-	printed func() int       // events so far; nil before they are processed
-
+	past  past
 	state *state // nil without --state
 	apart *apart // nil where nothing is judged, or printed
 }
@@ -161,9 +151,6 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
 	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
 	o.Past = w.state.past()
-	if r, ok := w.to.(resumer); ok {
-		o.Past = r.past()
-	}
 	watch, err := watcher.New(o)
 	if err != nil {
 		return err
@@ -173,9 +160,6 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	}
 	return w.process(ctx, watch)
 }
-
-// isPast reports whether a recording is played, and no server is there.
-func (w *watching) isPast() bool { return w.now != nil }
 
 // needed is what the destination and the conditions look at.
 func (w *watching) needed() needs {
@@ -196,14 +180,8 @@ func (w *watching) needed() needs {
 // showsOld reports whether the state before is printed, or what follows from it.
 func (w *watching) showsOld() bool { return w.print.Old || w.print.Changes || w.print.Patch }
 
-// origin is where events come from.
-type origin interface {
-	// Run delivers all to sink, until there is no more or ctx ends.
-	Run(ctx context.Context, sink event.Sink) error
-}
-
 // process sends the events through the stages, the last of which is made first.
-func (w *watching) process(ctx context.Context, from origin) error {
+func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	apart := w.prints && w.ending.Conditions()
@@ -220,7 +198,6 @@ func (w *watching) process(ctx context.Context, from origin) error {
 		}
 	}()
 	sink, printed := counted(last)
-	w.printed = printed
 	if apart {
 		w.apart = newApart(ctx, sink, w.out.written, cancel)
 		sink = w.apart
@@ -245,26 +222,22 @@ func (w *watching) process(ctx context.Context, from origin) error {
 	}
 	reporter := report.New(sink, about)
 	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
-	return w.watch(ctx, cancel, from, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
+	return w.watch(ctx, cancel, watch, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
 }
 
 // watch runs until the watch ends and all that it has reported has gone on. end says what
 // the end of the watch means, to which that of the destination is added.
-func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, from origin, reporter *report.Reporter, end func(error) error) error {
+func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, watch *watcher.Watcher, reporter *report.Reporter, end func(error) error) error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	targets := w.plan.Targets
 	w.metrics.Begin(targets)
-	note := w.state.note() + w.about.note()
-	if r, ok := w.to.(resumer); ok {
-		note += r.note()
-	}
-	reporter.Begin(targets, note)
+	reporter.Begin(targets, w.state.note()+w.about.note())
 	if !w.request.AllNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
 		reporter.CheckNamespaces(asking, w.request.Namespaces)
 	}
 	return w.to.around(ctx, cancel, w, func() error {
-		err := from.Run(asking, blamed(&tuned{next: w.metrics.Front(w.about.before(reporter))}))
+		err := watch.Run(asking, blamed(&tuned{next: w.metrics.Front(w.about.before(reporter))}))
 		w.metrics.End()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()
@@ -279,10 +252,7 @@ func (w *watching) reporting(last event.Sink) report.Options {
 	if n, ok := last.(noter); ok {
 		o.Note = w.apart.noting(n.Note)
 	}
-	switch {
-	case w.isPast(): // what the marks say is no news
-		o.Out, o.Err = io.Discard, io.Discard
-	case !w.isQuiet():
+	if !w.isQuiet() {
 		o.Rights, o.Near, o.IsMissing = w.rights, w.questions.Near, w.questions.IsMissing
 	}
 	return o

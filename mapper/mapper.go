@@ -25,7 +25,6 @@ type Mapper struct {
 	mu     sync.Mutex // never held while the server is asked
 	latest *snapshot  // nil: nothing learned yet
 	since  time.Time  // what was asked before is out of date
-	fixed  bool       // latest is all that there is: no server is asked
 }
 
 // New returns a Mapper for the server behind d. It makes no request.
@@ -130,9 +129,6 @@ func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) 
 	}
 	if known, _ := m.newest(); known.isOf(since) {
 		return known, nil
-	}
-	if latest, _ := m.newest(); m.fixed {
-		return latest, nil
 	}
 	known, err := ask(ctx, m.server)
 	if err != nil {

@@ -18,7 +18,6 @@ type mark struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	Connected       *bool  `json:"connected,omitempty"`
 	LastEvent       string `json:"lastEvent,omitempty"`
-	Heard           string `json:"heard,omitempty"`
 	Message         string `json:"message,omitempty"`
 	Time            string `json:"time"`
 }
@@ -38,9 +37,6 @@ func newMark(e event.Event) mark {
 	}
 	if e.Err != nil {
 		m.Message = e.Err.Error()
-	}
-	if !e.Heard.IsZero() {
-		m.Heard = timestamp(e.Heard)
 	}
 	switch e.Type {
 	case event.Synced:

@@ -107,14 +107,13 @@ var notWith = []struct {
 	names  []string
 	is     func(format string) bool
 	reason string // with the format as %s
-	unless string // a flag with which they do; empty: none
 }{
-	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values", ""},
-	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table", ""},
-	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object", ""},
-	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == None || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can", "from"},
-	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can", ""},
-	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs", ""},
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values"},
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table"},
+	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object"},
+	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == None || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can"},
+	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can"},
+	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs"},
 }
 
 // Check finds flags that the format which was chosen does not go with. All of them are in f.
@@ -125,7 +124,7 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 		}
 	}
 	for _, rule := range notWith {
-		if name := given(f, rule.names...); name != "" && rule.is(o.Name) && (rule.unless == "" || given(f, rule.unless) == "") {
+		if name := given(f, rule.names...); name != "" && rule.is(o.Name) {
 			return fmt.Errorf(rule.reason+": it does not go with --%s", o.Name, name)
 		}
 	}

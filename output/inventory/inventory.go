@@ -14,7 +14,6 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
-	"dwatch/watcher/pack"
 )
 
 // Options say what is held.
@@ -40,7 +39,7 @@ type Inventory struct {
 	options Options
 	view    func([]Change)
 	// What follows is for Deliver alone.
-	packer  pack.Packer
+	packer  packer
 	columns map[columnsKey]*columns
 	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	// managers has those of states by their names.

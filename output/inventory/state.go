@@ -49,7 +49,7 @@ type State struct {
 	queued        *list.Element // where it stands in the archive
 }
 
-func (s *State) size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
+func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
 
 func (i *Inventory) read(e *event.Event) *State {
 	s := &State{
@@ -59,7 +59,7 @@ func (i *Inventory) read(e *event.Event) *State {
 	resource := e.Target.Resource().GroupResource()
 	content := e.Object.Raw()
 	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.Unmanaged}
-	s.content.Packed = i.packer.Pack(resource, content)
+	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
 	s.Object = event.NewKept(e.Object.Identity, s.content)
 	s.summarize(i.options.Masks.ObjectJSON(content))
 	if i.options.Compare != nil {
