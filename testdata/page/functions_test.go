@@ -63,6 +63,38 @@ func TestFunctions(t *testing.T) {
 		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is not held any more.","09~spec.x 1 → 2",""]`},
 		// How many changes are held at most is true.
 		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.mostChanges, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
+		// However much is meant, what follows is told, and what is meant longer than that.
+		{"store", `((s) => {
+			for (let i = 0; i < 6000; i++) s.append({ type: "change", meant: true, time: i });
+			for (let i = 0; i < 2000; i++) s.append({ type: "change", time: i });
+			for (let i = 0; i < 500; i++) s.append({ type: "change", meant: true, time: i });
+			return [s.feed.length, s.followed.count, s.feedText, s.followed.text, s.feed.findLast((one) => !one.meant).time, s.feedDropped];
+		})(new Store())`, `[5000,1000,1000000,200000,1999,3500]`},
+		{"store", `((s) => {
+			const large = (i, meant) => ({ type: "change", meant, time: i, changes: [{ path: "x".repeat(99800) }] });
+			for (let i = 0; i < 300; i++) s.append(large(i, true));
+			for (let i = 0; i < 300; i++) s.append(large(i, false));
+			return [s.feed.length, s.followed.count];
+		})(new Store())`, `[200,40]`},
+		// What is no longer in the feed is not held elsewhere, and what stood below it stands alone.
+		{"followed", `((f) => {
+			const [a, b, c, lead] = ["a", "b", "c", "d"].map((key) => ({ key, name: key, resource: "r", root: { kind: "D", name: "d" } }));
+			for (const one of [a, b, c]) f.add(one);
+			const { group } = f.add({ key: "p", lead: 7 });
+			Object.assign(group, { leads: lead }).line.first = false;
+			a.dropped = lead.dropped = true;
+			f.drop();
+			const held = [f.early.size, f.groups.size, group.line.first];
+			b.dropped = c.dropped = true;
+			f.drop();
+			return [...held, f.early.size, f.groups.size, f.count];
+		})(new m.Followed(new Store()))`, `[0,2,true,0,1,1]`},
+		{"feed", `((f) => {
+			f.warnings = new Map([["a", { message: { dropped: true } }], ["b", { message: {} }]]);
+			f.store.feedDropped = 1;
+			f.dropOld();
+			return [...f.warnings.keys()];
+		})(Object.assign(Object.create(m.Feed.prototype), { store: new Store(), dropped: 0, followed: { drop() {} }, lines: [], rows: { height: 22 }, viewport: { scrollTop: 0 }, following: true }))`, `["b"]`},
 		{"timeline", `m.bars({ segments: [[10, "InProgress"], [20, "Current"]], ended: 30, first: 10 }, 99)`, `[[10,20,"InProgress"],[20,30,"Current"]]`},
 		{"timeline", `m.bars({ segments: [[10, "Current"]], initial: true, created: 3, first: 10 }, 99)`, `[[3,99,"Current"]]`},
 		// Two targets lose the connection together, and get it back one by one.

@@ -200,6 +200,7 @@ export class Feed {
     if (this.dropped === this.store.feedDropped) return;
     this.dropped = this.store.feedDropped;
     this.followed.drop();
+    for (const [key, line] of this.warnings) if (line.message.dropped) this.warnings.delete(key);
     const top = Math.floor(this.viewport.scrollTop / this.rows.height), at = this.lines[this.cursor];
     let above = 0;
     this.lines = this.lines.filter((line, i) => {
@@ -257,7 +258,7 @@ export class Feed {
   place(group) {
     const at = this.lines.findLastIndex((line) => line.message.seq === group.lead);
     if (at < 0) return void this.lines.push(group.line);
-    group.leads = this.lines[at].message.key;
+    group.leads = this.lines[at].message;
     group.line.first = false;
     this.lines.splice(at + 1, 0, group.line);
     if (this.cursor > at) this.cursor++;

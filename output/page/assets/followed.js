@@ -60,11 +60,13 @@ export class Followed {
   /** drop lets go of what the store does not hold any more. */
   drop() {
     for (const [id, group] of this.groups) {
+      const [first] = group.messages;
+      if (first.dropped && this.early.get(first.key) === group) this.early.delete(first.key);
+      if (group.leads?.dropped) group.line.first = true; // what it stood below is gone
       if (group.line.message.dropped) {
         this.count -= group.count;
         this.groups.delete(id);
-        this.early.delete(group.line.message.key);
-      } else if (group.messages[0].dropped) {
+      } else if (first.dropped) {
         group.messages = group.messages.filter((m) => !m.dropped);
       }
     }
@@ -99,7 +101,7 @@ export class Followed {
 
   /** outcome says what became of what was meant. */
   outcome(group) {
-    const row = group.leads && this.store.objects.get(group.leads);
+    const row = group.leads && this.store.objects.get(group.leads.key);
     if (!row || row.ended) return "";
     return { Current: ", done", Failed: ", failed", InProgress: ", not done" }[row.status.state] ?? "";
   }
@@ -108,7 +110,7 @@ export class Followed {
   subject(group) {
     const m = group.line.message;
     if (group.root) return { kind: group.root.kind.toLowerCase(), name: visible(group.root.name), namespace: m.namespace };
-    let row = this.store.objects.get(group.leads || m.key);
+    let row = this.store.objects.get(group.leads?.key ?? m.key);
     for (let up = 0; row && group.lead && up < 9 && this.store.owner(row); up++) row = this.store.owner(row);
     return row && row.key !== m.key ? { kind: this.store.kind(row.resource), name: visible(row.name), namespace: row.namespace } : undefined;
   }

@@ -5,6 +5,8 @@
  * that is said. */
 export const mostChanges = 5000;
 const mostText = 20e6;
+/** The share of it that is kept for changes which nobody meant. */
+const leastFollowed = 0.2;
 /** How many rows, segments and ticks of what is over are held if hello does not say. */
 const fallbackLimits = { ended: 1000, history: 40, segments: 50, ticks: 100 };
 
@@ -43,6 +45,7 @@ export class Store {
   clearFeed() {
     this.feed = []; // messages, oldest first
     this.feedText = 0; // characters in it
+    this.followed = { count: 0, text: 0 }; // what of it nobody meant
     this.feedDropped = 0;
     this.feedVersion = 0; // goes up when what is there already becomes another
   }
@@ -64,9 +67,9 @@ export class Store {
   on_hello(m) {
     this.clockOffset = m.now - Date.now();
     if (!m.resumed) {
-      const { feed, feedText, feedDropped, feedVersion, stream } = this;
+      const { feed, feedText, followed, feedDropped, feedVersion, stream } = this;
       this.drop();
-      if (m.stream === stream) Object.assign(this, { feed, feedText, feedDropped }); // of the same run: it stays true
+      if (m.stream === stream) Object.assign(this, { feed, feedText, followed, feedDropped }); // of the same run: it stays true
       this.feedVersion = feedVersion + 1;
       this.stream = m.stream;
       this.seq = m.seq;
@@ -215,16 +218,27 @@ export class Store {
   append(message) {
     message.id = ++lastID;
     this.feed.push(message);
-    this.feedText += textOf(message);
+    this.weigh(message, 1);
     if (this.feed.length > mostChanges || this.feedText > mostText) this.shorten();
   }
 
-  /** shorten drops what only followed before what somebody meant. */
+  /** weigh counts a message of the feed that came (1), or goes (-1). */
+  weigh(m, sign) {
+    const text = sign * textOf(m);
+    this.feedText += text;
+    if (!isFollowed(m)) return;
+    this.followed.count += sign;
+    this.followed.text += text;
+  }
+
+  /** shorten drops what only followed before what somebody meant, but for the share of it. */
   shorten() {
     while (this.feed.length > mostChanges || this.feedText > mostText) {
-      const [m] = this.feed.splice(Math.max(0, this.feed.findIndex((m) => m.type === "change" && !m.meant)), 1);
+      const { count, text } = this.followed;
+      const more = count > leastFollowed * mostChanges || text > leastFollowed * mostText;
+      const [m] = this.feed.splice(Math.max(0, this.feed.findIndex((m) => isFollowed(m) === more)), 1);
       m.dropped = true;
-      this.feedText -= textOf(m);
+      this.weigh(m, -1);
       this.feedDropped++;
     }
   }
@@ -245,7 +259,7 @@ export class Store {
     for (const m of missing) {
       m.id = ++lastID;
       m.created = this.objects.get(m.key)?.created;
-      this.feedText += textOf(m);
+      this.weigh(m, 1);
     }
     // The page's own lines have no number: they stay by their time.
     this.feed = [...missing, ...this.feed].sort((a, b) => a.seq && b.seq ? a.seq - b.seq : a.time - b.time);
@@ -284,6 +298,9 @@ export class Store {
 }
 
 let lastID = 0;
+
+/** isFollowed says of a message of the feed that nobody meant it. */
+const isFollowed = (m) => m.type === "change" && !m.meant;
 
 /** textOf is about how many characters a message of the feed holds. */
 function textOf(m) {
