@@ -27,9 +27,11 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 	if quiet {
 		present := o.states[last]
 		s.Type, s.Time, s.Initial, s.Listed, s.Repeat = present.Type, present.Time, present.Initial, present.Listed, present.Repeat
+		s.number = present.number
 		o.states[last] = s
 		return
 	}
+	s.number = o.states[last].number + 1
 	o.states = append(o.states, s)
 	if last > 0 { // with the first the changes begin: it stays
 		a.push(o.states[last])
@@ -78,7 +80,7 @@ func (a *archive) drop(o *Object) {
 type History struct {
 	Object *Object
 	// States are in order of time. Missing of them, behind the first, are no longer held: with
-	// Options.Compare mostly such as say what another one said before.
+	// Options.Compare mostly such as say what another one said before. State.Missing says where.
 	States  []*State
 	Missing int
 }

@@ -99,3 +99,57 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%+v, of %d states", r, len(h.States))
 	}
 }
+
+// TestNoRepeats: what came and went did so once, and an Event that comes again is the same again.
+func TestNoRepeats(t *testing.T) {
+	s := newSeen(t, Options{Compare: &change.Options{}})
+	o := pod("a", "u1", "1", "Running")
+	for n, c := range s.deliver(of(event.Added, o, 0), of(event.Deleted, o, 5), of(event.Added, o, 9)) {
+		if r := c.State.Repeat; r != (Repeat{}) {
+			t.Errorf("change %d: %+v", n, r)
+		}
+	}
+	told := func(version string) event.Object {
+		return object("Event", "e", "e", version, `},"reason":"BackOff","count":`+version)
+	}
+	for n, c := range s.deliver(of(event.Added, told("1"), 0), of(event.Modified, told("2"), 1)) {
+		if got := c.State.Repeat.Times; got != n+1 {
+			t.Errorf("Event %d: %d times", n, got)
+		}
+	}
+}
+
+// TestManyKinds: of what is no longer counted it is not said that it happened once.
+func TestManyKinds(t *testing.T) {
+	s := newSeen(t, Options{Compare: &change.Options{}})
+	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0))
+	for n := range maxKinds + 1 {
+		o := object("Pod", "a", "u1", fmt.Sprint(n+2), fmt.Sprintf(`,"labels":{"l%d":""}}`, n))
+		c := s.deliver(of(event.Modified, o, n))[0]
+		if got, want := c.State.Repeat.Times, map[bool]int{true: 1}[n < maxKinds]; got != want {
+			t.Errorf("change %d: %d times", n, got)
+		}
+	}
+}
+
+// TestMissing: a state knows whether the one that stands before it came before it.
+func TestMissing(t *testing.T) {
+	s := newSeen(t, Options{Compare: &change.Options{}})
+	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0))
+	for n := range 2 * maxStates {
+		o := pod("a", "u1", fmt.Sprint(n+2), []string{"Running", "Failed"}[n%2])
+		s.deliver(of(event.Modified, o, n+1), of(event.Modified, o, n+1)) // and one that changes nothing
+	}
+	h, _ := s.History("pods/u1")
+	sum := 0
+	for n, state := range h.States[1:] {
+		missing := state.Missing(h.States[n])
+		if missing > 0 != (n == 2) { // behind those that began it
+			t.Errorf("before state %d %d are missing", n+1, missing)
+		}
+		sum += missing
+	}
+	if sum != h.Missing || sum == 0 {
+		t.Errorf("%d, of %d", sum, h.Missing)
+	}
+}

@@ -3,8 +3,6 @@ package inventory
 import (
 	"hash/maphash"
 	"time"
-
-	"dwatch/watcher/event"
 )
 
 // Repeat says how often an object has changed in the same way: a counter, a container that crashes
@@ -23,6 +21,9 @@ const maxKinds = 32
 
 // repeated counts a change of an object. It is for Deliver alone.
 func (o *Object) repeated(c *Change) Repeat {
+	if c.Diff == nil && !c.State.Object.IsEvent() { // it came or went
+		return Repeat{}
+	}
 	kind := kindOf(c)
 	for n := range o.repeats {
 		if r := &o.repeats[n]; r.Kind == kind {
@@ -30,10 +31,11 @@ func (o *Object) repeated(c *Change) Repeat {
 			return *r
 		}
 	}
-	r := Repeat{1, c.State.Time, kind}
-	if len(o.repeats) < maxKinds {
-		o.repeats = append(o.repeats, r)
+	if len(o.repeats) == maxKinds {
+		return Repeat{}
 	}
+	r := Repeat{1, c.State.Time, kind}
+	o.repeats = append(o.repeats, r)
 	return r
 }
 
@@ -44,8 +46,7 @@ var seed = maphash.MakeSeed()
 func kindOf(c *Change) Kind {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	if c.Diff == nil || c.State.Object.IsEvent() {
-		h.WriteString(string(event.Added))
+	if c.State.Object.IsEvent() { // it tells the same again
 		return Kind(h.Sum64())
 	}
 	for n := range c.Diff.Changes {

@@ -47,6 +47,7 @@ type State struct {
 	cells, labels string
 	times         []columnTime  // of the columns, where there is one that counts
 	queued        *list.Element // where it stands in the archive
+	number        int           // of how many states of the object it came behind
 }
 
 func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
@@ -150,6 +151,10 @@ func (s *State) Labels() labels.Set {
 	})
 	return set
 }
+
+// Missing is how many states between an earlier one of the same object and this are no longer held:
+// of what they changed it is not known which of them did.
+func (s *State) Missing(earlier *State) int { return s.number - earlier.number - 1 }
 
 // Event returns the event that showed the state; before is the one before, or nil.
 func (s *State) Event(before *State) event.Event {

@@ -86,8 +86,8 @@ func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[ste
 			for ; len(notes) > 0 && !notes[0].at.After(state.Time); notes = notes[1:] {
 				between.Note(notes[0].at, notes[0].text)
 			}
-			if i == 1 && h.Missing > 0 {
-				t.say(out, "%s %d states in between are not kept any more", ellipsis, h.Missing)
+			if i > 0 && state.Missing(h.States[i-1]) > 0 {
+				t.say(out, "%s %d states in between are not kept any more", ellipsis, state.Missing(h.States[i-1]))
 			}
 			s := step{last, state}
 			shown, is := before[s]

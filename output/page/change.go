@@ -57,6 +57,8 @@ func textOf(c *inventory.Change) string {
 		return "found out later"
 	case c.Event.Type != event.Modified:
 		return ""
+	case c.Diff == nil && c.Before != nil:
+		return "changed; what, is not known: states in between are not held"
 	case c.Diff == nil:
 		return "changed; what, is not known: the state before is not"
 	case s.Deletion != c.Before.Deletion:

@@ -109,12 +109,13 @@ func (past *history) add(h *Hub, states []*inventory.State) {
 			c.Before = states[i-1]
 		}
 		c.Event = new(c.State.Event(c.Before))
-		if c.Before != nil && c.Event.Type == event.Modified {
+		// Who would be shown to have changed what states did that are no longer held?
+		if c.Before != nil && c.Event.Type == event.Modified && c.State.Missing(c.Before) == 0 {
 			c.Diff = new(inventory.Between(c.Before, c.State, h.Compare))
 		}
 		if m := messageOf(&c); m.Feed {
 			past.Items = append(past.Items, encode(m))
-			if !later[r.Kind] {
+			if r.Times == 0 || !later[r.Kind] {
 				told += max(r.Times, 1)
 			}
 			later[r.Kind] = true

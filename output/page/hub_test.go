@@ -173,6 +173,61 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryGap: a change is not blamed for what others did of which the states are not held.
+func TestHistoryGap(t *testing.T) {
+	h := newHub()
+	o := object("Pod", "a", "u1", "1", `},"n":0`)
+	deliver(t, h, added(pods, o, 0))
+	for i := range 300 {
+		rest := fmt.Sprintf(`},"n":%d`, i%2)
+		switch {
+		case i == 150:
+			rest = `,"labels":{"by":"hand"}},"n":1` // nothing else
+		case i > 150:
+			rest = `,"labels":{"by":"hand"}` + rest
+		}
+		now := object("Pod", "a", "u1", fmt.Sprint(i+2), rest)
+		deliver(t, h, modified(pods, o, now, i+1))
+		o = now
+	}
+	past, _ := h.inventory.History("pods/u1")
+	var d history
+	d.add(h, past.States)
+	known := 0
+	for _, item := range d.Items {
+		m := decode(t, item)
+		if m["event"] != "MODIFIED" {
+			continue
+		}
+		if changes, _ := m["changes"].([]any); len(changes) == 1 {
+			known++
+		} else if len(changes) > 0 || m.text("text") != "changed; what, is not known: states in between are not held" {
+			t.Errorf("%v", m)
+		}
+	}
+	if known < 2 || known == len(d.Items)-1 {
+		t.Errorf("of %d items %d are known", len(d.Items), known)
+	}
+}
+
+// TestCameAndWent: a life that began and ended has nothing that happened twice.
+func TestCameAndWent(t *testing.T) {
+	h := newHub()
+	o := pod("a", "u1", "1", "Running")
+	deliver(t, h, added(pods, o, 0), deleted(pods, o, 5))
+	past, _ := h.inventory.History("pods/u1")
+	d := h.detail(past.Object)
+	d.History.add(h, past.States)
+	for _, item := range d.History.Items {
+		if m := decode(t, item); m["times"] != nil {
+			t.Errorf("%v", m)
+		}
+	}
+	if len(d.History.Items) != 2 || d.History.Dropped != 0 {
+		t.Errorf("%d items, %d dropped", len(d.History.Items), d.History.Dropped)
+	}
+}
+
 // TestMarks: what becomes of the watch, of each target and of all.
 func TestMarks(t *testing.T) {
 	h := newHub()
