@@ -404,14 +404,20 @@ func TestTogether(t *testing.T) {
 	readers.Wait()
 }
 
-// TestWhy: why a Pod is not ready is said with the limit of its memory, though else its spec is not decoded.
+// TestWhy: why a Pod is not ready is said with the limit of its memory, or the probe, though else its spec
+// is not decoded.
 func TestWhy(t *testing.T) {
-	s := newSeen(t, Options{})
-	o := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"u1","resourceVersion":"1","creationTimestamp":"2026-01-31T09:00:00Z"},
-		"spec":{"containers":[{"name":"web","resources":{"limits":{"memory":"64Mi"}}}]},
-		"status":{"phase":"Running","containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}}`)
-	c := s.deliver(of(event.Added, o, 0))[0]
-	if got := c.State.Status.String() + ": " + c.State.Why; got != "Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi" {
-		t.Error(got)
+	for want, container := range map[string]string{
+		"Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi": `{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}`,
+		"InProgress: its readiness probe does not succeed":     `{"name":"web","ready":false,"started":true,"state":{"running":{}}}`,
+	} {
+		s := newSeen(t, Options{})
+		o := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"u1","resourceVersion":"1","creationTimestamp":"2026-01-31T09:00:00Z"},
+			"spec":{"containers":[{"name":"web","readinessProbe":{"httpGet":{"port":80}},"resources":{"limits":{"memory":"64Mi"}}}]},
+			"status":{"phase":"Running","containerStatuses":[`+container+`]}}`)
+		c := s.deliver(of(event.Added, o, 0))[0]
+		if got := c.State.Status.String() + ": " + c.State.Why; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -115,15 +115,19 @@ func (s *State) summarize(content string) {
 }
 
 // ofStatus returns content without what makes most of it, and of which no state is made: managed
-// fields, and of a Pod the spec, unless its limits count.
+// fields, and of a Pod the spec, unless its limits or its probes count.
 func ofStatus(id *event.Identity, content string) string {
 	before, after := event.CutManagedFields(content)
 	content = before + after
 	spec := gjson.Get(content, "spec")
-	if id.Kind != "Pod" || id.APIVersion != "v1" || !spec.Exists() || strings.Contains(content[spec.Index+len(spec.Raw):], "OOMKilled") {
+	if id.Kind != "Pod" || id.APIVersion != "v1" || !spec.Exists() {
 		return content
 	}
-	return content[:spec.Index] + "{}" + content[spec.Index+len(spec.Raw):]
+	rest := content[spec.Index+len(spec.Raw):]
+	if strings.Contains(rest, "OOMKilled") || strings.Contains(rest, `"ready":false`) && strings.Contains(spec.Raw, `Probe"`) {
+		return content
+	}
+	return content[:spec.Index] + "{}" + rest
 }
 
 // keep takes over from before a deletion what that does not say: the server's cells, and all else

@@ -57,6 +57,9 @@ spec:
 // placed is a pod on a node that has no kubelet.
 const placed = `nodeName: elsewhere, containers: [{name: web, image: "nginx:1.288", resources: {limits: {memory: 64Mi}}}]`
 
+// probed is one of which it is asked whether it is ready.
+const probed = `nodeName: elsewhere, containers: [{name: web, image: "nginx:1.288", readinessProbe: {httpGet: {port: 80}}}]`
+
 // loops is the status of a pod whose container has ended like this, again and again.
 func loops(terminated string) string {
 	return `{"phase":"Running","conditions":[{"type":"Ready","status":"False","reason":"ContainersNotReady","message":"containers with unready status: [web]"}],"containerStatuses":[{"name":"web","image":"nginx:1.288","imageID":"","ready":false,"restartCount":4,"started":false,"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 1m20s restarting failed container"}},"lastState":{"terminated":` + terminated + `}}]}`
@@ -89,10 +92,10 @@ var faults = []fault{
 	{name: "a volume of a ConfigMap that does not exist", objects: deployment("mount", placed), of: "pods", target: "deploy/mount",
 		status: creating(`{"reason":"ContainerCreating"}`), warning: [2]string{"FailedMount", `MountVolume.SetUp failed for volume "config" : configmap "shop" not found`},
 		shown: "pods", state: "InProgress: Pod is in the Pending phase", waits: `deploy/mount 0/1: po/mount-x7 Pod is in the Pending phase; FailedMount: volume "config": configmap "shop" not found`},
-	{name: "a readiness probe", objects: deployment("probe", placed), of: "pods", target: "deploy/probe",
+	{name: "a readiness probe", objects: deployment("probe", probed), of: "pods", target: "deploy/probe",
 		status:  `{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","image":"nginx:1.288","imageID":"","ready":false,"restartCount":0,"started":true,"state":{"running":{}}}]}`,
 		warning: [2]string{"Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503"},
-		shown:   "pods", state: "InProgress: readiness probe has not succeeded", waits: "deploy/probe 0/1: po/probe-x7 readiness probe has not succeeded; Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503"},
+		shown:   "pods", state: "InProgress: its readiness probe does not succeed", waits: "deploy/probe 0/1: po/probe-x7 its readiness probe does not succeed; Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503"},
 	{name: "a liveness probe", objects: deployment("live", placed), of: "pods", target: "deploy/live",
 		status: loops(`{"exitCode":137,"reason":"Error"}`), warning: [2]string{"Unhealthy", "Liveness probe failed: command timed out after 1s"},
 		shown: "pods", state: "Failed: CrashLoopBackOff (exit 137, 4 restarts)", waits: "deploy/live 0/1: po/live-x7 CrashLoopBackOff (exit 137, 4 restarts); Unhealthy: Liveness probe failed: command timed out after 1s"},

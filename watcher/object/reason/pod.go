@@ -95,10 +95,21 @@ func container(u *unstructured.Unstructured, s map[string]any, init bool) Reason
 	case init:
 		return Reason{"runs", true}
 	}
-	if started, known := s["started"].(bool); known && !started {
-		return Reason{"startup probe has not succeeded", true}
+	return Reason{unprobed(u, s), true}
+}
+
+// unprobed says of a container that runs, but is not ready, which of its probes keeps it from that,
+// if the spec is there and has it.
+func unprobed(u *unstructured.Unstructured, s map[string]any) string {
+	spec := named(list(u.Object, "spec", "containers"), text(s, "name"))
+	started, known := s["started"].(bool)
+	switch isStarting := known && !started; {
+	case isStarting && part(spec, "startupProbe") != nil:
+		return "its startup probe does not succeed"
+	case !isStarting && part(spec, "readinessProbe") != nil:
+		return "its readiness probe does not succeed"
 	}
-	return Reason{"readiness probe has not succeeded", true}
+	return "runs, but is not ready"
 }
 
 // ended says how a container ended: OOMKilled (exit 137, 4 restarts), limit 64Mi. Of one that is

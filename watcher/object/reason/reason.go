@@ -96,6 +96,8 @@ func claim(u *unstructured.Unstructured) Reason {
 	}
 	class := text(u.Object, "spec", "storageClassName")
 	switch volume := text(u.Object, "spec", "volumeName"); {
+	case volume != "" && phase == "Lost":
+		phase += ": its volume " + volume + " is gone"
 	case volume != "":
 		phase += ", waits for volume " + volume
 	case class != "":

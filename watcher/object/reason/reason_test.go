@@ -21,6 +21,7 @@ func TestOf(t *testing.T) {
 		autoscaler = `"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"`
 		oom        = `{"exitCode":137,"reason":"OOMKilled"}`
 		limit      = `"spec":{"containers":[{"name":"other"},{"name":"web","resources":{"limits":{"memory":"64Mi"}}}]},`
+		probes     = `"spec":{"containers":[{"name":"other"},{"name":"web","readinessProbe":{"httpGet":{}},"startupProbe":{"httpGet":{}}}]},`
 	)
 	running := func(containers string) string {
 		return `"status":{"phase":"Running","containerStatuses":[` + containers + `]}`
@@ -44,8 +45,14 @@ func TestOf(t *testing.T) {
 		{"no image here", pod, waits(`"reason":"ErrImageNeverPull","message":"Container image \"nginx:1.288\" is not present with pull policy of Never"`), `ErrImageNeverPull nginx:1.288: Container image "nginx:1.288" is not present with pull policy of Never`},
 		{"a missing key", pod, waits(`"reason":"CreateContainerConfigError","message":"couldn't find key colour in ConfigMap shop/web"`), "CreateContainerConfigError: couldn't find key colour in ConfigMap shop/web"},
 		{"about to begin", pod, waits(`"reason":"ContainerCreating"`), ""},
-		{"a probe", pod, running(`{"name":"web","started":true,"state":{"running":{}}}`), "readiness probe has not succeeded …"},
-		{"a startup probe", pod, running(`{"name":"web","started":false,"state":{"running":{}}}`), "startup probe has not succeeded …"},
+		{"not ready, who knows why", pod, running(`{"name":"web","started":true,"state":{"running":{}}}`), "runs, but is not ready …"},
+		{"not started, who knows why", pod, running(`{"name":"web","started":false,"state":{"running":{}}}`), "runs, but is not ready …"},
+		{"without a probe", pod, limit + running(`{"name":"web","started":true,"state":{"running":{}}}`), "runs, but is not ready …"},
+		{"a probe", pod, probes + running(`{"name":"web","started":true,"state":{"running":{}}}`), "its readiness probe does not succeed …"},
+		{"a probe, an old kubelet", pod, probes + running(`{"name":"web","state":{"running":{}}}`), "its readiness probe does not succeed …"},
+		{"a probe of another container", pod, probes + running(`{"name":"other","started":true,"state":{"running":{}}}`), "runs, but is not ready …"},
+		{"a startup probe", pod, probes + running(`{"name":"web","started":false,"state":{"running":{}}}`), "its startup probe does not succeed …"},
+		{"the probe of one of several", pod, probes + running(`{"name":"web","started":true,"state":{"running":{}}},{"name":"other","ready":true,"state":{"running":{}}}`), "container web: its readiness probe does not succeed …"},
 		{"the one that says why", pod, running(`{"name":"web","started":true,"state":{"running":{}}},{"name":"log","state":{"terminated":{"exitCode":2,"reason":"Error"}}}`), "container log: Error (exit 2)"},
 		{"the first that says why", pod, running(`{"name":"web","state":{"terminated":{"exitCode":3}}},{"name":"log","state":{"terminated":{"exitCode":2,"reason":"Error"}}}`), "container web: Error (exit 3)"},
 		{"an init container", pod, `"status":{"phase":"Pending","initContainerStatuses":[{"name":"ok","ready":true,"state":{"terminated":{"exitCode":0}}},{"name":"migrate","restartCount":3,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}],"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"PodInitializing"}}}]}`, "init container migrate: CrashLoopBackOff (exit 1, 3 restarts)"},
@@ -63,7 +70,8 @@ func TestOf(t *testing.T) {
 
 		{"no class", claim, `"status":{"phase":"Pending"}`, "Pending, without a StorageClass …"},
 		{"a class", claim, `"spec":{"storageClassName":"fast"},"status":{"phase":"Pending"}`, "Pending, StorageClass fast …"},
-		{"a volume", claim, `"spec":{"storageClassName":"fast","volumeName":"pv-1"},"status":{"phase":"Lost"}`, "Lost, waits for volume pv-1 …"},
+		{"a volume", claim, `"spec":{"storageClassName":"fast","volumeName":"pv-1"},"status":{"phase":"Lost"}`, "Lost: its volume pv-1 is gone …"},
+		{"a volume that waits", claim, `"spec":{"storageClassName":"fast","volumeName":"pv-1"},"status":{"phase":"Pending"}`, "Pending, waits for volume pv-1 …"},
 		{"bound", claim, `"spec":{"volumeName":"pv-1"},"status":{"phase":"Bound"}`, ""},
 		{"a quota", set, `"status":{"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"pods \"web-x\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0"}]}`, "FailedCreate: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0"},
 		{"a webhook", set, `"status":{"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"admission webhook \"images.example.com\" denied the request: unsigned"}]}`, `FailedCreate: admission webhook "images.example.com" denied the request: unsigned`},
