@@ -29,7 +29,7 @@ func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) 
 	}
 	for _, c := range changes {
 		switch {
-		case folded[containerOf(c.Path)]:
+		case folded[containerOf(c.Path)] && isOfRestart(c.Path):
 		case len(lines) > 0 && isReadiness(c.Path):
 			lines[0] += readiness(c)
 		default:
@@ -74,6 +74,16 @@ func isRestart(c change.Change) bool {
 	was, err := before.Int64()
 	is, wrong := now.Int64()
 	return isNumber && too && err == nil && wrong == nil && is > was
+}
+
+// isOfRestart reports whether a path within a container's status leads to what a restart changes
+// by itself: its line stands for that.
+func isOfRestart(path change.Path) bool {
+	switch path[3].Field {
+	case "restartCount", "state", "lastState", "containerID", "ready", "started":
+		return true
+	}
+	return false
 }
 
 // containerOf is the container in whose status a path leads; empty if it does not.

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"dwatch/watcher/object/change"
@@ -22,6 +23,14 @@ func TestRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	masked.Compare.Masks = &change.Masks{Paths: change.Patterns{path}}
+	updated := strings.Replace(pod("4", "0", "True", "OOMKilled"), `"restartCount":4,`, `"restartCount":4,"containerID":"b","ready":false,"started":false,"image":"web:2","imageID":"sha256:2",`, 1)
+	old := strings.Replace(before, `"restartCount":3,`, `"restartCount":3,"containerID":"a","ready":true,"started":true,"image":"web:1","imageID":"sha256:1",`, 1)
+	want := " ~ deploy/web  web restarted (4): OOMKilled, exit 137, after 3 min  unknown\n" +
+		"           status.containerStatuses[name=web].image  web:1 → web:2\n" +
+		"           status.containerStatuses[name=web].imageID  sha256:1 → sha256:2\n"
+	if got := shown(t, options(0), modified(t, "Pod", old, updated)); got != want {
+		t.Errorf("a new image: %s", got)
+	}
 	for name, test := range map[string]struct {
 		options Options
 		now     string
