@@ -160,6 +160,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Timestamps: view.Timestamps,
 		Full:       view.Full,
 		Initial:    view.Initial,
+		Filtered:   w.filter.WatchOnly || len(w.filter.Types) > 0 || len(w.where) > 0,
 		Past:       w.about != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,

@@ -36,32 +36,59 @@ func addedSign(e *event.Event) rune {
 	return '+'
 }
 
-// count takes an object that exists at the start into the tally of its target.
+// count takes an object that exists at the start into the tally of its target, and what becomes of
+// it until all are named.
 func (v *View) count(e *event.Event) error {
-	if e.Object.IsEvent() || !mayBeWrong(&e.Object) {
+	t := v.tallies[e.Target.Key()]
+	switch {
+	case v.Initial, v.Filtered, t == nil && !e.Initial:
+		return nil
+	case t == nil:
+		t = &tally{wrong: map[objectKey]fault{}}
+		v.tallies[e.Target.Key()] = t
+	}
+	switch e.Type {
+	case event.Added:
+		t.seen++
+	case event.Deleted:
+		t.seen--
+		delete(t.wrong, keyOf(e))
 		return nil
 	}
-	u, err := v.open(e.Object)
+	f, err := v.fault(e)
 	if err != nil {
 		return err
 	}
+	before, known := t.wrong[keyOf(e)]
+	switch {
+	case f.text == "":
+		delete(t.wrong, keyOf(e))
+		return nil
+	case known:
+		f.order = before.order
+	default:
+		t.found++
+		f.order = t.found
+	}
+	t.wrong[keyOf(e)] = f
+	return nil
+}
+
+// fault is what is wrong with an object; without text if nothing is.
+func (v *View) fault(e *event.Event) (f fault, err error) {
+	if e.Object.IsEvent() || !mayBeWrong(&e.Object) {
+		return f, nil
+	}
+	u, err := v.open(e.Object)
+	if err != nil {
+		return f, err
+	}
 	word, _ := status.Of(u)
 	if word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
-		return nil
+		return f, nil
 	}
-	t := v.tallies[e.Target.Key()]
-	if t == nil {
-		t = &tally{}
-		v.tallies[e.Target.Key()] = t
-	}
-	n := &t.unready
-	if word == kstatus.FailedStatus {
-		n = &t.failed
-	}
-	if *n++; *n == 1 && (t.one == "" || word == kstatus.FailedStatus) {
-		t.one = strings.TrimSuffix(v.subject(e)+" "+strings.TrimPrefix(describe(u, v.Compare.Masks), word.String()+": "), " "+word.String())
-	}
-	return nil
+	why := strings.TrimPrefix(describe(u, v.Compare.Masks), word.String()+": ")
+	return fault{failed: word == kstatus.FailedStatus, text: strings.TrimSuffix(v.subject(e)+" "+why, " "+word.String())}, nil
 }
 
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {

@@ -7,25 +7,43 @@ import (
 	"dwatch/watcher/event"
 )
 
-// tally counts what is not as it should be, among the objects that a target has at the start.
+// tally knows what is not as it should be, among the objects that a target has at the start, until
+// all of them have been named.
 type tally struct {
-	failed, unready int
-	// one is the first of those that failed, or else of those that are not ready, and why.
-	one string
+	seen  int // of all the objects
+	found int // so far, of those that are wrong
+	wrong map[objectKey]fault
 }
 
-// String is what is behind the number of all; empty if nothing is wrong.
-func (t *tally) String() (text string) {
-	if t == nil {
+// fault is an object that is not as it should be.
+type fault struct {
+	failed bool // or else it is not ready
+	order  int
+	text   string // the object, and why
+}
+
+// words are what is behind the number of all; empty if nothing is wrong, or not all were seen.
+func (t *tally) words(count int) (text string) {
+	if t == nil || t.seen != count || len(t.wrong) == 0 {
 		return ""
 	}
-	if t.failed > 0 {
-		text += fmt.Sprintf(", %d failed", t.failed)
+	var failed int
+	var one fault // the first of those that failed, or else of those that are not ready
+	for _, f := range t.wrong {
+		if f.failed {
+			failed++
+		}
+		if one.text == "" || f.failed && !one.failed || f.failed == one.failed && f.order < one.order {
+			one = f
+		}
 	}
-	if t.unready > 0 {
-		text += fmt.Sprintf(", %d not ready", t.unready)
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
 	}
-	return text + ": " + t.one
+	if unready := len(t.wrong) - failed; unready > 0 {
+		text += fmt.Sprintf(", %d not ready", unready)
+	}
+	return text + ": " + one.text
 }
 
 // mayBeWrong reports whether an object can be anything but Current, by its text: to decode each

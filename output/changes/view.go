@@ -30,6 +30,9 @@ type Options struct {
 	Full bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
 	Initial bool
+	// Filtered: some events may be left out before. So what exists at the start is only counted:
+	// what is wrong with it is not known of all, nor up to the end.
+	Filtered bool
 	// Past shows, not counted, the Events of Kubernetes that exist at the start at their own times.
 	Past bool
 	// Namespaces shows the namespace of each object.
@@ -130,8 +133,13 @@ func (v *View) show(e *event.Event) error {
 		return nil
 	case e.Type.IsMark():
 		return nil // what becomes of the watch comes as a note
+	}
+	if err := v.count(e); err != nil {
+		return err
+	}
+	switch {
 	case e.Initial && !v.Initial:
-		return v.count(e)
+		return nil // it is counted
 	case e.Object.IsEvent():
 		v.showKubeEvent(e)
 		return nil
@@ -177,7 +185,7 @@ func (v *View) showCount(e *event.Event) {
 	case e.Target.Namespaced():
 		where = " in all namespaces"
 	}
-	v.line(e.Time, '=', fmt.Sprintf("%d %s%s%s", e.Count, what, where, wrong.String()), "", "")
+	v.line(e.Time, '=', fmt.Sprintf("%d %s%s%s", e.Count, what, where, wrong.words(e.Count)), "", "")
 }
 
 // subject is the object by a name that kubectl takes, such as default po/web.
