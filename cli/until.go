@@ -222,6 +222,9 @@ func (w *wait) describe(p until.Pending) string {
 
 // asksStatus reports whether --until asks in what state an object is.
 func (w *wait) asksStatus() bool {
+	if !w.ending.Until.Is() {
+		return false
+	}
 	text := w.ending.Until.Expression.String()
 	return strings.Contains(text, "ready(") || strings.Contains(text, "status(")
 }
