@@ -97,7 +97,7 @@ func (w *wait) sayCause(ctx context.Context) (said, isWaiting bool) {
 	}
 	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
 	defer cancel()
-	cause := w.questions.Cause(asking, p.Object)
+	cause := w.why.Cause(asking, p.Object)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, more := w.firstPending()

@@ -33,7 +33,7 @@ var house = map[string]room{
 	"cli/access":                {"it knows rights, not how they are reported", []string{"watcher/event", "watcher/object/owner", "cli/fail", "cli/cluster"}},
 	"cli/report":                {"it says what the events mean, and asks nobody but through what it is given", []string{"watcher/event", "cli/access", "cli/fail", "output"}},
 	"cli/metrics":               {"it counts, and says over HTTP how a run is", []string{"watcher/event", "output/deliver"}},
-	"cli/ask":                   {"it asks the server what helps people, and decides nothing", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/reason", "watcher/object/status", "cli/cluster", "mapper"}},
+	"cli/ask":                   {"it asks the server what helps people, and decides nothing", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/reason", "watcher/object/status", "cli/cluster", "mapper"}},
 	"cli/flags":                 {"it turns what is typed into values, and asks no server", []string{"cli/plan", "mapper", "output", "output/deliver", "output/deliver/jetstream", "output/deliver/webhook", "watcher/filter", "watcher/object/change", "watcher/object/expression", "watcher/until"}},
 	"cli/gc":                    {"it is ready before what imports anything", nil},
 	"cli/complete":              {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},

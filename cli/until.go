@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/status"
@@ -39,9 +40,10 @@ type wait struct {
 	outcome *until.Outcome          // what that has decided
 	cancel  context.CancelCauseFunc // ends the run then
 
-	causes *causes // nil: they are not asked for on the way
+	why    *ask.Causes
+	causes *causes // nil: they are not asked for on the way; until they are stopped they use why
 
-	mu    sync.Mutex  // of all that is above, but causes
+	mu    sync.Mutex  // of all that is above, but why and causes
 	due   *time.Timer // says what was too early to say; nil while nothing was
 	ended bool
 	took  time.Duration // until it ended
@@ -63,7 +65,7 @@ func (w *watching) newWait(ctx context.Context, next event.Sink, cancel context.
 		Input:   w.input(),
 		Mistake: w.sayMistake,
 	})
-	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel}
+	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel, why: w.questions.Causes(w.print.Compare.Masks)}
 	if wait.progress && !w.isQuiet() {
 		wait.causes = askForCauses(ctx, wait)
 	}
@@ -206,7 +208,7 @@ func (w *wait) describe(p until.Pending) string {
 	if err != nil {
 		return subject
 	}
-	word, message := status.Of(u)
+	word, message := status.Shown(u, w.print.Compare.Masks.Object)
 	switch {
 	case word == kstatus.CurrentStatus:
 		return subject // what is waited for is not what its status is about

@@ -110,5 +110,5 @@ func (w *wait) explain(ctx context.Context, p until.Pending) string {
 	if p.Object.IsZero() || !needsCause(p.Object) {
 		return w.describe(p)
 	}
-	return w.because(p, w.questions.Cause(ctx, p.Object))
+	return w.because(p, w.why.Cause(ctx, p.Object))
 }

@@ -21,6 +21,7 @@ import (
 	"dwatch/mapper"
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/expression"
 	"dwatch/watcher/until"
 )
@@ -194,5 +195,24 @@ func TestUpTo(t *testing.T) {
 		if errors.Is(err, errEnough) != enough || total != test.events || enough && n != test.limit || slices.Contains(sizes, 0) || test.batches > 0 && len(sizes) > test.batches {
 			t.Errorf("%d: %v, %d printed, batches of %v", test.limit, err, n, sizes)
 		}
+	}
+}
+
+// TestDescribeMasked: nothing that is masked is said of what is waited for.
+func TestDescribeMasked(t *testing.T) {
+	w, _ := newTestWait(t, event.SinkFunc(discard))
+	pattern, err := change.ParsePattern("status.containerStatuses[*].state.terminated.message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"n","creationTimestamp":"2026-01-31T09:00:00Z"},
+		"status":{"phase":"Failed","containerStatuses":[{"name":"web","state":{"terminated":{"exitCode":1,"reason":"Error","message":"password"}}}]}}`)
+	p := until.Pending{Target: jobsTarget, Object: pod}
+	if got := w.describe(p); !strings.Contains(got, "Error (exit 1): password") {
+		t.Error(got)
+	}
+	w.print.Compare.Masks = &change.Masks{Paths: change.Patterns{pattern}}
+	if got := w.describe(p); !strings.HasSuffix(got, " Failed") {
+		t.Error(got)
 	}
 }

@@ -87,7 +87,7 @@ func List(resource schema.GroupVersionResource, namespace string) Need {
 }
 
 // Reasons are the needs of finding out why an object of a target is not ready: to list Events, and
-// where it may own pods, these, and to get what is between.
+// where it may own pods, these, and to get what is between; ReplicaSets also to list.
 func Reasons(t event.Target) []Need {
 	if !t.Namespaced() {
 		return []Need{List(core("events"), metav1.NamespaceDefault)}
@@ -101,7 +101,7 @@ func Reasons(t event.Target) []Need {
 	switch kind.String() {
 	case "Deployment.apps":
 		between := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
-		return append(needs, Need{verbs: []string{"get"}, resource: between, namespace: t.Namespace})
+		return append(needs, Need{verbs: []string{"get", "list"}, resource: between, namespace: t.Namespace})
 	case "CronJob.batch":
 		between := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 		return append(needs, Need{verbs: []string{"get"}, resource: between, namespace: t.Namespace})

@@ -1,19 +1,24 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/utils/lru"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
 	"dwatch/watcher/object/reason"
@@ -29,15 +34,36 @@ type Cause struct {
 	Denied []string
 }
 
-// maxPods is how many pods of a namespace are looked at.
-const maxPods = 500
+const (
+	// maxPods is how many pods of a namespace are looked at.
+	maxPods = 500
+	// maxLookups is of how many objects the owners are asked for at a time. Those of others are not known
+	// before the next time.
+	maxLookups = 20
+)
 
-var podsResource = corev1.SchemeGroupVersion.WithResource("pods")
+var (
+	podsResource = corev1.SchemeGroupVersion.WithResource("pods")
+	setsResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
+)
+
+// Causes finds out why objects are not ready, and remembers who owns what it met. One goroutine uses it
+// at a time.
+type Causes struct {
+	*Client
+	masks *change.Masks
+	owned *lru.Cache // the owners of an object by its Ref, which has a UID
+}
+
+// Causes returns one that says nothing of what is masked.
+func (c *Client) Causes(masks *change.Masks) *Causes {
+	return &Causes{Client: c, masks: masks, owned: lru.New(maxRecent)}
+}
 
 // Cause finds out why an object is not ready: what is wrong with the first of the pods that belong to
 // it, and what the newest Warning says if that is not all. It asks for pods, for Events, and for the
 // owners of what is between; nothing if the object itself says why.
-func (c *Client) Cause(ctx context.Context, o event.Object) Cause {
+func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
 	u, err := o.Open()
 	if err != nil {
 		return Cause{}
@@ -46,7 +72,7 @@ func (c *Client) Cause(ctx context.Context, o event.Object) Cause {
 	if known.Text != "" && !known.Open {
 		return Cause{}
 	}
-	s := &search{Client: c, root: refTo(o), known: map[owner.Ref][]owner.Owner{}}
+	s := &search{Causes: c, root: refTo(o), known: map[owner.Ref][]owner.Owner{}}
 	var wrong *unstructured.Unstructured
 	if owner.HasPods(o.GroupVersionKind().GroupKind()) && o.Namespace != "" {
 		wrong = s.pod(ctx, u)
@@ -56,7 +82,8 @@ func (c *Client) Cause(ctx context.Context, o event.Object) Cause {
 		return s.found
 	}
 	s.found.Of = "po/" + wrong.GetName()
-	_, s.found.Text = status.Of(wrong)
+	word, message := status.Shown(wrong, c.masks.Object)
+	s.found.Text = cmp.Or(message, word.String())
 	if r := reason.Of(wrong); r.Text == "" || r.Open {
 		about := owner.Ref{GroupVersionKind: wrong.GroupVersionKind(), Namespace: wrong.GetNamespace(), Name: wrong.GetName(), UID: wrong.GetUID()}
 		if _, warning := s.warning(ctx, about); warning != "" {
@@ -68,11 +95,12 @@ func (c *Client) Cause(ctx context.Context, o event.Object) Cause {
 
 // search is for the cause of one object, the root.
 type search struct {
-	*Client
-	root  owner.Ref
-	known map[owner.Ref][]owner.Owner // the owners of what was met
-	all   bool                        // all pods that there are were met
-	found Cause
+	*Causes
+	root    owner.Ref
+	known   map[owner.Ref][]owner.Owner // the owners of what was met, by Ref.Named
+	all     bool                        // all pods that there are were met
+	lookups int
+	found   Cause
 }
 
 // pod returns the pod that is wrong: one that says why before the others, and the newest of these.
@@ -91,16 +119,15 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 		s.known[podRef(&list.Items[i]).Named()] = owner.Of(&list.Items[i])
 	}
 	template := ""
+	if s.root.Kind == "Deployment" {
+		template = s.template(ctx, u, list.Items)
+	}
 	for i := range list.Items {
 		one := &list.Items[i]
-		of := one.GetLabels()["pod-template-hash"]
-		if template != "" && of != template || !s.belongs(ctx, podRef(one)) {
+		if word, _ := status.Of(one); word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
 			continue
 		}
-		if s.root.Kind == "Deployment" {
-			template = of
-		}
-		if word, _ := status.Of(one); word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
+		if template != "" && one.GetLabels()[templateHash] != template || !s.belongs(ctx, podRef(one)) {
 			continue
 		}
 		r := reason.Of(one)
@@ -112,6 +139,33 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 		}
 	}
 	return wrong
+}
+
+// templateHash is the label of the pods of a Deployment, and of the ReplicaSet of these.
+const templateHash = appsv1.DefaultDeploymentUniqueLabelKey
+
+// template is the hash of the newest template of a Deployment u: that of its ReplicaSet of the highest
+// revision, or else, where these may not be listed, that of the newest of its pods.
+func (s *search) template(ctx context.Context, u *unstructured.Unstructured, pods []unstructured.Unstructured) (newest string) {
+	sets, err := s.objects.Resource(setsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxNames})
+	if err == nil {
+		most := int64(-1)
+		for i := range sets.Items {
+			set := &sets.Items[i]
+			ref := owner.Ref{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Namespace: set.Namespace, Name: set.Name, UID: set.UID}
+			s.known[ref.Named()] = owner.Of(set)
+			revision, err := strconv.ParseInt(set.Annotations["deployment.kubernetes.io/revision"], 10, 64)
+			if err == nil && revision > most && s.belongs(ctx, ref) {
+				most, newest = revision, set.Labels[templateHash]
+			}
+		}
+	}
+	for i := 0; newest == "" && i < len(pods); i++ {
+		if s.belongs(ctx, podRef(&pods[i])) {
+			newest = pods[i].GetLabels()[templateHash]
+		}
+	}
+	return newest
 }
 
 func podRef(u *unstructured.Unstructured) owner.Ref {
@@ -142,7 +196,7 @@ func selectorOf(u *unstructured.Unstructured) string {
 // object that it is about if that is another one.
 func (s *search) warning(ctx context.Context, about owner.Ref) (of, text string) {
 	namespace := namespaceIn(about.Namespace)
-	warnings, err := s.events(ctx, namespace, fields.Set{"type": corev1.EventTypeWarning})
+	warnings, err := s.events(ctx, namespace, fields.Set{"type": corev1.EventTypeWarning}, s.masks)
 	if err != nil {
 		s.deny("events", err)
 		return "", ""
@@ -170,17 +224,40 @@ func (s *search) nameOf(ctx context.Context, o owner.Ref) string {
 // belongs reports whether an object belongs to the root. What can't be known does not.
 func (s *search) belongs(ctx context.Context, o owner.Ref) bool {
 	related, _ := owner.Belongs(ctx, o, func(r owner.Ref) bool { return r.Means(s.root) }, func(ctx context.Context, r owner.Ref) ([]owner.Owner, error) {
-		owners, ok := s.known[r.Named()]
-		if !ok && !(s.all && r.Kind == "Pod") {
-			var err error
-			if owners, err = s.owners(ctx, r); err != nil {
-				s.deny(strings.ToLower(r.Kind)+"s", err)
-			}
-			s.known[r.Named()] = owners
+		if owners, ok := s.known[r.Named()]; ok {
+			return owners, nil
 		}
-		return owners, nil
+		if s.all && r.Kind == "Pod" {
+			return nil, nil
+		}
+		return s.lookUp(ctx, r), nil
 	})
 	return related
+}
+
+// lookUp returns the owners of an object as the server says, or said before.
+func (s *search) lookUp(ctx context.Context, r owner.Ref) []owner.Owner {
+	key := r
+	key.Version = ""
+	if owners, ok := s.owned.Get(key); ok {
+		return owners.([]owner.Owner)
+	}
+	where, err := s.placeOf(ctx, r)
+	if err != nil || where == nil || s.lookups >= maxLookups {
+		return nil
+	}
+	s.lookups++
+	owners, err := s.get(ctx, *where, r)
+	switch {
+	case err != nil:
+		s.deny(where.resource.Resource, err)
+	case r.UID != "":
+		s.owned.Add(key, owners)
+	}
+	if err == nil || apierrors.IsForbidden(err) {
+		s.known[r.Named()] = owners
+	}
+	return owners
 }
 
 func (s *search) deny(resource string, err error) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
 )
@@ -31,7 +32,7 @@ var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 // Events returns the Events about an object, the newest first.
 func (c *Client) Events(ctx context.Context, o event.Object) ([]kubeevent.Event, error) {
 	namespace := namespaceOf(o)
-	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name})
+	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}, nil)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
@@ -42,8 +43,8 @@ func (c *Client) Events(ctx context.Context, o event.Object) ([]kubeevent.Event,
 	return slices.DeleteFunc(found, func(e kubeevent.Event) bool { return !e.About.Means(this) }), nil
 }
 
-// events returns Events of a namespace, the newest first.
-func (c *Client) events(ctx context.Context, namespace string, which fields.Set) ([]kubeevent.Event, error) {
+// events returns Events of a namespace, the newest first. Their texts are masked.
+func (c *Client) events(ctx context.Context, namespace string, which fields.Set, masks *change.Masks) ([]kubeevent.Event, error) {
 	list, err := c.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: which.String(), Limit: maxEvents})
 	if err != nil {
 		return nil, err
@@ -54,7 +55,9 @@ func (c *Client) events(ctx context.Context, namespace string, which fields.Set)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, kubeevent.Parse(string(content)))
+		e, shown := kubeevent.Parse(string(content)), kubeevent.Parse(masks.ObjectJSON(string(content)))
+		e.Reason, e.Message = shown.Reason, shown.Message
+		found = append(found, e)
 	}
 	slices.SortStableFunc(found, func(a, b kubeevent.Event) int { return b.Last.Compare(a.Last) })
 	return found, nil

@@ -175,15 +175,7 @@ func (w *Owners) list(ctx context.Context, where place, o owner.Ref) {
 	}
 }
 
-// owners asks once for the owners of an object; there are none if it does not exist.
-func (c *Client) owners(ctx context.Context, o owner.Ref) ([]owner.Owner, error) {
-	where, err := c.placeOf(ctx, o)
-	if err != nil || where == nil {
-		return nil, err
-	}
-	return c.get(ctx, *where, o)
-}
-
+// get asks once for the owners of an object; there are none if it does not exist.
 func (c *Client) get(ctx context.Context, where place, o owner.Ref) ([]owner.Owner, error) {
 	object, err := c.objects.Resource(where.resource).Namespace(where.namespace).Get(ctx, o.Name, metav1.GetOptions{})
 	switch {

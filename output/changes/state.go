@@ -118,12 +118,7 @@ func keyOf(e *event.Event) objectKey {
 
 // describe says in a few words what an object is, without a reason that is made of what is masked.
 func describe(u *unstructured.Unstructured, masks *change.Masks) string {
-	word, message := status.Of(u)
-	if message != "" && masks != nil {
-		if _, shown := status.Of(&unstructured.Unstructured{Object: masks.Object(u.Object)}); shown != message {
-			message = ""
-		}
-	}
+	word, message := status.Shown(u, masks.Object)
 	switch {
 	case message != "":
 		return word.String() + ": " + clean(strings.Join(strings.Fields(message), " "))

@@ -34,6 +34,19 @@ func Of(u *unstructured.Unstructured) (word status.Status, message string) {
 	return word, because(u, ofPods(message))
 }
 
+// Shown is Of without a message that is made of what hide hides in the object: of what is hidden
+// something else would be said than what is so.
+func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[string]any) (word status.Status, message string) {
+	word, message = Of(u)
+	if message == "" {
+		return word, ""
+	}
+	if _, shown := Of(&unstructured.Unstructured{Object: hide(u.Object)}); shown != message {
+		return word, ""
+	}
+	return word, message
+}
+
 // because is why an object is not Current: what is wrong with it, beside how far it is; else what
 // kstatus says.
 func because(u *unstructured.Unstructured, message string) string {
