@@ -101,9 +101,23 @@ func (s *pastStage) Deliver(ctx context.Context, batch []event.Event) error {
 	return s.tell(ctx)
 }
 
-// isAwaited reports whether what exists of a target is not known yet, and will be.
-func isAwaited(l *event.Link) bool {
-	return !l.Synced && l.Phase() != event.PhaseDenied && l.Phase() != event.PhaseGone
+// isAwaited reports whether the server has not said yet what exists of a target. One that is lost
+// may be for ever, and the others don't wait for it.
+func isAwaited(l *event.Link) bool { return !l.Synced && l.Phase() == event.PhaseConnecting }
+
+// ofNothing returns the run of a plan without targets: that there is nothing goes to the stage
+// first, past those that leave out empty batches.
+func ofNothing(first event.Sink) func(context.Context, event.Sink) error {
+	return func(ctx context.Context, _ event.Sink) error { return blamed(first).Deliver(ctx, nil) }
+}
+
+// noteUnlisted says of which targets nothing is known.
+func (s *pastStage) noteUnlisted() {
+	for _, l := range s.links.All() {
+		if phase := l.Phase(); !l.Synced && (phase == event.PhaseLost || phase == event.PhaseDenied) {
+			s.note(time.Now(), fmt.Sprintf("%s can't be listed, so what happened there is not known: %s", l.Target.Text(), fail.Loss(l.Err)))
+		}
+	}
 }
 
 // selects reports whether not all objects of a target are asked for, besides by name.
@@ -111,6 +125,7 @@ func (s *pastStage) selects() bool { return s.scope.LabelSelector != "" || s.sco
 
 // tell delivers what happened, and says what is not known.
 func (s *pastStage) tell(ctx context.Context) error {
+	s.noteUnlisted()
 	for _, w := range s.witnesses() {
 		if err := s.hear(ctx, w); err != nil && !apierrors.IsNotFound(err) {
 			s.note(time.Now(), fmt.Sprintf("%s can't be listed, so %s missing: %s", w.resource.GroupResource(), w.tells, fail.Loss(err)))

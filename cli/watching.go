@@ -220,14 +220,18 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 		end = w.newWait(ctx, sink, cancel)
 		sink, about.IsWell = end, end.HoldsOfNothing
 	}
+	run := watch.Run
+	if w.past.ends() && len(w.plan.Targets) == 0 {
+		run = ofNothing(sink)
+	}
 	reporter := report.New(sink, about)
 	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
-	return w.watch(ctx, cancel, watch, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
+	return w.watch(ctx, cancel, run, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
 }
 
-// watch runs until the watch ends and all that it has reported has gone on. end says what
+// watch calls run, until the watch ends and all that it has reported has gone on. end says what
 // the end of the watch means, to which that of the destination is added.
-func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, watch *watcher.Watcher, reporter *report.Reporter, end func(error) error) error {
+func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, run func(context.Context, event.Sink) error, reporter *report.Reporter, end func(error) error) error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	targets := w.plan.Targets
@@ -237,7 +241,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, wa
 		reporter.CheckNamespaces(asking, w.request.Namespaces)
 	}
 	return w.to.around(ctx, cancel, w, func() error {
-		err := watch.Run(asking, blamed(&tuned{next: w.metrics.Front(w.about.before(reporter))}))
+		err := run(asking, blamed(&tuned{next: w.metrics.Front(w.about.before(reporter))}))
 		w.metrics.End()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()

@@ -194,13 +194,7 @@ func markText(e event.Event) string {
 		}
 		return text
 	}
-	text := e.Target.Resource().GroupResource().String()
-	if e.Target.Name != "" {
-		text += "/" + e.Target.Name
-	}
-	if e.Target.Namespace != "" {
-		text += " in namespace " + e.Target.Namespace
-	}
+	text := e.Target.Text()
 	switch {
 	case e.Err != nil:
 		text += ": " + e.Err.Error()

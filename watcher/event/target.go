@@ -43,6 +43,18 @@ func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *me
 	return &meta.RESTMapping{Resource: r, GroupVersionKind: r.GroupVersion().WithKind(kind), Scope: scope}
 }
 
+// Text is a target in words, for people.
+func (t Target) Text() string {
+	text := t.Resource().GroupResource().String()
+	if t.Name != "" {
+		text += "/" + t.Name
+	}
+	if t.Namespace != "" {
+		text += " in namespace " + t.Namespace
+	}
+	return text
+}
+
 // TargetError says which target could not be watched.
 type TargetError struct {
 	Target Target
