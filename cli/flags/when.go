@@ -30,11 +30,6 @@ func (s *Span) Check() error {
 	return nil
 }
 
-// At is one time of the past.
-func At(to *time.Time, usage string) Adder {
-	return func(f *pflag.FlagSet) { past(f, to, time.Now(), "at", usage) }
-}
-
 func past(f *pflag.FlagSet, to *time.Time, now time.Time, name, usage string) {
 	f.String(name, "", usage)
 	offers(f, name, "10m", "2h", "1d", now.Format("15:04"), now.Format("2006-01-02T15:04:05"))
