@@ -104,7 +104,8 @@ type search struct {
 }
 
 // pod returns the pod that is wrong: one that says why before the others, and the newest of these.
-// Of a Deployment only those of the newest template count, others are about to go.
+// Of a Deployment only those of the newest template count, others are about to go; one that is over
+// counts if there is no other, but for a Job.
 func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *unstructured.Unstructured) {
 	list, err := s.content.Resource(podsResource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(u), Limit: maxPods})
 	if err != nil {
@@ -122,6 +123,7 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 	if s.root.Kind == "Deployment" {
 		template = s.template(ctx, u, list.Items)
 	}
+	var over *unstructured.Unstructured
 	for i := range list.Items {
 		one := &list.Items[i]
 		if word, _ := status.Of(one); word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
@@ -131,14 +133,22 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 			continue
 		}
 		r := reason.Of(one)
-		if isSure := r.Text != "" && !r.Open; isSure {
+		switch isSure := r.Text != "" && !r.Open; {
+		case s.root.Kind != "Job" && isOver(one):
+			over = cmp.Or(over, one)
+		case isSure:
 			return one
-		}
-		if wrong == nil {
-			wrong = one
+		default:
+			wrong = cmp.Or(wrong, one)
 		}
 	}
-	return wrong
+	return cmp.Or(wrong, over)
+}
+
+// isOver reports whether a pod has failed: another takes its place, and it may stay for days.
+func isOver(pod *unstructured.Unstructured) bool {
+	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+	return phase == string(corev1.PodFailed)
 }
 
 // templateHash is the label of the pods of a Deployment, and of the ReplicaSet of these.

@@ -103,6 +103,21 @@ func setOf(hash, revision, owner string) string {
 		`"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":%q,"controller":true}]}}`, hash, revision, owner)
 }
 
+// TestCauseOver: a pod that has failed and was replaced is named only if there is no other.
+func TestCauseOver(t *testing.T) {
+	evicted := podOf("evicted", "a", 5, `"status":{"phase":"Failed","reason":"Evicted","message":"low on memory"}`)
+	unready := podOf("unready", "a", 1, `"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","ready":false,"state":{"running":{}}}]}`)
+	for want, items := range map[string][]string{"po/unready": {evicted, unready}, "po/evicted": {evicted}} {
+		answers := map[string]string{
+			"pods": list("PodList", items...), "events": list("EventList"),
+			"replicasets": list("PartialObjectMetadataList", setOf("a", "1", "d")), "replicasets/web-a": setOf("a", "1", "d"),
+		}
+		if got := newShop(t, nil, answers).cause(t); got.Of != want {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+}
+
 // TestCauseTemplate: the newest template is that of the highest revision, whose pods may be older; where
 // ReplicaSets may not be listed it is that of the newest pod.
 func TestCauseTemplate(t *testing.T) {
