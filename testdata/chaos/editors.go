@@ -32,9 +32,24 @@ func truncate() editor {
 	return once(func(frame []byte) []byte { return append(frame[:len(frame)/2:len(frame)/2], '\n') })
 }
 
-// garble sends something else than the next event.
+// garble sends something else than the next event. What follows shows whether a client goes on
+// after it. A bookmark, though, anybody takes: so that what it stands for is asked for again,
+// nothing follows it until the connection ends.
 func garble(text string) func() editor {
-	return func() editor { return once(func([]byte) []byte { return []byte(text) }) }
+	return func() editor {
+		next := once(func([]byte) []byte { return []byte(text) })
+		if !strings.Contains(text, "BOOKMARK") {
+			return next
+		}
+		rest, sent := stall(nil)(), false
+		return func(b *body, frame []byte) ([]byte, error) {
+			if sent {
+				return rest(b, frame)
+			}
+			sent = frame != nil
+			return next(b, frame)
+		}
+	}
 }
 
 // garbage is what a watch does not send.

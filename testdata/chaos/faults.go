@@ -175,8 +175,8 @@ var syncFaults = []fault{
 	unlisted("list-unavailable", rule{on: isAny(list, page), answer: webPage(503)}),
 }
 
-// garbageFaults send something else than the next event, and after it nothing for
-// a while.
+// garbageFaults send something else than the next event, and a while later break the
+// connection.
 var garbageFaults = func() []fault {
 	var faults []fault
 	for n, text := range garbage {
