@@ -97,17 +97,6 @@ func (s *session) subject(t event.Target, o event.Object) string {
 	return subject
 }
 
-// shortNames returns what names resources by their shortest names.
-func (s *session) shortNames() func(schema.GroupVersionResource) string {
-	short := map[schema.GroupVersionResource]string{}
-	return func(r schema.GroupVersionResource) string {
-		if short[r] == "" {
-			short[r] = s.mapper.ShortName(r)
-		}
-		return short[r]
-	}
-}
-
 // namesake returns the resource that is called name, too. The events wait
 // meanwhile, so the server is not asked.
 func (s *session) namesake(name string) string {

@@ -164,7 +164,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Past:       w.about != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,
-		ShortName:  w.shortNames(),
+		ShortName:  w.mapper.ShortName,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ type catalog struct {
 	rank       map[schema.GroupVersionResource]int
 	mapper     meta.RESTMapperWithContext
 	categories restmapper.CategoryExpanderWithContext
+	short      sync.Map // schema.GroupVersionResource -> string, of those that were asked for
 }
 
 type resource struct {
@@ -60,6 +62,32 @@ func (c *catalog) find(name string) (found []resource, set bool) {
 		return []resource{r}, false
 	}
 	return nil, false
+}
+
+// shortName returns the shortest name that means r. It is asked for each event that is named.
+func (c *catalog) shortName(r schema.GroupVersionResource) string {
+	if name, known := c.short.Load(r); known {
+		return name.(string)
+	}
+	name := c.shortest(r)
+	c.short.Store(r, name)
+	return name
+}
+
+func (c *catalog) shortest(r schema.GroupVersionResource) string {
+	served, there := c.first(func(s resource) bool { return s.gvr() == r })
+	if !there {
+		return r.GroupResource().String()
+	}
+	for _, name := range append(served.ShortNames, served.SingularName, served.Name) {
+		if name == "" {
+			continue
+		}
+		if found, set := c.find(name); !set && len(found) == 1 && found[0].gvr().GroupResource() == r.GroupResource() {
+			return name
+		}
+	}
+	return r.GroupResource().String()
 }
 
 func (c *catalog) category(name string) []resource {

@@ -71,19 +71,7 @@ func (m *Mapper) ShortName(r schema.GroupVersionResource) string {
 	if known == nil {
 		return r.Resource
 	}
-	served, there := known.watchable.first(func(s resource) bool { return s.gvr() == r })
-	if !there {
-		return r.GroupResource().String()
-	}
-	for _, name := range append(served.ShortNames, served.SingularName, served.Name) {
-		if name == "" {
-			continue
-		}
-		if found, set := known.watchable.find(name); !set && len(found) == 1 && found[0].gvr().GroupResource() == r.GroupResource() {
-			return name
-		}
-	}
-	return r.GroupResource().String()
+	return known.watchable.shortName(r)
 }
 
 // Watchable returns what can be watched, in the server's order. Partial knowledge is no error.
