@@ -7,11 +7,8 @@ import (
 	"strings"
 	"time"
 
-	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
-
 	"dwatch/cli/ask"
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/reason"
 	"dwatch/watcher/object/status"
 	"dwatch/watcher/until"
 )
@@ -129,11 +126,8 @@ func needsCause(o event.Object) bool {
 	if err != nil {
 		return false
 	}
-	if word, _ := status.Of(u); word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
-		return false
-	}
-	known := reason.Of(u)
-	return known.Text == "" || known.Open
+	s := status.Of(u)
+	return s.IsWrong() && !s.SaysWhy
 }
 
 // ofPods is how far an object is that has pods: InProgress: 0/2 pods available.

@@ -208,18 +208,18 @@ func (w *wait) describe(p until.Pending) string {
 	if err != nil {
 		return subject
 	}
-	word, message := status.Shown(u, w.print.Compare.Masks.Object)
-	switch {
+	s := status.Shown(u, w.print.Compare.Masks.Object)
+	switch word := s.Word; {
 	case word == kstatus.CurrentStatus:
 		return subject // what is waited for is not what its status is about
 	case word == kstatus.UnknownStatus && w.asksStatus():
 		return subject + ": has no status yet"
 	case word == kstatus.UnknownStatus:
 		return subject
-	case message != "":
-		return subject + " " + word.String() + ": " + strings.Join(strings.Fields(message), " ")
+	case s.Message != "":
+		return subject + " " + word.String() + ": " + s.Message
 	}
-	return subject + " " + word.String()
+	return subject + " " + s.Word.String()
 }
 
 // asksStatus reports whether --until asks in what state an object is.

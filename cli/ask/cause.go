@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/lru"
-	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -68,8 +67,7 @@ func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
 	if err != nil {
 		return Cause{}
 	}
-	known := reason.Of(u)
-	if known.Text != "" && !known.Open {
+	if status.Of(u).SaysWhy {
 		return Cause{}
 	}
 	s := &search{Causes: c, root: refTo(o), known: map[owner.Ref][]owner.Owner{}}
@@ -82,9 +80,9 @@ func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
 		return s.found
 	}
 	s.found.Of = "po/" + wrong.GetName()
-	word, message := status.Shown(wrong, c.masks.Object)
-	s.found.Text = cmp.Or(message, word.String())
-	if r := reason.Of(wrong); r.Text == "" || r.Open {
+	state := status.Shown(wrong, c.masks.Object)
+	s.found.Text = cmp.Or(state.Message, state.Word.String())
+	if !state.SaysWhy {
 		about := owner.Ref{GroupVersionKind: wrong.GroupVersionKind(), Namespace: wrong.GetNamespace(), Name: wrong.GetName(), UID: wrong.GetUID()}
 		if _, warning := s.warning(ctx, about); warning != "" {
 			s.found.Text += "; " + warning
@@ -126,17 +124,17 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 	var over *unstructured.Unstructured
 	for i := range list.Items {
 		one := &list.Items[i]
-		if word, _ := status.Of(one); word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
+		is := status.Of(one)
+		if !is.IsWrong() {
 			continue
 		}
 		if template != "" && one.GetLabels()[templateHash] != template || !s.belongs(ctx, podRef(one)) {
 			continue
 		}
-		r := reason.Of(one)
-		switch isSure := r.Text != "" && !r.Open; {
+		switch {
 		case s.root.Kind != "Job" && isOver(one):
 			over = cmp.Or(over, one)
-		case isSure:
+		case is.SaysWhy:
 			return one
 		default:
 			wrong = cmp.Or(wrong, one)

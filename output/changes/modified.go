@@ -11,7 +11,6 @@ import (
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
-	"dwatch/watcher/object/reason"
 	"dwatch/watcher/object/status"
 )
 
@@ -70,15 +69,15 @@ func (v *View) turnedWrong(e *event.Event) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	word, why := status.Of(now)
-	if known := reason.Of(now); word != kstatus.FailedStatus && (word != kstatus.InProgressStatus || known.Text == "" || known.Open) {
+	is := status.Of(now)
+	if !is.IsWrong() || is.Word != kstatus.FailedStatus && !is.SaysWhy {
 		return "", nil
 	}
 	before, err := v.open(e.Old)
 	if err != nil {
 		return "", err
 	}
-	if was, whyThen := status.Of(before); was == word && whyThen == why {
+	if status.Of(before) == is {
 		return "", nil
 	}
 	return describe(now, v.Compare.Masks), nil

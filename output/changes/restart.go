@@ -18,14 +18,14 @@ func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) 
 		return nil, changes
 	}
 	now := masks.ObjectJSON(e.Object.Raw())
-	several := pod.Containers(now) > 1
+	several := len(pod.Parse(now)) > 1
 	folded := map[string]bool{}
 	for _, r := range pod.Restarts(e.Old.Raw(), now) {
 		line := restartLine(r)
 		if several {
-			line = r.Container + " " + line
+			line = r.Name + " " + line
 		}
-		folded[r.Container], lines = true, append(lines, clean(line))
+		folded[r.Name], lines = true, append(lines, clean(line))
 	}
 	for _, c := range changes {
 		switch {
@@ -41,25 +41,23 @@ func foldRestarts(e *event.Event, changes []change.Change, masks *change.Masks) 
 
 // restartLine is such as "restarted (4): OOMKilled, exit 137, after 3 min; CrashLoopBackOff".
 func restartLine(r pod.Restart) string {
-	line := fmt.Sprintf("restarted (%d)", r.Count)
+	line := fmt.Sprintf("restarted (%d)", r.Restarts)
 	if r.New > 1 {
-		line = fmt.Sprintf("restarted %d times (%d)", r.New, r.Count)
+		line = fmt.Sprintf("restarted %d times (%d)", r.New, r.Restarts)
 	}
 	var why []string
-	if r.Last.Reason != "" {
-		why = append(why, r.Last.Reason)
+	if last := r.Before; last != nil {
+		why = append(why, last.Reason, last.Exit())
+		if last.Ran > 0 {
+			why = append(why, "after "+age(last.Ran))
+		}
 	}
-	if r.Last.Exit != "" {
-		why = append(why, "exit "+r.Last.Exit)
-	}
-	if r.Last.Ran > 0 {
-		why = append(why, "after "+age(r.Last.Ran))
-	}
+	why = slices.DeleteFunc(why, func(part string) bool { return part == "" })
 	if len(why) > 0 {
 		line += ": " + strings.Join(why, ", ")
 	}
-	if r.Waits != "" {
-		line += "; " + r.Waits
+	if r.Waits.Reason != "" {
+		line += "; " + r.Waits.Reason
 	}
 	return line
 }

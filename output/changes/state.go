@@ -83,19 +83,18 @@ func (v *View) fault(e *event.Event) (f fault, err error) {
 	if err != nil {
 		return f, err
 	}
-	word, _ := status.Of(u)
-	if word != kstatus.FailedStatus && word != kstatus.InProgressStatus {
+	s := status.Shown(u, v.Compare.Masks.Object)
+	if !s.IsWrong() {
 		return f, nil
 	}
-	why := strings.TrimPrefix(describe(u, v.Compare.Masks), word.String()+": ")
-	return fault{failed: word == kstatus.FailedStatus, text: strings.TrimSuffix(v.subject(e)+" "+why, " "+word.String())}, nil
+	return fault{failed: s.Word == kstatus.FailedStatus, text: strings.TrimSpace(v.subject(e) + " " + clean(s.Message))}, nil
 }
 
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
-	if state, _ := status.Of(last); state != kstatus.UnknownStatus || born.IsZero() {
-		text = append(text, "was "+state.String())
+	if word := status.Of(last).Word; word != kstatus.UnknownStatus || born.IsZero() {
+		text = append(text, "was "+word.String())
 	}
 	if !born.IsZero() {
 		text = append(text, age(e.Time.Sub(born.Time))+" old")
@@ -118,14 +117,14 @@ func keyOf(e *event.Event) objectKey {
 
 // describe says in a few words what an object is, without a reason that is made of what is masked.
 func describe(u *unstructured.Unstructured, masks *change.Masks) string {
-	word, message := status.Shown(u, masks.Object)
+	s := status.Shown(u, masks.Object)
 	switch {
-	case message != "":
-		return word.String() + ": " + clean(strings.Join(strings.Fields(message), " "))
-	case word == kstatus.UnknownStatus:
+	case s.Message != "":
+		return s.Word.String() + ": " + clean(s.Message)
+	case s.Word == kstatus.UnknownStatus:
 		return ""
 	}
-	return word.String()
+	return s.Word.String()
 }
 
 // age is a duration as kubectl would say it aloud.

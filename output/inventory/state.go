@@ -108,8 +108,8 @@ func (s *State) summarize(content string) {
 	if s.Object.IsEvent() {
 		s.EventType = shorten(strings.Clone(gjson.Get(content, "type").String()))
 	} else {
-		word, why := status.Of(u)
-		s.Status, s.Why = word, shorten(why)
+		is := status.Of(u)
+		s.Status, s.Why = is.Word, shorten(is.Message)
 	}
 	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
 }

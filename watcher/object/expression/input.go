@@ -138,7 +138,7 @@ func (s *state) status() (kstatus.Status, error) {
 		if err != nil {
 			return kstatus.UnknownStatus, err
 		}
-		s.word, _ = status.Of(u)
+		s.word = status.Of(u).Word
 	}
 	return s.word, nil
 }

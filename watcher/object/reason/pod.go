@@ -6,16 +6,18 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"dwatch/watcher/object/pod"
 )
 
-// pod: what evicted it, or keeps it from a node, or the first of its containers that does not work.
-func pod(u *unstructured.Unstructured) Reason {
+// ofPod: what evicted it, or keeps it from a node, or the first of its containers that does not work.
+func ofPod(u *unstructured.Unstructured) Reason {
 	about, _ := u.Object["status"].(map[string]any)
 	if text(about, "reason") != "" {
 		return Reason{Text: Because(about)}
 	}
 	if scheduled := Condition(u, "PodScheduled"); scheduled["status"] == "False" {
-		return Reason{Text: Because(map[string]any{"reason": scheduled["reason"], "message": unschedulable(text(scheduled, "message"))})}
+		return Reason{Text: because(text(scheduled, "reason"), unschedulable(text(scheduled, "message")))}
 	}
 	first := containers(u)
 	if first.Text == "" && text(about, "phase") == "Running" {
@@ -37,32 +39,49 @@ func unready(u *unstructured.Unstructured) Reason {
 	return Reason{"not ready, though its containers are: its node may be gone", true}
 }
 
-// containers is the first that does not work: of the init containers, which run one after the
-// other, and then of those that say why before those that do not.
-func containers(u *unstructured.Unstructured) (first Reason) {
-	inits, others := list(u.Object, "status", "initContainerStatuses"), list(u.Object, "status", "containerStatuses")
-	for _, s := range inits {
-		if s, ok := s.(map[string]any); ok {
-			if r := container(u, s, true); r.Text != "" {
-				return Reason{"init container " + text(s, "name") + ": " + r.Text, r.Open}
-			}
+// containers is what is wrong with the first that does not work.
+func containers(u *unstructured.Unstructured) Reason {
+	all := containersOf(u)
+	c, r := broken(u, all)
+	switch {
+	case r.Text == "":
+	case c.Init:
+		r.Text = "init container " + c.Name + ": " + r.Text
+	case len(all) > 1:
+		r.Text = "container " + c.Name + ": " + r.Text
+	}
+	return r
+}
+
+// Container returns the container of a Pod that [Of] is about, the first that does not work: of the
+// init containers, which run one after the other, and then of those that say why before those that do
+// not. It is nil if none is known.
+func Container(u *unstructured.Unstructured) *pod.Container {
+	c, r := broken(u, containersOf(u))
+	if r.Text == "" {
+		return nil
+	}
+	return &c
+}
+
+// containersOf are those that a Pod is made of: how one ended that somebody added to look into it
+// is not wrong with it.
+func containersOf(u *unstructured.Unstructured) []pod.Container {
+	return slices.DeleteFunc(pod.Containers(part(u.Object, "status")), func(c pod.Container) bool { return c.Ephemeral })
+}
+
+func broken(u *unstructured.Unstructured, all []pod.Container) (first pod.Container, why Reason) {
+	for _, c := range all {
+		r := container(u, &c)
+		switch {
+		case r.Text == "":
+		case c.Init:
+			return c, r
+		case why.Text == "" || why.Open && !r.Open:
+			first, why = c, r
 		}
 	}
-	for _, s := range others {
-		s, ok := s.(map[string]any)
-		if !ok {
-			continue
-		}
-		r := container(u, s, false)
-		if r.Text == "" || first.Text != "" && (!first.Open || r.Open) {
-			continue
-		}
-		if len(inits)+len(others) > 1 {
-			r.Text = "container " + text(s, "name") + ": " + r.Text
-		}
-		first = r
-	}
-	return first
+	return first, why
 }
 
 // ofImage are the reasons why a container waits that are about its image.
@@ -71,42 +90,38 @@ var ofImage = []string{
 	"SignatureValidationFailed",
 }
 
-func container(u *unstructured.Unstructured, s map[string]any, init bool) Reason {
-	ready, _ := s["ready"].(bool)
-	waiting, terminated := part(s, "state", "waiting"), part(s, "state", "terminated")
-	before := part(s, "lastState", "terminated")
-	switch why := text(waiting, "reason"); {
+func container(u *unstructured.Unstructured, c *pod.Container) Reason {
+	switch why := c.Waits.Reason; {
 	case why == "", why == "ContainerCreating", why == "PodInitializing":
 	case why == "CrashLoopBackOff":
-		return ended(u, s, before, why)
+		return ended(u, c, c.Before, why)
 	case slices.Contains(ofImage, why):
-		return Reason{Text: strings.TrimSuffix(why+" "+text(s, "image")+": "+pull(text(waiting, "message")), ": ")}
+		return Reason{Text: strings.TrimSuffix(why+" "+c.Image+": "+pull(c.Waits.Message), ": ")}
 	default:
-		return Reason{Text: Because(waiting)}
+		return Reason{Text: because(why, c.Waits.Message)}
 	}
-	switch runs := part(s, "state", "running") != nil; {
-	case terminated != nil && number(terminated, "exitCode") != 0:
-		return ended(u, s, terminated, "")
-	case !runs || ready:
+	switch {
+	case c.Ended.HasFailed():
+		return ended(u, c, c.Ended, "")
+	case !c.Running || c.Ready:
 		return Reason{}
-	case number(before, "exitCode") != 0:
-		r := ended(u, s, before, "")
+	case c.Before.HasFailed():
+		r := ended(u, c, c.Before, "")
 		return Reason{"runs again after " + r.Text, true}
-	case init:
+	case c.Init:
 		return Reason{"runs", true}
 	}
-	return Reason{unprobed(u, s), true}
+	return Reason{unprobed(u, c), true}
 }
 
 // unprobed says of a container that runs, but is not ready, which of its probes keeps it from that,
 // if the spec is there and has it.
-func unprobed(u *unstructured.Unstructured, s map[string]any) string {
-	spec := named(list(u.Object, "spec", "containers"), text(s, "name"))
-	started, known := s["started"].(bool)
-	switch isStarting := known && !started; {
-	case isStarting && part(spec, "startupProbe") != nil:
+func unprobed(u *unstructured.Unstructured, c *pod.Container) string {
+	spec := named(list(u.Object, "spec", "containers"), c.Name)
+	switch {
+	case c.Starting && part(spec, "startupProbe") != nil:
 		return "its startup probe does not succeed"
-	case !isStarting && part(spec, "readinessProbe") != nil:
+	case !c.Starting && part(spec, "readinessProbe") != nil:
 		return "its readiness probe does not succeed"
 	}
 	return "runs, but is not ready"
@@ -114,21 +129,25 @@ func unprobed(u *unstructured.Unstructured, s map[string]any) string {
 
 // ended says how a container ended: OOMKilled (exit 137, 4 restarts), limit 64Mi. Of one that is
 // only started again later, in a loop, that is said where its end has no name.
-func ended(u *unstructured.Unstructured, s, how map[string]any, loop string) Reason {
-	word, code := text(how, "reason"), number(how, "exitCode")
+func ended(u *unstructured.Unstructured, c *pod.Container, how *pod.Termination, loop string) Reason {
+	end := pod.Termination{}
+	if how != nil {
+		end = *how
+	}
+	word := end.Reason
 	switch {
 	case loop != "" && (word == "" || word == "Error"):
 		word = loop
-	case loop != "" && code == 0:
+	case loop != "" && end.Code == 0:
 		word = loop + ": " + word
 	case word == "":
 		word = "Error"
 	}
 	var details []string
-	if how != nil {
-		details = append(details, fmt.Sprintf("exit %d", code))
+	if exit := how.Exit(); exit != "" {
+		details = append(details, exit)
 	}
-	switch n := number(s, "restartCount"); {
+	switch n := c.Restarts; {
 	case n == 1:
 		details = append(details, "1 restart")
 	case n > 1:
@@ -137,25 +156,25 @@ func ended(u *unstructured.Unstructured, s, how map[string]any, loop string) Rea
 	if len(details) > 0 {
 		word += " (" + strings.Join(details, ", ") + ")"
 	}
-	if most := limit(u, s); most != "" && text(how, "reason") == "OOMKilled" {
+	if most := limit(u, c); most != "" && end.Reason == "OOMKilled" {
 		word += ", limit " + most
 	}
-	if said := lastLine(text(how, "message")); said != "" {
+	if said := lastLine(end.Message); said != "" {
 		word += ": " + said
 	}
 	// Of what was killed the kubelet says only in an Event whether it was because of a probe.
 	const killed, asked = 128 + 9, 128 + 15
-	return Reason{word, text(how, "reason") == "Error" && (code == killed || code == asked)}
+	return Reason{word, end.Reason == "Error" && (end.Code == killed || end.Code == asked)}
 }
 
 // limit is how much memory a container may have: as the kubelet says, or else as was asked for.
-func limit(u *unstructured.Unstructured, s map[string]any) string {
-	path := []string{"resources", "limits", "memory"}
-	if has := text(s, path...); has != "" {
-		return has
+func limit(u *unstructured.Unstructured, c *pod.Container) string {
+	if c.Limit != "" {
+		return c.Limit
 	}
+	path := []string{"resources", "limits", "memory"}
 	for _, kind := range []string{"containers", "initContainers"} {
-		if has := text(named(list(u.Object, "spec", kind), text(s, "name")), path...); has != "" {
+		if has := text(named(list(u.Object, "spec", kind), c.Name), path...); has != "" {
 			return has
 		}
 	}

@@ -32,7 +32,7 @@ func of(u *unstructured.Unstructured) Reason {
 	}
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
-		return pod(u)
+		return ofPod(u)
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
 		return claim(u)
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
@@ -63,7 +63,10 @@ func Condition(u *unstructured.Unstructured, of string) (found map[string]any) {
 
 // Because says what a condition, or a status, gives as the reason.
 func Because(about map[string]any) string {
-	reason, message := text(about, "reason"), text(about, "message")
+	return because(text(about, "reason"), text(about, "message"))
+}
+
+func because(reason, message string) string {
 	if reason == "" || message == "" {
 		return reason + message
 	}
@@ -86,7 +89,7 @@ func replicas(u *unstructured.Unstructured) Reason {
 	if failure["status"] != "True" {
 		return Reason{}
 	}
-	return Reason{Text: Because(map[string]any{"reason": failure["reason"], "message": refusal(text(failure, "message"))})}
+	return Reason{Text: because(text(failure, "reason"), refusal(text(failure, "message")))}
 }
 
 func claim(u *unstructured.Unstructured) Reason {
@@ -137,11 +140,6 @@ func part(object map[string]any, path ...string) map[string]any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	m, _ := value.(map[string]any)
 	return m
-}
-
-func number(object map[string]any, path ...string) int64 {
-	value, _, _ := unstructured.NestedInt64(object, path...)
-	return value
 }
 
 // named is the member of a list of maps that has this name.

@@ -22,7 +22,7 @@ func Event(e kubeevent.Event) string {
 	case "FailedMount", "FailedAttachVolume":
 		message = mount(message)
 	}
-	return Because(map[string]any{"reason": e.Reason, "message": message})
+	return because(e.Reason, message)
 }
 
 var (

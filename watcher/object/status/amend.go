@@ -65,6 +65,24 @@ func isUnobserved(u *unstructured.Unstructured) bool {
 	return found && err == nil && observed != u.GetGeneration()
 }
 
+// asObserved returns the object as if its controller had seen its generation; one of which it has seen
+// none is as it is.
+func asObserved(u *unstructured.Unstructured) *unstructured.Unstructured {
+	ready := reason.Condition(u, "Ready")
+	of, _ := ready["observedGeneration"].(int64)
+	if isOld := of != 0 && of < u.GetGeneration(); !isUnobserved(u) && !isOld {
+		return u
+	}
+	u = u.DeepCopy()
+	if isUnobserved(u) {
+		_ = unstructured.SetNestedField(u.Object, u.GetGeneration(), "status", "observedGeneration")
+	}
+	if ready := reason.Condition(u, "Ready"); ready != nil {
+		delete(ready, "observedGeneration")
+	}
+	return u
+}
+
 // forKstatus returns the object as kstatus is to see it. Of a workload with the strategy
 // OnDelete nobody rolls out a new template, so it does not wait for that: only for as
 // many pods as it wants, to be ready.

@@ -15,42 +15,63 @@ import (
 	"dwatch/watcher/object/reason"
 )
 
-// Of returns the state of an object in one word of kstatus, and why it is not Current, in one line:
-// what is wrong with it first (package reason), or how far it is. It is
-// Unknown where only the identity of the object is known, its status is not as its kind has
-// it, or it is a custom resource without a status.
-func Of(u *unstructured.Unstructured) (word status.Status, message string) {
+// State is what an object says of itself.
+type State struct {
+	// Word is one of kstatus. It is Unknown where only the identity of the object is known, its status is
+	// not as its kind has it, or it is a custom resource without a status.
+	Word status.Status
+	// Message is why it is not Current, in one line: what is wrong with it first (package reason), or
+	// how far it is.
+	Message string
+	// SaysWhy: the object itself says what is wrong, so that nobody else has to be asked.
+	SaysWhy bool
+}
+
+// IsWrong reports whether an object is not as it should be, and is not about to go either.
+func (s State) IsWrong() bool {
+	return s.Word == status.FailedStatus || s.Word == status.InProgressStatus
+}
+
+// Of returns the state of an object.
+func Of(u *unstructured.Unstructured) State {
 	if created := u.GetCreationTimestamp(); created.IsZero() {
-		return status.UnknownStatus, ""
+		return State{Word: status.UnknownStatus}
 	}
 	result, err := status.Compute(forKstatus(u))
 	if err != nil {
-		return status.UnknownStatus, ""
+		return State{Word: status.UnknownStatus}
 	}
-	word, message = amend(u, result)
-	if word == status.CurrentStatus || strings.HasSuffix(message, unobserved) {
-		return word, ""
+	word, message := amend(u, result)
+	if word == status.CurrentStatus {
+		return State{Word: word}
 	}
-	return word, because(u, ofPods(message))
+	wrong := reason.Of(u)
+	s := State{Word: word, SaysWhy: wrong.Text != "" && !wrong.Open}
+	if !strings.HasSuffix(message, unobserved) {
+		s.Message = strings.Join(strings.Fields(because(u, ofPods(message), wrong.Text)), " ")
+	}
+	return s
+}
+
+// IsUnready reports whether an object is not Current for more than that its controller has not seen yet
+// what was asked for last: what its status says is taken as of that.
+func IsUnready(u *unstructured.Unstructured) bool {
+	return Of(asObserved(u)).Word != status.CurrentStatus
 }
 
 // Shown is Of without a message that is made of what hide hides in the object: of what is hidden
 // something else would be said than what is so.
-func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[string]any) (word status.Status, message string) {
-	word, message = Of(u)
-	if message == "" {
-		return word, ""
+func Shown(u *unstructured.Unstructured, hide func(object map[string]any) map[string]any) State {
+	s := Of(u)
+	if s.Message != "" && Of(&unstructured.Unstructured{Object: hide(u.Object)}).Message != s.Message {
+		s.Message = ""
 	}
-	if _, shown := Of(&unstructured.Unstructured{Object: hide(u.Object)}); shown != message {
-		return word, ""
-	}
-	return word, message
+	return s
 }
 
 // because is why an object is not Current: what is wrong with it, beside how far it is; else what
 // kstatus says.
-func because(u *unstructured.Unstructured, message string) string {
-	wrong := reason.Of(u).Text
+func because(u *unstructured.Unstructured, message, wrong string) string {
 	switch {
 	case u.GetDeletionTimestamp() != nil:
 		return wrong

@@ -93,10 +93,10 @@ func TestOf(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := u.DeepCopy()
-			word, message := Of(u)
-			got := word.String()
-			if message != "" {
-				got += ": " + message
+			s := Of(u)
+			got := s.Word.String()
+			if s.Message != "" {
+				got += ": " + s.Message
 			}
 			if got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

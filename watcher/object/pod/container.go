@@ -1,0 +1,112 @@
+package pod
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Container is what the status of a Pod says of one of its containers. What it does not say is zero.
+type Container struct {
+	Name, Image string
+	// Init: it is an init container; Ephemeral: it was added to look into the Pod.
+	Init, Ephemeral bool
+	Restarts        int
+	Ready           bool
+	// Starting: its startup probe has not succeeded yet, or it has not been started.
+	Starting, Running bool
+	// Waits is why it does not run now.
+	Waits Waiting
+	// Ended is how it ended, and Before how it had ended when it was started the last time; nil if
+	// it did not.
+	Ended, Before *Termination
+	// Limit is how much memory the kubelet lets it have.
+	Limit string
+	list  string
+}
+
+// Waiting is a state of a container that does not run yet, or not again.
+type Waiting struct{ Reason, Message string }
+
+// Termination is how a container ended.
+type Termination struct {
+	Reason, Message string
+	Code            int64
+	Ran             time.Duration // 0: not known
+	hasCode         bool
+}
+
+// Exit is such as "exit 137"; empty if that is not known.
+func (t *Termination) Exit() string {
+	if t == nil || !t.hasCode {
+		return ""
+	}
+	return fmt.Sprintf("exit %d", t.Code)
+}
+
+// HasFailed reports whether the container ended with another code than 0.
+func (t *Termination) HasFailed() bool { return t != nil && t.Code != 0 }
+
+// lists are where a Pod has the states of its containers: the first are those of init containers.
+var lists = []string{"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}
+
+// Containers returns what the status of a Pod says of each container: of the init containers first,
+// which run one after the other.
+func Containers(status map[string]any) (found []Container) {
+	for _, list := range lists {
+		all, _ := status[list].([]any)
+		for _, one := range all {
+			if one, ok := one.(map[string]any); ok {
+				found = append(found, containerOf(list, one))
+			}
+		}
+	}
+	return found
+}
+
+func containerOf(list string, s map[string]any) Container {
+	ready, _ := s["ready"].(bool)
+	started, known := s["started"].(bool)
+	_, running := at(s, "state", "running").(map[string]any)
+	return Container{
+		Name: text(s, "name"), Image: text(s, "image"), Init: list == lists[0], Ephemeral: list == lists[2],
+		Restarts: int(number(s, "restartCount")),
+		Ready:    ready, Starting: known && !started, Running: running,
+		Waits:  Waiting{text(s, "state", "waiting", "reason"), text(s, "state", "waiting", "message")},
+		Ended:  terminationOf(at(s, "state", "terminated")),
+		Before: terminationOf(at(s, "lastState", "terminated")),
+		Limit:  text(s, "resources", "limits", "memory"),
+		list:   list,
+	}
+}
+
+func terminationOf(state any) *Termination {
+	t, ok := state.(map[string]any)
+	if !ok {
+		return nil
+	}
+	end := &Termination{Reason: text(t, "reason"), Message: text(t, "message")}
+	end.Code, end.hasCode = t["exitCode"].(int64)
+	began, err := time.Parse(time.RFC3339, text(t, "startedAt"))
+	ended, wrong := time.Parse(time.RFC3339, text(t, "finishedAt"))
+	if err == nil && wrong == nil && ended.After(began) && began.Unix() > 0 {
+		end.Ran = ended.Sub(began)
+	}
+	return end
+}
+
+func at(object map[string]any, path ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	return value
+}
+
+func text(object map[string]any, path ...string) string {
+	s, _ := at(object, path...).(string)
+	return s
+}
+
+func number(object map[string]any, path ...string) int64 {
+	n, _ := at(object, path...).(int64)
+	return n
+}

@@ -1,0 +1,53 @@
+package pod
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/tidwall/gjson"
+)
+
+// TestContainers: what a status says, and nothing where it is not as that of a Pod.
+func TestContainers(t *testing.T) {
+	const status = `{"initContainerStatuses":[null,{"name":"setup","restartCount":"x","state":{"terminated":{"exitCode":"***","reason":"Error"}}}],
+		"containerStatuses":[{"name":"web","image":"nginx","restartCount":4,"started":false,"resources":{"limits":{"memory":"64Mi"}},
+			"state":{"waiting":{"reason":"CrashLoopBackOff"}},
+			"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","startedAt":"2026-01-31T09:00:00Z","finishedAt":"2026-01-31T09:03:00Z"}}}],
+		"ephemeralContainerStatuses":[{"name":"debug","ready":true,"state":{"running":{}}}]}`
+	got := Parse(`{"apiVersion":"v1","kind":"Pod","status":` + status + `}`)
+	want := []Container{
+		{Name: "setup", Init: true, Ended: &Termination{Reason: "Error"}},
+		{Name: "web", Image: "nginx", Restarts: 4, Starting: true, Limit: "64Mi", Waits: Waiting{Reason: "CrashLoopBackOff"}, Before: &Termination{Reason: "OOMKilled", Code: 137, Ran: 3 * 60 * 1e9}},
+		{Name: "debug", Ephemeral: true, Ready: true, Running: true},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Container{}, Termination{})); diff != "" {
+		t.Error(diff)
+	}
+	if exit := got[0].Ended.Exit(); exit != "" {
+		t.Errorf("%q of a code that is none", exit)
+	}
+	if exit := got[1].Before.Exit(); exit != "exit 137" {
+		t.Errorf("%q", exit)
+	}
+	for _, other := range []string{`{"apiVersion":"v1","kind":"Node","status":` + status + `}`, `{"apiVersion":"v1","kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod","status":[]}`} {
+		if got := Parse(other); got != nil {
+			t.Errorf("%v of %s", got, other)
+		}
+	}
+}
+
+func BenchmarkRestarts(b *testing.B) {
+	line, err := os.ReadFile("../../testdata/pod.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := gjson.GetBytes(line, "object").Raw
+	before := strings.Clone(now)
+	b.ReportAllocs()
+	for b.Loop() {
+		Restarts(before, now)
+	}
+}
