@@ -13,6 +13,7 @@ import (
 
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/pod"
+	"dwatch/watcher/object/status"
 )
 
 // The functions behind macros: they take what the user does not write.
@@ -31,6 +32,14 @@ func (e *environment) objectOptions() []cel.EnvOption {
 		cel.Function("ready", cel.Overload("ready_dyn", []*cel.Type{cel.DynType}, cel.BoolType, unary(func(v ref.Val) (ref.Val, error) {
 			word, err := statusOf(v)
 			return types.Bool(word == kstatus.CurrentStatus), err
+		}))),
+		cel.Function("unready", cel.Overload("unready_dyn", []*cel.Type{cel.DynType}, cel.BoolType, unary(func(v ref.Val) (ref.Val, error) {
+			o, err := whole(v)
+			if err != nil {
+				return nil, err
+			}
+			u, err := o.open()
+			return types.Bool(err == nil && status.IsUnready(u)), err
 		}))),
 		cel.Function(ageFunction, cel.Overload("age_dyn", []*cel.Type{cel.DynType, cel.TimestampType}, cel.DurationType, cel.BinaryBinding(ageOf))),
 		cel.Function(changedFunction, cel.Overload("changed_string", []*cel.Type{cel.DynType, cel.StringType}, cel.BoolType, cel.BinaryBinding(e.changed))),

@@ -106,7 +106,7 @@ func isIdentity(fields []string) bool {
 }
 
 // notManaged are the functions that take an object and do not look at managedFields.
-var notManaged = []string{"status", "ready", "evicted", "restarts", ageFunction}
+var notManaged = []string{"status", "ready", "unready", "evicted", "restarts", ageFunction}
 
 // isKept reports whether the fields lead to what is the same in all states of an object.
 func isKept(fields []string) bool {

@@ -25,7 +25,7 @@ var words = map[string]word{
 	"ready":     {ofEvents: "type != 'DELETED' && ready(object)"},
 	"restarted": {ofEvents: "restarts(old, object) > 0", ofObjects: "restarts(object) > 0"},
 	"scaled":    {ofEvents: "changed('spec.replicas')"},
-	"unready":   {ofEvents: "ready(old) && !ready(object) && status(object) != 'Terminating'", ofObjects: "!ready(object)"},
+	"unready":   {ofEvents: "!unready(old) && unready(object) && status(object) != 'Terminating'", ofObjects: "unready(object)"},
 }
 
 // Presets returns the words that are expressions as they stand, sorted.
