@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dwatch/cli/fail"
+	"dwatch/cli/report"
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/owner"
@@ -57,6 +58,24 @@ func (a *about) note() string {
 		return ""
 	}
 	return ", about " + a.object + " and what it owns"
+}
+
+// check reports, beside the events, that the object is not there, if another one may have been meant.
+func (a *about) check(ctx context.Context, w *watching, r *report.Reporter) {
+	if a == nil || w.object == nil {
+		return
+	}
+	t := a.target
+	t.Name = w.object.Name
+	namespaces := []string{""}
+	if t.Namespaced() && !w.scope.AllNamespaces {
+		namespaces = w.scope.Where()
+	}
+	var targets []event.Target
+	for _, t.Namespace = range namespaces {
+		targets = append(targets, t)
+	}
+	r.CheckObject(ctx, a.object, targets)
 }
 
 // before returns a Sink before next that lets pass what is asked for.

@@ -16,6 +16,7 @@ import (
 	"dwatch/cli/flags"
 	"dwatch/cli/plan"
 	"dwatch/mapper"
+	"dwatch/mapper/near"
 	"dwatch/watcher/event"
 )
 
@@ -222,8 +223,8 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	if instead := moved(cmd, args, name); instead != nil {
 		return instead
 	}
-	if near := mapper.Nearest(name, namesOf(cmd.Flags())); near != "" {
-		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	if meant := near.To(name, namesOf(cmd.Flags())); meant != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, meant)
 	}
 	return explained
 }

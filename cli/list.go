@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +96,28 @@ func (l *listed) list(ctx context.Context, s *session) error {
 	case len(objects) == 0 && isTable:
 		s.say(s.nothingFound())
 	}
+	if len(objects) == 0 {
+		s.sayMissing(ctx)
+	}
 	return printer.List(objects)
+}
+
+// sayMissing says of which namespaces there is nothing as they do not exist.
+func (s *session) sayMissing(ctx context.Context) {
+	if s.isQuiet() || s.scope.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
+		return
+	}
+	for _, n := range s.scope.Namespaces {
+		missing, meant, err := s.questions.IsMissing(ctx, n)
+		switch {
+		case err != nil:
+			return // nor will it say so of the others
+		case missing && meant != "":
+			s.say(fmt.Sprintf("namespace %q does not exist; did you mean %s?", n, meant))
+		case missing:
+			s.say(fmt.Sprintf("namespace %q does not exist", n))
+		}
+	}
 }
 
 // fillTable says what a table needs to show of the targets beside their columns.

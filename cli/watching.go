@@ -240,11 +240,14 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	if !w.request.AllNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
 		reporter.CheckNamespaces(asking, w.request.Namespaces)
 	}
+	w.about.check(asking, w, reporter)
+	checked, wait := checkFields(w, w.about.before(reporter))
 	return w.to.around(ctx, cancel, w, func() error {
-		err := run(asking, blamed(&tuned{next: w.metrics.Front(w.about.before(reporter))}))
+		err := run(asking, blamed(&tuned{next: w.metrics.Front(checked)}))
 		w.metrics.End()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()
+		wait()
 		return end(err)
 	})
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"cel.dev/cel-go/common/env"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/mapper/near"
 )
 
 const suggestions = 3
@@ -17,43 +17,18 @@ const suggestions = 3
 // name or kind is near what was typed before a group: the nearest first, then in its order.
 func (c *catalog) suggest(name string) []string {
 	typed := strings.ToLower(schema.ParseGroupResource(name).Resource)
-	near := make([][]string, tolerance(typed)+1) // by distance
+	byDistance := make([][]string, near.Tolerance(typed)+1) // by distance
 	for _, r := range c.preferred() {
-		best := len(near)
+		best := len(byDistance)
 		for _, candidate := range append([]string{r.Name, r.singular(), strings.ToLower(r.Kind)}, r.ShortNames...) {
-			best = min(best, env.EditDistance(typed, candidate))
+			best = min(best, near.Distance(typed, candidate))
 		}
-		if best < len(near) {
-			near[best] = append(near[best], fmt.Sprintf("%s (%s)", r.Name, r.gv))
+		if best < len(byDistance) {
+			byDistance[best] = append(byDistance[best], fmt.Sprintf("%s (%s)", r.Name, r.gv))
 		}
 	}
-	texts := slices.Concat(near...)
+	texts := slices.Concat(byDistance...)
 	return texts[:min(len(texts), suggestions)]
-}
-
-// Nearest returns the first nearest candidate that is not what was typed; empty if none is near.
-func Nearest(typed string, candidates []string) string {
-	best, nearest := tolerance(typed)+1, ""
-	for _, c := range candidates {
-		if d := env.EditDistance(typed, c); d < best && d > 0 {
-			best, nearest = d, c
-		}
-	}
-	return nearest
-}
-
-// tolerance is how many slips a name may have: nearly everything is near a short one.
-func tolerance(typed string) int {
-	switch n := utf8.RuneCountInString(typed); {
-	case n < 3:
-		return 0
-	case n < 8:
-		return 1
-	case n < 10:
-		return 2
-	default:
-		return 3
-	}
 }
 
 type Resource struct {

@@ -15,6 +15,7 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/mapper"
+	"dwatch/mapper/near"
 	"dwatch/watcher/event"
 )
 
@@ -58,18 +59,19 @@ func (c *Client) Near(ctx context.Context, t event.Target) string {
 		}
 		names = append(names, o.Name)
 	}
-	return mapper.Nearest(t.Name, names)
+	return near.To(t.Name, names)
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// IsMissing reports whether a namespace does not exist. With an error the server does not say.
-func (c *Client) IsMissing(ctx context.Context, namespace string) (bool, error) {
+// IsMissing reports whether a namespace does not exist, and the name of one that does and is near;
+// empty if there is none, or the server does not say. With an error it does not say the first either.
+func (c *Client) IsMissing(ctx context.Context, namespace string) (missing bool, meant string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	_, err := c.objects.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return true, nil
+	_, err = c.objects.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return false, "", err
 	}
-	return false, err
+	return true, c.Near(ctx, event.Target{Mapping: event.NewMapping(namespaces, "Namespace", false), Name: namespace}), nil
 }

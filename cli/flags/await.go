@@ -72,6 +72,9 @@ func (a *Await) condition() (Condition, error) {
 	}
 	c, err := compile("for", text)
 	c.Text = strings.Join(a.forms, " and ")
+	if slices.ContainsFunc(a.forms, func(form string) bool { return slices.Contains(expression.Presets(), form) }) {
+		c.Fields = nil
+	}
 	return c, err
 }
 

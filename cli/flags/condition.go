@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/expression"
 	"dwatch/watcher/until"
 )
@@ -17,6 +18,8 @@ import (
 type Condition struct {
 	Flag, Text string
 	*expression.Expression
+	// Fields are those that it was written with. What a word looks at, some objects do not have.
+	Fields []change.Fields
 }
 
 func (c Condition) Is() bool { return c.Expression != nil }
@@ -29,7 +32,11 @@ func compile(flag, text string) (Condition, error) {
 	if err != nil {
 		return Condition{}, fmt.Errorf("invalid --%s: %w", flag, err)
 	}
-	return Condition{flag, text, x}, nil
+	c := Condition{Flag: flag, Text: text, Expression: x}
+	if !slices.Contains(expression.Presets(), strings.TrimSpace(text)) {
+		c.Fields = x.Fields()
+	}
+	return c, nil
 }
 
 func condition(f *pflag.FlagSet, to *Condition, name, usage string) {

@@ -105,11 +105,7 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 		return
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
-		hint := ""
-		if near := r.Near(ctx, t); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		r.say(waiting, describe(t), hint)
+		r.say(waiting, describe(t), didYouMean(r.Near(ctx, t)))
 	})
 }
 

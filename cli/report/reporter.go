@@ -36,9 +36,9 @@ type Options struct {
 	// Near returns the name of an object that may have been meant by that of a target, if there
 	// is one. It may ask the server; nil: nothing is said.
 	Near func(ctx context.Context, t event.Target) string
-	// IsMissing says of a namespace that it does not exist, or an error if that is
-	// not known. It may ask the server; nil: nothing is said.
-	IsMissing func(ctx context.Context, namespace string) (bool, error)
+	// IsMissing says of a namespace that it does not exist, and which one may have been meant, or
+	// an error if that is not known. It may ask the server; nil: nothing is said.
+	IsMissing func(ctx context.Context, namespace string) (missing bool, meant string, err error)
 	// IsWell says of a mark by which an object does not exist that this is waited for; nil: no.
 	IsWell func(e *event.Event) bool
 }
@@ -83,15 +83,39 @@ func (r *Reporter) CheckNamespaces(ctx context.Context, namespaces []string) {
 	}
 	r.queue.add(ctx, func(ctx context.Context) {
 		for _, n := range namespaces {
-			missing, err := r.IsMissing(ctx, n)
+			missing, meant, err := r.IsMissing(ctx, n)
 			if err != nil {
 				return // nor will it say so of the others
 			}
 			if missing {
-				r.say("namespace %q does not exist yet; waiting for it", n)
+				r.say("namespace %q does not exist yet; waiting for it%s", n, didYouMean(meant))
 			}
 		}
 	})
+}
+
+// CheckObject reports, beside the events, that an object which was named is in none of the targets,
+// each of which has its name, if there is one of a name near it.
+func (r *Reporter) CheckObject(ctx context.Context, named string, targets []event.Target) {
+	if r.Near == nil {
+		return
+	}
+	r.queue.add(ctx, func(ctx context.Context) {
+		meant := ""
+		for _, t := range targets {
+			if meant = r.Near(ctx, t); meant == "" {
+				return
+			}
+		}
+		r.say("%s is not there%s", named, didYouMean(meant))
+	})
+}
+
+func didYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + name + "?"
 }
 
 // Deliver implements event.Sink. Questions that it leads to are given up when ctx ends.

@@ -135,15 +135,18 @@ pods/db in namespace a is not there yet; waiting for it
 // is not asked about others.
 func TestCheckNamespaces(t *testing.T) {
 	var w bytes.Buffer
-	r := New(nowhere, Options{Out: &w, IsMissing: func(_ context.Context, namespace string) (bool, error) {
-		if namespace == "secret" {
-			return false, errors.New("forbidden")
+	r := New(nowhere, Options{Out: &w, IsMissing: func(_ context.Context, namespace string) (bool, string, error) {
+		switch namespace {
+		case "secret":
+			return false, "", errors.New("forbidden")
+		case "thre":
+			return true, "there", nil
 		}
-		return namespace != "there", nil
+		return namespace != "there", "", nil
 	}})
-	r.CheckNamespaces(t.Context(), []string{"there", "none", "secret", "other"})
+	r.CheckNamespaces(t.Context(), []string{"there", "none", "thre", "secret", "other"})
 	r.Wait()
-	if got, want := w.String(), "namespace \"none\" does not exist yet; waiting for it\n"; got != want {
+	if got, want := w.String(), "namespace \"none\" does not exist yet; waiting for it\nnamespace \"thre\" does not exist yet; waiting for it; did you mean there?\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

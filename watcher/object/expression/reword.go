@@ -3,11 +3,15 @@ package expression
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"cel.dev/cel-go/cel"
+
+	"dwatch/mapper/near"
 )
 
 // explain returns the first of the issues that CEL has with an expression.
@@ -49,8 +53,8 @@ var rewordings = []struct{ message, say string }{
 	{`reference to '(` + strings.Join(Presets(), "|") + `)'`, "$1 is a whole expression by itself, and no part of one"},
 	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a name for the item, and what is asked of it: $1(c, c.name == 'web')"},
 	{`reference to '([A-Z0-9_]+)'`, "there is no $1; a text takes quotes: '$1'"},
-	{`reference to '(.*?)'`, "there is no $1: variables are type, object, old, changes, time and initial; a text takes quotes"},
-	{`undefined field '(.*?)'`, "a change has no $1: it has kind, manager, new, old, operation, path and subresource"},
+	{undeclared, "there is no $1: variables are type, object, old, changes, time and initial; a text takes quotes"},
+	{undefined, "a change has no $1: it has kind, manager, new, old, operation, path and subresource"},
 	{`token recognition error at: '=`, "= compares nothing: write =="},
 	{`token recognition error at: '([&|])`, "there is no $1: write $1$1"},
 	{`token recognition error at: '["'].*\\`, `a text has no end, or a \ in it that means nothing: write \\`},
@@ -63,6 +67,44 @@ var rewordings = []struct{ message, say string }{
 	{`invalid matches argument`, "this is no regular expression (RE2), or one that takes too much"},
 }
 
+const (
+	undeclared = `reference to '(.*?)'`
+	undefined  = `undefined field '(.*?)'`
+)
+
+// meantBy returns the word that may have been meant by the one that means nothing, as a message of this
+// form says; empty if none is near.
+func meantBy(form, message string) string {
+	switch form {
+	case undeclared:
+		return near.To(regexp.MustCompile(form).FindStringSubmatch(message)[1], slices.Concat(Presets(), vocabulary()))
+	case undefined:
+		return near.To(regexp.MustCompile(form).FindStringSubmatch(message)[1], slices.Sorted(maps.Keys(changeFields)))
+	}
+	return ""
+}
+
+// vocabulary is all that expressions are made of that people write.
+func vocabulary() []string {
+	names := []string{typeVariable, objectVariable, oldVariable, changesVariable, timeVariable, initialVariable,
+		"age", "changed", "jsonpath", "now", "all", "exists", "exists_one", "filter", "has", "map"}
+	e, err := sharedEnvironment()
+	if err != nil {
+		return names
+	}
+	for name := range e.Functions() {
+		if isWord(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func isWord(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '.' })
+}
+
 // reword returns a message of CEL's parser or checker in one line, for people.
 func reword(message string) string {
 	message = strings.ReplaceAll(strings.TrimPrefix(message, syntaxError), " (in container '')", "")
@@ -72,7 +114,12 @@ func reword(message string) string {
 	for _, r := range rewordings {
 		pattern := regexp.MustCompile(r.message)
 		if m := pattern.FindStringSubmatchIndex(message); m != nil {
-			return string(pattern.ExpandString(nil, r.say, message, m))
+			say := string(pattern.ExpandString(nil, r.say, message, m))
+			if meant := meantBy(r.message, message); meant != "" {
+				before, _, _ := strings.Cut(say, ":") // what there is
+				return before + "; did you mean " + meant + "?"
+			}
+			return say
 		}
 	}
 	return message

@@ -1,8 +1,8 @@
-package mapper
+package near
 
 import "testing"
 
-func TestNearest(t *testing.T) {
+func TestTo(t *testing.T) {
 	for _, test := range []struct {
 		typed string
 		of    []string
@@ -17,7 +17,7 @@ func TestNearest(t *testing.T) {
 		{"ab", []string{"a", "abc"}, ""},
 		{"web", nil, ""},
 	} {
-		if got := Nearest(test.typed, test.of); got != test.want {
+		if got := To(test.typed, test.of); got != test.want {
 			t.Errorf("%s: %q, want %q", test.typed, got, test.want)
 		}
 	}
