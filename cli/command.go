@@ -171,11 +171,21 @@ func groupsOf(c command) []flags.Group {
 type selection struct {
 	request plan.Request
 	object  *mapper.Argument // of --for; nil: none
+	// anywhere takes all namespaces for those that are chosen: others may be, another day.
+	anywhere bool
+}
+
+// checkNamed refuses namespaces that come and go, for what can't forget what was in them.
+func (s selection) checkNamed(by string) error {
+	if s.request.Chooses() {
+		return fmt.Errorf("%s does not go with namespaces that come and go yet (%s): name them, or say -A", by, s.request.Choice())
+	}
+	return nil
 }
 
 func (c *common) selected(args []string) (selection, error) {
 	request, err := c.targets.Parse(args)
-	return selection{request, c.object}, err
+	return selection{request: request, object: c.object}, err
 }
 
 // watchFlags are what the commands have that watch.

@@ -135,7 +135,10 @@ func (l *listed) fillTable(s *session) {
 
 // nothingFound says that a table has no row, as kubectl does.
 func (s *session) nothingFound() string {
-	if s.scope.AllNamespaces || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
+	if s.plan.IsNowhere() {
+		return "No resources found: no namespace matches " + s.scope.Choice()
+	}
+	if s.scope.AllNamespaces || s.scope.Chooses() || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
 		return "No resources found"
 	}
 	return "No resources found in " + strings.Join(s.scope.Where(), ", ") + " namespace."

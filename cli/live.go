@@ -47,7 +47,7 @@ func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	}
 	l.noise.Set(&w.print.Compare)
 	w.print.Color = l.color.On(t.isTerminal && !t.noColor)
-	return &onScreen{w, s}, cmp.Or(w.ending.Check(false), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
+	return &onScreen{w, s}, cmp.Or(w.checkNamed("dwatch live"), w.ending.Check(false), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
 }
 
 func (t terminal) checkScreen() error {

@@ -39,7 +39,9 @@ func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
 	if p.wanted().request.Wait {
 		return nil, errors.New("dwatch rbac has to know the resources: it does not go with --wait")
 	}
-	return &roles{p.wanted(), r.format.Name}, nil
+	wanted := p.wanted()
+	wanted.anywhere = true
+	return &roles{wanted, r.format.Name}, nil
 }
 
 type privileged interface{ wanted() wanted }
@@ -92,6 +94,9 @@ func (s *session) needs(of wanted) []access.Need {
 		if of.reasons {
 			needs = access.Add(needs, access.Reasons(t)...)
 		}
+	}
+	if of.request.Chooses() {
+		needs = access.Add(needs, access.Namespaces())
 	}
 	if of.identity {
 		needs = append(needs, access.Identity())

@@ -43,7 +43,7 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 		return nil, err
 	}
 	s.noise.Set(&w.print.Compare)
-	return w, cmp.Or(s.page.Check(), s.masks.Parse(&w.print, true))
+	return w, cmp.Or(w.checkNamed("dwatch serve"), s.page.Check(), s.masks.Parse(&w.print, true))
 }
 
 type served struct {

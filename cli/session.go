@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/access"
@@ -48,8 +50,15 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 	if s.questions, err = ask.New(k, s.mapper); err != nil {
 		return nil, err
 	}
+	if !of.anywhere {
+		r.List = s.namespaces()
+	}
 	s.planner = plan.New(r, s.mapper)
-	if s.plan, err = s.planner.First(ctx); err != nil {
+	s.plan, err = s.planner.First(ctx)
+	if unseen, ok := errors.AsType[*plan.NamespacesError](err); ok && apierrors.IsForbidden(err) {
+		return nil, unseen
+	}
+	if err != nil {
 		return nil, fail.Server(k.Host, err)
 	}
 	for _, note := range s.plan.Notes {
@@ -67,6 +76,27 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 	return s, err
 }
 
+// namespaces returns what asks the server for them. That it no longer answers is said once, until it
+// does: what comes to be chosen is missing then.
+func (s *session) namespaces() func(context.Context) ([]plan.Namespace, error) {
+	var known, said atomic.Bool
+	return func(ctx context.Context) ([]plan.Namespace, error) {
+		there, err := s.Namespaces(ctx)
+		switch {
+		case err == nil:
+			known.Store(true)
+			said.Store(false)
+		case known.Load() && apierrors.IsForbidden(err) && !said.Swap(true):
+			s.warn("which namespaces match is not known any more, trying again: " + fail.Loss(err))
+		}
+		var all []plan.Namespace
+		for _, n := range there {
+			all = append(all, plan.Namespace{Name: n.Name, UID: n.UID, Labels: n.Labels})
+		}
+		return all, err
+	}
+}
+
 // orWait adds --wait to an error of a resource that the server may have later.
 func orWait(err error) error {
 	unknown, ok := errors.AsType[*mapper.UnknownError](err)
@@ -78,7 +108,7 @@ func orWait(err error) error {
 
 // several reports whether objects may be in different namespaces, so that these are shown.
 func (s *session) several() bool {
-	return s.scope.AllNamespaces || len(s.scope.Namespaces) > 1
+	return s.scope.AllNamespaces || s.scope.Chooses() || len(s.scope.Namespaces) > 1
 }
 
 // subject names an object as kubectl takes it, after its namespace where there are several.
@@ -116,8 +146,10 @@ func (s *session) typed() string {
 	switch {
 	case r.AllNamespaces:
 		words = append(words, "-A")
-	case len(r.Namespaces) > 0:
-		words = append(words, "-n "+strings.Join(r.Namespaces, ","))
+	case r.NamespaceSelector != "":
+		words = append(words, r.Choice())
+	case len(r.Namespaces)+len(r.Patterns) > 0:
+		words = append(words, "-n "+strings.Join(r.Where(), ","))
 	}
 	if r.LabelSelector != "" {
 		words = append(words, "-l "+r.LabelSelector)
@@ -142,6 +174,7 @@ func (s *session) watched() watcher.Options {
 		HTTP:     s.HTTP,
 		Resolver: s.planner,
 		Targets:  s.plan.Targets,
+		Follow:   s.plan.Follows(), Namespaces: s.plan.Namespaces,
 		Request: source.Request{
 			LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector,
 			RequestTimeout: s.RequestTimeout,

@@ -208,5 +208,10 @@ func (f *followFlags) parseTargets(args []string) error {
 	if f.object != nil && f.w.stateFile != "" {
 		return errors.New("--for asks the server what owns what Events are about, as they come: it does not go with --state")
 	}
+	if f.w.stateFile != "" {
+		if err := f.w.checkNamed("--state"); err != nil {
+			return err
+		}
+	}
 	return f.w.ending.Check(f.w.stateFile != "")
 }

@@ -142,11 +142,13 @@ func (w *watching) follow(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = w.state.end(err) }()
+	if w.plan.IsNowhere() {
+		w.say("no namespace matches " + w.scope.Choice() + " yet; waiting for one")
+	}
 	n := w.needed()
 	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
 	o := w.watched()
 	o.Targets = slices.Concat(o.Targets, w.state.orphans(w.plan))
-	o.Follow = w.plan.Live
 	o.ManagedFields = w.kept || n.managedFields
 	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
 	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
@@ -155,7 +157,7 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !w.plan.Live && !w.lasting {
+	if !w.plan.Follows() && !w.lasting {
 		tuneRun(len(w.plan.Targets) + w.parallel)
 	}
 	return w.process(ctx, watch)

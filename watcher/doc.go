@@ -39,5 +39,7 @@
 // Following: a target whose resource the server no longer has leaves, with the deletion of all its
 // objects and a Gone. When the server has the resource again, or with [Options.Follow] another one
 // that is asked for, a target joins with an Arrived: within two seconds where definitions and API
-// services may be watched.
+// services may be watched. In the same way the targets of a namespace join when it is chosen, with
+// [Options.Namespaces], by a Joined, and leave by a Left when it no longer is. That is no deletion
+// of what is in it; when it joins again, that is reported anew.
 package watcher

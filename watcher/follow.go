@@ -11,7 +11,7 @@ import (
 	"dwatch/watcher/source"
 )
 
-// What the server serves changes with two resources. Of their objects only the metadata is asked
+// What the server serves changes with two resources, and with chosen namespaces there is a third. Of their objects only the metadata is asked
 // for.
 var (
 	definitions = metadataOf("apiextensions.k8s.io", "customresourcedefinitions")
@@ -56,7 +56,11 @@ func newFollower(poll time.Duration) *follower {
 // followServer looks whenever the server may serve something else.
 func (s *targetSet) followServer() {
 	f := newFollower(cmp.Or(s.options.Poll, 30*time.Second))
-	for _, t := range []event.Target{definitions, apiServices} {
+	watched := []event.Target{definitions, apiServices}
+	if s.options.Namespaces != nil {
+		watched = append(watched, namespaces)
+	}
+	for _, t := range watched {
 		s.running.Go(func() { s.watchDefinitions(t, f) })
 	}
 	timer := time.NewTimer(time.Until(f.due))

@@ -13,7 +13,7 @@ import (
 // context ends or the resource is gone.
 type life struct {
 	*run
-	target *target      // of the notes; only the loop looks inside
+	target *target      // of the notes; only the loop looks inside, but for empty
 	now    event.Target // as the server has it
 	key    event.Key
 	source *source.Source

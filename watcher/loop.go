@@ -87,13 +87,16 @@ func (l *loop) take(n *note) {
 	case switched:
 		t.switchTo(n.Target)
 	case joined:
-		l.batch = t.join(l.batch, n.narrower)
+		l.batch = t.join(l.batch, n)
+	case dropped:
+		l.batch = t.leave(l.batch, n.Err)
 	case left:
 		l.targets--
 		l.settle(t)
 	case gone:
 		l.batch = t.vanish(l.batch)
 	}
+	t.note()
 	l.held += n.Held
 }
 
@@ -145,7 +148,9 @@ type note struct {
 	of   *target
 	what subject
 	source.Observation
-	narrower []*target // whose place the target takes, of joined
+	narrower []*target  // whose place the target takes, of joined
+	mark     event.Type // of joined: why
+	existing bool       // of joined: what the first sync names may have existed at the start
 }
 
 type subject uint8
@@ -157,6 +162,7 @@ const (
 	joined                  // after the start
 	left                    // it is watched no more, of one that was there at the start
 	gone                    // the server no longer has the resource
+	dropped                 // it is not asked for any more, as Err says
 )
 
 // queue is what waits for the loop. put never blocks: what comes with an object has passed the

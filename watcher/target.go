@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,8 @@ type target struct {
 	// initial: what the first sync names existed at the start. It did not where the target came
 	// later, or an earlier run has reported all that existed.
 	initial bool
+	// empty: all that there was is known, and nothing of it is left. Anybody may ask.
+	empty atomic.Bool
 }
 
 func newTarget(t event.Target, keepContent bool) *target {
@@ -82,14 +85,22 @@ func (t *target) vanish(dst []event.Event) []event.Event {
 
 // join reports that the server has a target that it did not have at the start. It takes over what
 // narrower ones have reported whose place it takes.
-func (t *target) join(dst []event.Event, narrower []*target) []event.Event {
+func (t *target) join(dst []event.Event, n *note) []event.Event {
 	from := len(dst)
-	t.progress, t.initial = progress{phase: waiting}, false
-	for _, n := range narrower {
+	t.progress, t.initial = progress{phase: waiting}, n.existing
+	for _, n := range n.narrower {
 		t.ledger.TakeOver(n.ledger)
 	}
-	return t.setTarget(mark(dst, event.Arrived, event.Event{}), from)
+	return t.setTarget(mark(dst, n.mark, event.Event{}), from)
 }
+
+// leave reports that nothing more is reported of the target, which says nothing of its objects.
+func (t *target) leave(dst []event.Event, why error) []event.Event {
+	return t.setTarget(mark(dst, event.Left, event.Event{Err: why}), len(dst))
+}
+
+// note makes known what others may ask.
+func (t *target) note() { t.empty.Store(t.progress.phase == live && t.ledger.Len() == 0) }
 
 // reportRefusal reports that the target was refused at the start, if that has not turned into
 // something else since.

@@ -27,10 +27,12 @@ type targetSet struct {
 	mu      sync.Mutex
 	present map[event.Key]*life
 	left    int // how many targets have left
+	// chosen are the namespaces that were, at the last look; nil if they are not chosen.
+	chosen map[string]bool
 }
 
 func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *targetSet {
-	return &targetSet{run: r, ctx: ctx, fail: fail, present: map[event.Key]*life{}}
+	return &targetSet{run: r, ctx: ctx, fail: fail, present: map[event.Key]*life{}, chosen: chosenOf(r.options.Namespaces)}
 }
 
 // begin starts the targets that there are at the start; after an error none.
@@ -53,8 +55,8 @@ func (s *targetSet) begin() error {
 	return nil
 }
 
-// add starts a target that the server did not have before, in place of those that it covers.
-func (s *targetSet) add(t event.Target) {
+// add starts a target that was not there before, as mark says, in place of those that it covers.
+func (s *targetSet) add(t event.Target, mark event.Type, existing bool) {
 	l := s.newLife(newTarget(t, s.options.KeepContent))
 	l.joined = true
 	l.source.SetAnswered()
@@ -69,7 +71,7 @@ func (s *targetSet) add(t event.Target) {
 			narrower = append(narrower, n.target)
 		}
 	}
-	l.note(note{of: l.target, what: joined, narrower: narrower})
+	l.note(note{of: l.target, what: joined, narrower: narrower, mark: mark, existing: existing})
 	s.launch(l)
 }
 
@@ -119,20 +121,29 @@ func (s *targetSet) look() bool {
 	if err != nil {
 		return true // the follower looks again
 	}
-	fresh, ok := s.compare(found, left)
-	for _, t := range fresh {
-		s.add(t)
+	fresh, outside, ok := s.compare(found, left)
+	if !ok {
+		return false
 	}
-	return ok
+	for _, l := range outside {
+		s.drop(l, found)
+	}
+	for _, t := range fresh {
+		s.add(s.joining(t, found))
+	}
+	if found.Namespaces != nil {
+		s.chosen = chosenOf(found.Namespaces)
+	}
+	return true
 }
 
-// compare returns the targets that are new. What was found before another target left, as the
+// compare returns the targets that are new, and those that are not asked for any more. What was found before another target left, as the
 // number of those that have left shows, is older than that.
-func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, ok bool) {
+func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, outside []*life, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if left != s.left {
-		return nil, false
+		return nil, nil, false
 	}
 	for _, t := range found.Targets {
 		if s.present[t.Key()] == nil {
@@ -140,9 +151,14 @@ func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, 
 		}
 	}
 	for key, l := range s.present {
-		if found.Lacks(key) {
+		isOutside, exists := found.Outside(key)
+		switch {
+		case found.Lacks(key):
 			l.source.Recheck()
+		case isOutside && (exists || l.target.empty.Load()):
+			outside = append(outside, l)
 		}
 	}
-	return fresh, true
+	inOrder(outside)
+	return fresh, outside, true
 }

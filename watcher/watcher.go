@@ -26,6 +26,9 @@ type Options struct {
 	// Follow makes Run watch what the server serves: each target that Resolver finds joins
 	// within seconds. Without it that begins when one of the targets has left.
 	Follow bool
+	// Namespaces, if not nil, are those that Resolver found for Targets. The targets of those that
+	// come to be chosen join then, and leave when they no longer are; Follow has to be set.
+	Namespaces map[string]event.Namespace
 	// Request says what is asked for of each target, and how long that may take.
 	source.Request
 	IgnoreMissing bool // it is no error of List that a named object is not there

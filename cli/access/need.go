@@ -53,6 +53,9 @@ func Identity() Need {
 	return Need{verbs: []string{"get"}, resource: core("namespaces"), name: metav1.NamespaceSystem}
 }
 
+// Namespaces is the need of finding out which namespaces there are, as they come and go.
+func Namespaces() Need { return Need{verbs: watchVerbs, resource: core("namespaces")} }
+
 // Owners are the needs of finding out which Events, in one namespace or with "" in all,
 // are about an object of root's resource, or about what it owns: to get what Events are
 // about, and its owners. Those are the built-in workloads. What else may stand between

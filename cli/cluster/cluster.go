@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -123,6 +125,19 @@ func (c *Cluster) WithoutImpersonation() (self *Cluster, as string, err error) {
 		return nil, "", fmt.Errorf("client: %w", err)
 	}
 	return &oneself, c.Config.Impersonate.UserName, nil
+}
+
+// Namespaces returns the metadata of all that there are.
+func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	client, err := metadata.NewForConfigAndClient(c.Quiet(), c.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 // Identity returns what identifies the cluster, as other tools do it, too: the UID

@@ -32,7 +32,7 @@ const minHeartbeat = time.Second
 // Marks are what is printed about the watch itself; no heartbeat is 0.
 func Marks(on *bool, heartbeat *time.Duration) Adder {
 	return func(f *pflag.FlagSet) {
-		f.BoolVar(on, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, DENIED")
+		f.BoolVar(on, "marks", false, "Print marks, too, as lines without object: SYNCED, DISCONNECTED, RECONNECTED, GAP, GONE, ARRIVED, JOINED, LEFT, DENIED")
 		f.DurationVar(heartbeat, "heartbeat", 0, "Print a HEARTBEAT line every `DURATION`, e.g. 30s: whether all is connected, and when the last event came")
 		takes(f, "heartbeat", func(text string) error {
 			if *heartbeat != 0 && *heartbeat < minHeartbeat {

@@ -1,12 +1,15 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -26,11 +29,12 @@ func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
 	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched")
 	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
-	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "`NAMESPACE` to look in (repeatable, commas); by default that of the kubeconfig context")
+	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`, or several: a,b or 'team-*'; repeatable; by default that of the kubeconfig context")
+	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Look in the namespaces with these labels, as they come and go: `SELECTOR`, e.g. team=shop")
 	f.BoolVarP(&r.AllNamespaces, "all-namespaces", "A", false, "Look in all namespaces, whatever -n says")
 	f.StringVarP(&r.LabelSelector, "selector", "l", "", "Label `SELECTOR`, e.g. app=web,tier!=cache")
 	f.StringVar(&r.FieldSelector, "field-selector", "", "Field `SELECTOR`, e.g. status.phase=Running; the server knows few fields of each type")
-	notEmpty(f, "exclude", "namespace")
+	notEmpty(f, "exclude", "namespace", "namespace-selector")
 }
 
 // AddWait adds the flag for what the server may have later.
@@ -51,7 +55,7 @@ func (t *Targets) Parse(args []string) (plan.Request, error) {
 	if slices.ContainsFunc(r.Exclude, func(name string) bool { return name == "" || strings.Contains(name, "/") }) {
 		return r, fmt.Errorf("invalid --exclude %q: it takes resources", strings.Join(r.Exclude, ","))
 	}
-	return r, checkSelectors(r)
+	return r, cmp.Or(checkSelectors(r), t.checkNamespaceSelector())
 }
 
 // Request asks for arguments, with the flags given so far.
@@ -63,6 +67,13 @@ func (t *Targets) Request(arguments []mapper.Argument) (plan.Request, error) {
 		if err != nil {
 			return r, err
 		}
+		if isPattern(n) {
+			if err := checkPattern(n); err != nil {
+				return r, err
+			}
+			r.Patterns = append(r.Patterns, n)
+			continue
+		}
 		if wrong := validation.IsDNS1123Label(n); len(wrong) > 0 {
 			return r, fmt.Errorf("invalid namespace %q: %s", n, wrong[0])
 		}
@@ -71,6 +82,32 @@ func (t *Targets) Request(arguments []mapper.Argument) (plan.Request, error) {
 		}
 	}
 	return r, nil
+}
+
+func isPattern(namespace string) bool { return strings.ContainsAny(namespace, `*?[`) }
+
+func checkPattern(pattern string) error {
+	if strings.Trim(pattern, "*") == "" {
+		return fmt.Errorf("invalid namespace %q: all namespaces are -A", pattern)
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return fmt.Errorf("invalid namespace %q: in a pattern, * is any characters, ? is one, and [a-z] is one of these", pattern)
+	}
+	return nil
+}
+
+func (t *Targets) checkNamespaceSelector() error {
+	selector := t.request.NamespaceSelector
+	if selector == "" {
+		return nil
+	}
+	if _, err := labels.Parse(selector); err != nil {
+		return fmt.Errorf("invalid --namespace-selector %q: %w", selector, err)
+	}
+	if t.request.AllNamespaces || len(t.namespaces) > 0 {
+		return errors.New("--namespace-selector says in which namespaces to look: it does not go with -n and -A")
+	}
+	return nil
 }
 
 func checkSelectors(r plan.Request) error {

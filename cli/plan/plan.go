@@ -22,7 +22,12 @@ type Plan struct {
 	Missing   []Missing
 	Notes     []string // what people should know, a line each
 	Live      bool     // what the arguments name may come and go
+	// Namespaces are all that there are where they are chosen, so that they come and go; else nil.
+	Namespaces map[string]event.Namespace
 }
+
+// Follows reports whether targets may come and go.
+func (p *Plan) Follows() bool { return p.Live || p.Namespaces != nil }
 
 // Missing is an argument whose resource the server does not have yet.
 type Missing struct {
@@ -35,6 +40,7 @@ type Missing struct {
 type draft struct {
 	Plan
 	asked  []event.Selected
+	where  []string                                   // the namespaces to watch in
 	named  map[schema.GroupResource]*meta.RESTMapping // one by one
 	wrong  error                                      // the first mistake in the arguments
 	unsure []schema.GroupVersion                      // which could not be asked
@@ -80,7 +86,7 @@ func (d *draft) finish(r Request) {
 	var err error
 	d.Selection.Labels, d.Selection.Fields, err = r.Selectors()
 	d.mistake(err)
-	if len(r.Namespaces) > 0 && !r.AllNamespaces {
+	if (len(r.Namespaces) > 0 || r.Chooses()) && !r.AllNamespaces {
 		d.noteClusterScoped()
 	}
 }
@@ -133,7 +139,15 @@ type Request struct {
 	Exclude       []string          // resources
 	Namespaces    []string          // empty: in Home
 	AllNamespaces bool              // whatever Namespaces says
-	Home          string            // the namespace of the kubeconfig's context
+	// Patterns, as in path.Match, choose namespaces besides those, and NamespaceSelector by their
+	// labels; there is at most one of the two.
+	Patterns          []string
+	NamespaceSelector string
+	// List asks the server for all namespaces. It has to be set where they are chosen; without it
+	// all are.
+	List func(context.Context) ([]Namespace, error)
+
+	Home string // the namespace of the kubeconfig's context
 
 	LabelSelector, FieldSelector string // empty: all
 
@@ -145,14 +159,17 @@ type Request struct {
 	Ask func(context.Context) (context.Context, context.CancelFunc)
 }
 
-// Where returns the namespaces to watch in: one that is empty for all of them.
+// Where returns the namespaces to watch in, of which some may be patterns: one that is empty for all
+// of them.
 func (r Request) Where() []string {
 	switch {
 	case r.AllNamespaces:
 		return []string{""}
-	case len(r.Namespaces) == 0:
+	case r.NamespaceSelector != "":
+		return nil
+	case len(r.Namespaces)+len(r.Patterns) == 0:
 		return []string{r.Home}
 	default:
-		return r.Namespaces
+		return slices.Concat(r.Namespaces, r.Patterns)
 	}
 }

@@ -50,7 +50,7 @@ func (p *Planner) First(ctx context.Context) (*Plan, error) {
 		return nil, err
 	case d.wrong != nil:
 		return nil, fail.Usage(d.wrong)
-	case len(d.Targets) == 0 && !p.request.Wait:
+	case len(d.Targets) == 0 && !p.request.Wait && d.Namespaces == nil:
 		return nil, fail.Usage(errNothingLeft)
 	}
 	return &d.Plan, nil
@@ -65,13 +65,18 @@ func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
 	if err != nil {
 		return event.Found{}, err
 	}
-	return event.Found{Targets: d.Targets, Unsure: d.unsure}, nil
+	return event.Found{Targets: d.Targets, Unsure: d.unsure, Namespaces: d.Namespaces}, nil
 }
 
 // plan resolves the arguments: each resource in each namespace, by name where one was given, and
 // nothing twice. An argument with an error that is passable is left out.
 func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, error) {
 	d := &draft{Plan: Plan{Live: p.request.Wait}, named: map[schema.GroupResource]*meta.RESTMapping{}}
+	places, err := p.request.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.where, d.Namespaces = places.where, places.all
 	excluded, err := p.excluded(ctx, d)
 	if err != nil {
 		return nil, err
@@ -97,7 +102,7 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 			if excluded[mapping.Resource.GroupResource()] {
 				continue
 			}
-			for _, namespace := range p.where(a.Resource, mapping) {
+			for _, namespace := range p.where(a.Resource, mapping, d.where) {
 				d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
 			}
 		}
@@ -160,10 +165,10 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	return excluded, nil
 }
 
-// where is Request.Where of a resource; none if it is not to be watched.
-func (p *Planner) where(name string, mapping *meta.RESTMapping) []string {
+// where is in which namespaces a resource is to be watched; in none if it is not.
+func (p *Planner) where(name string, mapping *meta.RESTMapping, namespaces []string) []string {
 	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
-		return p.request.Where()
+		return namespaces
 	}
 	if name == mapper.Everything && !p.request.AllNamespaces {
 		return nil // everything in the namespace is meant

@@ -39,6 +39,9 @@ func selection(asked []event.Selected, exclude []string) event.Selection {
 func addNamespaces(s *event.Selection, r Request) {
 	if s.AllNamespaces = r.AllNamespaces; !s.AllNamespaces {
 		s.Namespaces = sorted(r.Where())
+		if selector, err := labels.Parse(r.NamespaceSelector); err == nil { // the flag has been checked
+			s.NamespaceLabels = selector.String()
+		}
 	}
 }
 

@@ -38,6 +38,10 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
 	case e.Type == event.Arrived:
 		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
+	case e.Type == event.Joined:
+		r.moved(e, "namespace %s matches; watching it", e.Target.Namespace)
+	case e.Type == event.Left:
+		r.moved(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)
 	case e.Type == event.Denied && !was.Denied:
 		r.deny(ctx, e)
 	}
@@ -78,6 +82,14 @@ func (r *Reporter) outage(e event.Event, was before, lost int) {
 	}
 	if lost == 0 {
 		r.gaps = 0
+	}
+}
+
+// moved reports once, however many targets there are in it, what becomes of a namespace.
+func (r *Reporter) moved(e event.Event, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != r.lastMoved {
+		r.lastMoved = text
+		r.note(e.Time, "%s", text)
 	}
 }
 

@@ -55,6 +55,8 @@ type Reporter struct {
 	many   bool       // there is too much to watch to say of each target what it has
 	status status
 
+	lastMoved string // what was said last of a namespace that came or left
+
 	// Of the present outage:
 	gaps    int  // targets that were relisted
 	resumed bool // each end so far was that nothing was missed

@@ -29,6 +29,11 @@ const (
 	Gone Type = "GONE"
 	// Arrived: the server has the resource (again).
 	Arrived Type = "ARRIVED"
+	// Joined: what is asked for has come to include the target, whose namespace matches now.
+	Joined Type = "JOINED"
+	// Left: it does so no more, as Err says. Of the objects of the target nothing is reported from
+	// here on, which does not say that they were deleted.
+	Left Type = "LEFT"
 	// Denied: the user lacks a right; Err says which. Retries go on.
 	Denied Type = "DENIED"
 	// Heartbeat: the run is alive. It is about all targets: Target is zero, Count is their number,
@@ -48,7 +53,8 @@ type Event struct {
 	Object Object
 	// Old is the state before a Modified, where content is kept and was there.
 	Old Object
-	// Initial: an Added object existed when the watch began, which was not an earlier run.
+	// Initial: an Added object existed when the watch began, which was not an earlier run; or when
+	// its namespace joined that existed then.
 	Initial bool
 	// Listed: it was found out while the server named all that there is. There may have been other
 	// states in between; and of other objects the last known state may be of before, until a Gap or

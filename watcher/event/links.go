@@ -53,7 +53,7 @@ func (l *Link) Phase() Phase { return l.Mark.Phase() }
 
 // Links is the state of the connection: how the watch of each target stands, as the events that
 // were observed say. A target joins with its first mark, and takes the place of those that it
-// covers. One that is gone stays until it arrives again. Not safe for concurrent use.
+// covers. One that is gone stays until it arrives again, and one that has left is there no more. Not safe for concurrent use.
 type Links struct {
 	LastEvent time.Time // when an object was last reported
 
@@ -74,6 +74,8 @@ func NewLinks(targets []Target) *Links {
 func (l *Links) Observe(e *Event) {
 	switch {
 	case e.Type == Heartbeat:
+	case e.Type == Left:
+		l.leave(e.Target)
 	case e.Type.IsMark():
 		l.join(e.Target).mark(e)
 	default:
@@ -105,6 +107,12 @@ func (l *Links) join(t Target) *Link {
 	return link
 }
 
+func (l *Links) leave(t Target) {
+	key := t.Key()
+	delete(l.byKey, key)
+	l.all = slices.DeleteFunc(l.all, func(link *Link) bool { return link.Target.Key() == key })
+}
+
 func (l *Link) mark(e *Event) {
 	before := l.Phase()
 	first := l.Mark == ""
@@ -122,7 +130,7 @@ func (l *Link) mark(e *Event) {
 		l.Heard = e.Heard
 	case Denied:
 		l.Denied = true
-	case Arrived:
+	case Arrived, Joined:
 		l.Synced, l.Denied = false, false
 	}
 	l.Denied = l.Denied && phase != PhaseLive

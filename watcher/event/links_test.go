@@ -136,7 +136,10 @@ func TestAllLinks(t *testing.T) {
 		{mark(Gone, secrets, 9), []Target{secrets, other, wide}, 2, true, 0},
 		{mark(Arrived, secrets, 10), []Target{secrets, other, wide}, 3, false, 0},
 		{mark(Gap, secrets, 11), []Target{secrets, other, wide}, 3, true, 0},
-		{&Event{Type: Modified, Target: one, Listed: true, Time: at(12)}, []Target{secrets, other, wide}, 3, true, 0},
+		{mark(Left, secrets, 11), []Target{other, wide}, 2, true, 0},
+		{mark(Joined, secrets, 11), []Target{other, wide, secrets}, 3, false, 0},
+		{mark(Left, secrets, 11), []Target{other, wide}, 2, true, 0},
+		{&Event{Type: Modified, Target: one, Listed: true, Time: at(12)}, []Target{other, wide}, 2, true, 0},
 	} {
 		links.Observe(step.event)
 		var all []Key

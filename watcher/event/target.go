@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Target is one resource in one namespace, with at most one name: field selectors can only be
@@ -75,6 +76,25 @@ func (e *TargetError) Unwrap() error { return e.Err }
 type Found struct {
 	Targets []Target
 	Unsure  []schema.GroupVersion // could not be asked: what is watched of them stays watched
+	// Namespaces are those that exist, or are named, by name, where they are chosen by what they are
+	// called or by their labels; else nil.
+	Namespaces map[string]Namespace
+}
+
+// Namespace is one of those that may be chosen.
+type Namespace struct {
+	UID    types.UID // empty if it is named, whether it exists or not
+	Chosen bool
+}
+
+// Outside reports whether a target is not asked for, as its namespace is not; and whether that
+// exists.
+func (f Found) Outside(key Key) (outside, exists bool) {
+	if f.Namespaces == nil || key.Namespace == "" {
+		return false, true
+	}
+	n, exists := f.Namespaces[key.Namespace]
+	return !n.Chosen, exists
 }
 
 func (f Found) Find(key Key) (Target, bool) {
@@ -90,6 +110,9 @@ func (f Found) Lacks(key Key) bool {
 	if _, there := f.Find(key); there {
 		return false
 	}
+	if outside, _ := f.Outside(key); outside {
+		return false // it says nothing of the resource
+	}
 	return !slices.ContainsFunc(f.Unsure, func(gv schema.GroupVersion) bool { return gv.Group == key.Resource.Group })
 }
 
@@ -101,9 +124,11 @@ type Selection struct {
 	// Exclude are the names of --exclude in lower case, sorted, and not what they stand for: the
 	// server may have that one day and not the next.
 	Exclude []string `json:"exclude,omitempty"`
-	// Namespaces are sorted; empty with AllNamespaces, or if nothing is in a namespace.
+	// Namespaces are sorted, and may be patterns; empty with AllNamespaces, or if nothing is in a namespace.
 	Namespaces    []string `json:"namespaces,omitempty"`
 	AllNamespaces bool     `json:"allNamespaces,omitempty"`
+	// NamespaceLabels choose namespaces; canonical, as Labels is.
+	NamespaceLabels string `json:"namespaceLabels,omitempty"`
 	// Labels and Fields are selectors in canonical form, as package plan writes them.
 	Labels string `json:"labels,omitempty"`
 	Fields string `json:"fields,omitempty"`
@@ -120,6 +145,7 @@ type Selected struct {
 func (s Selection) Equal(o Selection) bool {
 	return slices.Equal(s.Resources, o.Resources) && slices.Equal(s.Exclude, o.Exclude) &&
 		slices.Equal(s.Namespaces, o.Namespaces) && s.AllNamespaces == o.AllNamespaces &&
+		s.NamespaceLabels == o.NamespaceLabels &&
 		s.Labels == o.Labels && s.Fields == o.Fields
 }
 
@@ -136,6 +162,8 @@ func (s Selection) String() string {
 	switch {
 	case s.AllNamespaces:
 		text += " in all namespaces"
+	case s.NamespaceLabels != "":
+		text += " in namespaces with labels " + s.NamespaceLabels
 	case len(s.Namespaces) == 1:
 		text += " in namespace " + s.Namespaces[0]
 	case len(s.Namespaces) > 1:

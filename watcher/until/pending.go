@@ -11,11 +11,35 @@ import (
 // mark follows the targets.
 func (s *Stage) mark(e *event.Event) {
 	switch e.Type {
-	case event.Arrived:
+	case event.Left:
+		s.forget(e.Target)
+	case event.Arrived, event.Joined:
 		s.Awaited = slices.DeleteFunc(s.Awaited, func(a Awaited) bool { return a.Is(e.Target) })
 	case event.Gone, event.Synced:
 		s.absent[e.Target.Key()] = e.Count == 0 && !s.knows(e.Target) && s.HoldsOfNothing(e)
 	}
+}
+
+// forget lets go of what is known of the objects of a target, which are not asked for any more.
+func (s *Stage) forget(t event.Target) {
+	delete(s.absent, t.Key())
+	for key, held := range s.objects {
+		if !isOf(t, key) {
+			continue
+		}
+		if !held {
+			s.unmet--
+		}
+		delete(s.objects, key)
+		delete(s.pending, key)
+		delete(s.timed, key)
+	}
+}
+
+// isOf reports whether an object is one of a target.
+func isOf(t event.Target, key objectKey) bool {
+	return key.GroupResource == t.Resource().GroupResource() &&
+		(t.Namespace == "" || t.Namespace == key.namespace) && (t.Name == "" || t.Name == key.name)
 }
 
 // isSettled reports whether what is known of a target's objects is of one time. It is not while a
@@ -46,14 +70,12 @@ func isSingle(t event.Target) bool {
 
 // knows reports whether anything is known of objects of a target, be it that they were deleted.
 func (s *Stage) knows(t event.Target) bool {
-	resource := t.Resource().GroupResource()
 	if isSingle(t) {
-		_, known := s.objects[objectKey{resource, t.Namespace, t.Name}]
+		_, known := s.objects[objectKey{t.Resource().GroupResource(), t.Namespace, t.Name}]
 		return known
 	}
 	for key := range s.objects {
-		if key.GroupResource == resource &&
-			(t.Namespace == "" || t.Namespace == key.namespace) && (t.Name == "" || t.Name == key.name) {
+		if isOf(t, key) {
 			return true
 		}
 	}

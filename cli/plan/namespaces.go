@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// Namespace is one that there is.
+type Namespace struct {
+	Name   string
+	UID    types.UID
+	Labels map[string]string
+}
+
+// Chooses reports whether namespaces are chosen by what they are called or by their labels, so that
+// they come and go.
+func (r Request) Chooses() bool {
+	return !r.AllNamespaces && (len(r.Patterns) > 0 || r.NamespaceSelector != "")
+}
+
+// placed are the namespaces to watch in, and where they are chosen, all that there are.
+type placed struct {
+	where []string
+	all   map[string]event.Namespace
+}
+
+// place finds out in which namespaces to watch. Where nobody can be asked, or nobody is to be, all
+// are meant.
+func (r Request) place(ctx context.Context) (placed, error) {
+	switch {
+	case !r.Chooses():
+		return placed{where: r.Where()}, nil
+	case r.List == nil:
+		return placed{where: []string{""}}, nil
+	}
+	selector, err := labels.Parse(r.NamespaceSelector)
+	if err != nil {
+		return placed{}, err
+	}
+	all, err := r.List(ctx)
+	if err != nil {
+		return placed{}, &NamespacesError{r.Choice(), err}
+	}
+	p := placed{where: slices.Clone(r.Namespaces), all: map[string]event.Namespace{}}
+	for _, n := range r.Namespaces {
+		p.all[n] = event.Namespace{Chosen: true}
+	}
+	for _, n := range all {
+		named := p.all[n.Name].Chosen
+		chosen := named || r.matches(n, selector)
+		p.all[n.Name] = event.Namespace{UID: n.UID, Chosen: chosen}
+		if chosen && !named {
+			p.where = append(p.where, n.Name)
+		}
+	}
+	return p, nil
+}
+
+// NamespacesError says that nobody knows which namespaces there are, of which Choice is to choose.
+type NamespacesError struct {
+	Choice string
+	Err    error
+}
+
+func (e *NamespacesError) Error() string { return "ask which namespaces there are: " + e.Err.Error() }
+func (e *NamespacesError) Unwrap() error { return e.Err }
+
+// Explain says what to do about it.
+func (e *NamespacesError) Explain() string {
+	return fmt.Sprintf("%s chooses among the namespaces, and the user may not see which there are: %v; dwatch rbac prints a role with that right", e.Choice, e.Err)
+}
+
+func (r Request) matches(n Namespace, selector labels.Selector) bool {
+	if r.NamespaceSelector != "" {
+		return selector.Matches(labels.Set(n.Labels))
+	}
+	return slices.ContainsFunc(r.Patterns, func(pattern string) bool {
+		matches, _ := path.Match(pattern, n.Name)
+		return matches
+	})
+}
+
+// Choice says what chooses namespaces, as it was typed.
+func (r Request) Choice() string {
+	if r.NamespaceSelector != "" {
+		return "--namespace-selector " + r.NamespaceSelector
+	}
+	return "-n " + strings.Join(r.Patterns, ",")
+}
+
+// IsNowhere reports whether namespaces are chosen, and none is.
+func (p *Plan) IsNowhere() bool {
+	for _, n := range p.Namespaces {
+		if n.Chosen {
+			return false
+		}
+	}
+	return p.Namespaces != nil
+}

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dwatch/watcher/event"
+)
+
+// TestChosenNamespaces: which namespaces are watched, of those that there are.
+func TestChosenNamespaces(t *testing.T) {
+	list := func(context.Context) ([]Namespace, error) {
+		return []Namespace{{"team-a", "1", map[string]string{"team": "shop"}}, {"team-b", "2", nil}, {"other", "3", map[string]string{"team": "shop"}}}, nil
+	}
+	for name, test := range map[string]struct {
+		request Request
+		where   []string
+	}{
+		"a pattern":        {Request{Patterns: []string{"team-*"}}, []string{"team-a", "team-b"}},
+		"several":          {Request{Patterns: []string{"*-a", "o?her"}}, []string{"other", "team-a"}},
+		"and named":        {Request{Patterns: []string{"team-*"}, Namespaces: []string{"team-a", "none"}}, []string{"none", "team-a", "team-b"}},
+		"none":             {Request{Patterns: []string{"x-*"}}, nil},
+		"labels":           {Request{NamespaceSelector: "team=shop"}, []string{"other", "team-a"}},
+		"without labels":   {Request{NamespaceSelector: "!team"}, []string{"team-b"}},
+		"all, nonetheless": {Request{Patterns: []string{"team-*"}, AllNamespaces: true}, []string{""}},
+	} {
+		r := of("pods")
+		r.Patterns, r.Namespaces, r.NamespaceSelector, r.AllNamespaces = test.request.Patterns, test.request.Namespaces, test.request.NamespaceSelector, test.request.AllNamespaces
+		r.List = list
+		p := first(t, r)
+		var where []string
+		for _, target := range p.Targets {
+			where = append(where, target.Namespace)
+		}
+		slices.Sort(where)
+		if diff := cmp.Diff(test.where, where); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if p.Follows() == r.AllNamespaces || p.IsNowhere() != (test.where == nil) {
+			t.Errorf("%s: follows: %v, nowhere: %v", name, p.Follows(), p.IsNowhere())
+		}
+		found := event.Found{Targets: p.Targets, Namespaces: p.Namespaces}
+		for _, n := range []string{"team-a", "team-b", "other", "gone"} {
+			key := p.keyIn(n)
+			outside, exists := found.Outside(key)
+			want := !r.AllNamespaces && !slices.Contains(test.where, n)
+			if outside != want || outside && exists == (n == "gone") {
+				t.Errorf("%s: %s is outside: %v, and exists: %v", name, n, outside, exists)
+			}
+			if outside && found.Lacks(key) {
+				t.Errorf("%s: %s is not asked for, and its resource passes for missing", name, n)
+			}
+		}
+	}
+}
+
+func (p *Plan) keyIn(namespace string) event.Key {
+	key := event.Key{Namespace: namespace}
+	key.Resource.Resource = "pods"
+	return key
+}
