@@ -52,11 +52,12 @@ type wanted struct {
 	identity bool // it has to know which cluster it is
 	past     bool // it asks what happened before
 	reasons  bool // it says why something is not ready
+	logs     bool // and what the container that failed wrote
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked(), w.ending.Conditions()}
+	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked(), w.ending.Conditions(), w.ending.Logs.Asked && w.ending.Logs.Lines > 0}
 }
 
 func (l *listed) wanted() wanted { return wanted{connection: l.connection, selection: l.selection} }
@@ -93,6 +94,9 @@ func (s *session) needs(of wanted) []access.Need {
 	for _, t := range s.plan.Targets {
 		if of.reasons {
 			needs = access.Add(needs, access.Reasons(t)...)
+		}
+		if of.logs && t.Namespaced() {
+			needs = access.Add(needs, access.Logs(t))
 		}
 	}
 	if of.request.Chooses() {

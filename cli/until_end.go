@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/watcher/event"
@@ -43,7 +45,7 @@ func (w *wait) end(ctx context.Context, err error) error {
 		return err
 	}
 	code, what := w.ending.undecided(ctx, err)
-	return fail.Code(code, w.unmet(ctx, what))
+	return fail.Code(code, w.unmet(ctx, what, code == fail.ExitTimeout))
 }
 
 // failed is the error of --fail-if, that holds of an event.
@@ -54,7 +56,9 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 	} else {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 		defer cancel()
-		subject = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
+		var pod *unstructured.Unstructured
+		subject, pod = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
+		w.sayLogs(ctx, e.Object, pod)
 	}
 	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds after %s: %s", w.ending.FailIf, w.elapsed(), subject))
 }
@@ -84,20 +88,26 @@ func (w *wait) elapsed() string {
 }
 
 // unmet is an error for what is still waited for: what happened, and a line more for
-// each object if there are several.
-func (w *wait) unmet(ctx context.Context, what string) error {
+// each object if there are several. withLogs has those said of the first.
+func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	some, more := w.Pending()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 	defer cancel()
-	if len(some)+more == 1 && len(some) == 1 {
-		return fmt.Errorf("%s: %s", what, w.explain(ctx, some[0]))
-	}
+	isOne := len(some)+more == 1 && len(some) == 1
 	if len(some) > maxPending {
 		some, more = some[:maxPending], more+len(some)-maxPending
 	}
-	lines := []error{errors.New(what)}
-	for _, p := range some {
-		lines = append(lines, errors.New("waiting for "+w.explain(ctx, p)))
+	lines, pods := []error{errors.New(what)}, make([]*unstructured.Unstructured, len(some))
+	for i, p := range some {
+		var text string
+		text, pods[i] = w.explain(ctx, p)
+		lines = append(lines, errors.New("waiting for "+text))
+		if isOne {
+			lines = []error{fmt.Errorf("%s: %s", what, text)}
+		}
+	}
+	for i := 0; withLogs && i < len(some); i++ {
+		withLogs = !w.sayLogs(ctx, some[i].Object, pods[i])
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Errorf("waiting for %d more", more))
@@ -105,10 +115,11 @@ func (w *wait) unmet(ctx context.Context, what string) error {
 	return errors.Join(lines...)
 }
 
-// explain says what is waited for, and why it is not ready.
-func (w *wait) explain(ctx context.Context, p until.Pending) string {
+// explain says what is waited for, and why it is not ready, by which pod if one was asked for.
+func (w *wait) explain(ctx context.Context, p until.Pending) (text string, pod *unstructured.Unstructured) {
 	if p.Object.IsZero() || !needsCause(p.Object) {
-		return w.describe(p)
+		return w.describe(p), nil
 	}
-	return w.because(p, w.why.Cause(ctx, p.Object))
+	cause := w.why.Cause(ctx, p.Object)
+	return w.because(p, cause), cause.Pod
 }

@@ -114,6 +114,12 @@ func Reasons(t event.Target) []Need {
 	return append(needs, Owners(t, t.Namespace)...)
 }
 
+// Logs is the need of reading what containers in the namespace of a target have written: of its pods
+// the names are not known beforehand.
+func Logs(t event.Target) Need {
+	return Need{verbs: []string{"get"}, resource: core("pods/log"), namespace: t.Namespace}
+}
+
 // Add returns needs with those of more that they do not have in them.
 func Add(needs []Need, more ...Need) []Need {
 	for _, n := range more {

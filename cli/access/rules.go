@@ -108,7 +108,7 @@ func roleName(rules []rbacv1.PolicyRule, subject rbacv1.Subject) string {
 			}
 		}
 	}
-	readable := strings.Join(resources, "-")
+	readable := strings.ReplaceAll(strings.Join(resources, "-"), "/", "-")
 	if len(readable) > maxReadable {
 		readable = strings.TrimRight(readable[:maxReadable], "-.")
 	}

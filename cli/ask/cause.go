@@ -29,6 +29,8 @@ import (
 type Cause struct {
 	// Of is the object that is wrong, such as po/web-x7; empty: it is the one that was asked about.
 	Of, Text string
+	// Pod is the one that is wrong; nil: none was looked for, or found.
+	Pod *unstructured.Unstructured
 	// Denied are the resources that this user may not list.
 	Denied []string
 }
@@ -70,7 +72,7 @@ func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
 	if status.Of(u).SaysWhy {
 		return Cause{}
 	}
-	s := &search{Causes: c, root: refTo(o), known: map[owner.Ref][]owner.Owner{}}
+	s := c.search(refTo(o))
 	var wrong *unstructured.Unstructured
 	if owner.HasPods(o.GroupVersionKind().GroupKind()) && o.Namespace != "" {
 		wrong = s.pod(ctx, u)
@@ -79,7 +81,7 @@ func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
 		s.found.Of, s.found.Text = s.warning(ctx, s.root)
 		return s.found
 	}
-	s.found.Of = "po/" + wrong.GetName()
+	s.found.Of, s.found.Pod = "po/"+wrong.GetName(), wrong
 	state := status.Shown(wrong, c.masks.Object)
 	s.found.Text = cmp.Or(state.Message, state.Word.String())
 	if !state.SaysWhy {
@@ -89,6 +91,10 @@ func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
 		}
 	}
 	return s.found
+}
+
+func (c *Causes) search(root owner.Ref) *search {
+	return &search{Causes: c, root: root, known: map[owner.Ref][]owner.Owner{}}
 }
 
 // search is for the cause of one object, the root.

@@ -27,6 +27,7 @@ func (a *Await) AddTo(f *pflag.FlagSet) {
 	condition(f, &a.FailIf, "fail-if", "End with exit code 3 when `EXPR`, in CEL, holds for any object; with --for ready, which is the default, failed")
 	a.addOf(f, "Of how many objects it has to hold: `WHICH` is all that exist, any one, or each at some time")
 	Timeout(&a.Timeout, "with exit code 124 if it has not held by then; without it there is no end")(f)
+	a.Logs.addTo(f, 20, "When it fails, say the last `N` lines of the container that failed, before its restart if it has restarted; 0: none; see docs/reasons.md")
 	takes(f, "timeout", func(string) error {
 		if a.Timeout == 0 {
 			return errors.New("invalid --timeout 0: without --timeout it waits as long as it takes; to look once, say --for true --fail-if '!ready(object)'")

@@ -81,6 +81,27 @@ type Ending struct {
 	Of      until.Quantifier
 	Count   int           // of events; 0: no end
 	Timeout time.Duration // 0: none
+	Logs    Logs
+}
+
+// Logs says how many lines of a failed container are shown; the zero Logs: none.
+type Logs struct {
+	Lines int
+	Asked bool // by the flag, and not by default
+}
+
+// maxLogs is how many lines are asked for at most.
+const maxLogs = 1000
+
+func (l *Logs) addTo(f *pflag.FlagSet, byDefault int, usage string) {
+	f.IntVar(&l.Lines, "logs", byDefault, usage)
+	takes(f, "logs", func(text string) error {
+		l.Asked = true
+		if l.Lines < 0 || l.Lines > maxLogs {
+			return fmt.Errorf("invalid --logs %s: it takes a number of lines, 0 to %d", text, maxLogs)
+		}
+		return nil
+	})
 }
 
 // Conditions reports whether a condition ends the run.
@@ -96,6 +117,7 @@ func (e *Ending) AddTo(f *pflag.FlagSet) {
 	condition(f, &e.FailIf, "fail-if", "End with exit code 3 when `EXPR`, as with --until, holds for any object")
 	e.addOf(f, "Of how many objects --until has to hold: `WHICH` is all that exist, any one, or each at some time")
 	Timeout(&e.Timeout, "with exit code 0, or 124 if what is waited for did not come by then")(f)
+	e.Logs.addTo(f, 0, "When --until or --fail-if ends the run badly, say the last `N` lines of the container that failed; see docs/reasons.md")
 }
 
 func (e *Ending) addOf(f *pflag.FlagSet, usage string) {
@@ -124,6 +146,8 @@ func (e *Ending) Check(hasState bool) error {
 	switch {
 	case e.Of != "" && !e.Until.Is():
 		return errors.New("--until-for says of how many objects --until has to hold: it needs that")
+	case e.Logs.Lines > 0 && !e.Conditions():
+		return errors.New("--logs is for when --until or --fail-if ends the run badly: it needs one of them")
 	case e.Conditions() && hasState:
 		return errors.New("--until and --fail-if look at all that exists, and --state leaves out what was printed before: they do not go together")
 	case e.Conditions() && e.Count > 0:

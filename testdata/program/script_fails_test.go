@@ -60,7 +60,7 @@ func misspoken(stderr string) string {
 	}
 	for _, line := range lines {
 		switch {
-		case strings.HasPrefix(line, "error: "), strings.HasPrefix(line, "watching "), strings.HasPrefix(line, "waiting for "):
+		case strings.HasPrefix(line, "error: "), strings.HasPrefix(line, "watching "), strings.HasPrefix(line, "waiting for "), isOfLogs(line):
 		default:
 			return fmt.Sprintf("noise (%q)", line)
 		}
@@ -69,6 +69,12 @@ func misspoken(stderr string) string {
 		}
 	}
 	return secretIn(stderr)
+}
+
+// isOfLogs: the line is what a wait that fails says of the logs of a container.
+func isOfLogs(line string) bool {
+	return strings.HasPrefix(line, "the last lines of ") || strings.HasPrefix(line, "  | ") || strings.HasPrefix(line, "the logs of ") ||
+		strings.HasPrefix(line, "warning: the values of Secret ")
 }
 
 // secretIn says if text has something that only the kubeconfig may hold.

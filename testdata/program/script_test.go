@@ -61,6 +61,8 @@ import (
 //	nats await NAME REGEXP     wait until that matches
 //	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
 //	                           print the body
+//	kubelet                    start a kubelet that answers for logs, with a node $NS:
+//	                           see startKubelet
 //
 // After quit and end its output is in the files NAME.out and NAME.err.
 
@@ -137,6 +139,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"answer":    answer,
 	"down":      down,
 	"up":        up,
+	"kubelet":   startKubelet,
 }
 
 func TestScripts(t *testing.T) {

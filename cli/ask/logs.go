@@ -1,0 +1,165 @@
+package ask
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/pod"
+	"dwatch/watcher/object/reason"
+	"dwatch/watcher/object/status"
+)
+
+const (
+	// LogsTimeout bounds all questions for logs: kubelets answer them, which may be slow.
+	LogsTimeout = 5 * time.Second
+	// maxLog is how many bytes of a log are read, and maxLogLine how many characters of a line shown.
+	maxLog     = 256 << 10
+	maxLogLine = 500
+)
+
+// Log is the end of what a container wrote.
+type Log struct {
+	// Of names it: po/web-x7, container web.
+	Of string
+	// Previous: it is of the run before the last restart.
+	Previous bool
+	// Lines are the last ones, masked. They may have control characters in them.
+	Lines []string
+	// Cut: the last lines are not there, since that were too many bytes.
+	Cut bool
+}
+
+// UnmaskedError says of which Secrets of a pod the values are not known, so that they could not be masked.
+type UnmaskedError struct {
+	Pod, Namespace string
+	Secrets        []string
+}
+
+func (e *UnmaskedError) Error() string {
+	return fmt.Sprintf("the values of Secret %s, which po/%s uses, are not masked in it: they can't be read (get secrets in namespace %s)", strings.Join(e.Secrets, ", "), e.Pod, e.Namespace)
+}
+
+// Failing returns a pod that is wrong: the object itself, or the first of those that belong to it, as
+// [Causes.Cause] has it; nil if there is none, or it may not be known.
+func (c *Causes) Failing(ctx context.Context, u *unstructured.Unstructured) *unstructured.Unstructured {
+	kind := u.GroupVersionKind()
+	switch {
+	case !status.Of(u).IsWrong():
+		return nil
+	case kind.Group == "" && kind.Kind == "Pod":
+		return u
+	case !owner.HasPods(kind.GroupKind()) || u.GetNamespace() == "":
+		return nil
+	}
+	return c.search(owner.Ref{GroupVersionKind: kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}).pod(ctx, u)
+}
+
+// Logs returns the last lines of the container of a pod that does not work: of its run before the last
+// restart, if it is that which failed, and of the present one. There are none if no container has run.
+// What the Secrets that the pod uses hold is masked; of those that can't be read an UnmaskedError says so,
+// and the logs are there only if unmasked is true.
+func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines int, unmasked bool) ([]Log, error) {
+	failed := reason.Container(u)
+	if failed == nil {
+		return nil, nil
+	}
+	runs := runsOf(failed)
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	hide, unread := c.secretsOf(ctx, u)
+	var lack error
+	if len(unread) > 0 {
+		lack = &UnmaskedError{u.GetName(), u.GetNamespace(), unread}
+		if !unmasked {
+			return nil, lack
+		}
+	}
+	var logs []Log
+	for _, previous := range runs {
+		text, isCut, err := c.log(ctx, u, failed.Name, lines, previous)
+		if err != nil {
+			return logs, err
+		}
+		logs = append(logs, Log{"po/" + u.GetName() + ", container " + failed.Name, previous, lastLines(hide.Replace(colour.ReplaceAllString(text, "")), lines), isCut})
+	}
+	return logs, lack
+}
+
+// runsOf says of which runs of a container there are logs that tell why it does not work: the previous
+// one, or not.
+func runsOf(c *pod.Container) []bool {
+	switch {
+	case c.Ended != nil:
+		return []bool{false}
+	case c.Running && c.Before != nil:
+		return []bool{true, false}
+	case c.Running:
+		return []bool{false}
+	case c.Before != nil:
+		return []bool{true}
+	}
+	return nil
+}
+
+// log returns the last lines of one run of a container, without a last one that is cut off.
+func (c *Causes) log(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
+	client, err := rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(c.cluster.Quiet()), c.cluster.HTTP)
+	if err != nil {
+		return "", false, err
+	}
+	answer, err := client.Get().AbsPath("api", "v1", "namespaces", u.GetNamespace(), "pods", u.GetName(), "log").
+		Param("container", container).
+		Param("previous", strconv.FormatBool(previous)).
+		Param("tailLines", strconv.Itoa(lines)).
+		Param("limitBytes", strconv.Itoa(maxLog)).
+		Stream(ctx)
+	if err != nil {
+		return "", false, fmt.Errorf("get pods/log: %w", err)
+	}
+	defer answer.Close()
+	read, err := io.ReadAll(io.LimitReader(answer, maxLog)) // whatever the kubelet makes of the limit
+	if err != nil {
+		return "", false, fmt.Errorf("get pods/log: %w", err)
+	}
+	if len(read) == maxLog {
+		return string(read[:bytes.LastIndexByte(read, '\n')+1]), true, nil
+	}
+	return string(read), false, nil
+}
+
+// colour is what turns the colour of a terminal.
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// lastLines are at most so many lines, without what is too long of each.
+func lastLines(text string, most int) (lines []string) {
+	text = strings.TrimRight(text, "\r\n\t ")
+	if text == "" {
+		return nil
+	}
+	lines = strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-most):]
+	for i, line := range lines {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r ")
+		if long := []rune(line); len(long) > maxLogLine {
+			line = string(long[:maxLogLine]) + "…"
+		}
+		lines[i] = line
+	}
+	return lines
+}
+
+// IsForbidden reports whether an error is that of a right that is missing.
+func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }

@@ -1,0 +1,116 @@
+// Package refer says which objects the spec of another one names: pure functions.
+package refer
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/object/owner"
+)
+
+// maxDepth bounds how deep it is looked.
+const maxDepth = 32
+
+// field is one by which objects name others: as a text, or as a map, or a list of maps, in which
+// the name stands.
+type field struct {
+	kind schema.GroupKind
+	in   string // of a map; empty: the field is the name
+}
+
+var (
+	configMap = schema.GroupKind{Kind: "ConfigMap"}
+	secret    = schema.GroupKind{Kind: "Secret"}
+	claim     = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+)
+
+// fields are those of the Kubernetes API, wherever they stand below spec: in a Pod, in a template,
+// and in custom resources that keep to the same names.
+var fields = map[string]field{
+	"configMap":             {configMap, "name"},
+	"configMapKeyRef":       {configMap, "name"},
+	"configMapRef":          {configMap, "name"},
+	"secret":                {secret, "name"},
+	"secretName":            {secret, ""},
+	"secretKeyRef":          {secret, "name"},
+	"secretRef":             {secret, "name"},
+	"imagePullSecrets":      {secret, "name"},
+	"nodePublishSecretRef":  {secret, "name"},
+	"persistentVolumeClaim": {claim, "claimName"},
+	"serviceAccountName":    {schema.GroupKind{Kind: "ServiceAccount"}, ""},
+	"nodeName":              {schema.GroupKind{Kind: "Node"}, ""},
+}
+
+// Of returns what an object refers to, each once, in the order in which it is found: in the namespace of
+// the object, but for Nodes.
+func Of(u *unstructured.Unstructured) []owner.Ref {
+	w := walk{namespace: u.GetNamespace()}
+	w.in(u.Object["spec"], 0)
+	return w.found
+}
+
+// Secrets returns the names of the Secrets that an object refers to.
+func Secrets(u *unstructured.Unstructured) (names []string) {
+	for _, r := range Of(u) {
+		if r.GroupKind() == secret {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+type walk struct {
+	namespace string
+	found     []owner.Ref
+}
+
+func (w *walk) in(value any, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if f, ok := fields[name]; ok {
+				w.take(f, value[name])
+			}
+			w.in(value[name], depth+1)
+		}
+	case []any:
+		for _, one := range value {
+			w.in(one, depth+1)
+		}
+	}
+}
+
+func (w *walk) take(f field, value any) {
+	switch value := value.(type) {
+	case string:
+		if f.in == "" && value != "" {
+			w.add(f.kind, value)
+		}
+	case map[string]any:
+		if name, _ := value[f.in].(string); name != "" {
+			w.add(f.kind, name)
+		}
+	case []any:
+		for _, one := range value {
+			if one, ok := one.(map[string]any); ok {
+				w.take(f, one)
+			}
+		}
+	}
+}
+
+func (w *walk) add(kind schema.GroupKind, name string) {
+	r := owner.Ref{GroupVersionKind: kind.WithVersion("v1"), Namespace: w.namespace, Name: name}
+	if kind.Kind == "Node" {
+		r.Namespace = ""
+	}
+	if !slices.Contains(w.found, r) {
+		w.found = append(w.found, r)
+	}
+}

@@ -1,0 +1,43 @@
+package refer
+
+import (
+	"slices"
+	"testing"
+
+	testobject "dwatch/testdata/object"
+)
+
+// TestOf: wherever a spec names an object.
+func TestOf(t *testing.T) {
+	const pod = `{"nodeName":"n1","serviceAccountName":"web","imagePullSecrets":[{"name":"pull"},"?",{}],
+		"volumes":[{"secret":{"secretName":"tls"}},{"configMap":{"name":"conf"}},{"persistentVolumeClaim":{"claimName":"data"}},
+			{"projected":{"sources":[{"secret":{"name":"key"}},{"configMap":{"name":"more"}}]}}],
+		"initContainers":[{"envFrom":[{"secretRef":{"name":"init"}}]}],
+		"containers":[{"env":[{"valueFrom":{"secretKeyRef":{"name":"db","key":"password"}}},{"valueFrom":{"configMapKeyRef":{"name":"conf","key":"a"}}}],"envFrom":[{"configMapRef":{"name":"env"}}]}]}`
+	want := []string{
+		"Secret db", "ConfigMap conf", "ConfigMap env", "Secret pull", "Secret init", "Node n1", "ServiceAccount web",
+		"Secret tls", "PersistentVolumeClaim data", "ConfigMap more", "Secret key",
+	}
+	slices.Sort(want)
+	for name, text := range map[string]string{
+		"a pod":     `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"n"},"spec":` + pod + `}`,
+		"a cronjob": `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a","namespace":"n"},"spec":{"jobTemplate":{"spec":{"template":{"spec":` + pod + `}}}}}`,
+	} {
+		o := testobject.Parse(t, text)
+		u, err := o.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range Of(u) {
+			if inNone := r.Namespace == ""; inNone != (r.Kind == "Node") {
+				t.Errorf("%s: %v is in namespace %q", name, r, r.Namespace)
+			}
+			got = append(got, r.Kind+" "+r.Name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
