@@ -148,7 +148,7 @@ func announce(ctx, running context.Context, opts serveOptions, server *apiServer
 		return err
 	}
 	if opts.controllers {
-		if err := startControllers(ctx, running, endpoint, data); err != nil {
+		if err := startControllers(ctx, running, endpoint); err != nil {
 			return err
 		}
 	}
