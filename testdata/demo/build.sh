@@ -1,11 +1,10 @@
 #!/bin/sh
-# build.sh WHAT OUTPUT DIRECTORY: builds the program in a directory with go build, and says
-# from the first second how far that is. It is compiled as the tests compile it, so that
-# what they have in their cache is not compiled again, and with less garbage collection:
+# build.sh WHAT OUTPUT FLAG...: builds the program of the working directory with go build, and
+# says from the first second how far that is. It is compiled with less garbage collection:
 # that takes memory instead of a fifth of the time, and makes the same bytes.
 set -eu
 what=$1 output=$2
-cd "$3"
+shift 2
 export GOGC=400
 go=${GO:-go}
 
@@ -13,7 +12,7 @@ printf '%s: what there is to build\n' "$what" >&2
 total=$($go list -deps . | wc -l) # this downloads, and says what
 
 # -v names each package that is compiled. Seconds since the epoch are what srand() returns.
-{ $go build -v -ldflags '-s -w' -o "$output" . 2>&1 && echo built || echo failed; } | awk -v what="$what" -v total="$total" -v terminal="$(test -t 2 && echo 1 || echo 0)" '
+{ $go build -v "$@" -ldflags '-s -w' -o "$output" . 2>&1 && echo built || echo failed; } | awk -v what="$what" -v total="$total" -v terminal="$(test -t 2 && echo 1 || echo 0)" '
 function now() { srand(); return srand() }
 function say(text) {
 	if (terminal) printf "\r%-79s", text > "/dev/stderr"
