@@ -67,6 +67,9 @@ func TestImage(t *testing.T) {
 // TestImageRuns: with the image as root, read-only, and its user, dwatch starts.
 func TestImageRuns(t *testing.T) {
 	need(t, "unshare")
+	if out, err := exec.Command("unshare", "--mount", "true").CombinedOutput(); err != nil {
+		t.Skipf("no mounts can be made here: %s", out) // as in most containers
+	}
 	root := t.TempDir()
 	image := imageOf(t, made)
 	unpack(t, image, root)
@@ -81,7 +84,7 @@ func TestImageRuns(t *testing.T) {
 	}
 	said, err := run("--version")
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && (exit.ExitCode() == 77 || os.Getuid() != 0) {
+	if errors.As(err, &exit) && exit.ExitCode() == 77 {
 		t.Skipf("no read-only root can be made here: %s", said)
 	}
 	if err != nil {
