@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
 )
 
@@ -34,6 +35,25 @@ func (i *Inventory) At(t time.Time, keep func(*State) bool) ([]*State, error) {
 	}
 	slices.SortFunc(all, Order)
 	return all, nil
+}
+
+// Problems are what needs a look now: what has failed first, of those the newest first. o says how
+// causes are compared and masked. It takes as long as the objects that are wrong are many.
+func (i *Inventory) Problems(now time.Time, o change.Options) []Problem {
+	i.mu.Lock()
+	all := i.wrong.problems(now, i.upFrom)
+	for n := range all {
+		all[n].Resource = i.kinds[all[n].Root.GroupKind()]
+	}
+	i.mu.Unlock()
+	i.causes.find(all, i.statesOf, o)
+	return all
+}
+
+func (i *Inventory) statesOf(o *Object) []*State {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return slices.Clone(o.states)
 }
 
 // Ended returns the last states of the deleted objects that are held, the first deleted first.

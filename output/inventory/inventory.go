@@ -41,7 +41,6 @@ type Inventory struct {
 	// What follows is for Deliver alone.
 	packer  packer
 	columns map[columnsKey]*columns
-	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	// managers has those of states by their names.
 	managers map[string][]string
 
@@ -50,7 +49,11 @@ type Inventory struct {
 	// named has the last object of each name, which may have ended.
 	named   map[name]*Object
 	ended   []*Object // in this order
+	wrong   wrong
+	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	archive archive
+
+	causes causes
 }
 
 var _ event.Sink = (*Inventory)(nil)
@@ -59,7 +62,7 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, archive: archive{limit: maxHistory},
+		byID: map[string]*Object{}, named: map[name]*Object{}, wrong: wrong{}, archive: archive{limit: maxHistory},
 	}
 }
 
@@ -82,6 +85,7 @@ type Object struct {
 	missing int       // how many states behind the first are no longer held
 	ended   time.Time // when it was deleted; zero if it is there
 	lead    *Lead     // the last change of it that somebody meant; nil: none was seen
+	spell   spell
 	repeats []Repeat
 }
 
@@ -161,6 +165,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s.Of.add(&i.archive, s, quiet)
+	i.wrong.judge(s)
 	if e.Type == event.Deleted {
 		i.end(s.Of)
 	}
@@ -193,6 +198,8 @@ func (i *Inventory) begin(c *Change) {
 		s.Of.Replaced = last.ended
 	}
 	i.byID[s.Of.ID] = s.Of
+	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
+	i.wrong.judge(s)
 	if last == nil || s.Type != event.Deleted { // else the name is another one's already
 		i.named[called] = s.Of
 	}
@@ -222,6 +229,7 @@ func idOf(called name, uid types.UID) string {
 }
 
 func (i *Inventory) end(o *Object) {
+	delete(i.wrong, o)
 	o.ended = o.state().Time
 	i.ended = append(i.ended, o)
 	if limit := i.options.Ended; limit > 0 && len(i.ended) > limit {
@@ -239,6 +247,7 @@ func (i *Inventory) Forget(o *Object) {
 }
 
 func (i *Inventory) forget(o *Object) {
+	delete(i.wrong, o)
 	i.archive.drop(o)
 	delete(i.byID, o.ID)
 	if i.named[o.called()] == o {

@@ -1,11 +1,13 @@
 package inventory
 
 import (
+	"iter"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
 )
@@ -27,7 +29,6 @@ func (i *Inventory) trace(c *Change) {
 	if i.options.Compare == nil {
 		return
 	}
-	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = s.Of.Resource
 	if !c.Counts() {
 		return
 	}
@@ -38,7 +39,7 @@ func (i *Inventory) trace(c *Change) {
 		about = []owner.Owner{{Ref: e.About}}
 		c.Meant = e.IsWarning()
 	} else {
-		c.Meant = s.isMeant(c)
+		c.Meant = c.isMeant()
 	}
 	if c.Meant && s.EventType == "" {
 		c.Lead = &Lead{Of: s.Of, Time: s.Time}
@@ -49,19 +50,29 @@ func (i *Inventory) trace(c *Change) {
 	defer i.mu.RUnlock()
 	c.Root = owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Of.Namespace, Name: s.Of.Name, UID: s.Of.UID}
 	c.Lead = s.Of.lead
-	for range maxDepth {
-		if len(about) == 0 {
-			return
-		}
-		c.Root = above(about)
-		o := i.byID[idOf(name{resource: i.kinds[c.Root.GroupKind()]}, c.Root.UID)]
-		if o == nil {
-			return
-		}
-		if o.lead != nil && (c.Lead == nil || o.lead.Time.After(c.Lead.Time)) {
+	for ref, o := range i.upFrom(about) {
+		c.Root = ref
+		if o != nil && o.lead != nil && (c.Lead == nil || o.lead.Time.After(c.Lead.Time)) {
 			c.Lead = o.lead
 		}
-		about = o.state().Owners
+	}
+}
+
+// upFrom are the owners that manage an object, from one to the next above it; nil: it is not held,
+// and what is above it is not known.
+func (i *Inventory) upFrom(owners []owner.Owner) iter.Seq2[owner.Ref, *Object] {
+	return func(yield func(owner.Ref, *Object) bool) {
+		for range maxDepth {
+			if len(owners) == 0 {
+				return
+			}
+			ref := above(owners)
+			o := i.byID[idOf(name{resource: i.kinds[ref.GroupKind()]}, ref.UID)]
+			if !yield(ref, o) || o == nil {
+				return
+			}
+			owners = o.state().Owners
+		}
 	}
 }
 
@@ -77,14 +88,18 @@ func above(owners []owner.Owner) owner.Ref {
 
 // isMeant reports whether a change is more than what controllers do and say: of the status, and of
 // what they made themselves.
-func (s *State) isMeant(c *Change) bool {
-	owned := len(s.Owners) > 0
-	switch {
-	case c.Event.Type != event.Modified, c.Diff == nil:
-		return !owned
-	case s.Deletion != "" && c.Before.Deletion == "":
+func (c *Change) isMeant() bool {
+	owned := len(c.State.Owners) > 0
+	if c.Event.Type != event.Modified || c.Diff == nil || c.State.Deletion != "" && c.Before.Deletion == "" {
 		return !owned
 	}
+	_, is := c.meant()
+	return is
+}
+
+// meant is the first of what a change changed that is more than that; false if there is none.
+func (c *Change) meant() (*change.Change, bool) {
+	owned := len(c.State.Owners) > 0
 	var made map[string]bool
 	for n := range c.Diff.Changes {
 		one := &c.Diff.Changes[n]
@@ -92,15 +107,15 @@ func (s *State) isMeant(c *Change) bool {
 		case one.Path[0].Field == "status", one.Who.Subresource == "status", one.Who.Subresource == "binding":
 			continue
 		case !owned:
-			return true
+			return one, true
 		case made == nil:
 			made = makers(c.Event.Object.Raw())
 		}
 		if one.Who.Known() && !made[one.Who.Manager] {
-			return true
+			return one, true
 		}
 	}
-	return false
+	return nil, false
 }
 
 // makers are the managers of an object that made it, or say how it goes.

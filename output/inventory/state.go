@@ -32,6 +32,7 @@ type State struct {
 	// that tells is EventType, Normal or Warning.
 	Status    kstatus.Status
 	Why       string
+	HasReason bool // that is what is wrong, and not only how far it is
 	EventType string
 	// Deletion says what the deletion of the object waits for; empty: it has not begun.
 	Deletion string
@@ -109,7 +110,7 @@ func (s *State) summarize(content string) {
 		s.EventType = shorten(strings.Clone(gjson.Get(content, "type").String()))
 	} else {
 		is := status.Of(u)
-		s.Status, s.Why = is.Word, shorten(is.Message)
+		s.Status, s.Why, s.HasReason = is.Word, shorten(is.Message), is.HasReason
 	}
 	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
 }

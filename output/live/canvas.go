@@ -13,6 +13,7 @@ type canvas struct {
 	ansi.Method
 	color         bool
 	width, height int
+	between       int // lines between the top and the table or text, where there is room
 	now           func() time.Time
 }
 
@@ -22,9 +23,10 @@ const (
 	gap   = 2  // between two columns, or two texts in a line
 )
 
+// above is how many lines there are above the table or the text.
 func (c *canvas) above() int {
 	if c.height >= roomy {
-		return 2
+		return 1 + c.between
 	}
 	return 1
 }

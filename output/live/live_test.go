@@ -826,3 +826,42 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestProblems: above the table stands what needs a look, since when and after what, as far as there
+// is room.
+func TestProblems(t *testing.T) {
+	s := newScreen(t, 120, 24, nil)
+	s.deliver(initial(pod(t, "web-0", "Running", 1)))
+	s.shows(`^ what needs a look is not known before all is connected$`)
+	s.deliver(synced())
+	s.pass(time.Second)
+	s.shows(`^ nothing needs a look$`)
+	rows := s.above()
+	s.deliver(modified(pod(t, "web-0", "Failed", 2)))
+	s.pass(time.Second)
+	s.shows(`^ ✗ po/web-0  the pod failed  since \d\d:\d\d:\d\d$`)
+	for i := range 9 {
+		s.deliver(modified(pod(t, fmt.Sprintf("api-%d", i), "Failed", 2)))
+	}
+	s.pass(time.Second)
+	s.shows(`^ … and 7 more$|^   … and 7 more$`)
+	if got := s.above() - rows; got != 4 {
+		t.Errorf("%d more lines", got)
+	}
+	s.press("enter")
+	s.lacks(`and 7 more`)
+	s.press("esc")
+	s.send(tea.WindowSizeMsg{Width: 120, Height: roomy - 1})
+	s.lacks(`and 7 more`)
+	s.send(tea.WindowSizeMsg{Width: 20, Height: 24})
+	s.shows(`^ ✗ po/api-0 .*…$`)
+	s.send(tea.WindowSizeMsg{Width: 120, Height: 24})
+	s.deliver(modified(pod(t, "web-0", "Running", 3)))
+	for i := range 9 {
+		s.deliver(removed(pod(t, fmt.Sprintf("api-%d", i), "Failed", 2)))
+	}
+	s.pass(2 * time.Second)
+	s.shows(`^ ● po/web-0  .*well again for \d+s$`)
+	s.pass(time.Minute)
+	s.shows(`^ nothing needs a look$`)
+}

@@ -21,6 +21,7 @@ type model struct {
 	*canvas
 	*store
 	view    *view
+	look    *problems
 	finder  *finder
 	status  *statusLine
 	details *details
@@ -32,11 +33,11 @@ type model struct {
 }
 
 func newModel(ctx context.Context, s *store) *model {
-	c := &canvas{Method: ansi.WcWidth, color: s.Color, now: time.Now}
+	c := &canvas{Method: ansi.WcWidth, color: s.Color, now: time.Now, between: 1}
 	v := &view{canvas: c, store: s}
 	return &model{
 		canvas: c, store: s, view: v, finder: &finder{canvas: c, view: v},
-		status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,
+		look: &problems{canvas: c, view: v}, status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,
 	}
 }
 
@@ -202,6 +203,11 @@ func (m *model) View() tea.View {
 func (m *model) draw() string {
 	var top, message, bottom string
 	var body []string
+	between := []string{""}
+	if m.pager == nil && m.height >= roomy {
+		between = m.look.lines()
+	}
+	m.between = len(between)
 	if p := m.pager; p != nil {
 		top, body = m.status.top(p.heading(m.view.clock()), m.middle, ""), p.seen()
 		message, bottom = m.status.message("", ""), p.keys()
@@ -213,8 +219,8 @@ func (m *model) draw() string {
 		bottom = m.finder.prompt()
 	}
 	lines := append(make([]string, 0, m.height), top)
-	if m.above() > 1 {
-		lines = append(lines, "")
+	if m.height >= roomy {
+		lines = append(lines, between...)
 	}
 	lines = append(lines, body...)
 	for len(lines) < m.height-below {

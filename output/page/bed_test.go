@@ -200,7 +200,10 @@ func (d *dialed) read() message {
 	return decode(d.t, text)
 }
 
-// next returns the next message of a type, and fails on others, but for pings.
+// isUnnumbered reports whether a message may come between any two others.
+func isUnnumbered(m message) bool { return m["type"] == "ping" || m["type"] == "problems" }
+
+// next returns the next message of a type, and fails on others, but for those without a number.
 func (d *dialed) next(kind string) message {
 	d.t.Helper()
 	for {
@@ -208,7 +211,7 @@ func (d *dialed) next(kind string) message {
 		if m["type"] == kind {
 			return m
 		}
-		if m["type"] != "ping" {
+		if !isUnnumbered(m) {
 			d.t.Fatalf("%v instead of %s", m, kind)
 		}
 	}

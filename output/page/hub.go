@@ -32,6 +32,7 @@ type Hub struct {
 	started   time.Time
 	inventory *inventory.Inventory
 
+	look     look
 	searches chan struct{} // has one for each that looks at all objects
 	matchers chan struct{} // has one for each that looks at what changed
 

@@ -43,6 +43,7 @@ type viewer struct {
 	// question is what it wants to know of all objects; nil: nothing.
 	question *question
 	buffer   []byte
+	looked   []byte           // the message about problems that it has
 	tick     <-chan time.Time // when a ping is due
 }
 
@@ -115,10 +116,13 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	if err := v.to.send(ctx, encode(m)); err != nil {
 		return err
 	}
-	if resumed {
-		return nil
+	if !resumed {
+		if err := v.snapshot(ctx); err != nil {
+			return err
+		}
 	}
-	return v.snapshot(ctx)
+	v.looked = nil
+	return v.tellProblems(ctx)
 }
 
 // snapshot sends all rows, in parts, each as it is when its turn comes.
@@ -207,7 +211,10 @@ func (v *viewer) ping(ctx context.Context) error {
 	v.mu.Lock()
 	m := ping{"ping", millis(time.Now()), v.log.last, v.targets.watch().LastEvent}
 	v.mu.Unlock()
-	return v.to.send(ctx, encode(m))
+	if err := v.to.send(ctx, encode(m)); err != nil {
+		return err
+	}
+	return v.tellProblems(ctx)
 }
 
 // leave sends what is left in the log, and says goodbye.

@@ -5,6 +5,7 @@ import { count, visible } from "./format.js";
 import { Connection } from "./connection.js";
 import { Detail } from "./detail.js";
 import { Feed } from "./feed.js";
+import { Problems } from "./problems.js";
 import { Filters, cleared } from "./filters.js";
 import { Store } from "./store.js";
 import { Table } from "./table.js";
@@ -32,6 +33,7 @@ const table = new Table({ store, viewport: byId("list"), heading: byId("heading"
 const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (w) => go(w), onOpen: open });
 const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open, onToggle: () => showNow() });
 const filters = new Filters({ store, panel: byId("filters"), state: () => state, onChange: (part) => go(part, true) });
+const problems = new Problems({ store, panel: byId("problems"), now, onOpen: open });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close() });
 const connection = new Connection({
   url: new URL("ws", document.baseURI).href.replace(/^http/, "ws"),
@@ -164,6 +166,7 @@ function show() {
     feed.update(state, signature + matchingNow());
     setText(byId("feed-shown"), feed.summary());
     detail.update();
+    problems.update();
   }
   table.rows.draw();
   timeline.soon();

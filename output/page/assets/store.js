@@ -38,6 +38,7 @@ export class Store {
     this.order = []; // rows by resource, namespace, name
     this.dirty = true; // order has to be sorted
     this.membership = 0; // goes up whenever an object comes, goes or ends
+    this.problems = null; // what needs a look, as the last message about it says; null: not known
     this.matching = null; // keys of which the expression holds
     this.clearFeed();
   }
@@ -119,6 +120,8 @@ export class Store {
     }
     return at;
   }
+
+  on_problems(m) { this.problems = m; }
 
   on_ping(m) {
     this.clockOffset = m.now - Date.now();

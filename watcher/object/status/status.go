@@ -23,6 +23,8 @@ type State struct {
 	// Message is why it is not Current, in one line: what is wrong with it first (package reason), or
 	// how far it is.
 	Message string
+	// HasReason: the message says what is wrong, and not only how far it is.
+	HasReason bool
 	// SaysWhy: the object itself says what is wrong, so that nobody else has to be asked.
 	SaysWhy bool
 }
@@ -46,7 +48,7 @@ func Of(u *unstructured.Unstructured) State {
 		return State{Word: word}
 	}
 	wrong := reason.Of(u)
-	s := State{Word: word, SaysWhy: wrong.Text != "" && !wrong.Open}
+	s := State{Word: word, HasReason: wrong.Text != "", SaysWhy: wrong.Text != "" && !wrong.Open}
 	if !strings.HasSuffix(message, unobserved) {
 		s.Message = strings.Join(strings.Fields(because(u, ofPods(message), wrong.Text)), " ")
 	}

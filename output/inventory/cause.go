@@ -1,0 +1,153 @@
+package inventory
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// Cause is a change that somebody meant, after which something went wrong: it need not be why.
+type Cause struct {
+	Of *Object
+	// State is the one that the change led to.
+	State *State
+	Who   string // a manager; empty: it is not known
+	// What says in a few words what was changed.
+	What string
+}
+
+// causes has what was found of objects in which something is wrong: to find it, states are compared.
+type causes struct {
+	mu    sync.Mutex
+	known map[*Object]*looked
+}
+
+// looked is how far the states of an object have been looked at, and the changes that were meant.
+type looked struct {
+	number int
+	meant  []Cause
+}
+
+// maxMeant is how many causes of an object are held.
+const maxMeant = 10
+
+// find gives each problem its cause. states returns those of an object.
+func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Options) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := make(map[*Object]*looked, len(c.known))
+	for n := range all {
+		p := &all[n]
+		if p.Since.IsZero() { // what led to it was before all that is known
+			continue
+		}
+		for _, up := range p.ups {
+			l := known[up]
+			if l == nil {
+				if l = c.known[up]; l == nil {
+					l = &looked{number: -1}
+				}
+				known[up] = l
+				l.at(states(up), o)
+			}
+			if m := l.before(p.Since); m != nil && (p.Cause == nil || m.State.Time.After(p.Cause.State.Time)) {
+				p.Cause = m
+			}
+		}
+	}
+	c.known = known
+}
+
+// before is the last change that was made until a time.
+func (l *looked) before(t time.Time) *Cause {
+	for n := len(l.meant) - 1; n >= 0; n-- {
+		if !l.meant[n].State.Time.After(t) {
+			return &l.meant[n]
+		}
+	}
+	return nil
+}
+
+// at looks at the states of an object that are new.
+func (l *looked) at(states []*State, o change.Options) {
+	for n, s := range states {
+		if s.number <= l.number {
+			continue
+		}
+		l.number = s.number
+		var before *State
+		if n > 0 {
+			before = states[n-1]
+		}
+		if cause, meant := causeOf(s, before, o); meant {
+			l.meant = append(l.meant[max(len(l.meant)-maxMeant+1, 0):], cause)
+		}
+	}
+}
+
+func causeOf(s, before *State, o change.Options) (Cause, bool) {
+	switch {
+	case s.EventType != "", s.Initial, before == nil && s.Type != event.Added, s.Type == event.Deleted:
+		return Cause{}, false
+	case before == nil:
+		return Cause{Of: s.Of, State: s, What: "created"}, len(s.Owners) == 0
+	case before.number != s.number-1:
+		return Cause{}, false
+	}
+	e := s.Event(before)
+	e.Object = event.NewObject(s.Object.Identity, s.content.unpack())
+	c := Change{Event: &e, State: s, Before: before}
+	c.Diff = new(change.Between(before.content.unpack(), e.Object.Raw(), o))
+	meant, is := c.meant()
+	if !is {
+		return Cause{}, false
+	}
+	return Cause{s.Of, s, meant.Who.Manager, inShort(meant)}, true
+}
+
+// maxShort is how many bytes a value may have that is said in short.
+const maxShort = 40
+
+// inShort says a change by the last part of its path.
+func inShort(c *change.Change) string {
+	field := c.Path[len(c.Path)-1].Field
+	for n := len(c.Path) - 2; field == "" && n >= 0; n-- { // an item of a list
+		field = c.Path[n].Field
+	}
+	before, after := scalar(c.Old), scalar(c.New)
+	switch {
+	case c.Masked:
+		return field + " changed"
+	case c.Kind == change.Added && after != "":
+		return field + " " + after
+	case c.Kind == change.Removed:
+		return field + " removed"
+	case before != "" && after != "":
+		return field + " " + before + " → " + after
+	}
+	return field + " changed"
+}
+
+// scalar is a short value as text; empty for any other.
+func scalar(value any) string {
+	text, isText := value.(string)
+	if !isText {
+		switch value.(type) {
+		case nil, map[string]any, []any:
+			return ""
+		}
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return ""
+		}
+		text = string(encoded)
+	}
+	if len(text) > maxShort || strings.ContainsAny(text, "\n\r") {
+		return ""
+	}
+	return text
+}

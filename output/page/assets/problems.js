@@ -1,0 +1,63 @@
+// What needs a look, above the objects: a line for each root of what is wrong.
+import { h, setText } from "./dom.js";
+import { age, moment, visible } from "./format.js";
+
+/** How many lines there are at first. */
+const shownFirst = 4;
+
+export class Problems {
+  constructor({ store, panel, now, onOpen }) {
+    Object.assign(this, { store, panel, now, onOpen, all: false, drawn: "" });
+  }
+
+  /** update draws anew what has become another. */
+  update() {
+    const text = JSON.stringify([this.lines(), this.all]);
+    if (text === this.drawn) return;
+    this.drawn = text;
+    const held = document.activeElement?.closest?.("#problems button")?.dataset.id;
+    const [quiet, lines, more] = this.lines();
+    this.panel.className = quiet ? "quiet" : "";
+    this.panel.replaceChildren(
+      ...(quiet ? [h("p", null, quiet)] : lines.map((line) => this.line(line))),
+      ...(more ? [h("button", { type: "button", class: "more", "data-id": "more", onclick: () => { this.all = !this.all; this.update(); } }, more)] : []),
+    );
+    if (held) [...this.panel.querySelectorAll("button")].find((b) => b.dataset.id === held)?.focus();
+  }
+
+  /** lines are what is to be said: one quiet line, or lines, and what the last button says. */
+  lines() {
+    const { store } = this, { items = [], more = 0 } = store.problems ?? {};
+    if (!store.problems) return ["", [], ""];
+    const open = [...store.targets.values()].some((t) => ["lost", "denied", "connecting"].includes(t.state));
+    if (!items.length) return [open ? "What needs a look is not known while not all is connected." : "Nothing needs a look.", [], ""];
+    const shown = this.all ? items : items.slice(0, items.length > shownFirst + 1 ? shownFirst : shownFirst + 1);
+    const rest = items.length - shown.length + more;
+    const button = this.all && items.length > shownFirst + 1 ? "Fewer" : rest ? `${rest} more` : "";
+    return ["", shown.map((item) => this.words(item)), button];
+  }
+
+  words(p) {
+    const { store } = this;
+    const kind = p.resource ? store.kind(p.resource) : p.root.kind.toLowerCase();
+    return {
+      key: p.key, look: p.over ? "over" : p.failed ? "failed" : "progress",
+      where: store.manyNamespaces && p.namespace ? `${visible(p.namespace)} ` : "",
+      what: `${visible(kind)}/${visible(p.root.name)}`,
+      why: visible(p.why) + (p.objects > 1 ? ` ×${p.objects}` : ""),
+      when: p.over ? `well again for ${age(this.now() - p.over)}` : p.since ? `since ${moment(p.since)}` : `before ${moment(p.first)}`,
+      cause: p.cause && [p.cause.who, p.cause.what].filter(Boolean).map(visible).join(": "), causeKey: p.cause?.key, causeAt: p.cause?.time,
+    };
+  }
+
+  line(l) {
+    const open = (key, at, name, ...content) =>
+      h("button", { type: "button", class: name, "data-id": `${name} ${l.key}`, onclick: () => this.onOpen(key, at) }, ...content);
+    const sign = h("span", { class: "sign", "aria-hidden": "true" });
+    setText(sign, { over: "●", failed: "✗", progress: "◌" }[l.look]);
+    return h("p", { class: l.look },
+      open(l.key, 0, "what", sign, h("span", { class: "ns" }, l.where), h("b", null, l.what), h("span", { class: "why" }, l.why)),
+      h("span", { class: "when" }, l.when),
+      l.cause ? open(l.causeKey, l.causeAt, "cause", `after ${l.cause}`) : "");
+  }
+}

@@ -1,0 +1,93 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/object/change"
+)
+
+// maxProblems is how many problems viewers get; of others they get how many there are.
+const maxProblems = 50
+
+type problemsMessage struct {
+	Type  string        `json:"type"`
+	Items []problemItem `json:"items"`
+	More  int           `json:"more,omitempty"`
+}
+
+type problemItem struct {
+	// Key is of the object that says why, Root what it belongs to.
+	Key  string  `json:"key"`
+	Root rootRef `json:"root"`
+	// Resource is that of the root, if it is watched.
+	Resource  string `json:"resource,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Why       string `json:"why"`
+	Failed    bool   `json:"failed,omitempty"`
+	Objects   int    `json:"objects"`
+	// Since is 0 if it was so when the object was seen first.
+	Since int64  `json:"since,omitempty"`
+	First int64  `json:"first"`
+	Over  int64  `json:"over,omitempty"`
+	Cause *cause `json:"cause,omitempty"`
+}
+
+type cause struct {
+	Key  string `json:"key"`
+	Time int64  `json:"time"`
+	Who  string `json:"who,omitempty"`
+	What string `json:"what"`
+}
+
+// look has the message about problems, which is the same for all viewers.
+type look struct {
+	mu      sync.Mutex
+	at      time.Time
+	message []byte
+}
+
+// now returns the message about what needs a look, as of a second ago at most.
+func (l *look) now(i *inventory.Inventory, o change.Options) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.at) >= time.Second {
+		l.message = encode(problemsOf(i.Problems(now, o)))
+		l.at = time.Now()
+	}
+	return l.message
+}
+
+func problemsOf(all []inventory.Problem) problemsMessage {
+	m := problemsMessage{Type: "problems", Items: []problemItem{}}
+	for n := range all[:min(len(all), maxProblems)] {
+		p := &all[n]
+		one := problemItem{
+			Key: p.State.Of.ID, Root: rootRef{clip(p.Root.Kind, maxName), clip(p.Root.Name, maxName)}, Namespace: p.Root.Namespace,
+			Why: clip(p.State.Why, maxMessage), Failed: p.Failed, Objects: p.Objects,
+			Since: millis(p.Since), First: millis(p.State.Of.First), Over: millis(p.Over),
+		}
+		if p.Resource.Resource != "" {
+			one.Resource = p.Resource.String()
+		}
+		if c := p.Cause; c != nil {
+			one.Cause = &cause{c.Of.ID, millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage)}
+		}
+		m.Items = append(m.Items, one)
+	}
+	m.More = len(all) - len(m.Items)
+	return m
+}
+
+// tellProblems tells a viewer what needs a look, if that is something else than before.
+func (v *viewer) tellProblems(ctx context.Context) error {
+	message := v.look.now(v.inventory, v.Compare)
+	if bytes.Equal(message, v.looked) {
+		return nil
+	}
+	v.looked = message
+	return v.to.send(ctx, message)
+}

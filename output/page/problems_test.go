@@ -1,0 +1,56 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+
+	"dwatch/output/inventory"
+)
+
+// TestProblems: a viewer is told what needs a look, when it comes and when that is another.
+func TestProblems(t *testing.T) {
+	h := newHub()
+	s := serve(t, h)
+	o := pod("a", "u1", "1", "Running")
+	deliver(t, h, added(pods, o, 0))
+	d := s.dial(t, "")
+	if m := d.problems(); fmt.Sprint(m["items"]) != "[]" {
+		t.Errorf("%v", m)
+	}
+	failed := pod("a", "u1", "2", "Failed")
+	deliver(t, h, modified(pods, o, failed, 1))
+	m := d.problems()
+	items := m["items"].([]any)
+	if len(items) != 1 {
+		t.Fatalf("%v", m)
+	}
+	one := items[0].(map[string]any)
+	if one["key"] != "pods/u1" || one["failed"] != true || fmt.Sprint(one["root"]) != "map[kind:Pod name:a]" || one["why"] == "" {
+		t.Errorf("%v", one)
+	}
+	deliver(t, h, deleted(pods, failed, 2))
+	if m := d.problems(); fmt.Sprint(m["items"]) != "[]" {
+		t.Errorf("%v", m)
+	}
+}
+
+// problems is the next message about them.
+func (d *dialed) problems() message {
+	d.t.Helper()
+	for {
+		if m := d.read(); m["type"] == "problems" {
+			return m
+		}
+	}
+}
+
+// TestManyProblems: of very many the first ones come, and how many others there are.
+func TestManyProblems(t *testing.T) {
+	all := make([]inventory.Problem, maxProblems+3)
+	for n := range all {
+		all[n].State = &inventory.State{Of: &inventory.Object{}}
+	}
+	if m := problemsOf(all); len(m.Items) != maxProblems || m.More != 3 {
+		t.Errorf("%d and %d more", len(m.Items), m.More)
+	}
+}
