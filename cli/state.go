@@ -12,6 +12,7 @@ import (
 	"dwatch/cli/plan"
 	"dwatch/output"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/resume"
 )
 
@@ -51,10 +52,30 @@ func (w *watching) openState(ctx context.Context) (*state, error) {
 		file.Close()
 		return nil, fail.Usage(err)
 	}
+	if err := w.keepDigests(file); err != nil {
+		file.Close()
+		return nil, err
+	}
 	if s.outbox != nil { // else it has no contents
 		w.warnReadable("--state", s.path)
 	}
 	return s, nil
+}
+
+// keepDigests has the file keep what changed() looks at, as digests, so that it is known of what
+// happens between two runs.
+func (w *watching) keepDigests(file *resume.File) error {
+	var patterns change.Patterns
+	for _, c := range w.conditions() {
+		patterns = append(patterns, c.Changed()...)
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	return file.KeepDigests(func(key []byte) func(event.Object) string {
+		w.digests = &change.Digester{Key: key, Patterns: patterns}
+		return func(o event.Object) string { return w.digests.Of(o.Raw()) }
+	})
 }
 
 // openOutbox has the file keep what waits for the receiver, if there is one. Where there

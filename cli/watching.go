@@ -19,6 +19,7 @@ import (
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
+	"dwatch/watcher/object/change"
 )
 
 // destination is where the events of a run go: behind all stages.
@@ -92,7 +93,9 @@ type watching struct {
 
 	past  past
 	state *state // nil without --state
-	apart *apart // nil where nothing is judged, or printed
+	// digests judge by what its file has kept; nil: nothing.
+	digests *change.Digester
+	apart   *apart // nil where nothing is judged, or printed
 }
 
 // conditions are all that look at events.

@@ -53,6 +53,8 @@ type Event struct {
 	Object Object
 	// Old is the state before a Modified, where content is kept and was there.
 	Old Object
+	// Digests are what an earlier run has kept of the state before, where that is not here.
+	Digests string
 	// Initial: an Added object existed when the watch began, which was not an earlier run; or when
 	// its namespace joined that existed then.
 	Initial bool
@@ -109,6 +111,8 @@ type Reported struct {
 	// may have got that or not. Of several with one name, each comes after those that it took the
 	// place of; their deletion is as unsure.
 	Unsure bool
+	// Digests are what that run has kept of the state; empty if nothing.
+	Digests string
 }
 
 // Past knows what earlier runs reported of a target. It calls take for each object that was

@@ -56,7 +56,11 @@ func (l *Ledger) Restore(r event.Reported) {
 	if known, reported := l.reported[key]; reported {
 		l.pending = append(l.pending, l.lost(key, known, true))
 	}
-	l.reported[key] = entry{uid: r.UID, resourceVersion: r.ResourceVersion, unsure: r.Unsure}
+	known := entry{uid: r.UID, resourceVersion: r.ResourceVersion, unsure: r.Unsure}
+	if l.keep && r.Digests != "" {
+		known.last = &kept{digests: r.Digests}
+	}
+	l.reported[key] = known
 }
 
 // TakeOver makes what other has reported, which is used no more, count as reported here.
@@ -100,7 +104,7 @@ func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 	}
 	if reported && isOld(e, known) {
 		known.epoch = l.epoch
-		if known.last == nil && o.ResourceVersion == known.resourceVersion {
+		if known.last.object().IsZero() && o.ResourceVersion == known.resourceVersion {
 			known.last = l.pack(o)
 		}
 		l.reported[key] = known
@@ -110,10 +114,13 @@ func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 	e.Type = event.Added
 	switch {
 	case !reported:
+		if known.uid == o.UID { // and it is only not sure whether that was reported
+			e.Digests = known.last.digestsOf()
+		}
 	case known.uid != o.UID:
 		dst = append(dst, l.lost(key, known, e.Listed))
 	default:
-		e.Type, e.Initial, e.Old = event.Modified, false, known.last.object()
+		e.Type, e.Initial, e.Old, e.Digests = event.Modified, false, known.last.object(), known.last.digestsOf()
 	}
 	return append(dst, e)
 }
@@ -167,10 +174,12 @@ func (l *Ledger) flush(dst []event.Event) []event.Event {
 	return dst
 }
 
-// kept is the last state of an object, compressed. It implements event.Kept.
+// kept is the last state of an object, compressed, or only what an earlier run has kept of it. It
+// implements event.Kept.
 type kept struct {
-	identity *event.Identity
+	identity *event.Identity // nil: the state is not known
 	packed   []byte
+	digests  string
 }
 
 // pack makes content small: to less than half, for some microseconds.
@@ -180,15 +189,22 @@ func (l *Ledger) pack(o event.Object) *kept {
 	}
 	content := o.Raw()
 	l.packed = s2.Encode(l.packed[:cap(l.packed)], unsafe.Slice(unsafe.StringData(content), len(content)))
-	return &kept{o.Identity, bytes.Clone(l.packed)}
+	return &kept{identity: o.Identity, packed: bytes.Clone(l.packed)}
 }
 
 // object returns the state; the zero Object if there is none.
 func (k *kept) object() event.Object {
-	if k == nil {
+	if k == nil || k.identity == nil {
 		return event.Object{}
 	}
 	return event.NewKept(k.identity, k)
+}
+
+func (k *kept) digestsOf() string {
+	if k == nil {
+		return ""
+	}
+	return k.digests
 }
 
 // Content implements event.Kept.

@@ -140,6 +140,41 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestRestoreDigests: what an earlier run kept of a state goes with the event that comes after it, as
+// long as nothing else is known of it.
+func TestRestoreDigests(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		l := New(deployments, keep)
+		for _, r := range []event.Reported{
+			{Name: "changed", UID: "1", ResourceVersion: "1", Digests: "a"},
+			{Name: "unsure", UID: "2", ResourceVersion: "1", Digests: "b", Unsure: true},
+			{Name: "same", UID: "3", ResourceVersion: "1", Digests: "c"},
+			{Name: "anew", UID: "4", ResourceVersion: "1", Digests: "d"},
+		} {
+			l.Restore(r)
+		}
+		l.Begin()
+		var events []event.Event
+		for _, o := range []string{"changed/1/2", "changed/1/3", "unsure/2/2", "same/3/1", "same/3/2", "anew/5/2"} {
+			events = l.Observe(events, seen(o))
+		}
+		var got []string
+		for _, e := range events {
+			got = append(got, describe(e)+" "+e.Digests)
+			if !e.Old.IsZero() && e.Digests != "" {
+				t.Errorf("%s has both", describe(e))
+			}
+		}
+		want := []string{"MODIFIED changed/1/2 a", "MODIFIED changed/1/3 old 2 ", "ADDED unsure/2/2 b", "MODIFIED same/3/2 old 1 ", "DELETED anew/4/1 unknown ", "ADDED anew/5/2 "}
+		if !keep {
+			want[0], want[1], want[2], want[3] = "MODIFIED changed/1/2 ", "MODIFIED changed/1/3 ", "ADDED unsure/2/2 ", "MODIFIED same/3/2 "
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestRestore: what an earlier run reported counts, and what it may not have
 // reported is reported first.
 func TestRestore(t *testing.T) {

@@ -183,7 +183,7 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 				target: t,
 				kind:   e.Type,
 				key:    encodeKey(e.Object.Namespace, e.Object.Name),
-				state:  newState(e.Object.UID, e.Object.ResourceVersion),
+				state:  newState(e.Object.UID, e.Object.ResourceVersion, f.digestsOf(e)),
 			})
 		}
 	}

@@ -17,7 +17,8 @@
 // file a second later at most. As long as something waits in it, the file is for receivers only.
 //
 // Content: of each object its namespace, name, UID and resourceVersion, less than 200 bytes; never
-// what it holds. The outbox has what its Sink puts there: events as they are sent, so masked.
+// what it holds. With [File.KeepDigests] also digests of the state that was reported, in the same
+// entry: they are of that state, always. The outbox has what its Sink puts there: events as they are sent, so masked.
 //
 // Targets: what was reported of an object belongs to one target. One of all objects takes it over,
 // in one transaction, from one of a single object that it covers: at the start, or when it joins.

@@ -23,6 +23,8 @@ type File struct {
 	saved  map[event.Key]*saved
 	fresh  bool
 	outbox *Outbox // nil: none
+	// digests returns what is kept of an object beside its identity; nil: nothing.
+	digests func(event.Object) string
 }
 
 // Open opens the file at path, or makes it, for what h says. The error says in one line what is
@@ -180,6 +182,8 @@ type Header struct {
 const (
 	format       = 2
 	formatOutbox = 3 // as 2, with an outbox
+	// formatDigests is as either, and states may have digests.
+	formatDigests = 4
 )
 
 var (
@@ -187,6 +191,7 @@ var (
 	targetsBucket = []byte("targets")
 	formatKey     = []byte("format")
 	headerKey     = []byte("header")
+	digestsKey    = []byte("digests") // of the digests; there from the first one on
 )
 
 var errForeign = errors.New("it is not a state file of dwatch: take another one")
@@ -204,8 +209,8 @@ func readHeader(tx *bolt.Tx) (*Header, error) {
 	switch {
 	case err != nil:
 		return nil, errForeign
-	case version > formatOutbox:
-		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatOutbox)
+	case version > formatDigests:
+		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatDigests)
 	case version < format:
 		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
 	}
@@ -230,7 +235,10 @@ func (h Header) write(tx *bolt.Tx) error {
 
 func writeFormat(tx *bolt.Tx) error {
 	version := format
-	if tx.Bucket(outboxBucket) != nil {
+	switch {
+	case tx.Bucket(headerBucket).Get(digestsKey) != nil:
+		version = formatDigests
+	case tx.Bucket(outboxBucket) != nil:
 		version = formatOutbox
 	}
 	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))

@@ -132,11 +132,15 @@ func (f *File) isCovered(key event.Key, here map[event.Key]bool) bool {
 	return wide.Covers(key) && (here[wide] || s != nil && s.any)
 }
 
-// state is one state of an object: "UID RESOURCEVERSION".
+// state is one state of an object: "UID RESOURCEVERSION", or "UID RESOURCEVERSION DIGESTS".
 type state string
 
-func newState(uid types.UID, resourceVersion string) state {
-	return state(string(uid) + " " + resourceVersion)
+func newState(uid types.UID, resourceVersion, digests string) state {
+	s := string(uid) + " " + resourceVersion
+	if digests != "" {
+		s += " " + digests
+	}
+	return state(s)
 }
 
 func (s state) uid() string {
@@ -183,10 +187,11 @@ func (e entry) without(uid string) []state {
 // each calls take with each state, the oldest first.
 func (e entry) each(namespace, name string, take func(event.Reported)) {
 	for _, s := range slices.Backward(e.states) {
-		uid, resourceVersion, _ := strings.Cut(string(s), " ")
+		uid, rest, _ := strings.Cut(string(s), " ")
+		resourceVersion, digests, _ := strings.Cut(rest, " ")
 		take(event.Reported{
 			Namespace: namespace, Name: name,
-			UID: types.UID(uid), ResourceVersion: resourceVersion, Unsure: e.unsure,
+			UID: types.UID(uid), ResourceVersion: resourceVersion, Digests: digests, Unsure: e.unsure,
 		})
 	}
 }

@@ -17,6 +17,8 @@ type comparison struct {
 	opaque
 	was, is *state // nil where nothing can have changed
 	compare change.Options
+	// digests are all that is known of the state before; nil: they are not asked.
+	digests func(p change.Pattern) (changed, known bool)
 	list    ref.Val
 	changed map[string]bool // by pattern
 }
@@ -29,10 +31,14 @@ func (in *Input) comparison() ref.Val {
 	}
 	c := &comparison{compare: in.options.Compare, changed: map[string]bool{}}
 	c.compare.Masks = nil
-	if in.event.Type == event.Modified {
-		if in.lacksOld = in.old.object.IsZero(); in.lacksOld {
-			return missing()
-		}
+	switch {
+	case in.event.Digests != "" && in.options.Digests != nil:
+		c.digests = in.byDigests
+	case in.event.Type != event.Modified:
+	case in.old.object.IsZero():
+		in.lacksOld = true
+		return missing()
+	default:
 		c.was, c.is = &in.old, &in.object
 	}
 	in.compared = c
@@ -52,6 +58,13 @@ func (in *Input) changes() ref.Val {
 	if !ok {
 		return in.comparison() // the error
 	}
+	if c.digests != nil { // they do not say what
+		if in.event.Type != event.Modified {
+			return types.NewRefValList(types.DefaultTypeAdapter, nil)
+		}
+		in.lacksOld = true
+		return missing()
+	}
 	if c.list == nil {
 		found := c.between(c.compare)
 		values := make([]ref.Val, len(found))
@@ -63,21 +76,36 @@ func (in *Input) changes() ref.Val {
 	return c.list
 }
 
+// byDigests reports whether something at or below what the pattern names changed, as far as it is
+// known from an earlier run.
+func (in *Input) byDigests(p change.Pattern) (changed, known bool) {
+	changed, known = in.options.Digests.Changed(in.event.Digests, p, in.object.text())
+	in.lacksOld = in.lacksOld || !known
+	return changed, known
+}
+
 // touches reports whether something changed at or below what the pattern names, which
 // counts then even if it is noise.
-func (c *comparison) touches(p change.Pattern) bool {
+// With an error it is not known.
+func (c *comparison) touches(p change.Pattern) (bool, error) {
 	known, asked := c.changed[p.String()]
 	if asked {
-		return known
+		return known, nil
 	}
 	touched := false
+	if c.digests != nil {
+		var isKnown bool
+		if touched, isKnown = c.digests(p); !isKnown {
+			return false, errMissing
+		}
+	}
 	if c.was != nil && !c.sameAt(p.Fields()) {
 		o := c.compare
 		o.Only = change.Patterns{p}
 		touched = len(c.between(o)) > 0
 	}
 	c.changed[p.String()] = touched
-	return touched
+	return touched, nil
 }
 
 // sameAt reports whether what the fields lead to is written the same in both states, as far

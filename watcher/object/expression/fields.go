@@ -33,6 +33,20 @@ func (x *Expression) Fields() (all []change.Fields) {
 	return all
 }
 
+// Changed returns the patterns of which the expression asks whether what they name changed.
+func (x *Expression) Changed() (all change.Patterns) {
+	ast.MatchDescendants(ast.NavigateAST(x.ast.NativeRep()), func(e ast.NavigableExpr) bool {
+		if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == changedFunction {
+			text, _ := literal(e.AsCall().Args()[1])
+			if p, err := change.ParsePattern(text); err == nil {
+				all = append(all, p)
+			}
+		}
+		return false
+	})
+	return all
+}
+
 // takenBy returns the fields in the path that a function takes. Not all that JSONPath can is a path.
 func takenBy(call ast.CallExpr) change.Fields {
 	if name := call.FunctionName(); name != changedFunction && name != jsonPathFunction {

@@ -145,7 +145,11 @@ func (e *environment) changed(c, path ref.Val) ref.Val {
 	if !ok || !known {
 		return types.WrapErr(errWrongType)
 	}
-	return types.Bool(compared.touches(pattern.(change.Pattern)))
+	touched, err := compared.touches(pattern.(change.Pattern))
+	if err != nil {
+		return missing()
+	}
+	return types.Bool(touched)
 }
 
 func expandNow(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
