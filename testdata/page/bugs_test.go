@@ -34,6 +34,7 @@ func TestDrag(t *testing.T) {
 	b.awaitLive()
 	b.press("2")
 	b.await(row("alpha"))
+	b.await(lanesHave("current")) // the timeline is drawn
 	place := value[[]float64](b, `((r) => [r.right - 60, r.top + r.height / 2])(`+row("alpha")+`.getBoundingClientRect())`)
 	b.drag(place[0], place[1], place[0]-200)
 	b.await(`true`)

@@ -32,6 +32,9 @@ func TestProblems(t *testing.T) {
 		!strings.Contains(got, "since ") || !strings.Contains(got, "after kubectl-set: image nginx:1.27 → nginx:1.28") {
 		t.Errorf("what needs a look: %s", got)
 	}
+	if got := value[string](b, `[...document.querySelectorAll("#list .row.object .state")].map((e) => e.textContent).join()`); !strings.Contains(got, "0/2 pods available") || !strings.Contains(got, "CrashLoopBackOff") {
+		t.Errorf("the states: %s", got)
+	}
 	value[bool](b, `document.querySelector("#problems .what").click() ?? true`)
 	b.await(`document.querySelector("#detail h2")?.textContent.includes("web-")`)
 	value[bool](b, `document.querySelector("#problems .cause").click() ?? true`)

@@ -5,6 +5,8 @@ import { age, visible } from "./format.js";
 const widest = 34, gap = 2.2;
 /** The name has room for what most are, and more than that before a column of `-o wide`. */
 const title = { least: 22, most: 44, dot: 4 };
+/** From so many characters on there is room for why an object is not as it should be. */
+const roomy = 100, wideState = 18;
 const fixed = { state: 12, age: 6, last: 9 };
 
 export class Columns {
@@ -40,7 +42,8 @@ export class Columns {
   /** layout is which columns have room in so many characters, and their grid. */
   layout(resource, room) {
     const widths = this.widths.get(resource.id) ?? [];
-    let left = room - fixed.state - fixed.age - fixed.last - 4 * gap;
+    const state = room >= roomy ? wideState : fixed.state;
+    let left = room - state - fixed.age - fixed.last - 4 * gap;
     const wanted = Math.max(title.least, Math.min(title.most, this.titles.get(resource.id) ?? 0));
     const shown = [];
     for (const wide of [false, true]) {
@@ -53,7 +56,7 @@ export class Columns {
     }
     shown.sort((a, b) => a - b);
     const tracks = shown.map((i) => `${widths[i] ?? resource.columns[i].name.length + 1}ch`);
-    return { shown, grid: `minmax(0, 1fr) ${tracks.join(" ")} ${fixed.state}ch ${fixed.age}ch ${fixed.last}ch` };
+    return { shown, grid: `minmax(0, 1fr) ${tracks.join(" ")} ${state}ch ${fixed.age}ch ${fixed.last}ch` };
   }
 }
 

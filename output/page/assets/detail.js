@@ -1,7 +1,7 @@
 // One object: what it is, its conditions over time, what belongs to it, what changed,
 // and its YAML. The rest is asked of the server; what the rows say is shown at once.
 import { h, setText } from "./dom.js";
-import { age, ago, clock, moment, count, size, visible } from "./format.js";
+import { age, ago, clock, moment, count, shortState, size, visible } from "./format.js";
 import { change, diffLines, fillChange, lines, sign, telling } from "./feed.js";
 import { times } from "./followed.js";
 import { cellText, own } from "./columns.js";
@@ -184,7 +184,7 @@ export class Detail {
     const kind = (this.store.resources.get(row.resource)?.kind ?? row.resource).toLowerCase();
     return h("li", { class: statusClass(row.status.state) }, h("span", { class: "role" }, role), h("span", { class: "dot" }),
       h("button", { type: "button", class: "link", onclick: () => this.onOpen(row.key, 0) }, visible(`${kind}/${row.name}`)),
-      h("span", { class: "state" }, row.ended ? "Deleted" : row.status.state));
+      h("span", { class: "state" }, row.ended ? "Deleted" : shortState(row.status)));
   }
 
   changes() {

@@ -85,5 +85,11 @@ export function shortPath(path, most) {
   return "…" + (field >= 0 && field < most / 2 ? rest.slice(field).replace(/^\./, "") : rest);
 }
 
-/** plural of a kind where the resource's name is not known. */
+/** shortState is why an object is not as it should be, as shortly as that is said, or else the
+ * word of its state. */
+export function shortState({ state, message }) {
+  if (!message || !["Failed", "InProgress"].includes(state)) return state;
+  return visible(message.split(/ \(|: |, /, 1)[0]);
+}
+
 export const timeOf = (text) => (text ? Date.parse(text) : 0);

@@ -1,7 +1,7 @@
 // The rows of the objects, as a table or beside their timeline. Only those to be seen
 // exist; a row that comes into view is written into one that went out of it.
 import { h, setText, setAttribute } from "./dom.js";
-import { age, ago, clock, visible } from "./format.js";
+import { age, ago, clock, shortState, visible } from "./format.js";
 import { Rows } from "./rows.js";
 import { Columns, cellText, isNumber } from "./columns.js";
 import { statusClass } from "./store.js";
@@ -150,7 +150,7 @@ export class Table {
       setText(cell, cellText(row.cells?.[column], resource.columns[column], until));
     });
     const [state, old, last] = [...cells].slice(-3);
-    setText(state, row.ended ? "Deleted" : row.status.state);
+    setText(state, row.ended ? "Deleted" : shortState(row.status));
     setAttribute(state, "title", row.status.message ?? null);
     setText(old, row.created ? age(until - row.created) : "");
     const changed = row.changed && row.changes ? ago(now - row.changed) : "";
