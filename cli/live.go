@@ -18,6 +18,7 @@ import (
 	"dwatch/output/live"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/expression"
+	"dwatch/watcher/object/kubeevent"
 )
 
 type liveFlags struct {
@@ -85,8 +86,9 @@ type screen struct {
 }
 
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
+	shown := w.changes(s.view)
 	s.live = live.New(live.Options{
-		Options:       w.changes(s.view),
+		Options:       shown,
 		Title:         w.Place() + ": " + report.Describe(w.plan.Targets),
 		Targets:       w.plan.Targets,
 		Wide:          w.print.Format == "wide",
@@ -95,7 +97,9 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 		ManagedFields: s.kept,
 		Where:         w.passing(),
 		Condition:     conditionOf,
-		Events:        w.questions.Events,
+		Events: func(ctx context.Context, o event.Object) ([]kubeevent.Event, error) {
+			return w.questions.Events(ctx, o, shown.Compare.Masks)
+		},
 	})
 	return s.live, nil
 }

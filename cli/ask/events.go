@@ -7,7 +7,11 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,10 +33,11 @@ const (
 
 var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// Events returns the Events about an object, the newest first.
-func (c *Client) Events(ctx context.Context, o event.Object) ([]kubeevent.Event, error) {
+// Events returns the Events about an object and what it owns, the newest first: of what it owns those
+// among the last that the server has for its namespace. Their texts are masked.
+func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks) ([]kubeevent.Event, error) {
 	namespace := namespaceOf(o)
-	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}, nil)
+	found, err := c.events(ctx, namespace, fields.Set{"involvedObject.kind": o.Kind, "involvedObject.name": o.Name}, masks)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("this user may not list events in namespace %s", namespace)
@@ -40,7 +45,50 @@ func (c *Client) Events(ctx context.Context, o event.Object) ([]kubeevent.Event,
 		return nil, fmt.Errorf("ask for events in namespace %s: %w", namespace, err)
 	}
 	this := refTo(o)
-	return slices.DeleteFunc(found, func(e kubeevent.Event) bool { return !e.About.Means(this) }), nil
+	found = slices.DeleteFunc(found, func(e kubeevent.Event) bool { return !e.About.Means(this) })
+	if !owner.HasPods(o.GroupVersionKind().GroupKind()) || o.Namespace == "" {
+		return found, nil
+	}
+	all, err := c.events(ctx, namespace, nil, masks)
+	if err != nil {
+		return found, nil
+	}
+	s := c.Causes(masks).search(this)
+	s.meet(ctx)
+	for _, e := range all {
+		if !e.About.Means(this) && s.belongs(ctx, e.About) {
+			found = append(found, e)
+		}
+	}
+	sortEvents(found)
+	return found, nil
+}
+
+// between are what may stand between an object and the pods that belong to it, and these.
+var between = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), batchv1.SchemeGroupVersion.WithKind("Job"),
+}
+
+// meet lists who owns what may belong to the root. Of what may not be listed, or there is too much of,
+// each is asked for.
+func (s *search) meet(ctx context.Context) {
+	for _, kind := range between {
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		list, err := s.objects.Resource(resource).Namespace(s.root.Namespace).List(ctx, metav1.ListOptions{Limit: maxPods})
+		if err != nil {
+			continue
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			ref := owner.Ref{GroupVersionKind: kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
+			s.known[ref.Named()] = owner.Of(o)
+		}
+		s.all = s.all || kind.Kind == "Pod" && list.Continue == ""
+	}
+}
+
+func sortEvents(events []kubeevent.Event) {
+	slices.SortStableFunc(events, func(a, b kubeevent.Event) int { return b.Last.Compare(a.Last) })
 }
 
 // events returns Events of a namespace, the newest first. Their texts are masked.
@@ -59,7 +107,7 @@ func (c *Client) events(ctx context.Context, namespace string, which fields.Set,
 		e.Reason, e.Message = shown.Reason, shown.Message
 		found = append(found, e)
 	}
-	slices.SortStableFunc(found, func(a, b kubeevent.Event) int { return b.Last.Compare(a.Last) })
+	sortEvents(found)
 	return found, nil
 }
 

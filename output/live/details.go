@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"dwatch/output"
+	"dwatch/watcher/event"
 	"dwatch/watcher/object/kubeevent"
 )
 
@@ -55,10 +56,11 @@ func (d *details) yamlLine(line string) string {
 }
 
 type eventsMsg struct {
-	pager *pager
-	found []kubeevent.Event
-	err   error
-	at    time.Time
+	pager  *pager
+	object event.Object
+	found  []kubeevent.Event
+	err    error
+	at     time.Time
 }
 
 // eventsTimeout is how long the server has for them.
@@ -73,7 +75,7 @@ func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 		ctx, cancel := context.WithTimeout(d.ctx, eventsTimeout)
 		defer cancel()
 		found, err := ask(ctx, object)
-		return eventsMsg{p, found, err, time.Now()}
+		return eventsMsg{p, object, found, err, time.Now()}
 	}
 }
 
@@ -87,7 +89,7 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 	case msg.err != nil:
 		return d.wrapped(output.Line(msg.err.Error()), width)
 	case len(msg.found) == 0:
-		return []string{d.paint(faint, "there are no events about it (the server forgets them, mostly after an hour)")}
+		return []string{d.paint(faint, "there are no events about it, or what it owns (the server forgets them, mostly after an hour)")}
 	}
 	const indent = 10
 	var lines []string
@@ -98,6 +100,9 @@ func (d *details) eventLines(msg eventsMsg, width int) []string {
 		}
 		if h.Count > 1 {
 			head = fmt.Sprintf("×%d %s", h.Count, head)
+		}
+		if o := msg.object; h.About.Name != "" && (h.About.Kind != o.Kind || h.About.Name != o.Name) { // what it owns
+			head += " " + h.Subject()
 		}
 		when := d.paint(faint, d.fit(output.HowLong(msg.at, h.Last)+" ago", len("364d ago")))
 		lines = append(lines, d.sides(when+"  "+d.paint(look, output.Line(head)), width, d.paint(faint, output.Line(h.By)), ""))

@@ -20,6 +20,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
 )
 
 var (
@@ -656,6 +657,14 @@ func TestEvents(t *testing.T) {
 	ask()
 	s.shows(`0s ago +×3 Warning FailedScheduling +scheduler$`)
 	s.shows(`^ +no node$`)
+	s.press("esc")
+	found[0].About = owner.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "web-a"}
+	ask()
+	s.shows(`×3 Warning FailedScheduling +scheduler$`)
+	s.press("esc")
+	found[0].About.Name = "web-\x1b"
+	ask()
+	s.shows(`×3 Warning FailedScheduling pod/web-\\u001b +scheduler$`)
 }
 
 // TestConnection: how the connection is, and where it was lost.

@@ -119,12 +119,20 @@ var faults = []fault{
 		shown:   "deployments", state: "InProgress: 0/1 pods created: FailedCreate: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0", waits: "deploy/quota InProgress: 0/1 pods created: FailedCreate: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0"},
 	{name: "a webhook that denies", target: "deploy/denied",
 		shown: "deployments", state: `InProgress: 0/1 pods created: FailedCreate: admission webhook "images.example.com" denied the request: nginx:1.288 is not signed`, waits: `deploy/denied InProgress: 0/1 pods created: FailedCreate: admission webhook "images.example.com" denied the request: nginx:1.288 is not signed`},
+	{name: "a webhook that is down", target: "deploy/down",
+		shown: "deployments", state: `InProgress: 0/1 pods created: FailedCreate: Internal error occurred: failed calling webhook "images.example.com": failed to call webhook: Post "https://127.0.0.1:1/?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`, waits: `deploy/down InProgress: 0/1 pods created: FailedCreate: Internal error occurred: failed calling webhook "images.example.com": failed to call webhook: Post "https://127.0.0.1:1/?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused`},
+	{name: "a limit that is too low", target: "deploy/limits",
+		objects: "apiVersion: v1\nkind: LimitRange\nmetadata: {name: least}\nspec: {limits: [{type: Container, min: {memory: 128Mi}}]}\n",
+		shown:   "deployments", state: "InProgress: 0/1 pods created: FailedCreate: minimum memory usage per Container is 128Mi, but request is 64Mi", waits: "deploy/limits InProgress: 0/1 pods created: FailedCreate: minimum memory usage per Container is 128Mi, but request is 64Mi"},
 	{name: "a class of priority that does not exist", target: "sts/db",
 		objects: "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  selector: {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {priorityClassName: nosuch, containers: [{name: db, image: db}]}\n",
 		shown:   "statefulsets", state: "InProgress: 0/1 pods created", waits: "sts/db InProgress: 0/1 pods created; FailedCreate: no PriorityClass with name nosuch was found"},
 	{name: "a Job past its limit", target: "job/once",
 		objects: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec:\n  backoffLimit: 0\n  template:\n    spec: {restartPolicy: Never, containers: [{name: once, image: once, command: [\"false\"]}]}\n",
 		shown:   "jobs", state: "Failed: BackoffLimitExceeded: Job has reached the specified backoff limit", waits: "job/once Failed: BackoffLimitExceeded: Job has reached the specified backoff limit"},
+	{name: "a Job past its deadline", target: "job/late",
+		objects: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: late}\nspec:\n  activeDeadlineSeconds: 1\n  template:\n    spec: {restartPolicy: Never, nodeName: elsewhere, containers: [{name: late, image: late}]}\n",
+		shown:   "jobs", state: "Failed: DeadlineExceeded: Job was active longer than specified deadline", waits: "job/late Failed: DeadlineExceeded: Job was active longer than specified deadline"},
 	{name: "a claim without a class", target: "pvc/none",
 		objects: "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: none, labels: {app: none}}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
 		shown:   "persistentvolumeclaims", state: "InProgress: Pending, without a StorageClass", waits: "pvc/none InProgress: Pending, without a StorageClass"},
@@ -195,15 +203,18 @@ func TestReasons(t *testing.T) {
 func (f *fault) make(t *testing.T, o *objects) {
 	t.Helper()
 	name := f.target[strings.IndexByte(f.target, '/')+1:]
-	if name == "denied" {
+	switch name {
+	case "denied":
 		f.objects = denyingWebhook(t, o.namespace)
+	case "down":
+		f.objects = webhook("https://127.0.0.1:1/", "", o.namespace)
 	}
 	applyText(t, o, f.objects)
 	if f.of != "" {
 		f.report(t, o, name)
 	}
 	switch name {
-	case "quota", "denied":
+	case "quota", "denied", "down", "limits":
 		applyDeployment(t, o, name)
 	case "held":
 		client := configMapsOf(o)
@@ -219,7 +230,7 @@ func applyDeployment(t *testing.T, o *objects, name string) {
 	t.Helper()
 	pod := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "try", "namespace": o.namespace},
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}},
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a", "resources": map[string]any{"limits": map[string]any{"memory": "64Mi"}}}}},
 	}}
 	pods := o.client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(o.namespace)
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -281,17 +292,22 @@ func denyingWebhook(t *testing.T, namespace string) string {
 	}))
 	t.Cleanup(server.Close)
 	bundle := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	return webhook(server.URL, bundle, namespace)
+}
+
+// webhook is the configuration of one that is asked for all pods of a namespace.
+func webhook(url, bundle, namespace string) string {
 	return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: images-%[1]s}
 webhooks:
 - name: images.example.com
-  clientConfig: {url: %[2]q, caBundle: %[3]s}
+  clientConfig: {url: %[2]q, caBundle: %[3]q}
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
   admissionReviewVersions: [v1]
   sideEffects: None
-`, namespace, server.URL, bundle)
+`, namespace, url, bundle)
 }
 
 // TestReasonsPage: docs/reasons.md has the faults, and what is said of each.
