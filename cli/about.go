@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"dwatch/cli/fail"
 	"dwatch/cli/report"
 	"dwatch/mapper"
@@ -18,6 +20,7 @@ import (
 type about struct {
 	object string       // as it was typed
 	target event.Target // its resource
+	whole  bool         // more than Events is about it
 	// stage returns what lets pass the Events about it.
 	stage func(next event.Sink) *owned.Stage
 }
@@ -27,11 +30,27 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	if object == nil {
 		return nil, nil
 	}
-	for _, t := range s.plan.Targets {
-		if !event.IsEvent(t.Mapping.GroupVersionKind.GroupKind()) {
-			return nil, fail.Usage(fmt.Errorf("--for %s is about Events, and %s are none: say dwatch events --for %[1]s", object, t.Resource().GroupResource()))
-		}
+	mapping, err := s.mappingOf(ctx, object)
+	if err != nil {
+		return nil, err
 	}
+	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
+	target := event.Target{Mapping: mapping}
+	if s.whole == nil && !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.scope.Where(), "default") {
+		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
+	}
+	lookup := s.questions.Owners(func(resource string, err error) {
+		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.Loss(err)))
+	})
+	return &about{object.String(), target, s.whole != nil, func(next event.Sink) *owned.Stage {
+		stage := owned.New(next, root, lookup.Of)
+		stage.Subject = s.whole
+		return stage
+	}}, nil
+}
+
+// mappingOf is of what resource an object is.
+func (s *session) mappingOf(ctx context.Context, object *mapper.Argument) (*meta.RESTMapping, error) {
 	ctx, cancel := s.Ask(ctx)
 	defer cancel()
 	answer, err := s.mapper.Resolve(ctx, object.Resource)
@@ -41,28 +60,22 @@ func (s *session) findAbout(ctx context.Context, object *mapper.Argument) (*abou
 	if answer.Set {
 		return nil, fail.Usage(fmt.Errorf("invalid --for %q: %s is several resources", object, object.Resource))
 	}
-	mapping := answer.Mappings[0]
-	root := owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Name: object.Name}
-	target := event.Target{Mapping: mapping}
-	if !target.Namespaced() && !s.scope.AllNamespaces && !slices.Contains(s.scope.Where(), "default") {
-		s.say(fmt.Sprintf("%s is cluster-scoped: its Events are in namespace default, for -n default or -A", object))
-	}
-	lookup := s.questions.Owners(func(resource string, err error) {
-		s.warn(fmt.Sprintf("Events about %s, which may belong to %s, are left out: %s", resource, object, fail.Loss(err)))
-	})
-	return &about{object.String(), target, func(next event.Sink) *owned.Stage { return owned.New(next, root, lookup.Of) }}, nil
+	return answer.Mappings[0], nil
 }
 
 func (a *about) note() string {
-	if a == nil {
+	switch {
+	case a == nil:
 		return ""
+	case a.whole:
+		return ", of " + a.object + " and all that belongs to it"
 	}
 	return ", about " + a.object + " and what it owns"
 }
 
 // check reports, beside the events, that the object is not there, if another one may have been meant.
 func (a *about) check(ctx context.Context, w *watching, r *report.Reporter) {
-	if a == nil || w.object == nil {
+	if a == nil || w.object == nil || w.ofObject {
 		return
 	}
 	t := a.target

@@ -169,8 +169,9 @@ func groupsOf(c command) []flags.Group {
 
 // selection is what a command is about, as it was typed.
 type selection struct {
-	request plan.Request
-	object  *mapper.Argument // of --for; nil: none
+	request  plan.Request
+	object   *mapper.Argument // of --for; nil: none
+	ofObject bool             // all that belongs to object, as nothing else is named
 	// anywhere takes all namespaces for those that are chosen: others may be, another day.
 	anywhere bool
 }
@@ -184,8 +185,15 @@ func (s selection) checkNamed(by string) error {
 }
 
 func (c *common) selected(args []string) (selection, error) {
+	whole := c.object != nil && !c.targets.AreNamed(args)
+	if whole {
+		args = []string{c.object.String()}
+	}
 	request, err := c.targets.Parse(args)
-	return selection{request: request, object: c.object}, err
+	if err == nil && whole && (request.AllNamespaces || request.Chooses() || len(request.Namespaces) > 1) {
+		err = fmt.Errorf("--for %s is one object with all that belongs to it: say in which namespace, -n NAMESPACE", c.object)
+	}
+	return selection{request: request, object: c.object, ofObject: whole}, err
 }
 
 // watchFlags are what the commands have that watch.

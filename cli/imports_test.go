@@ -66,7 +66,7 @@ var house = map[string]room{
 	"watcher/until":             {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/object/expression"}},
 	"watcher/object/expression": {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/pod", "watcher/object/status", "mapper/near"}},
 	"watcher/object/history":    {"it says what happened to objects, as they show it, and asks nobody", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent"}},
-	"watcher/owned":             {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner"}},
+	"watcher/owned":             {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/refer"}},
 	"watcher/event":             {"everything may import it, so it imports nothing", nil},
 }
 

@@ -68,7 +68,7 @@ func (l *listed) run(ctx context.Context, c *console) error {
 func (l *listed) list(ctx context.Context, s *session) error {
 	isTable := flags.IsTable(l.print.Format)
 	o := s.watched()
-	o.IgnoreMissing = l.ignoreMissing
+	o.IgnoreMissing = l.ignoreMissing || l.ofObject
 	o.ManagedFields = l.kept || l.print.Template != nil // kubectl's templates see them
 	o.Tables, o.WholeObjects = isTable, l.print.Order != nil || s.about != nil
 	w, err := watcher.New(o)
@@ -89,6 +89,12 @@ func (l *listed) list(ctx context.Context, s *session) error {
 	}
 	if objects, err = s.about.among(ctx, objects); err != nil {
 		return err
+	}
+	isRoot := func(o event.Object) bool {
+		return o.Name == l.object.Name && s.about.target.Mapping.GroupVersionKind.Kind == o.Kind
+	}
+	if l.ofObject && !l.ignoreMissing && !isTable && !slices.ContainsFunc(objects, isRoot) {
+		return fmt.Errorf("%s does not exist", l.object)
 	}
 	switch {
 	case len(objects) == 0 && l.ignoreMissing:

@@ -19,6 +19,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/owned"
 	"dwatch/watcher/source"
 )
 
@@ -32,7 +33,8 @@ type session struct {
 	plan      *plan.Plan
 	questions *ask.Client // which help people, and nothing depends on
 	rights    *access.Rights
-	about     *about // nil: Events about anything
+	about     *about         // nil: Events about anything
+	whole     *owned.Subject // all that belongs to the object of --for; nil: that is not asked for
 }
 
 func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
@@ -52,6 +54,9 @@ func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*
 	}
 	if !of.anywhere {
 		r.List = s.namespaces()
+	}
+	if err := s.findSubject(ctx, of, &r); err != nil {
+		return nil, err
 	}
 	s.planner = plan.New(r, s.mapper)
 	s.plan, err = s.planner.First(ctx)
@@ -175,6 +180,7 @@ func (s *session) watched() watcher.Options {
 		Resolver: s.planner,
 		Targets:  s.plan.Targets,
 		Follow:   s.plan.Follows(), Namespaces: s.plan.Namespaces,
+		Look: s.look(),
 		Request: source.Request{
 			LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector,
 			RequestTimeout: s.RequestTimeout,

@@ -71,6 +71,8 @@ func (s *targetSet) followServer() {
 			return
 		case <-f.changed:
 			f.lookSoon(0)
+		case <-s.options.Look:
+			f.lookSoon(0)
 		case <-f.up:
 			f.lookSoon(len(lookAfter) - 2)
 		case <-timer.C:

@@ -29,6 +29,9 @@ type Options struct {
 	// Namespaces, if not nil, are those that Resolver found for Targets. The targets of those that
 	// come to be chosen join then, and leave when they no longer are; Follow has to be set.
 	Namespaces map[string]event.Namespace
+	// Look, if not nil, has a signal when Resolver may find more objects by name, which join then: they
+	// may have existed before. Follow has to be set.
+	Look <-chan struct{}
 	// Request says what is asked for of each target, and how long that may take.
 	source.Request
 	IgnoreMissing bool // it is no error of List that a named object is not there

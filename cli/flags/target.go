@@ -58,6 +58,9 @@ func (t *Targets) Parse(args []string) (plan.Request, error) {
 	return r, cmp.Or(checkSelectors(r), t.checkNamespaceSelector())
 }
 
+// AreNamed reports whether anything says what to watch.
+func (t *Targets) AreNamed(args []string) bool { return len(t.resources)+len(args) > 0 }
+
 // Request asks for arguments, with the flags given so far.
 func (t *Targets) Request(arguments []mapper.Argument) (plan.Request, error) {
 	r := t.request
@@ -124,7 +127,7 @@ func checkSelectors(r plan.Request) error {
 // About is which object the Events that are watched are about; nil if the flag is not given.
 func About(to **mapper.Argument) Adder {
 	return func(f *pflag.FlagSet) {
-		f.String("for", "", "Of Events, take only those about `TYPE/NAME` and what it owns, e.g. deploy/web with its replica sets and pods")
+		f.String("for", "", "Only what belongs to `TYPE/NAME`, e.g. deploy/web: what it owns, refers to and is reached by, and the Events about all these; of other resources that are named, what of them does. See docs/subject.md")
 		takes(f, "for", func(text string) (err error) {
 			*to, err = parseAbout(text)
 			return invalid("for", text, err)

@@ -147,6 +147,9 @@ type Request struct {
 	// all are.
 	List func(context.Context) ([]Namespace, error)
 
+	// Also returns what is watched besides, as far as the server has it, which may grow; nil: nothing.
+	Also func() []mapper.Argument
+
 	Home string // the namespace of the kubeconfig's context
 
 	LabelSelector, FieldSelector string // empty: all

@@ -107,8 +107,36 @@ func (p *Planner) plan(ctx context.Context, passable func(error) bool) (*draft, 
 			}
 		}
 	}
+	if err := p.addAlso(ctx, d, excluded); err != nil {
+		return nil, err
+	}
 	d.finish(p.request)
 	return d, nil
+}
+
+// addAlso adds what is watched beside the arguments.
+func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.GroupResource]bool) error {
+	if p.request.Also == nil {
+		return nil
+	}
+	d.Live = true
+	for _, a := range p.request.Also() {
+		answer, err := p.resolve(ctx, a.Resource)
+		switch {
+		case mapper.IsAbsent(err), err == nil && answer.Set:
+			continue
+		case err != nil:
+			return err
+		}
+		mapping := answer.Mappings[0]
+		if excluded[mapping.Resource.GroupResource()] {
+			continue
+		}
+		for _, namespace := range p.where(a.Resource, mapping, d.where) {
+			d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
+		}
+	}
+	return nil
 }
 
 // resolve returns what name names, and remembers what a single resource's was taken for.

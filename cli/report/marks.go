@@ -38,6 +38,8 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 		r.note(e.Time, "%s: the server no longer has the resource; waiting for it", describe(t))
 	case e.Type == event.Arrived:
 		r.note(e.Time, "%s: the server has the resource; watching it", describe(t))
+	case e.Type == event.Joined && t.Name != "":
+		r.note(e.Time, "%s: belongs to it now; watching it", describe(t))
 	case e.Type == event.Joined:
 		r.moved(e, "namespace %s matches; watching it", e.Target.Namespace)
 	case e.Type == event.Left:

@@ -29,7 +29,8 @@ const (
 	Gone Type = "GONE"
 	// Arrived: the server has the resource (again).
 	Arrived Type = "ARRIVED"
-	// Joined: what is asked for has come to include the target, whose namespace matches now.
+	// Joined: what is asked for has come to include the target: its namespace matches now, or something
+	// refers to it.
 	Joined Type = "JOINED"
 	// Left: it does so no more, as Err says. Of the objects of the target nothing is reported from
 	// here on, which does not say that they were deleted.

@@ -1,5 +1,5 @@
-// Package owned leaves out of a stream the Events of Kubernetes that are about something else than
-// one object and what belongs to it.
+// Package owned leaves out of a stream what does not belong to one object: the Events of Kubernetes
+// that are about something else than it and what it owns, or, of a Subject, also other objects.
 package owned
 
 import (
@@ -14,11 +14,13 @@ import (
 )
 
 // Stage lets pass the Events that are about an object, the root, or what belongs to it, and all
-// marks. The count of a Synced is of those that pass. It is used from one goroutine.
+// marks; with a Subject also the root, and the objects that belong to it. The count of a Synced is of those that pass. It is used from one goroutine.
 type Stage struct {
 	next   event.Sink
 	root   owner.Ref
 	owners owner.Lookup
+	// Subject is nil if nothing but Events of what the root owns is to pass.
+	Subject *Subject
 	// reported are the Events that have passed and are there, with their targets: what comes of
 	// them later passes, too, even if nothing but their identity is known then.
 	reported map[types.UID]event.Key
@@ -65,6 +67,7 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 		delete(s.reported, e.Object.UID)
 		return known, nil
 	case known:
+		s.learn(e.Object)
 		return true, nil
 	}
 	has, err := s.Has(ctx, e.Object)
@@ -74,13 +77,57 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 	return has, err
 }
 
-// Has reports whether an Event is about the root, or what belongs to it.
+// Has reports whether an Event is about the root, or what belongs to it, or an object belongs to it.
 func (s *Stage) Has(ctx context.Context, o event.Object) (bool, error) {
-	has, err := owner.Belongs(ctx, kubeevent.Parse(o.Raw()).About, s.isRoot, s.owners)
+	if s.Subject != nil && !o.IsEvent() {
+		return s.hasObject(ctx, o)
+	}
+	about := kubeevent.Parse(o.Raw()).About
+	if s.Subject != nil && s.Subject.Refers(about) {
+		return true, nil
+	}
+	has, err := owner.Belongs(ctx, about, s.isRoot, s.owners)
 	if err != nil {
 		return false, fmt.Errorf("find out what owns the object of event/%s: %w", o.Name, err)
 	}
 	return has, nil
+}
+
+func (s *Stage) hasObject(ctx context.Context, o event.Object) (bool, error) {
+	this := owner.Ref{GroupVersionKind: o.GroupVersionKind(), Namespace: o.Namespace, Name: o.Name, UID: o.UID}
+	if s.isRoot(this) || s.Subject.Refers(this) {
+		s.learn(o)
+		return true, nil
+	}
+	u, err := o.Open()
+	if err != nil {
+		return false, nil
+	}
+	if s.Subject.Fronts(u) {
+		return true, nil
+	}
+	for _, above := range owner.Of(u) {
+		has, err := owner.Belongs(ctx, above.Ref, s.isRoot, s.owners)
+		if err != nil {
+			return false, fmt.Errorf("find out what owns %s/%s: %w", o.Kind, o.Name, err)
+		}
+		if has {
+			s.learn(o)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// learn takes in what the root and its pods refer to.
+func (s *Stage) learn(o event.Object) {
+	isPod := o.Kind == "Pod" && o.APIVersion == "v1"
+	if s.Subject == nil || !isPod && !s.isRoot(owner.Ref{GroupVersionKind: o.GroupVersionKind(), Name: o.Name}) {
+		return
+	}
+	if u, err := o.Open(); err == nil {
+		s.Subject.Learn(u)
+	}
 }
 
 func (s *Stage) isRoot(o owner.Ref) bool {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"dwatch/watcher/object/owner"
 )
@@ -110,7 +111,8 @@ func (w *walk) add(kind schema.GroupKind, name string) {
 	if kind.Kind == "Node" {
 		r.Namespace = ""
 	}
-	if !slices.Contains(w.found, r) {
+	isName := len(validation.IsDNS1123Subdomain(name)) == 0 // others a server has not; what says them need not be checked by it
+	if isName && !slices.Contains(w.found, r) {
 		w.found = append(w.found, r)
 	}
 }

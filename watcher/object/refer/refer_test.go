@@ -9,7 +9,7 @@ import (
 
 // TestOf: wherever a spec names an object.
 func TestOf(t *testing.T) {
-	const pod = `{"nodeName":"n1","serviceAccountName":"web","imagePullSecrets":[{"name":"pull"},"?",{}],
+	const pod = `{"nodeName":"n1","serviceAccountName":"web","imagePullSecrets":[{"name":"pull"},"?",{},{"name":"../nodes"}],
 		"volumes":[{"secret":{"secretName":"tls"}},{"configMap":{"name":"conf"}},{"persistentVolumeClaim":{"claimName":"data"}},
 			{"projected":{"sources":[{"secret":{"name":"key"}},{"configMap":{"name":"more"}}]}}],
 		"initContainers":[{"envFrom":[{"secretRef":{"name":"init"}}]}],

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/cli/ask"
+	"dwatch/cli/plan"
+	"dwatch/mapper"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
+	"dwatch/watcher/owned"
+)
+
+// fronting are the resources of which it is looked what stands in front of the pods of a subject, or
+// looks after them.
+var fronting = []string{"services", "ingresses.networking.k8s.io", "horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy"}
+
+// ownedBy returns the resources of what an object of a kind may own. What a custom resource owns is not
+// known beforehand: these are the most likely.
+func ownedBy(kind schema.GroupKind) []string {
+	switch kind.String() {
+	case "Deployment.apps":
+		return []string{"replicasets.apps", "pods"}
+	case "CronJob.batch":
+		return []string{"jobs.batch", "pods"}
+	case "Service":
+		return []string{"endpointslices.discovery.k8s.io"}
+	}
+	switch {
+	case !owner.HasPods(kind):
+		return nil
+	case kind.Group == "apps" || kind.Group == "batch" || kind.Group == "":
+		return []string{"pods"}
+	}
+	return []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch", "cronjobs.batch", "pods"}
+}
+
+// findSubject finds out what belongs to the object of --for, if that is not only about Events, and has the
+// plan follow it.
+func (s *session) findSubject(ctx context.Context, of selection, r *plan.Request) error {
+	if of.object == nil || !of.ofObject && s.areEvents(ctx, r.Arguments) {
+		return nil
+	}
+	mapping, err := s.mappingOf(ctx, of.object)
+	if err != nil {
+		return err
+	}
+	target := event.Target{Mapping: mapping, Name: of.object.Name}
+	if target.Namespaced() {
+		target.Namespace = r.Where()[0]
+	}
+	s.whole = owned.NewSubject(owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Namespace: target.Namespace, Name: target.Name})
+	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
+	defer cancel()
+	known, services := s.questions.Causes(nil).Gather(asking, target)
+	for _, u := range known {
+		s.whole.Learn(u)
+	}
+	for _, u := range services {
+		s.whole.Fronts(u)
+	}
+	if of.ofObject {
+		r.Also = func() []mapper.Argument { return alsoOf(mapping.GroupVersionKind.GroupKind(), s.whole) }
+	}
+	return nil
+}
+
+// areEvents reports whether nothing but Events was asked for.
+func (s *session) areEvents(ctx context.Context, arguments []mapper.Argument) bool {
+	ctx, cancel := s.Ask(ctx)
+	defer cancel()
+	return !slices.ContainsFunc(arguments, func(a mapper.Argument) bool {
+		answer, err := s.mapper.Resolve(ctx, a.Resource)
+		return err == nil && (answer.Set || !event.IsEvent(answer.Mappings[0].GroupVersionKind.GroupKind()))
+	})
+}
+
+func alsoOf(kind schema.GroupKind, s *owned.Subject) (also []mapper.Argument) {
+	for _, resource := range slices.Concat(ownedBy(kind), fronting, []string{"events"}) {
+		also = append(also, mapper.Argument{Resource: resource})
+	}
+	for _, r := range s.Refs() {
+		also = append(also, mapper.Argument{Resource: r.Kind + "." + r.Version + "." + r.Group, Name: r.Name})
+	}
+	return also
+}
+
+// look has a signal when more belongs to the subject.
+func (s *session) look() <-chan struct{} {
+	if s.whole == nil {
+		return nil
+	}
+	return s.whole.Grown()
+}

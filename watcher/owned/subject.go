@@ -1,0 +1,158 @@
+package owned
+
+import (
+	"encoding/json"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/refer"
+)
+
+// Subject knows what belongs to an object, the root, beside what it owns: what it and its pods refer
+// to, and what stands in front of them, as far as it has learned that. What once belonged to it does so
+// to the end. It may be used by several goroutines.
+type Subject struct {
+	root  owner.Ref
+	grown chan struct{} // holds one signal
+
+	mu       sync.Mutex
+	refs     []owner.Ref
+	known    map[owner.Ref]bool // refs by Ref.Named
+	labels   []labels.Set       // of its pods
+	services map[string]bool    // in front of them, by name
+}
+
+// NewSubject returns one that knows nothing yet.
+func NewSubject(root owner.Ref) *Subject {
+	return &Subject{root: root, grown: make(chan struct{}, 1), known: map[owner.Ref]bool{}, services: map[string]bool{}}
+}
+
+// Grown has a signal when Refs has more than before.
+func (s *Subject) Grown() <-chan struct{} { return s.grown }
+
+// Refs returns what is referred to, as far as it is known.
+func (s *Subject) Refs() []owner.Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]owner.Ref(nil), s.refs...)
+}
+
+// Learn takes in the root, or a pod that belongs to it.
+func (s *Subject) Learn(u *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range refer.Of(u) {
+		if !s.known[r.Named()] && len(s.refs) < maxRefs {
+			s.known[r.Named()] = true
+			s.refs = append(s.refs, r)
+			select {
+			case s.grown <- struct{}{}:
+			default:
+			}
+		}
+	}
+	if set := podLabels(u); len(set) > 0 {
+		s.labels = append(s.labels[:min(len(s.labels), maxLabels)], set)
+	}
+}
+
+// maxRefs is how many objects that are referred to belong to a subject: each is watched by its name.
+const maxRefs = 100
+
+// maxLabels is how many sets of labels are kept: pods of one template have the same, mostly.
+const maxLabels = 20
+
+// podLabels are those of a Pod, or of the pods that are made by a template.
+func podLabels(u *unstructured.Unstructured) labels.Set {
+	if u.GetKind() == "Pod" {
+		return u.GetLabels()
+	}
+	for _, path := range [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}} {
+		if set, _, _ := unstructured.NestedStringMap(u.Object, append(path, "metadata", "labels")...); len(set) > 0 {
+			return set
+		}
+	}
+	return nil
+}
+
+// Refers reports whether something is referred to.
+func (s *Subject) Refers(o owner.Ref) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[o.Named()]
+}
+
+// Fronts reports whether an object stands in front of the pods, or looks after them: a Service that
+// selects them, an Ingress to one of these, a PodDisruptionBudget, a HorizontalPodAutoscaler of the root.
+func (s *Subject) Fronts(u *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch u.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Service"}:
+		by, _, _ := unstructured.NestedStringMap(u.Object, "spec", "selector")
+		if len(by) == 0 || !s.selects(labels.SelectorFromSet(by)) {
+			return false
+		}
+		s.services[u.GetName()] = true
+		return true
+	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
+		return s.selects(selectorOf(u))
+	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "name")
+		return kind == s.root.Kind && name == s.root.Name
+	case schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}:
+		return s.leads(u.Object["spec"])
+	}
+	return false
+}
+
+func (s *Subject) selects(by labels.Selector) bool {
+	for _, set := range s.labels {
+		if !by.Empty() && by.Matches(set) {
+			return true
+		}
+	}
+	return false
+}
+
+func selectorOf(u *unstructured.Unstructured) labels.Selector {
+	selector, _, _ := unstructured.NestedMap(u.Object, "spec", "selector")
+	var by metav1.LabelSelector
+	text, err := json.Marshal(selector)
+	if err == nil {
+		err = json.Unmarshal(text, &by)
+	}
+	if parsed, wrong := metav1.LabelSelectorAsSelector(&by); err == nil && wrong == nil {
+		return parsed
+	}
+	return labels.Nothing()
+}
+
+// leads reports whether a part of an Ingress names one of the Services, or the root.
+func (s *Subject) leads(part any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		name, _, _ := unstructured.NestedString(part, "service", "name")
+		if name != "" && (s.services[name] || s.root.Kind == "Service" && s.root.Name == name) {
+			return true
+		}
+		for _, below := range part {
+			if s.leads(below) {
+				return true
+			}
+		}
+	case []any:
+		for _, below := range part {
+			if s.leads(below) {
+				return true
+			}
+		}
+	}
+	return false
+}
