@@ -874,3 +874,23 @@ func TestProblems(t *testing.T) {
 	s.pass(time.Minute)
 	s.shows(`^ nothing needs a look$`)
 }
+
+// TestCutTitle: of a long title the cluster and the namespace are left, and as much as there is room
+// for of what is watched.
+func TestCutTitle(t *testing.T) {
+	c := &canvas{Method: ansi.WcWidth}
+	for _, test := range []struct {
+		room int
+		want string
+	}{
+		{80, "admin: pods, configmaps in namespace shop"},
+		{34, "admin: pods, configmaps in shop"},
+		{28, "admin: pods, config… in shop"},
+		{10, "admin: po…"},
+	} {
+		got := c.cutTitle("admin: pods, configmaps in namespace shop", test.room)
+		if w := c.StringWidth(got); w > test.room || got != test.want {
+			t.Errorf("%d: %q", test.room, got)
+		}
+	}
+}

@@ -46,8 +46,15 @@ func (s *statusLine) top(title string, cut func(string, int) string, counts stri
 	return s.sides(s.paint(bold, " "+title), s.width, rights[len(rights)-1])
 }
 
-// cutTitle makes the title of the table no wider than room: what follows " in " stays longest.
+// cutTitle makes the title of the table no wider than room: what follows " in " stays longest, and a
+// namespace is known without the word.
 func (c *canvas) cutTitle(title string, room int) string {
+	if c.StringWidth(title) <= room {
+		return title
+	}
+	for _, word := range []string{"namespace ", "namespaces "} {
+		title = strings.Replace(title, " in "+word, " in ", 1)
+	}
 	i := strings.LastIndex(title, " in ")
 	left := room - c.StringWidth(title[max(i, 0):])
 	if i < 0 || left < leastTitle/3 {
