@@ -94,7 +94,7 @@ func (w *wait) sayCause(ctx context.Context) (said, isWaiting bool) {
 	}
 	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
 	defer cancel()
-	cause := w.why.Cause(asking, p.Object)
+	cause := w.cause(asking, *p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, more := w.firstPending()

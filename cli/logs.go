@@ -15,7 +15,7 @@ import (
 
 // sayLogs says what the failed container wrote last, of pod or of the one that keeps an object from being
 // ready, if there is one. said: something was.
-func (w *wait) sayLogs(ctx context.Context, o event.Object, pod *unstructured.Unstructured) (said bool) {
+func (w *wait) sayLogs(ctx context.Context, cluster string, o event.Object, pod *unstructured.Unstructured) (said bool) {
 	l := w.ending.Logs
 	if l.Lines == 0 || w.isQuiet() || o.IsZero() {
 		return false
@@ -23,13 +23,14 @@ func (w *wait) sayLogs(ctx context.Context, o event.Object, pod *unstructured.Un
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.LogsTimeout)
 	defer cancel()
 	if u, err := o.Open(); pod == nil && err == nil {
-		pod = w.why.Failing(ctx, u)
+		pod = w.causesAt(cluster).Failing(ctx, u)
 	}
 	if pod == nil {
 		return false
 	}
-	logs, err := w.why.Logs(ctx, pod, l.Lines, l.Asked)
+	logs, err := w.causesAt(cluster).Logs(ctx, pod, l.Lines, l.Asked)
 	for _, log := range logs {
+		log.Of = within(cluster, log.Of)
 		w.sayLog(log)
 	}
 	if err != nil {

@@ -35,6 +35,7 @@ type session struct {
 	rights    *access.Rights
 	about     *about         // nil: Events about anything
 	whole     *owned.Subject // all that belongs to the object of --for; nil: that is not asked for
+	fleet     *fleet         // nil: it is one cluster
 }
 
 func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
@@ -113,7 +114,7 @@ func orWait(err error) error {
 
 // several reports whether objects may be in different namespaces, so that these are shown.
 func (s *session) several() bool {
-	return s.scope.AllNamespaces || s.scope.Chooses() || len(s.scope.Namespaces) > 1
+	return s.fleet.showsNamespaces(s.scope) || s.scope.AllNamespaces || s.scope.Chooses() || len(s.scope.Namespaces) > 1
 }
 
 // subject names an object as kubectl takes it, after its namespace where there are several.
@@ -122,14 +123,38 @@ func (s *session) subject(t event.Target, o event.Object) string {
 	if !o.IsZero() {
 		name, namespace = o.Name, o.Namespace
 	}
-	subject := s.mapper.ShortName(t.Resource())
+	subject := s.shortName(t.Resource())
 	if name != "" {
 		subject += "/" + name
 	}
 	if namespace != "" && s.several() {
 		subject = namespace + " " + subject
 	}
-	return subject
+	return within(t.Cluster, subject)
+}
+
+// within puts a cluster before what is there, in a run of several.
+func within(cluster, what string) string {
+	if cluster == "" {
+		return what
+	}
+	return cluster + " " + what
+}
+
+// shortName is the shortest name of a resource.
+func (s *session) shortName(r schema.GroupVersionResource) string {
+	if s.fleet != nil {
+		return s.fleet.shortName(r)
+	}
+	return s.mapper.ShortName(r)
+}
+
+// asks returns what asks a cluster for what helps people.
+func (s *session) asks(cluster string) *ask.Client {
+	if s.fleet != nil {
+		return s.fleet.asks(cluster)
+	}
+	return s.questions
 }
 
 // namesake returns the resource that is called name, too. The events wait

@@ -92,7 +92,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.fold = isChanges || w.needs.tables
 	w.seen = isChanges && t.isTerminal
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
-	w.to, w.prints = printed{}, true
+	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
 		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
 	}
@@ -164,7 +164,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Past:       w.about != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Compare:    w.print.Compare,
-		ShortName:  w.mapper.ShortName,
+		ShortName:  w.shortName,
 	}
 }
 

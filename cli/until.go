@@ -27,6 +27,8 @@ const (
 	againEvery = time.Second
 )
 
+const notServed = "the server does not have the resource"
+
 // wait is a run that a condition ends: a Sink that knows why.
 type wait struct {
 	*watching
@@ -40,8 +42,8 @@ type wait struct {
 	outcome *until.Outcome          // what that has decided
 	cancel  context.CancelCauseFunc // ends the run then
 
-	why    *ask.Causes
-	causes *causes // nil: they are not asked for on the way; until they are stopped they use why
+	why    map[string]*ask.Causes // by cluster
+	causes *causes                // nil: they are not asked for on the way; until they are stopped they use why
 
 	mu    sync.Mutex  // of all that is above, but why and causes
 	due   *time.Timer // says what was too early to say; nil while nothing was
@@ -55,17 +57,17 @@ func (w *watching) newWait(ctx context.Context, next event.Sink, cancel context.
 	c := &w.ending
 	var awaited []until.Awaited
 	for _, m := range w.plan.Missing {
-		awaited = append(awaited, until.Awaited(m))
+		awaited = append(awaited, until.Awaited{Name: m.Name, Why: notServed, Is: m.Is})
 	}
 	stage := until.New(next, w.plan.Targets, until.Options{
 		Until:   c.Until.Expression,
 		FailIf:  c.FailIf.Expression,
-		Awaited: awaited,
+		Awaited: slices.Concat(awaited, w.fleet.awaited()),
 		For:     c.Of,
 		Input:   w.input(),
 		Mistake: w.sayMistake,
 	})
-	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel, why: w.questions.Causes(w.print.Compare.Masks)}
+	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel, why: map[string]*ask.Causes{}}
 	if wait.progress && !w.isQuiet() {
 		wait.causes = askForCauses(ctx, wait)
 	}
@@ -86,6 +88,13 @@ func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 		w.planAgain(againEvery)
 	}
 	return err
+}
+
+// await has --until wait for more, which the server does not have yet.
+func (w *wait) await(more []until.Awaited) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Awaited = append(w.Awaited, more...)
 }
 
 func (w *wait) planAgain(after time.Duration) {
@@ -188,10 +197,22 @@ func (w *wait) stop() {
 	}
 }
 
+// cause asks why an object is not ready, at its cluster.
+func (w *wait) cause(ctx context.Context, p until.Pending) ask.Cause {
+	return w.causesAt(p.Target.Cluster).Cause(ctx, p.Object)
+}
+
+func (w *wait) causesAt(cluster string) *ask.Causes {
+	if w.why[cluster] == nil {
+		w.why[cluster] = w.asks(cluster).Causes(w.print.Compare.Masks)
+	}
+	return w.why[cluster]
+}
+
 // describe says what is waited for, and how far that is.
 func (w *wait) describe(p until.Pending) string {
 	if p.Awaited != "" {
-		return p.Awaited + ": the server does not have the resource"
+		return p.Awaited + ": " + p.Why
 	}
 	subject := w.subject(p.Target, p.Object)
 	switch {
@@ -200,7 +221,7 @@ func (w *wait) describe(p until.Pending) string {
 	case p.Unsynced:
 		return subject + ": what exists is not known yet"
 	case p.Object.IsZero() && p.Target.Name == "":
-		return p.Target.Resource().Resource + ": none exists"
+		return within(p.Target.Cluster, p.Target.Resource().Resource) + ": none exists"
 	case p.Object.IsZero():
 		return subject + ": does not exist"
 	}

@@ -58,7 +58,7 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 		defer cancel()
 		var pod *unstructured.Unstructured
 		subject, pod = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
-		w.sayLogs(ctx, e.Object, pod)
+		w.sayLogs(ctx, e.Target.Cluster, e.Object, pod)
 	}
 	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds after %s: %s", w.ending.FailIf, w.elapsed(), subject))
 }
@@ -107,7 +107,7 @@ func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 		}
 	}
 	for i := 0; withLogs && i < len(some); i++ {
-		withLogs = !w.sayLogs(ctx, some[i].Object, pods[i])
+		withLogs = !w.sayLogs(ctx, some[i].Target.Cluster, some[i].Object, pods[i])
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Errorf("waiting for %d more", more))
@@ -120,6 +120,6 @@ func (w *wait) explain(ctx context.Context, p until.Pending) (text string, pod *
 	if p.Object.IsZero() || !needsCause(p.Object) {
 		return w.describe(p), nil
 	}
-	cause := w.why.Cause(ctx, p.Object)
+	cause := w.cause(ctx, p)
 	return w.because(p, cause), cause.Pod
 }

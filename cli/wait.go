@@ -20,7 +20,7 @@ func (f *waitFlags) groups() []flags.Group {
 }
 
 func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
-	f.w.to = nowhere{}
+	f.w.to, f.w.fleets = nowhere{}, true
 	if err := f.selectTargets(args); err != nil {
 		return nil, err
 	}

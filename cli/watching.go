@@ -84,6 +84,7 @@ type watching struct {
 	print     output.Options // how events and changes are encoded
 	kept      bool           // the managed fields are
 	needs     needs
+	fleets    bool // it may be at several clusters
 	parallel  int  // goroutines that the destination keeps busy
 	lasting   bool // it keeps the processors that there are
 	seen      bool // somebody sees the events come
@@ -102,10 +103,19 @@ type watching struct {
 func (w *watching) conditions() []flags.Condition { return slices.Concat(w.where, w.ending.All()) }
 
 func (w *watching) run(ctx context.Context, c *console) error {
+	several := w.connection.IsSeveral()
+	if several {
+		if err := checkFleet(w); err != nil {
+			return err
+		}
+	}
 	if err := w.to.prepare(c); err != nil {
 		return err
 	}
 	defer w.to.close()
+	if several {
+		return runFleet(ctx, w, c)
+	}
 	server, err := w.startListening(c)
 	if err != nil {
 		return err
@@ -148,13 +158,8 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	if w.plan.IsNowhere() {
 		w.say("no namespace matches " + w.scope.Choice() + " yet; waiting for one")
 	}
-	n := w.needed()
-	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
-	o := w.watched()
+	o := w.optionsOf(w.session)
 	o.Targets = slices.Concat(o.Targets, w.state.orphans(w.plan))
-	o.ManagedFields = w.kept || n.managedFields
-	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
-	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
 	o.Past = w.state.past()
 	watch, err := watcher.New(o)
 	if err != nil {
@@ -164,6 +169,16 @@ func (w *watching) follow(ctx context.Context) (err error) {
 		tuneRun(len(w.plan.Targets) + w.parallel)
 	}
 	return w.process(ctx, watch)
+}
+
+// optionsOf says how what a session has planned is watched.
+func (w *watching) optionsOf(s *session) watcher.Options {
+	n := w.needed()
+	o := s.watched()
+	o.ManagedFields = w.kept || n.managedFields
+	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
+	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
+	return o
 }
 
 // needed is what the destination and the conditions look at.
@@ -185,24 +200,57 @@ func (w *watching) needed() needs {
 // showsOld reports whether the state before is printed, or what follows from it.
 func (w *watching) showsOld() bool { return w.print.Old || w.print.Changes || w.print.Patch }
 
-// process sends the events through the stages, the last of which is made first.
+// process sends the events through the stages.
 func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	s, err := w.newStages(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	defer w.sayHidden()
+	about := reporting(w.session, s.note)
+	if s.wait != nil {
+		about.IsWell = s.wait.HoldsOfNothing
+	}
+	run := watch.Run
+	if w.past.ends() && len(w.plan.Targets) == 0 {
+		run = ofNothing(s.first)
+	}
+	reporter := report.New(s.first, about)
+	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
+	return w.watch(ctx, cancel, run, reporter, func(err error) error { return w.end(ctx, s.wait, s.printed, err) })
+}
+
+func (w *watching) sayHidden() {
+	if hidden := w.to.hidden(); hidden != "" {
+		w.say(hidden)
+	}
+}
+
+// stages are what the events of a run go through once they have been reported on.
+type stages struct {
+	first   event.Sink
+	wait    *wait                   // nil: no condition ends the run
+	printed func() int              // events, so far
+	note    func(time.Time, string) // shows between the events what becomes of the watch; nil: nothing does
+}
+
+// newStages makes the last first.
+func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc) (*stages, error) {
+	n := w.needed()
+	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
 	apart := w.prints && w.ending.Conditions()
 	if apart {
 		w.out.written = &atomic.Int64{}
 	}
 	last, err := w.to.open(ctx, w, cancel)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() {
-		if hidden := w.to.hidden(); hidden != "" {
-			w.say(hidden)
-		}
-	}()
+	s := &stages{}
 	sink, printed := counted(last)
+	s.printed = printed
 	if apart {
 		w.apart = newApart(ctx, sink, w.out.written, cancel)
 		sink = w.apart
@@ -214,24 +262,19 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	if !w.whereLast {
 		w.filter.Where = w.passing()
 	}
-	about := w.reporting(last)
-	sink = w.past.before(filter.New(sink, w.filter), w, about.Note)
-	sink = w.state.around(w.sayingUnjudged(sink), cancel)
-	var end *wait
+	if n, ok := last.(noter); ok {
+		s.note = w.apart.noting(n.Note)
+	}
+	sink = w.past.before(filter.New(sink, w.filter), w, s.note)
+	s.first = w.state.around(w.sayingUnjudged(sink), cancel)
 	switch {
 	case w.ending.Count > 0:
-		sink = upTo(w.ending.Count, printed, sink)
+		s.first = upTo(w.ending.Count, printed, s.first)
 	case w.ending.Conditions():
-		end = w.newWait(ctx, sink, cancel)
-		sink, about.IsWell = end, end.HoldsOfNothing
+		s.wait = w.newWait(ctx, s.first, cancel)
+		s.first = s.wait
 	}
-	run := watch.Run
-	if w.past.ends() && len(w.plan.Targets) == 0 {
-		run = ofNothing(sink)
-	}
-	reporter := report.New(sink, about)
-	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
-	return w.watch(ctx, cancel, run, reporter, func(err error) error { return w.end(ctx, end, printed, err) })
+	return s, nil
 }
 
 // watch calls run, until the watch ends and all that it has reported has gone on. end says what
@@ -259,13 +302,10 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 
 // reporting says where reports go. With --quiet the server is asked nothing for them: the
 // few that are left have no details.
-func (w *watching) reporting(last event.Sink) report.Options {
-	o := report.Options{Out: w.reports, Err: w.stderr, Namesake: w.namesake, About: strings.TrimPrefix(w.about.note(), ",")}
-	if n, ok := last.(noter); ok {
-		o.Note = w.apart.noting(n.Note)
-	}
-	if !w.isQuiet() {
-		o.Rights, o.Near, o.IsMissing = w.rights, w.questions.Near, w.questions.IsMissing
+func reporting(s *session, note func(time.Time, string)) report.Options {
+	o := report.Options{Out: s.reports, Err: s.stderr, Note: note, Namesake: s.namesake, About: strings.TrimPrefix(s.about.note(), ",")}
+	if !s.isQuiet() {
+		o.Rights, o.Near, o.IsMissing = s.rights, s.questions.Near, s.questions.IsMissing
 	}
 	return o
 }

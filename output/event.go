@@ -21,6 +21,9 @@ type member struct {
 // type and object they are there only where they say something.
 func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	all = append(all, member{name: "type", value: `"` + string(e.Type) + `"`})
+	if e.Target.Cluster != "" {
+		all = append(all, member{name: "cluster", value: JSON(e.Target.Cluster)})
+	}
 	if e.Initial {
 		all = append(all, member{name: "initial", value: "true"})
 	}
@@ -102,7 +105,7 @@ func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte,
 		line, err := marshal(newMark(e))
 		return append(dst, line...), err
 	}
-	var space [11]member // as many as there can be: it needs no memory of the heap
+	var space [12]member // as many as there can be: it needs no memory of the heap
 	all, err := o.members(space[:0], e)
 	for i, m := range all {
 		dst = append(append(append(dst, "{,"[min(i, 1)], '"'), m.name...), `":`...)

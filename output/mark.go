@@ -8,7 +8,8 @@ import (
 
 // mark is a line about the watch itself. It has no object: who asks for one passes it over.
 type mark struct {
-	Type event.Type `json:"type"`
+	Type    event.Type `json:"type"`
+	Cluster string     `json:"cluster,omitempty"`
 	// Resource is resource.version.group, as it can be typed.
 	Resource        string `json:"resource,omitempty"`
 	Namespace       string `json:"namespace,omitempty"`
@@ -25,6 +26,7 @@ type mark struct {
 func newMark(e event.Event) mark {
 	m := mark{
 		Type:            e.Type,
+		Cluster:         e.Target.Cluster,
 		Namespace:       e.Target.Namespace,
 		Name:            e.Target.Name,
 		From:            e.From,

@@ -53,6 +53,9 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 	if timeout, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil || timeout < 0 {
 		return nil, fail.Usage(fmt.Errorf("invalid --request-timeout %q: it takes seconds, or a number with a unit such as 1s, 2m or 3h", f.overrides.Timeout))
 	}
+	if err := f.one(); err != nil {
+		return nil, err
+	}
 	loader := f.Loader()
 	if err := f.checkFiles(loader); err != nil {
 		return nil, fail.Usage(err)

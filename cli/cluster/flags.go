@@ -21,6 +21,7 @@ type Flags struct {
 	UserAgent string
 
 	kubeconfig string
+	contexts   contexts
 	overrides  clientcmd.ConfigOverrides
 }
 
@@ -34,6 +35,8 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // ours takes several
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	names.CurrentContext = clientcmd.FlagInfo{} // and of these
+	f.contexts.addTo(set)
 	clientcmd.BindOverrideFlags(&f.overrides, set, names)
 }
 

@@ -29,11 +29,11 @@ func (c *completer) flag(f *pflag.Flag) cobra.CompletionFunc {
 			return c.items(true)
 		}
 	case "context":
-		return c.kubeconfig(contexts)
+		return c.kubeconfig(contexts, chooseOfList)
 	case "cluster":
-		return c.kubeconfig(clusters)
+		return c.kubeconfig(clusters, chooseOne)
 	case "user":
-		return c.kubeconfig(users)
+		return c.kubeconfig(users, chooseOne)
 	}
 	if words != nil {
 		return fixed(f.Value.Type() == "stringSlice", words)
@@ -65,14 +65,22 @@ func files(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCom
 }
 
 // kubeconfig completes a name that the kubeconfig has. It reads the files, and makes no request.
-func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion) cobra.CompletionFunc {
+func (c *completer) kubeconfig(names func(*api.Config) []cobra.Completion, choose func(string, []cobra.Completion) []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		config, err := c.Connection.Loader().RawConfig()
 		if err != nil {
 			return reply(nil)
 		}
-		return reply(choose("", typed, nil, names(&config)))
+		return reply(choose(typed, names(&config)))
 	}
+}
+
+func chooseOne(typed string, from []cobra.Completion) []cobra.Completion {
+	return choose("", typed, nil, from)
+}
+
+func chooseOfList(typed string, from []cobra.Completion) []cobra.Completion {
+	return chooseItem(typed, nil, from)
 }
 
 func contexts(config *api.Config) []cobra.Completion {

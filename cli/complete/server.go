@@ -100,7 +100,7 @@ func (c *completer) ask(ctx context.Context, question func(context.Context, serv
 }
 
 func (c *completer) connect() (server, error) {
-	cluster, err := c.Connection.Connect(cluster.Options{Warnings: rest.NoWarnings{}})
+	cluster, err := c.Connection.First().Connect(cluster.Options{Warnings: rest.NoWarnings{}})
 	if err != nil {
 		return server{}, err
 	}

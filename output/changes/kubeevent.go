@@ -64,7 +64,7 @@ func (v *View) kubeEvent(o event.Object) kubeevent.Event {
 
 // writeKubeEvent writes one line, or the message below it if that does not fit.
 func (v *View) writeKubeEvent(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
-	subject, who := v.after(e.Object.Namespace, "event "+clean(now.Subject())), clean(now.By)
+	subject, who := v.after(e, "event "+clean(now.Subject())), clean(now.By)
 	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject+"  "+whole) <= v.room(who) {
 		v.line(e.Time, sign, subject, whole, who)
 		return

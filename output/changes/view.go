@@ -185,18 +185,24 @@ func (v *View) showCount(e *event.Event) {
 	case e.Target.Namespaced():
 		where = " in all namespaces"
 	}
+	if e.Target.Cluster != "" {
+		where += " of " + clean(e.Target.Cluster)
+	}
 	v.line(e.Time, '=', fmt.Sprintf("%d %s%s%s", e.Count, what, where, wrong.words(e.Count)), "", "")
 }
 
 // subject is the object by a name that kubectl takes, such as default po/web.
 func (v *View) subject(e *event.Event) string {
-	return v.after(e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
+	return v.after(e, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
 }
 
-// after puts the namespace of a subject before it, where there are several.
-func (v *View) after(namespace, subject string) string {
-	if v.Namespaces && namespace != "" {
-		return clean(namespace) + " " + subject
+// after puts the namespace of a subject before it, and the cluster, where there are several.
+func (v *View) after(e *event.Event, subject string) string {
+	if v.Namespaces && e.Object.Namespace != "" {
+		subject = clean(e.Object.Namespace) + " " + subject
+	}
+	if e.Target.Cluster != "" {
+		subject = clean(e.Target.Cluster) + " " + subject
 	}
 	return subject
 }

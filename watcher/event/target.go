@@ -13,6 +13,8 @@ import (
 // Target is one resource in one namespace, with at most one name: field selectors can only be
 // ANDed, and a right limited by resourceNames is only granted for metadata.name=.
 type Target struct {
+	// Cluster is what the cluster is called in a run of several; empty in a run of one.
+	Cluster   string
 	Mapping   *meta.RESTMapping
 	Namespace string // empty for all of them and for cluster-scoped resources
 	Name      string // empty for all objects
@@ -20,15 +22,16 @@ type Target struct {
 
 // Key is a Target without its version: all versions of a resource show the same objects.
 type Key struct {
+	Cluster         string
 	Resource        schema.GroupResource
 	Namespace, Name string
 }
 
-func (t Target) Key() Key { return Key{t.Resource().GroupResource(), t.Namespace, t.Name} }
+func (t Target) Key() Key { return Key{t.Cluster, t.Resource().GroupResource(), t.Namespace, t.Name} }
 
 // Covers reports whether o is a target with a name, whose object is one of k's.
 func (k Key) Covers(o Key) bool {
-	return o.Name != "" && k == Key{o.Resource, o.Namespace, ""}
+	return o.Name != "" && k == Key{o.Cluster, o.Resource, o.Namespace, ""}
 }
 
 func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
@@ -52,6 +55,9 @@ func (t Target) Text() string {
 	}
 	if t.Namespace != "" {
 		text += " in namespace " + t.Namespace
+	}
+	if t.Cluster != "" {
+		text = t.Cluster + ": " + text
 	}
 	return text
 }

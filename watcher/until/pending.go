@@ -38,7 +38,7 @@ func (s *Stage) forget(t event.Target) {
 
 // isOf reports whether an object is one of a target.
 func isOf(t event.Target, key objectKey) bool {
-	return key.GroupResource == t.Resource().GroupResource() &&
+	return key.cluster == t.Cluster && key.GroupResource == t.Resource().GroupResource() &&
 		(t.Namespace == "" || t.Namespace == key.namespace) && (t.Name == "" || t.Name == key.name)
 }
 
@@ -71,7 +71,7 @@ func isSingle(t event.Target) bool {
 // knows reports whether anything is known of objects of a target, be it that they were deleted.
 func (s *Stage) knows(t event.Target) bool {
 	if isSingle(t) {
-		_, known := s.objects[objectKey{t.Resource().GroupResource(), t.Namespace, t.Name}]
+		_, known := s.objects[objectKey{t.Cluster, t.Resource().GroupResource(), t.Namespace, t.Name}]
 		return known
 	}
 	for key := range s.objects {
@@ -106,15 +106,16 @@ type Pending struct {
 	Unsynced bool // what exists is not known yet
 	// Lost is why there is no connection, and Object only what was known last; nil: there is one.
 	Lost error
-	// Awaited is a resource that the server does not have; Target is zero then.
-	Awaited string
+	// Awaited is a resource that the server does not have, or a cluster, and Why says more; Target is
+	// zero then.
+	Awaited, Why string
 }
 
 // Pending returns some of what Until waits for, in the order of names, and how much there is
 // besides. It may be called when no Deliver is under way.
 func (s *Stage) Pending() (some []Pending, more int) {
 	for _, a := range s.Awaited {
-		some = append(some, Pending{Awaited: a.Name})
+		some = append(some, Pending{Awaited: a.Name, Why: a.Why})
 	}
 	for _, l := range s.links.All() {
 		t := l.Target
@@ -145,5 +146,5 @@ func (p Pending) order() string {
 	if !p.Object.IsZero() {
 		namespace, name = p.Object.Namespace, p.Object.Name
 	}
-	return p.Target.Resource().Resource + "\x00" + namespace + "/" + name
+	return p.Target.Cluster + "\x00" + p.Target.Resource().Resource + "\x00" + namespace + "/" + name
 }

@@ -34,9 +34,11 @@ type Options struct {
 	Mistake func(x *expression.Expression, e event.Event, err error)
 }
 
-// Awaited is a resource that the server does not have, and perhaps the name of an object.
+// Awaited is a resource that the server does not have, and perhaps the name of an object; or a
+// cluster of which no resource is watched yet.
 type Awaited struct {
 	Name string // as people know it
+	Why  string // it is not there
 	// Is reports whether it is a target that the server has by now.
 	Is func(event.Target) bool
 }
@@ -82,12 +84,13 @@ type Stage struct {
 var _ event.Sink = (*Stage)(nil)
 
 type objectKey struct {
+	cluster string
 	schema.GroupResource
 	namespace, name string
 }
 
 func keyOf(e *event.Event) objectKey {
-	return objectKey{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+	return objectKey{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 }
 
 // New returns a Stage before next. targets are watched from the start.
@@ -179,7 +182,7 @@ func (s *Stage) judge(e *event.Event, again bool) *Outcome {
 }
 
 func named(e *event.Event) event.Target {
-	return event.Target{Mapping: e.Target.Mapping, Namespace: e.Object.Namespace, Name: e.Object.Name}
+	return event.Target{Cluster: e.Target.Cluster, Mapping: e.Target.Mapping, Namespace: e.Object.Namespace, Name: e.Object.Name}
 }
 
 // holds reports whether an expression holds; a nil one does not.
@@ -253,8 +256,8 @@ func (s *Stage) decideAll(e *event.Event) *Outcome {
 
 func (s *Stage) targetOf(key objectKey) event.Target {
 	for _, l := range s.links.All() {
-		if l.Target.Resource().GroupResource() == key.GroupResource {
-			return event.Target{Mapping: l.Target.Mapping, Namespace: key.namespace, Name: key.name}
+		if l.Target.Cluster == key.cluster && l.Target.Resource().GroupResource() == key.GroupResource {
+			return event.Target{Cluster: key.cluster, Mapping: l.Target.Mapping, Namespace: key.namespace, Name: key.name}
 		}
 	}
 	return event.Target{}

@@ -88,6 +88,7 @@ func variables() []cel.EnvOption {
 		cel.Variable(changesVariable, cel.ListType(cel.ObjectType(changeType))),
 		cel.Variable(timeVariable, cel.TimestampType),
 		cel.Variable(initialVariable, cel.BoolType),
+		cel.Variable(clusterVariable, cel.StringType),
 		cel.Variable(comparisonVariable, cel.DynType),
 		cel.Variable(nowVariable, cel.TimestampType),
 	}

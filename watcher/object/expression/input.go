@@ -52,6 +52,7 @@ const (
 	changesVariable    = "changes"
 	timeVariable       = "time"
 	initialVariable    = "initial"
+	clusterVariable    = "cluster"
 	comparisonVariable = "@comparison"
 	nowVariable        = "@now"
 )
@@ -73,6 +74,8 @@ func (in *Input) ResolveName(name string) (any, bool) {
 		return types.Timestamp{Time: in.event.Time}, true
 	case initialVariable:
 		return types.Bool(in.event.Initial), true
+	case clusterVariable:
+		return types.String(in.event.Target.Cluster), true
 	case nowVariable:
 		return types.Timestamp{Time: in.clock()}, true
 	}

@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// TestChooseContexts: which contexts are asked for, by name, by pattern, or all.
+func TestChooseContexts(t *testing.T) {
+	config := &api.Config{Contexts: map[string]*api.Context{}}
+	for _, name := range []string{"prod-eu", "prod-us", "test", "arn:aws:eks:eu:1:cluster/blue", "a,b"} {
+		config.Contexts[name] = &api.Context{}
+	}
+	for name, test := range map[string]struct {
+		contexts contexts
+		want     []string
+		wrong    string
+	}{
+		"one":           {contexts{typed: []string{"test"}}, []string{"test"}, ""},
+		"as typed":      {contexts{typed: []string{"test,prod-us", "prod-eu", "test"}}, []string{"test", "prod-us", "prod-eu"}, ""},
+		"a pattern":     {contexts{typed: []string{"prod-*"}}, []string{"prod-eu", "prod-us"}, ""},
+		"and a name":    {contexts{typed: []string{"prod-u?,prod-*"}}, []string{"prod-us", "prod-eu"}, ""},
+		"with slashes":  {contexts{typed: []string{"arn:*blue"}}, []string{"arn:aws:eks:eu:1:cluster/blue"}, ""},
+		"called a list": {contexts{typed: []string{"a,b", "test"}}, []string{"a,b", "test"}, ""},
+		"all":           {contexts{all: true}, []string{"a,b", "arn:aws:eks:eu:1:cluster/blue", "prod-eu", "prod-us", "test"}, ""},
+		"all, and one":  {contexts{all: true, typed: []string{"test"}}, nil, "--all-contexts is all of them: it does not go with --context"},
+		"none such":     {contexts{typed: []string{"test,stage"}}, nil, `kubeconfig: context "stage" does not exist; there is a,b, arn:aws:eks:eu:1:cluster/blue, prod-eu, prod-us, test`},
+		"none like it":  {contexts{typed: []string{"x*"}}, nil, `kubeconfig: no context matches "x*"; there is a,b, arn:aws:eks:eu:1:cluster/blue, prod-eu, prod-us, test`},
+	} {
+		got, err := test.contexts.choose(config)
+		wrong := ""
+		if err != nil {
+			wrong = err.Error()
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || wrong != test.wrong {
+			t.Errorf("%s: %s; %s", name, diff, wrong)
+		}
+	}
+	if _, err := (&contexts{all: true}).choose(&api.Config{}); err == nil {
+		t.Error("of no contexts all are chosen")
+	}
+}

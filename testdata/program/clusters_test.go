@@ -1,0 +1,100 @@
+//go:build !windows
+
+package program
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"dwatch/testdata/bed"
+)
+
+// TestClusters runs the scripts of testdata/script/clusters on three servers: that of all tests, which
+// is eu, and two more, us and asia. The script makes its namespace in the other two. The contexts of its
+// kubeconfig are
+//
+//	eu, us, asia   as one who may do everything
+//	eu-again       the same as eu
+//	eu-alias       the same as eu, as another cluster of the kubeconfig
+//	denied         us, as one who may do nothing
+//	down           where nobody listens
+//	hang           us, with a credential plugin that does not end
+//
+// The commands "freeze NAME" and "thaw NAME" stop us or asia, and have it go on; "crash NAME" ends
+// it. kubectl is there, too.
+func TestClusters(t *testing.T) {
+	t.Parallel()
+	more := map[string]*bed.Cluster{}
+	for _, name := range []string{"us", "asia"} {
+		c, err := bed.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Thaw(); c.Kill() })
+		more[name] = c
+	}
+	all := maps.Clone(commands)
+	for name, do := range map[string]func(*bed.Cluster) error{"freeze": (*bed.Cluster).Freeze, "thaw": (*bed.Cluster).Thaw} {
+		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			if len(args) != 1 || more[args[0]] == nil {
+				ts.Fatalf("usage: %s us|asia", name)
+			}
+			ts.Check(do(more[args[0]]))
+		}
+	}
+	all["crash"] = func(ts *testscript.TestScript, neg bool, args []string) { more[args[0]].Kill() }
+	testscript.Run(t, testscript.Params{
+		Dir:                 scripts + "/clusters", // one script: it ends the servers
+		Setup:               func(env *testscript.Env) error { return setupClusters(t, more, env) },
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds:                all,
+	})
+}
+
+func setupClusters(t *testing.T, more map[string]*bed.Cluster, env *testscript.Env) error {
+	if err := setupWithKubectl(t, testbed, env); err != nil {
+		return err
+	}
+	path, namespace := filepath.Join(env.WorkDir, ".kubeconfig"), env.Getenv("NS")
+	config, err := clientcmd.LoadFromFile(testbed.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	here := config.Contexts[config.CurrentContext]
+	config.Clusters["eu"], config.AuthInfos["eu"] = config.Clusters[here.Cluster], config.AuthInfos[here.AuthInfo]
+	config.Clusters["eu-alias"] = config.Clusters["eu"]
+	config.Contexts = map[string]*api.Context{}
+	for name, c := range more {
+		other, err := clientcmd.LoadFromFile(c.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		config.Clusters[name], config.AuthInfos[name] = other.Clusters["cluster"], other.AuthInfos["admin"]
+		if name == "us" {
+			config.AuthInfos["limited"] = other.AuthInfos["limited"]
+		}
+	}
+	config.Clusters["down"] = &api.Cluster{Server: "https://127.0.0.1:1"}
+	config.AuthInfos["hang"] = &api.AuthInfo{Exec: &api.ExecConfig{
+		APIVersion: "client.authentication.k8s.io/v1", Command: "sh", Args: []string{"-c", "exec sleep 100 >/dev/null 2>&1"}, InteractiveMode: api.NeverExecInteractiveMode,
+	}}
+	for name, at := range map[string][2]string{
+		"eu": {"eu", "eu"}, "us": {"us", "us"}, "asia": {"asia", "asia"}, "eu-again": {"eu", "eu"}, "eu-alias": {"eu-alias", "eu"},
+		"denied": {"us", "limited"}, "down": {"down", "us"}, "hang": {"us", "hang"},
+	} {
+		config.Contexts[name] = &api.Context{Cluster: at[0], AuthInfo: at[1], Namespace: namespace}
+	}
+	config.CurrentContext = "eu"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return err
+	}
+	return nil
+}
