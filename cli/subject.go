@@ -55,11 +55,11 @@ func (s *session) findSubject(ctx context.Context, of selection, r *plan.Request
 	s.whole = owned.NewSubject(owner.Ref{GroupVersionKind: mapping.GroupVersionKind, Namespace: target.Namespace, Name: target.Name})
 	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
 	defer cancel()
-	known, services := s.questions.Causes(nil).Gather(asking, target)
+	known, beside := s.questions.Causes(nil).Gather(asking, target)
 	for _, u := range known {
 		s.whole.Learn(u)
 	}
-	for _, u := range services {
+	for _, u := range beside {
 		s.whole.Fronts(u)
 	}
 	if of.ofObject {

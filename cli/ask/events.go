@@ -8,7 +8,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -66,7 +65,7 @@ func (c *Client) Events(ctx context.Context, o event.Object, masks *change.Masks
 
 // between are what may stand between an object and the pods that belong to it, and these.
 var between = []schema.GroupVersionKind{
-	corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), batchv1.SchemeGroupVersion.WithKind("Job"),
+	corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), {Group: "batch", Version: "v1", Kind: "Job"},
 }
 
 // meet lists who owns what may belong to the root. Of what may not be listed, or there is too much of,

@@ -7,14 +7,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/owner"
 )
 
-// Gather returns the object that a target names with its pods, and the Services beside them. What may not be
-// known is left out.
-func (c *Causes) Gather(ctx context.Context, t event.Target) (known, services []*unstructured.Unstructured) {
+// fronts are the resources of what may stand in front of pods, or look after them: Services before what
+// leads to them.
+var fronts = []schema.GroupVersionResource{
+	corev1.SchemeGroupVersion.WithResource("services"),
+	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+}
+
+// Gather returns the object that a target names with its pods, and what beside them may stand in front. What
+// may not be known is left out.
+func (c *Causes) Gather(ctx context.Context, t event.Target) (known, beside []*unstructured.Unstructured) {
 	named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()}
 	found, err := c.content.Resource(t.Resource()).Namespace(t.Namespace).List(ctx, named)
 	if err != nil || len(found.Items) == 0 {
@@ -36,9 +46,11 @@ func (c *Causes) Gather(ctx context.Context, t event.Target) (known, services []
 			}
 		}
 	}
-	all, err := c.content.Resource(corev1.SchemeGroupVersion.WithResource("services")).Namespace(t.Namespace).List(ctx, metav1.ListOptions{Limit: maxNames})
-	for i := 0; err == nil && i < len(all.Items); i++ {
-		services = append(services, &all.Items[i])
+	for _, resource := range fronts {
+		all, err := c.content.Resource(resource).Namespace(t.Namespace).List(ctx, metav1.ListOptions{Limit: maxNames})
+		for i := 0; err == nil && i < len(all.Items); i++ {
+			beside = append(beside, &all.Items[i])
+		}
 	}
-	return known, services
+	return known, beside
 }

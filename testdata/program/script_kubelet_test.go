@@ -64,6 +64,8 @@ func startKubelet(ts *testscript.TestScript, neg bool, args []string) {
 	address := server.Listener.Addr().(*net.TCPAddr)
 	node := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": b.objects.namespace},
+		// DaemonSets of other scripts want no pod there.
+		"spec": map[string]any{"taints": []any{map[string]any{"key": "example.com/logs", "effect": "NoSchedule"}}},
 		"status": map[string]any{
 			"addresses":       []any{map[string]any{"type": "InternalIP", "address": address.IP.String()}},
 			"daemonEndpoints": map[string]any{"kubeletEndpoint": map[string]any{"Port": int64(address.Port)}},

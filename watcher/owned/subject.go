@@ -22,7 +22,7 @@ type Subject struct {
 
 	mu       sync.Mutex
 	refs     []owner.Ref
-	known    map[owner.Ref]bool // refs by Ref.Named
+	known    map[owner.Ref]bool // refs, and what stands in front, by Ref.Named
 	labels   []labels.Set       // of its pods
 	services map[string]bool    // in front of them, by name
 }
@@ -80,7 +80,7 @@ func podLabels(u *unstructured.Unstructured) labels.Set {
 	return nil
 }
 
-// Refers reports whether something is referred to.
+// Refers reports whether something is known to be referred to, or to stand in front.
 func (s *Subject) Refers(o owner.Ref) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,6 +92,15 @@ func (s *Subject) Refers(o owner.Ref) bool {
 func (s *Subject) Fronts(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.fronts(u) {
+		return false
+	}
+	this := owner.Ref{GroupVersionKind: u.GroupVersionKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+	s.known[this.Named()] = true
+	return true
+}
+
+func (s *Subject) fronts(u *unstructured.Unstructured) bool {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Service"}:
 		by, _, _ := unstructured.NestedStringMap(u.Object, "spec", "selector")

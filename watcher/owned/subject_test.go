@@ -57,6 +57,8 @@ func TestSubject(t *testing.T) {
 		{object("autoscaling/v2", "HorizontalPodAutoscaler", "web", none+`,"spec":{"scaleTargetRef":{"kind":"Deployment","name":"web"}}`), true},
 		{object("autoscaling/v2", "HorizontalPodAutoscaler", "db", none+`,"spec":{"scaleTargetRef":{"kind":"StatefulSet","name":"web"}}`), false},
 		{object("v1", "Event", "a", none+`,"involvedObject":{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"conf"}`), true},
+		{object("v1", "Event", "c", none+`,"involvedObject":{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","namespace":"shop","name":"web"}`), true},
+		{object("v1", "Event", "d", none+`,"involvedObject":{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","namespace":"shop","name":"db"}`), false},
 		{object("v1", "Event", "b", none+`,"involvedObject":{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"other"}`), false},
 	} {
 		got, err := stage.Has(t.Context(), c.what)
