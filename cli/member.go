@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -147,7 +148,7 @@ func (m *member) report(s *session) *report.Reporter {
 	o.IsWell = m.fleet.isWell
 	reporter := report.New(m.fleet, o)
 	if !m.joined {
-		reporter.Begin(s.plan.Targets, "")
+		reporter.Begin(m.targets(s), "")
 	}
 	m.reporter.Store(reporter)
 	m.session.Store(s)
@@ -161,8 +162,8 @@ func (m *member) join(ctx context.Context, s *session) error {
 	}
 	m.joined = true
 	var batch []event.Event
-	for _, t := range s.plan.Targets {
-		batch = append(batch, event.Event{Type: event.Joined, Target: m.own(t), Time: time.Now()})
+	for _, t := range m.targets(s) {
+		batch = append(batch, event.Event{Type: event.Joined, Target: t, Time: time.Now()})
 	}
 	if wait := m.fleet.stages.wait; wait != nil && m.fleet.request.Wait {
 		var missing []until.Awaited
@@ -188,8 +189,8 @@ func (m *member) lose(ctx context.Context, s *session, err error) error {
 	}
 	m.lost = kind
 	var batch []event.Event
-	for _, t := range s.plan.Targets {
-		batch = append(batch, event.Event{Type: kind, Target: m.own(t), Time: time.Now(), Err: err})
+	for _, t := range m.targets(s) {
+		batch = append(batch, event.Event{Type: kind, Target: t, Time: time.Now(), Err: err})
 	}
 	if failed := m.fleet.Deliver(ctx, batch); failed != nil {
 		return failed
@@ -197,9 +198,13 @@ func (m *member) lose(ctx context.Context, s *session, err error) error {
 	return err
 }
 
-func (m *member) own(t event.Target) event.Target {
-	t.Cluster = m.name
-	return t
+// targets are what is planned at this cluster, as everything behind the watcher knows it.
+func (m *member) targets(s *session) []event.Target {
+	own := slices.Clone(s.plan.Targets)
+	for i := range own {
+		own[i].Cluster = m.name
+	}
+	return own
 }
 
 // named is a Sink before next that says of each event where it comes from. The first of an object,
