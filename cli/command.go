@@ -60,7 +60,7 @@ type description struct {
 
 // commands are those beside the stream, which has no name of its own. Their names hide no
 // resource: that is what -r is for.
-var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, waitDescription, rbacDescription}
+var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, waitDescription, topDescription, rbacDescription}
 
 // newRoot returns the command line, as the program is called: dwatch, or "kubectl
 // dwatch" as a plugin.

@@ -12,9 +12,8 @@ line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
 What exists at the start comes first, as ADDED with "initial":true. It resumes
 a lost connection, says what it could not see, and ends only when you end it.
 
-Name resources as with kubectl: pods, po, pod, deployments.apps,
-deployments.v1.apps, pods/web-1, pods web-1 web-2, deploy,sts, or a category
-such as all. Custom resources work like the built-in ones.`,
+Name resources as with kubectl: pods, po, deployments.v1.apps, pods/web-1,
+deploy,sts, or a category such as all. Custom resources work just the same.`,
 	examples: `  # What changes among the deployments of a namespace
   %[1]s deployments -n default
 
@@ -144,7 +143,7 @@ var rbacDescription = description{
 	short: "Print the smallest role that a command line needs",
 	long: `Print the smallest roles that allow a command line of dwatch, with bindings for
 the present user or that of --as, and end. The command line is what follows:
-COMMAND is list, live, send, serve or wait; without one it is the stream.`,
+COMMAND is list, live, send, serve, top or wait; without one it is the stream.`,
 	examples: `  # The role with which a service account may watch deployments
   %[1]s rbac deploy --as system:serviceaccount:ops:watcher
 

@@ -49,7 +49,7 @@ var house = map[string]room{
 	"watcher/object/refer":      {"it reads which objects a spec names, and asks nobody", []string{"watcher/object/owner"}},
 	"watcher/object/pod":        {"it reads what a Pod says of its containers, and does not know events", nil},
 	"watcher/object/kubeevent":  {"it reads Events of Kubernetes, wherever they come from", []string{"watcher/object/owner"}},
-	"output/changes":            {"it is a format of its own", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/pod", "watcher/object/status"}},
+	"output/changes":            {"it is a format of its own", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/churn", "watcher/object/kubeevent", "watcher/object/pod", "watcher/object/status"}},
 	"output/live":               {"it draws the inventory on a terminal, and asks no server but through what it is given", []string{"watcher/event", "output", "output/inventory", "watcher/object/change", "watcher/object/kubeevent", "output/changes"}},
 	"output/inventory":          {"it holds what the events say is there, for whoever shows it", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/status"}},
 	"output/page":               {"it draws the inventory for browsers, and asks no server", []string{"watcher/event", "watcher/filter", "output", "output/inventory", "watcher/object/change", "watcher/object/expression", "watcher/object/kubeevent"}},
@@ -67,6 +67,8 @@ var house = map[string]room{
 	"watcher/object/expression": {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/pod", "watcher/object/status", "mapper/near"}},
 	"watcher/object/history":    {"it says what happened to objects, as they show it, and asks nobody", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent"}},
 	"watcher/owned":             {"it is a stage: it knows events and owners, and not how the server is asked for them", []string{"watcher/event", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/refer"}},
+	"watcher/object/churn":      {"it counts changes, for whoever shows them", []string{"watcher/event", "watcher/object/change"}},
+	"output/top":                {"it shows what is counted", []string{"watcher/event", "output", "watcher/object/change", "watcher/object/churn"}},
 	"watcher/event":             {"everything may import it, so it imports nothing", nil},
 }
 

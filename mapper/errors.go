@@ -103,11 +103,11 @@ func instead(verb string) string {
 		return "dwatch wait TYPE/NAME waits for a rollout"
 	case "version":
 		return "--version prints that of dwatch"
-	case "list", "wait":
+	case "list", "top", "wait":
 		return "dwatch " + verb + " is a command: it comes first"
 	case "annotate", "api-resources", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cordon",
 		"cp", "create", "debug", "delete", "diff", "drain", "edit", "exec", "explain", "expose", "label", "logs",
-		"patch", "port-forward", "proxy", "replace", "run", "scale", "set", "taint", "top", "uncordon":
+		"patch", "port-forward", "proxy", "replace", "run", "scale", "set", "taint", "uncordon":
 		return "dwatch has no such command, and kubectl has"
 	}
 	return ""

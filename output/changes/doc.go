@@ -10,10 +10,11 @@
 //	10:28:07 - po/web-6965-r2qvh  was Current, 13 min old
 //	10:28:31 ! connection lost, trying again: 10.0.0.1:6443: connect: connection refused
 //	10:28:40 ! reconnected, nothing missed
+//	10:31:09 ! deploy/web  fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 4 times in 40 s
 //
 // Signs carry the meaning: = what is there, + added, - deleted, ~ changed, < what happened before,
 // as the cluster remembers it, ! what becomes of the watch, which somebody else puts into words
-// ([View.Note]). Colours only help; they are ANSI's
+// ([View.Note]), or once, when it is found, a fight or a hot loop (package churn). Colours only help; they are ANSI's
 // numbers, so that the user's theme decides. One line if one value changed, a block if more. Who
 // did it is a field manager, which is a program, as the object itself says (KEP-555).
 //

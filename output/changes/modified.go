@@ -25,6 +25,9 @@ func (v *View) showModified(e *event.Event) error {
 	}
 	before, now := e.Old.Raw(), e.Object.Raw()
 	result := change.Between(before, now, v.Compare)
+	if found := v.churn.Observe(e, &result); found != nil {
+		defer v.line(e.Time, '!', v.subject(e), clean(found.String()), "") // after the change by which it is known
+	}
 	changes, text := result.Changes, ""
 	if isTerminating(now) {
 		changes = withoutDeletion(changes)

@@ -17,6 +17,7 @@ import (
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/churn"
 )
 
 // Options say how to show events. The zero value shows one namespace, without noise and colour.
@@ -63,6 +64,8 @@ type View struct {
 	// gone has when the last objects were deleted, each until one of the same name takes its place.
 	gone *lru.Cache
 	past []event.Event // that wait for the last of them
+	// churn finds fights and hot loops.
+	churn *churn.Tally
 	// tallies have, of each target that is being synced, what is not as it should be.
 	tallies map[event.Key]*tally
 }
@@ -74,7 +77,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), tallies: map[event.Key]*tally{}}
+	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New(), tallies: map[event.Key]*tally{}}
 }
 
 // Deliver implements event.Sink.

@@ -63,6 +63,23 @@ func (f *fields) bystands(e *entry, path Path) bool {
 		slices.ContainsFunc(f.after, func(other *entry) bool { return other.isLater() || other.isLarger() })
 }
 
+// Writer returns who made the one write between two states of an object, as far as it shows: whose
+// entry in the managed fields is another one.
+func Writer(old, new string) Who {
+	f := fields{old: managedFieldsOf(old).Raw, new: managedFieldsOf(new).Raw}
+	f.parse()
+	wrote := filter(f.after, (*entry).hasChanged)
+	for _, e := range f.before { // one that let all go is not in there any more
+		if !slices.ContainsFunc(f.after, e.same) {
+			wrote = append(wrote, e)
+		}
+	}
+	if len(wrote) != 1 || wrote[0].manager == oldest {
+		return Who{}
+	}
+	return Who{Manager: wrote[0].manager, Operation: wrote[0].operation, Subresource: wrote[0].subresource}
+}
+
 func filter(entries []*entry, keep func(*entry) bool) []*entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return !keep(e) })
 }

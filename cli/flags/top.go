@@ -1,0 +1,62 @@
+package flags
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Top says how often, and how much, of what changes most is printed.
+type Top struct {
+	Interval time.Duration // 0: only at the end, or at a terminal and without an end by default
+	Count    int           // of tables; 0: no end
+	Rows     int           // 0: all
+}
+
+// The times between two tables, where none is given.
+const (
+	topInterval = 10 * time.Second
+	topOnScreen = time.Second
+)
+
+func (t *Top) AddTo(f *pflag.FlagSet) {
+	f.DurationVar(&t.Interval, "interval", 0, "Print every `DURATION`; by default every 10s, at a terminal every second, and with --timeout once, at the end")
+	takes(f, "interval", func(text string) error {
+		if t.Interval < time.Second {
+			return fmt.Errorf("invalid --interval %s: it takes a duration of at least 1s", text)
+		}
+		return nil
+	})
+	f.IntVar(&t.Count, "count", 0, "End after printing `N` times")
+	takes(f, "count", func(text string) error {
+		if t.Count < 1 {
+			return fmt.Errorf("invalid --count %s: it takes a number, at least 1", text)
+		}
+		return nil
+	})
+}
+
+// AddRowsTo adds the flag for how much is printed.
+func (t *Top) AddRowsTo(f *pflag.FlagSet) {
+	f.IntVar(&t.Rows, "rows", 20, "Print the first `N` objects; 0 prints all")
+	takes(f, "rows", func(text string) error {
+		if t.Rows < 0 {
+			return fmt.Errorf("invalid --rows %s: it takes a number", text)
+		}
+		return nil
+	})
+}
+
+// Every is the time between two tables; 0: there is only the one at the end.
+func (t *Top) Every(isTerminal bool, timeout time.Duration) time.Duration {
+	switch {
+	case t.Interval > 0:
+		return t.Interval
+	case isTerminal:
+		return topOnScreen
+	case timeout > 0 && t.Count == 0:
+		return 0
+	}
+	return topInterval
+}
