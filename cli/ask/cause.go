@@ -138,7 +138,7 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 			continue
 		}
 		switch {
-		case s.root.Kind != "Job" && isOver(one):
+		case s.root.Kind != "Job" && status.IsOver(one):
 			over = cmp.Or(over, one)
 		case is.SaysWhy:
 			return one
@@ -147,12 +147,6 @@ func (s *search) pod(ctx context.Context, u *unstructured.Unstructured) (wrong *
 		}
 	}
 	return cmp.Or(wrong, over)
-}
-
-// isOver reports whether a pod has failed: another takes its place, and it may stay for days.
-func isOver(pod *unstructured.Unstructured) bool {
-	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-	return phase == string(corev1.PodFailed)
 }
 
 // templateHash is the label of the pods of a Deployment, and of the ReplicaSet of these.

@@ -37,16 +37,16 @@ func (i *Inventory) At(t time.Time, keep func(*State) bool) ([]*State, error) {
 	return all, nil
 }
 
-// Problems are what needs a look now: what has failed first, of those the newest first. o says how
-// causes are compared and masked. It takes as long as the objects that are wrong are many.
-func (i *Inventory) Problems(now time.Time, o change.Options) []Problem {
+// Problems are what needs a look now: what has failed first, of those the newest first. Of so many of
+// them the causes are looked for, which takes time; o says how they are compared and masked.
+func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Problem {
 	i.mu.Lock()
 	all := i.wrong.problems(now, i.upFrom)
 	for n := range all {
 		all[n].Resource = i.kinds[all[n].Root.GroupKind()]
 	}
 	i.mu.Unlock()
-	i.causes.find(all, i.statesOf, o)
+	i.causes.find(all[:min(len(all), causes)], i.statesOf, o)
 	return all
 }
 

@@ -18,7 +18,11 @@ type Cause struct {
 	Who   string // a manager; empty: it is not known
 	// What says in a few words what was changed.
 	What string
+	at   time.Time // by the server, in seconds; zero: it does not say
 }
+
+// outOfOrder is how much later a change may arrive than what came of it: nothing orders two watches.
+const outOfOrder = 2 * time.Second
 
 // causes has what was found of objects in which something is wrong: to find it, states are compared.
 type causes struct {
@@ -65,8 +69,10 @@ func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Opt
 // before is the last change that was made until a time.
 func (l *looked) before(t time.Time) *Cause {
 	for n := len(l.meant) - 1; n >= 0; n-- {
-		if !l.meant[n].State.Time.After(t) {
-			return &l.meant[n]
+		one := &l.meant[n]
+		late := one.State.Time.Sub(t)
+		if late <= 0 || late <= outOfOrder && !one.at.IsZero() && !one.at.After(t) {
+			return one
 		}
 	}
 	return nil
@@ -106,7 +112,7 @@ func causeOf(s, before *State, o change.Options) (Cause, bool) {
 	if !is {
 		return Cause{}, false
 	}
-	return Cause{s.Of, s, meant.Who.Manager, inShort(meant)}, true
+	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), meant.Who.Time}, true
 }
 
 // maxShort is how many bytes a value may have that is said in short.

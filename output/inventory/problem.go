@@ -62,11 +62,12 @@ type wrong map[*Object]bool
 // judge takes over whether a present state is wrong.
 func (w wrong) judge(s *State) {
 	sp := &s.Of.spell
-	switch is := s.patience() >= 0; {
-	case is && (!sp.known || !sp.to.IsZero() && s.Time.Sub(sp.to) > relapse):
-		*sp = spell{known: true, lastWrong: s}
-		if !s.Initial {
-			sp.from = s.Time
+	is := s.patience() >= 0
+	switch {
+	case is && !sp.goesOn(s):
+		*sp = spell{known: true, from: s.Time, lastWrong: s}
+		if s.Initial {
+			sp.from = s.deleting // zero for what is there to stay
 		}
 		w[s.Of] = true
 	case is:
@@ -75,6 +76,18 @@ func (w wrong) judge(s *State) {
 	case sp.known && sp.to.IsZero():
 		sp.to = s.Time
 	}
+}
+
+// goesOn reports whether what is wrong in a state is part of the spell: it has been all the time, or
+// is again soon after it was a problem. That an object goes is another matter.
+func (sp *spell) goesOn(s *State) bool {
+	switch {
+	case !sp.known, (s.Status == kstatus.TerminatingStatus) != (sp.lastWrong.Status == kstatus.TerminatingStatus):
+		return false
+	case sp.to.IsZero():
+		return true
+	}
+	return s.Time.Sub(sp.to) <= relapse && sp.isLong(sp.to)
 }
 
 // patience is for how long the state may last before it is a problem; negative: it is none.
@@ -94,20 +107,20 @@ func (s *State) patience() time.Duration {
 
 // isDue reports whether the spell is a problem at a time.
 func (sp *spell) isDue(now time.Time) bool {
-	from, to := sp.from, sp.to
-	if from.IsZero() {
-		from = sp.lastWrong.Created
+	if sp.to.IsZero() {
+		return sp.isLong(now)
 	}
-	if to.IsZero() {
-		to = now
-	} else if now.Sub(to) >= lingers {
-		return false
-	}
-	return to.Sub(from) >= sp.lastWrong.patience()
+	return now.Sub(sp.to) < lingers && sp.isLong(sp.to)
 }
 
-// folds is by what objects are folded into one Problem.
-type folds struct{ root, why string }
+// isLong reports whether it had lasted until then for so long that it is a problem.
+func (sp *spell) isLong(until time.Time) bool {
+	from := sp.from
+	if from.IsZero() {
+		from = sp.lastWrong.Of.First
+	}
+	return until.Sub(from) >= sp.lastWrong.patience()
+}
 
 // owners are those of an object that are known, from one to the next above it.
 type owners func([]owner.Owner) iter.Seq2[owner.Ref, *Object]
@@ -119,9 +132,12 @@ func (w wrong) problems(now time.Time, up owners) []Problem {
 	for o := range w {
 		switch {
 		case o.spell.isDue(now):
+			if o.isReplaced(up) {
+				continue
+			}
 			due = append(due, o)
 			for _, parent := range up(o.spell.lastWrong.Owners) {
-				above[parent] = true
+				above[parent] = above[parent] || o.spell.to.IsZero()
 			}
 		case !o.spell.to.IsZero() && now.Sub(o.spell.to) > relapse:
 			o.spell = spell{}
@@ -155,6 +171,9 @@ func (p *Problem) rank() int {
 	return 1
 }
 
+// folds is by what objects are folded into one Problem.
+type folds struct{ root, why string }
+
 // fold adds an object that is wrong to the Problem of its root.
 func fold(found map[folds]*Problem, o *Object, up owners) {
 	s, sp := o.spell.lastWrong, &o.spell
@@ -167,20 +186,23 @@ func fold(found map[folds]*Problem, o *Object, up owners) {
 			failed = failed || parent.state().Status == kstatus.FailedStatus
 		}
 	}
-	key := folds{string(root.UID) + "/" + root.Kind + "/" + root.Namespace + "/" + root.Name, firstWord(s.Why)}
+	key := folds{string(root.UID) + "/" + root.Kind + "/" + root.Namespace + "/" + root.Name, reasonOf(s.Why)}
 	p := found[key]
-	if p == nil {
-		p = &Problem{Root: root, State: s, Since: sp.from, Over: sp.to, ups: ups}
+	over := !sp.to.IsZero()
+	switch {
+	case p == nil, !p.Over.IsZero() && !over: // what still is wrong counts alone
+		since := sp.from
+		if p != nil && p.Since.Before(since) {
+			since = p.Since
+		}
+		p = &Problem{Root: root, State: s, Since: since, ups: ups}
 		found[key] = p
+	case over && p.Over.IsZero():
+		return
 	}
 	p.Objects++
 	p.Failed = p.Failed || failed
-	if sp.to.IsZero() {
-		if !p.Over.IsZero() { // what still is wrong says more
-			p.State, p.ups = s, ups
-		}
-		p.Over = time.Time{}
-	} else if !p.Over.IsZero() && sp.to.After(p.Over) {
+	if sp.to.After(p.Over) {
 		p.Over = sp.to
 	}
 	if sp.from.Before(p.Since) { // zero: longer than is known
@@ -188,8 +210,27 @@ func fold(found map[folds]*Problem, o *Object, up owners) {
 	}
 }
 
-// firstWord is what a reason begins with: what follows are numbers and names, of one object.
-func firstWord(why string) string {
-	word, _, _ := strings.Cut(why, " ")
-	return strings.TrimRight(word, ":,;")
+// isReplaced: a pod that has failed for good, in whose place another one works; it may stay for days.
+func (o *Object) isReplaced(up owners) bool {
+	if !o.spell.lastWrong.isOver {
+		return false
+	}
+	for _, parent := range up(o.spell.lastWrong.Owners) {
+		if parent != nil {
+			return parent.state().Status == kstatus.CurrentStatus
+		}
+	}
+	return false
+}
+
+// reasonOf is what a reason has in common with that of other objects: it goes without numbers, and
+// what stands in brackets.
+func reasonOf(why string) string {
+	why, _, _ = strings.Cut(why, " (")
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, why)
 }

@@ -41,8 +41,8 @@ func TestProblems(t *testing.T) {
 		want := func(problems ...string) {
 			t.Helper()
 			var got []string
-			for _, p := range s.Problems(start.Add(time.Duration(second)*time.Second), change.Options{Noise: change.DefaultNoise()}) {
-				text := fmt.Sprintf("%s %s ×%d", p.Root.Name, firstWord(p.State.Why), p.Objects)
+			for _, p := range s.Problems(start.Add(time.Duration(second)*time.Second), 10, change.Options{Noise: change.DefaultNoise()}) {
+				text := fmt.Sprintf("%s %s ×%d", p.Root.Name, reasonOf(p.State.Why), p.Objects)
 				if p.Failed {
 					text += " failed"
 				}
@@ -71,20 +71,20 @@ func TestProblems(t *testing.T) {
 		deliver(event.Deleted, pods, false, pod("old", "", crashing))
 		want()
 		second = 4
-		deliver(event.Modified, deploys, false, part("Deployment", "d", "", 2, spec(2), "kubectl-set", "", image))
+		deliver(event.Modified, deploys, false, part("Deployment", "d", "", 4, spec(2), "kubectl-set", "", image))
 		second = 10
 		deliver(event.Modified, pods, false, pod("p1", "r", crashing))
 		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2")
 		second = 12
-		deliver(event.Modified, deploys, false, part("Deployment", "d", "", 3, spec(3), "kubectl-set", "", image))
+		deliver(event.Modified, deploys, false, part("Deployment", "d", "", 12, spec(3), "kubectl-set", "", image))
 		deliver(event.Modified, pods, false, pod("p2", "r", crashing))
 		deliver(event.Added, pods, false, pod("new", "", unpulled))
 		want("d CrashLoopBackOff ×2 failed since 10 after kubectl-set: image web:1 → web:2")
 		second = 20
 		deliver(event.Modified, pods, false, pod("p1", "r", working))
-		want("d CrashLoopBackOff ×2 failed since 10 after kubectl-set: image web:1 → web:2")
+		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2")
 		second = 22 // it has waited for long enough to be one
-		want("d CrashLoopBackOff ×2 failed since 10 after kubectl-set: image web:1 → web:2",
+		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2",
 			"new ImagePullBackOff ×1 since 12 after created")
 		deliver(event.Modified, pods, false, pod("new", "", working))
 		deliver(event.Modified, pods, false, pod("p2", "r", working))
@@ -106,5 +106,103 @@ func TestProblems(t *testing.T) {
 		want(fmt.Sprintf("d CrashLoopBackOff ×1 failed since %d after kubectl-set: image web:2 → web:3", second))
 		deliver(event.Deleted, pods, false, pod("p2", "r", crashing))
 		want()
+	}
+}
+
+// TestProblemsOver: a moment is no problem, nor is that something goes; what is wrong and what is well
+// again are not counted together, and of what still is wrong it is never said that it is well.
+func TestProblemsOver(t *testing.T) {
+	const (
+		none    = `{"f:status":{}}`
+		starts  = `,"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"app","ready":false,"started":true,"state":{"running":{}}}]}`
+		created = `"creationTimestamp":"2026-01-31T08:00:00Z",`
+		goes    = created + `"deletionTimestamp":"2026-01-31T09:05:30Z","deletionGracePeriodSeconds":30,` // 300 s after the start
+		went    = created + `"deletionTimestamp":"2026-01-31T08:50:30Z","deletionGracePeriodSeconds":30,`
+		ofApp   = `,"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ImagePullBackOff","message":"x"}}},{"name":"b","ready":true,"state":{"running":{}}}]}`
+		ofB     = `,"status":{"phase":"Running","containerStatuses":[{"name":"app","ready":true,"state":{"running":{}}},{"name":"b","restartCount":3,"ready":false,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`
+		quota   = `,"spec":{"replicas":3},"status":{"replicas":1,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"exceeded quota"}]}`
+		evicted = `,"status":{"phase":"Failed","reason":"Evicted"}`
+		current = `,"spec":{"replicas":0},"status":{"replicas":0,"observedGeneration":1}`
+	)
+	version := 0
+	object := func(kind, name, owner, meta, rest string) event.Object {
+		version++
+		o := part(kind, name, owner, version, rest, "kubelet", "status", none)
+		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{`+meta, 1))
+	}
+	type step struct {
+		second  int
+		kind    event.Type
+		initial bool
+		o       event.Object
+		want    string // roots, reasons, how many, and whether it is over
+	}
+	pod := func(name, meta, rest string) event.Object { return object("Pod", name, "", meta, rest) }
+	ofSet := func(name, rest string) event.Object { return object("Pod", name, "r", created, rest) }
+	set := func(rest string) event.Object { return object("ReplicaSet", "r", "", created+`"generation":1,`, rest) }
+	for what, steps := range map[string][]step{
+		"a pod that was unready for 3 s goes": {
+			{0, event.Added, false, pod("a", created, starts), ""},
+			{3, event.Modified, false, pod("a", created, working), ""},
+			{300, event.Modified, false, pod("a", goes, working), ""},
+			{419, "", false, event.Object{}, ""},
+			{421, "", false, event.Object{}, "a ×1"},
+		},
+		"unready for a second": {
+			{0, event.Added, false, pod("a", created, starts), ""},
+			{3, event.Modified, false, pod("a", created, working), ""},
+			{300, event.Modified, false, pod("a", created, starts), ""},
+			{301, event.Modified, false, pod("a", created, working), ""},
+		},
+		"it was about to go for a while, or for a moment": {
+			{0, event.Added, true, pod("old", went, working), "old ×1"},
+			{301, event.Added, true, pod("young", goes, working), "old ×1"},
+		},
+		"two reasons in pods of two containers": {
+			{0, event.Added, false, ofSet("p1", ofApp), ""},
+			{1, event.Added, false, ofSet("p2", ofB), "r ×1"},
+			{30, "", false, event.Object{}, "r ×1\nr ×1"},
+		},
+		"three, of which two are well": {
+			{0, event.Added, false, ofSet("p1", crashing), "r ×1"},
+			{0, event.Added, false, ofSet("p2", crashing), "r ×2"},
+			{0, event.Added, false, ofSet("p3", crashing), "r ×3"},
+			{40, event.Modified, false, ofSet("p1", working), "r ×2"},
+			{41, event.Modified, false, ofSet("p2", working), "r ×1"},
+			{42, event.Modified, false, ofSet("p3", working), "r ×3 over"},
+		},
+		"a set that still is wrong above a pod that is well": {
+			{0, event.Added, false, set(quota), ""},
+			{30, event.Added, false, ofSet("p1", crashing), "r ×1"},
+			{60, event.Modified, false, ofSet("p1", working), "r ×1\nr ×1 over"},
+		},
+		"a pod in whose place another works": {
+			{0, event.Added, false, set(current), ""},
+			{1, event.Added, false, ofSet("p1", evicted), ""},
+			{2, event.Added, false, pod("alone", created, evicted), "alone ×1"},
+		},
+	} {
+		s := newSeen(t, Options{})
+		for _, step := range steps {
+			if step.kind != "" {
+				e := of(step.kind, step.o, step.second)
+				e.Initial = step.initial
+				if step.o.Kind == "ReplicaSet" {
+					e.Target = target("apps", "replicasets", "ReplicaSet")
+				}
+				s.deliver(e)
+			}
+			var got []string
+			for _, p := range s.Problems(start.Add(time.Duration(step.second)*time.Second), 10, change.Options{}) {
+				text := fmt.Sprintf("%s ×%d", p.Root.Name, p.Objects)
+				if !p.Over.IsZero() {
+					text += " over"
+				}
+				got = append(got, text)
+			}
+			if got := strings.Join(got, "\n"); got != step.want {
+				t.Errorf("%s, second %d: %q, want %q", what, step.second, got, step.want)
+			}
+		}
 	}
 }

@@ -36,6 +36,8 @@ type State struct {
 	EventType string
 	// Deletion says what the deletion of the object waits for; empty: it has not begun.
 	Deletion string
+	deleting time.Time // when that was asked for; zero: it was not, or is not known
+	isOver   bool      // it is a pod that has failed, and never runs again
 	Owners   []owner.Owner
 	// Managers are those who have set fields, with Options.Compare.
 	Managers []string
@@ -112,7 +114,13 @@ func (s *State) summarize(content string) {
 		is := status.Of(u)
 		s.Status, s.Why, s.HasReason = is.Word, shorten(is.Message), is.HasReason
 	}
-	s.Owners, s.Deletion = owner.Of(u), shorten(status.Deletion(u))
+	s.Owners, s.Deletion, s.isOver = owner.Of(u), shorten(status.Deletion(u)), status.IsOver(u)
+	if at := u.GetDeletionTimestamp(); at != nil {
+		s.deleting = at.Time
+		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the time is that of its end
+			s.deleting = at.Add(-time.Duration(*grace) * time.Second)
+		}
+	}
 }
 
 // ofStatus returns content without what makes most of it, and of which no state is made: managed

@@ -28,7 +28,7 @@ const (
 // problem, or says that there is none.
 func (p *problems) lines() []string {
 	if now := p.now(); p.paused == nil && (now.Sub(p.at) >= lookEvery || now.Before(p.at)) {
-		p.at, p.found = now, p.inventory.Problems(now, p.Compare)
+		p.at, p.found = now, p.inventory.Problems(now, mostProblems, p.Compare)
 	}
 	if len(p.found) == 0 {
 		return []string{" " + p.paint(faint, p.none())}
@@ -103,12 +103,12 @@ func (p *problems) shortName(t event.Target) string {
 }
 
 func (p *problems) rest(one *inventory.Problem) []string {
-	parts := []string{p.paint(faint, "before "+clockTime(one.State.Of.First))}
+	parts := []string{p.paint(faint, "before "+p.clock(one.State.Of.First))}
 	switch {
 	case !one.Over.IsZero():
 		return []string{p.paint(fine, "well again for "+output.HowLong(p.now(), one.Over))}
 	case !one.Since.IsZero():
-		parts = []string{p.paint(faint, "since "+clockTime(one.Since))}
+		parts = []string{p.paint(faint, "since "+p.clock(one.Since))}
 	}
 	if c := one.Cause; c != nil {
 		after := c.What
@@ -120,4 +120,10 @@ func (p *problems) rest(one *inventory.Problem) []string {
 	return parts
 }
 
-func clockTime(t time.Time) string { return t.Local().Format(time.TimeOnly) }
+// clock is a time of today, or else its day, too.
+func (p *problems) clock(t time.Time) string {
+	if t, now := t.Local(), p.now().Local(); t.YearDay() != now.YearDay() || t.Year() != now.Year() {
+		return t.Format(time.DateTime)
+	}
+	return t.Local().Format(time.TimeOnly)
+}

@@ -55,7 +55,7 @@ func (l *look) now(i *inventory.Inventory, o change.Options) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.at) >= time.Second {
-		l.message = encode(problemsOf(i.Problems(now, o)))
+		l.message = encode(problemsOf(i.Problems(now, maxProblems, o)))
 		l.at = time.Now()
 	}
 	return l.message

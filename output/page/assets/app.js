@@ -33,7 +33,7 @@ const table = new Table({ store, viewport: byId("list"), heading: byId("heading"
 const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (w) => go(w), onOpen: open });
 const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open, onToggle: () => showNow() });
 const filters = new Filters({ store, panel: byId("filters"), state: () => state, onChange: (part) => go(part, true) });
-const problems = new Problems({ store, panel: byId("problems"), now, onOpen: open });
+const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", onOpen: open });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close() });
 const connection = new Connection({
   url: new URL("ws", document.baseURI).href.replace(/^http/, "ws"),

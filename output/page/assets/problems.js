@@ -6,8 +6,8 @@ import { age, moment, visible } from "./format.js";
 const shownFirst = 4;
 
 export class Problems {
-  constructor({ store, panel, now, onOpen }) {
-    Object.assign(this, { store, panel, now, onOpen, all: false, drawn: "" });
+  constructor({ store, panel, now, linked, onOpen }) {
+    Object.assign(this, { store, panel, now, linked, onOpen, all: false, drawn: "" });
   }
 
   /** update draws anew what has become another. */
@@ -29,7 +29,7 @@ export class Problems {
   lines() {
     const { store } = this, { items = [], more = 0 } = store.problems ?? {};
     if (!store.problems) return ["", [], ""];
-    const open = [...store.targets.values()].some((t) => ["lost", "denied", "connecting"].includes(t.state));
+    const open = !this.linked() || [...store.targets.values()].some((t) => ["lost", "denied", "connecting"].includes(t.state));
     if (!items.length) return [open ? "What needs a look is not known while not all is connected." : "Nothing needs a look.", [], ""];
     const shown = this.all ? items : items.slice(0, items.length > shownFirst + 1 ? shownFirst : shownFirst + 1);
     const rest = items.length - shown.length + more;

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -32,6 +33,16 @@ type State struct {
 // IsWrong reports whether an object is not as it should be, and is not about to go either.
 func (s State) IsWrong() bool {
 	return s.Word == status.FailedStatus || s.Word == status.InProgressStatus
+}
+
+// IsOver reports whether an object is a Pod that has failed: it never runs again, another takes its
+// place, and it may stay for days.
+func IsOver(u *unstructured.Unstructured) bool {
+	if u.GetKind() != "Pod" || u.GetAPIVersion() != "v1" {
+		return false
+	}
+	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+	return phase == string(corev1.PodFailed)
 }
 
 // Of returns the state of an object.
