@@ -27,14 +27,15 @@ const (
 	crashed = `"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":1,"state":{"terminated":{"exitCode":1,"reason":"Error","message":%q}}}]}`
 )
 
-// shop is a server by the bodies of its answers; of what there is none it is forbidden to ask.
+// shop is a server by the bodies of its answers; of what there is none it is forbidden to ask, but for
+// paths that contain one of missing.
 type shop struct {
 	*Causes
 	mu    sync.Mutex
 	asked []string // paths
 }
 
-func newShop(t *testing.T, masks *change.Masks, answers map[string]string) *shop {
+func newShop(t *testing.T, masks *change.Masks, answers map[string]string, missing ...string) *shop {
 	t.Helper()
 	s := &shop{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +54,10 @@ func newShop(t *testing.T, masks *change.Masks, answers map[string]string) *shop
 				fmt.Fprint(w, body)
 				return
 			}
+		}
+		if slices.ContainsFunc(missing, func(part string) bool { return strings.Contains(r.URL.Path, part) }) {
+			refuse(w, http.StatusNotFound, "NotFound")
+			return
 		}
 		refuse(w, http.StatusForbidden, "Forbidden")
 	}))

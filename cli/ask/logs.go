@@ -45,10 +45,16 @@ type Log struct {
 type UnmaskedError struct {
 	Pod, Namespace string
 	Secrets        []string
+	// Gone: they do not exist any more.
+	Gone bool
 }
 
 func (e *UnmaskedError) Error() string {
-	return fmt.Sprintf("the values of Secret %s, which po/%s uses, are not masked in it: they can't be read (get secrets in namespace %s)", strings.Join(e.Secrets, ", "), e.Pod, e.Namespace)
+	why := fmt.Sprintf("they can't be read (get secrets in namespace %s)", e.Namespace)
+	if e.Gone {
+		why = "there is no such Secret any more in namespace " + e.Namespace
+	}
+	return fmt.Sprintf("the values of Secret %s, which po/%s uses, are not masked in it: %s", strings.Join(e.Secrets, ", "), e.Pod, why)
 }
 
 // Failing returns a pod that is wrong: the object itself, or the first of those that belong to it, as
@@ -79,13 +85,9 @@ func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines i
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	hide, unread := c.secretsOf(ctx, u)
-	var lack error
-	if len(unread) > 0 {
-		lack = &UnmaskedError{u.GetName(), u.GetNamespace(), unread}
-		if !unmasked {
-			return nil, lack
-		}
+	hide, lack := c.secretsOf(ctx, u)
+	if lack != nil && !unmasked {
+		return nil, lack
 	}
 	var logs []Log
 	for _, previous := range runs {
@@ -95,7 +97,10 @@ func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines i
 		}
 		logs = append(logs, Log{"po/" + u.GetName() + ", container " + failed.Name, previous, lastLines(hide.Replace(colour.ReplaceAllString(text, "")), lines), isCut})
 	}
-	return logs, lack
+	if lack != nil {
+		return logs, lack
+	}
+	return logs, nil
 }
 
 // runsOf says of which runs of a container there are logs that tell why it does not work: the previous

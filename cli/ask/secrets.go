@@ -24,18 +24,22 @@ const (
 	minSecret = 4
 )
 
-// secretsOf returns what replaces the values of the Secrets that a pod uses by their names, and those that
-// could not be read.
-func (c *Causes) secretsOf(ctx context.Context, u *unstructured.Unstructured) (hide *strings.Replacer, unread []string) {
+// secretsOf returns what replaces the values of the Secrets that a pod uses by their names, and an
+// UnmaskedError about those of which the values are not known; nil if there are none.
+func (c *Causes) secretsOf(ctx context.Context, u *unstructured.Unstructured) (hide *strings.Replacer, lack *UnmaskedError) {
+	var unread, gone []string
 	found := map[string]string{} // what is to stand in the place of a text
-	for i, name := range refer.Secrets(u) {
+	for i, used := range refer.Secrets(u) {
+		name := used.Name
 		if i >= maxSecrets {
 			unread = append(unread, name)
 			continue
 		}
 		secret, err := c.content.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(u.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err): // it has no values
+		case apierrors.IsNotFound(err) && used.Optional: // it was not there, most likely
+		case apierrors.IsNotFound(err): // it was there when the container was started
+			gone = append(gone, name)
 		case err != nil:
 			unread = append(unread, name)
 		default:
@@ -57,7 +61,10 @@ func (c *Causes) secretsOf(ctx context.Context, u *unstructured.Unstructured) (h
 	for _, text := range texts {
 		pairs = append(pairs, text, found[text])
 	}
-	return strings.NewReplacer(pairs...), unread
+	if len(unread)+len(gone) > 0 {
+		lack = &UnmaskedError{u.GetName(), u.GetNamespace(), append(unread, gone...), len(unread) == 0}
+	}
+	return strings.NewReplacer(pairs...), lack
 }
 
 // addForms adds the forms in which a value may stand in a log: as it is, in lines, in base64, escaped as

@@ -2,6 +2,8 @@ package owned
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,15 +58,18 @@ func (s *Subject) Learn(u *unstructured.Unstructured) {
 			}
 		}
 	}
-	if set := podLabels(u); len(set) > 0 {
-		s.labels = append(s.labels[:min(len(s.labels), maxLabels)], set)
+	set := podLabels(u)
+	isKnown := slices.ContainsFunc(s.labels, func(known labels.Set) bool { return maps.Equal(known, set) })
+	if len(set) > 0 && !isKnown {
+		s.labels = append(s.labels[:min(len(s.labels), maxLabels-1)], set)
 	}
 }
 
 // maxRefs is how many objects that are referred to belong to a subject: each is watched by its name.
 const maxRefs = 100
 
-// maxLabels is how many sets of labels are kept: pods of one template have the same, mostly.
+// maxLabels is how many sets of labels are kept, the last of them the newest: pods of one template have the
+// same, mostly.
 const maxLabels = 20
 
 // podLabels are those of a Pod, or of the pods that are made by a template.

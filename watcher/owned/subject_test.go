@@ -83,3 +83,27 @@ func TestSubject(t *testing.T) {
 		t.Error("nobody says that there is more")
 	}
 }
+
+// TestLabels: those of many pods are known, however often each of them changes.
+func TestLabels(t *testing.T) {
+	labelled := func(name string) string { return `"labels":{"pod":"` + name + `"}}` }
+	s := NewSubject(web)
+	learn := func(name string) {
+		u, err := object("v1", "Pod", name, labelled(name)).Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Learn(u)
+	}
+	for range maxLabels + 1 {
+		learn("web-0")
+	}
+	learn("web-1")
+	learn("web-0")
+	for _, name := range []string{"web-0", "web-1"} {
+		u, err := object("v1", "Service", name, `"x":1},"spec":{"selector":{"pod":"`+name+`"}}`).Open()
+		if err != nil || !s.Fronts(u) {
+			t.Errorf("the Service of %s does not belong to it: %v", name, err)
+		}
+	}
+}

@@ -20,6 +20,8 @@ const maxDepth = 32
 type field struct {
 	kind schema.GroupKind
 	in   string // of a map; empty: the field is the name
+	// isOptional: a pod starts without the object.
+	isOptional bool
 }
 
 var (
@@ -31,18 +33,18 @@ var (
 // fields are those of the Kubernetes API, wherever they stand below spec: in a Pod, in a template,
 // and in custom resources that keep to the same names.
 var fields = map[string]field{
-	"configMap":             {configMap, "name"},
-	"configMapKeyRef":       {configMap, "name"},
-	"configMapRef":          {configMap, "name"},
-	"secret":                {secret, "name"},
-	"secretName":            {secret, ""},
-	"secretKeyRef":          {secret, "name"},
-	"secretRef":             {secret, "name"},
-	"imagePullSecrets":      {secret, "name"},
-	"nodePublishSecretRef":  {secret, "name"},
-	"persistentVolumeClaim": {claim, "claimName"},
-	"serviceAccountName":    {schema.GroupKind{Kind: "ServiceAccount"}, ""},
-	"nodeName":              {schema.GroupKind{Kind: "Node"}, ""},
+	"configMap":             {configMap, "name", false},
+	"configMapKeyRef":       {configMap, "name", false},
+	"configMapRef":          {configMap, "name", false},
+	"secret":                {secret, "name", false},
+	"secretName":            {secret, "", false},
+	"secretKeyRef":          {secret, "name", false},
+	"secretRef":             {secret, "name", false},
+	"imagePullSecrets":      {secret, "name", true},
+	"nodePublishSecretRef":  {secret, "name", false},
+	"persistentVolumeClaim": {claim, "claimName", false},
+	"serviceAccountName":    {schema.GroupKind{Kind: "ServiceAccount"}, "", false},
+	"nodeName":              {schema.GroupKind{Kind: "Node"}, "", false},
 }
 
 // Of returns what an object refers to, each once, in the order in which it is found: in the namespace of
@@ -53,19 +55,29 @@ func Of(u *unstructured.Unstructured) []owner.Ref {
 	return w.found
 }
 
-// Secrets returns the names of the Secrets that an object refers to.
-func Secrets(u *unstructured.Unstructured) (names []string) {
-	for _, r := range Of(u) {
+// Secret is one that an object refers to.
+type Secret struct {
+	Name string
+	// Optional: pods start without it, by each of the references.
+	Optional bool
+}
+
+// Secrets returns the Secrets that an object refers to.
+func Secrets(u *unstructured.Unstructured) (secrets []Secret) {
+	w := walk{namespace: u.GetNamespace()}
+	w.in(u.Object["spec"], 0)
+	for _, r := range w.found {
 		if r.GroupKind() == secret {
-			names = append(names, r.Name)
+			secrets = append(secrets, Secret{r.Name, !slices.Contains(w.needed, r)})
 		}
 	}
-	return names
+	return secrets
 }
 
 type walk struct {
 	namespace string
 	found     []owner.Ref
+	needed    []owner.Ref // of those found
 }
 
 func (w *walk) in(value any, depth int) {
@@ -76,7 +88,7 @@ func (w *walk) in(value any, depth int) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			if f, ok := fields[name]; ok {
-				w.take(f, value[name])
+				w.take(f, value[name], value["optional"] == true)
 			}
 			w.in(value[name], depth+1)
 		}
@@ -87,26 +99,27 @@ func (w *walk) in(value any, depth int) {
 	}
 }
 
-func (w *walk) take(f field, value any) {
+// take takes in what a field names; isOptional says what stands beside it.
+func (w *walk) take(f field, value any, isOptional bool) {
 	switch value := value.(type) {
 	case string:
 		if f.in == "" && value != "" {
-			w.add(f.kind, value)
+			w.add(f.kind, value, isOptional)
 		}
 	case map[string]any:
 		if name, _ := value[f.in].(string); name != "" {
-			w.add(f.kind, name)
+			w.add(f.kind, name, f.isOptional || value["optional"] == true)
 		}
 	case []any:
 		for _, one := range value {
 			if one, ok := one.(map[string]any); ok {
-				w.take(f, one)
+				w.take(f, one, false)
 			}
 		}
 	}
 }
 
-func (w *walk) add(kind schema.GroupKind, name string) {
+func (w *walk) add(kind schema.GroupKind, name string, isOptional bool) {
 	r := owner.Ref{GroupVersionKind: kind.WithVersion("v1"), Namespace: w.namespace, Name: name}
 	if kind.Kind == "Node" {
 		r.Namespace = ""
@@ -114,5 +127,8 @@ func (w *walk) add(kind schema.GroupKind, name string) {
 	isName := len(validation.IsDNS1123Subdomain(name)) == 0 // others a server has not; what says them need not be checked by it
 	if isName && !slices.Contains(w.found, r) {
 		w.found = append(w.found, r)
+	}
+	if !isOptional && !slices.Contains(w.needed, r) {
+		w.needed = append(w.needed, r)
 	}
 }

@@ -1,6 +1,7 @@
 package refer
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -39,5 +40,23 @@ func TestOf(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestSecrets: pods start without those that are optional wherever they are named, and without those for images.
+func TestSecrets(t *testing.T) {
+	u, err := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"n"},"spec":{"imagePullSecrets":[{"name":"pull"}],
+		"volumes":[{"secret":{"secretName":"volume","optional":true}},{"secret":{"secretName":"both"}},{"projected":{"sources":[{"secret":{"name":"source","optional":true}}]}}],
+		"containers":[{"envFrom":[{"secretRef":{"name":"all","optional":true}},{"secretRef":{"name":"both","optional":true}}],
+			"env":[{"valueFrom":{"secretKeyRef":{"name":"one","key":"a","optional":true}}},{"valueFrom":{"secretKeyRef":{"name":"needed","key":"a"}}}]}]}}`).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, s := range Secrets(u) {
+		got[s.Name] = s.Optional
+	}
+	if want := (map[string]bool{"pull": true, "volume": true, "both": false, "source": true, "all": true, "one": true, "needed": false}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
