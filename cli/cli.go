@@ -40,7 +40,7 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 		complete.Unquote(cmd)
 	}
 	cmd.SetArgs(args)
-	return sayEnd(s.Err, cmd.ExecuteContext(ctx))
+	return sayEnd(s.Err, cmd.ExecuteContext(context.WithValue(ctx, signalKey{}, ctx)))
 }
 
 // silent returns s without its stderr: a shell asks while somebody types, and what is on the

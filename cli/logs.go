@@ -13,27 +13,39 @@ import (
 	"dwatch/watcher/event"
 )
 
+// signalKey is that of the context that ends with a signal, and with nothing else.
+type signalKey struct{}
+
+// forLogs returns a context to ask for logs in, after the run has ended. Ctrl-C ends it, even after
+// --timeout has passed.
+func forLogs(ctx context.Context) (context.Context, context.CancelFunc) {
+	signal, ok := ctx.Value(signalKey{}).(context.Context)
+	if !ok {
+		signal = context.WithoutCancel(ctx)
+	}
+	return context.WithTimeout(signal, ask.LogsTimeout)
+}
+
 // sayLogs says what the failed container wrote last, of pod or of the one that keeps an object from being
-// ready, if there is one. said: something was.
+// ready, if there is one, until ctx ends. said: there is nothing more to say.
 func (w *wait) sayLogs(ctx context.Context, cluster string, o event.Object, pod *unstructured.Unstructured) (said bool) {
 	l := w.ending.Logs
 	if l.Lines == 0 || w.isQuiet() || o.IsZero() {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.LogsTimeout)
-	defer cancel()
 	if u, err := o.Open(); pod == nil && err == nil {
 		pod = w.causesAt(cluster).Failing(ctx, u)
 	}
 	if pod == nil {
-		return false
+		return ctx.Err() != nil
 	}
 	logs, err := w.causesAt(cluster).Logs(ctx, pod, l.Lines, l.Asked)
 	for _, log := range logs {
 		log.Of = within(cluster, log.Of)
 		w.sayLog(log)
 	}
-	if err != nil {
+	_, isUnmasked := errors.AsType[*ask.UnmaskedError](err)
+	if isUnmasked || err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		w.say(w.withoutLogs(pod, len(logs) > 0, err))
 	}
 	return len(logs) > 0 || err != nil
@@ -48,7 +60,12 @@ func (w *wait) sayLog(log ask.Log) {
 		w.say(of + ": it wrote nothing")
 		return
 	}
-	w.say("the last lines of " + of + ":")
+	if log.Cut {
+		of = "lines of " + of
+	} else {
+		of = "the last lines of " + of
+	}
+	w.say(of + ":")
 	for _, line := range log.Lines {
 		w.say("  | " + line)
 	}

@@ -54,11 +54,13 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 	if e.Type == event.Deleted {
 		subject += " deleted"
 	} else {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 		defer cancel()
 		var pod *unstructured.Unstructured
-		subject, pod = w.explain(ctx, until.Pending{Target: e.Target, Object: e.Object})
-		w.sayLogs(ctx, e.Target.Cluster, e.Object, pod)
+		subject, pod = w.explain(asking, until.Pending{Target: e.Target, Object: e.Object})
+		logging, end := forLogs(ctx)
+		defer end()
+		w.sayLogs(logging, e.Target.Cluster, e.Object, pod)
 	}
 	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds after %s: %s", w.ending.FailIf, w.elapsed(), subject))
 }
@@ -91,7 +93,7 @@ func (w *wait) elapsed() string {
 // each object if there are several. withLogs has those said of the first.
 func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	some, more := w.Pending()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
 	defer cancel()
 	isOne := len(some)+more == 1 && len(some) == 1
 	if len(some) > maxPending {
@@ -100,14 +102,16 @@ func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	lines, pods := []error{errors.New(what)}, make([]*unstructured.Unstructured, len(some))
 	for i, p := range some {
 		var text string
-		text, pods[i] = w.explain(ctx, p)
+		text, pods[i] = w.explain(asking, p)
 		lines = append(lines, errors.New("waiting for "+text))
 		if isOne {
 			lines = []error{fmt.Errorf("%s: %s", what, text)}
 		}
 	}
+	logging, end := forLogs(ctx)
+	defer end()
 	for i := 0; withLogs && i < len(some); i++ {
-		withLogs = !w.sayLogs(ctx, some[i].Target.Cluster, some[i].Object, pods[i])
+		withLogs = !w.sayLogs(logging, some[i].Target.Cluster, some[i].Object, pods[i])
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Errorf("waiting for %d more", more))

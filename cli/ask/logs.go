@@ -37,7 +37,7 @@ type Log struct {
 	Previous bool
 	// Lines are the last ones, masked. They may have control characters in them.
 	Lines []string
-	// Cut: the last lines are not there, since that were too many bytes.
+	// Cut: Lines are other ones, since the last one alone has too many bytes.
 	Cut bool
 }
 
@@ -92,7 +92,10 @@ func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines i
 	var logs []Log
 	for _, previous := range runs {
 		text, isCut, err := c.log(ctx, u, failed.Name, lines, previous)
-		if err != nil {
+		switch {
+		case err != nil && lack != nil && len(logs) > 0:
+			return logs, lack // which matters more
+		case err != nil:
 			return logs, err
 		}
 		logs = append(logs, Log{"po/" + u.GetName() + ", container " + failed.Name, previous, lastLines(hide.Replace(colour.ReplaceAllString(text, "")), lines), isCut})
@@ -119,8 +122,20 @@ func runsOf(c *pod.Container) []bool {
 	return nil
 }
 
-// log returns the last lines of one run of a container, without a last one that is cut off.
+// log returns the last lines of one run of a container: fewer if so many have too many bytes. isCut: even
+// the last one has, and the text is what the server sent first.
 func (c *Causes) log(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
+	for ; ; lines /= 2 {
+		text, isCut, err = c.tail(ctx, u, container, lines, previous)
+		if !isCut || err != nil || lines <= 1 {
+			return text, isCut, err
+		}
+	}
+}
+
+// tail asks for the last lines of one run of a container. isCut: there were too many bytes, and the text is
+// the beginning of these lines, without a last one that is cut off.
+func (c *Causes) tail(ctx context.Context, u *unstructured.Unstructured, container string, lines int, previous bool) (text string, isCut bool, err error) {
 	client, err := rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(c.cluster.Quiet()), c.cluster.HTTP)
 	if err != nil {
 		return "", false, err

@@ -73,7 +73,7 @@ func misspoken(stderr string) string {
 
 // isOfLogs: the line is what a wait that fails says of the logs of a container.
 func isOfLogs(line string) bool {
-	return strings.HasPrefix(line, "the last lines of ") || strings.HasPrefix(line, "  | ") || strings.HasPrefix(line, "the logs of ") ||
+	return strings.HasPrefix(line, "the last lines of ") || strings.HasPrefix(line, "lines of ") || strings.HasPrefix(line, "  | ") || strings.HasPrefix(line, "the logs of ") ||
 		strings.HasPrefix(line, "warning: the values of Secret ")
 }
 

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -53,7 +54,9 @@ func startKubelet(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		lines := strings.SplitAfter(string(text), "\n")
 		n, _ := strconv.Atoi(r.URL.Query().Get("tailLines"))
-		w.Write([]byte(strings.Join(lines[max(0, len(lines)-1-n):], "")))
+		tail := strings.Join(lines[max(0, len(lines)-1-n):], "")
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limitBytes"))
+		io.WriteString(w, tail[:min(len(tail), limit)])
 	}))
 	ts.Defer(func() {
 		end()
