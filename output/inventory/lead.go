@@ -104,7 +104,7 @@ func (c *Change) meant() (*change.Change, bool) {
 	for n := range c.Diff.Changes {
 		one := &c.Diff.Changes[n]
 		switch {
-		case one.Path[0].Field == "status", one.Who.Subresource == "status", one.Who.Subresource == "binding":
+		case one.Path[0].Field == "status", one.Who.Subresource == "status", one.Who.Subresource == "binding", isPlacing(c.State, one):
 			continue
 		case !owned:
 			return one, true
@@ -116,6 +116,11 @@ func (c *Change) meant() (*change.Change, bool) {
 		}
 	}
 	return nil, false
+}
+
+// isPlacing: a scheduler gave a pod its node, which no manager is recorded of.
+func isPlacing(s *State, one *change.Change) bool {
+	return s.Object.Kind == "Pod" && s.Object.APIVersion == "v1" && one.Path.String() == "spec.nodeName"
 }
 
 // makers are the managers of an object that made it, or say how it goes.

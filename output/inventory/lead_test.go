@@ -61,8 +61,9 @@ func TestLead(t *testing.T) {
 		{"its status after that", event.Modified, pods, part("Pod", "p2", "r2", 8, `,"spec":{"image":"web:9"},"status":{"replicas":9}`, "kubelet", "status", replicas), false, "false 10 d"},
 		{"a Warning", event.Added, events, ofEvent("Warning"), false, "true -1 d"},
 		{"an Event", event.Added, events, ofEvent("Normal"), false, "false 4 d"},
-		{"what belongs to nothing", event.Added, pods, pod("alone", "a", "1", "Pending"), false, "true 14 "},
-		{"it goes its way", event.Modified, pods, pod("alone", "a", "2", "Running"), false, "false 14 a"},
+		{"what belongs to nothing", event.Added, pods, object("Pod", "alone", "a", "1", `,"labels":{"app":"alone"}},"spec":{"x":1},"status":{"phase":"Pending"}`), false, "true 14 "},
+		{"a scheduler gives it a node", event.Modified, pods, object("Pod", "alone", "a", "2", `,"labels":{"app":"alone"}},"spec":{"x":1,"nodeName":"n"},"status":{"phase":"Pending"}`), false, "false 14 a"},
+		{"it goes its way", event.Modified, pods, object("Pod", "alone", "a", "3", `,"labels":{"app":"alone"}},"spec":{"x":1,"nodeName":"n"},"status":{"phase":"Running"}`), false, "false 14 a"},
 	} {
 		e := of(test.kind, test.o, second)
 		e.Target, e.Initial = test.target, test.initial
