@@ -100,7 +100,7 @@ func causeOf(s, before *State, o change.Options) (Cause, bool) {
 	case s.EventType != "", s.Initial, before == nil && s.Type != event.Added, s.Type == event.Deleted:
 		return Cause{}, false
 	case before == nil:
-		return Cause{Of: s.Of, State: s, What: "created"}, len(s.Owners) == 0
+		return Cause{Of: s.Of, State: s, What: "it was created"}, len(s.Owners) == 0
 	case before.number != s.number-1:
 		return Cause{}, false
 	}

@@ -85,13 +85,13 @@ func TestProblems(t *testing.T) {
 		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2")
 		second = 22 // it has waited for long enough to be one
 		want("d CrashLoopBackOff ×1 failed since 10 after kubectl-set: image web:1 → web:2",
-			"new ImagePullBackOff ×1 since 12 after created")
+			"new ImagePullBackOff ×1 since 12 after it was created")
 		deliver(event.Modified, pods, false, pod("new", "", working))
 		deliver(event.Modified, pods, false, pod("p2", "r", working))
-		want("new ImagePullBackOff ×1 since 12 over 22 after created",
+		want("new ImagePullBackOff ×1 since 12 over 22 after it was created",
 			"d CrashLoopBackOff ×2 failed since 10 over 22 after kubectl-set: image web:1 → web:2")
 		second = 51 // p1 is no more one of them
-		want("new ImagePullBackOff ×1 since 12 over 22 after created",
+		want("new ImagePullBackOff ×1 since 12 over 22 after it was created",
 			"d CrashLoopBackOff ×1 failed since 12 over 22 after kubectl-set: image web:2 → web:3")
 		second = 52
 		want()
