@@ -77,7 +77,7 @@ func (f *fieldCheck) observe(ctx context.Context, e *event.Event) {
 		f.looked++
 		text := e.Object.Raw()
 		f.named = slices.DeleteFunc(f.named, func(n namedFields) bool { return n.fields.In(text) })
-	case e.Type.IsMark() && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
+	case e.Type.IsMark() && e.Type != event.Heartbeat && len(f.links.All()) > 0 && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
 		named, kinds := f.named, f.kinds()
 		f.named = nil
 		if len(kinds) > 0 && len(kinds) <= maxFieldKinds {
