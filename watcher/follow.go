@@ -45,6 +45,8 @@ type follower struct {
 	// step is the next wait of lookAfter; after the last, nothing has changed for long.
 	step int
 	due  time.Time
+	// lingers: something is to leave as soon as the rest of it has been reported.
+	lingers bool
 }
 
 func newFollower(poll time.Duration) *follower {
@@ -79,6 +81,7 @@ func (s *targetSet) followServer() {
 			if !s.look() {
 				source.Signal(f.changed)
 			}
+			f.lingers = s.lingers
 			f.planNext()
 		}
 		timer.Reset(time.Until(f.due))
@@ -101,6 +104,9 @@ func (f *follower) planNext() {
 	wait := lookEvery
 	if f.blind.Load() > 0 {
 		wait = f.poll
+	}
+	if f.lingers {
+		wait = min(wait, lookAfter[len(lookAfter)-1])
 	}
 	if f.step < len(lookAfter) {
 		wait = lookAfter[f.step]

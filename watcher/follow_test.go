@@ -143,6 +143,9 @@ func TestFollower(t *testing.T) {
 		f.planNext()
 		within(wait, wait)
 	}
+	f.lingers = true
+	f.planNext()
+	within(4*time.Second, 4*time.Second)
 }
 
 // TestNotNamed: the server does not name a resource that it serves, as one of

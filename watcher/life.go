@@ -13,7 +13,7 @@ import (
 // context ends or the resource is gone.
 type life struct {
 	*run
-	target *target      // of the notes; only the loop looks inside, but for empty
+	target *target      // of the notes; only the loop looks inside, but for idle
 	now    event.Target // as the server has it
 	key    event.Key
 	source *source.Source

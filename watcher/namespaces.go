@@ -12,7 +12,8 @@ import (
 // Each target of one that comes to be chosen joins, and of one that no longer is, leaves.
 //
 // One that was deleted stays until the deletion of all that was in it has been reported: the
-// watches of its objects and that of the namespace may be late, each by itself.
+// watches of its objects and that of the namespace may be late, each by itself. But a target whose
+// right is missing, as it may with the RoleBindings of the namespace, would stay for ever.
 var namespaces = metadataOf("", "namespaces")
 
 var (
@@ -55,6 +56,12 @@ func (s *targetSet) drop(l *life, found event.Found) {
 	n := note{of: l.target, what: dropped}
 	n.Err = why
 	l.note(n)
+}
+
+// byNamespace sorts what joins at once: what becomes of a namespace is told once, however many
+// targets there are in it.
+func byNamespace(targets []event.Target) {
+	slices.SortStableFunc(targets, func(a, b event.Target) int { return cmp.Compare(a.Namespace, b.Namespace) })
 }
 
 // inOrder sorts what leaves at once.

@@ -1,10 +1,13 @@
 package watcher
 
 import (
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,6 +68,88 @@ func TestDeletedNamespace(t *testing.T) {
 	}
 	want := []string{"ADDED initial a=0", "SYNCED", "MODIFIED a=1", "DELETED a=1", "LEFT", "JOINED", "ADDED b=0", "SYNCED"}
 	if diff := cmp.Diff(want, w.lines()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDeniedInDeletedNamespace: what is denied in a namespace, as when its RoleBindings go first,
+// leaves when that is deleted, and so does what never got so far.
+func TestDeniedInDeletedNamespace(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	f.set(func(req *http.Request) *http.Response {
+		if strings.Contains(req.URL.Path, "secrets") {
+			return respond(http.StatusInternalServerError, internal)
+		}
+		return nil
+	})
+	there := map[string]event.Namespace{r.namespace: {UID: "1", Chosen: true}}
+	start := r.chosen(there)
+	start.Targets = append(start.Targets, event.Target{Mapping: secrets, Namespace: r.namespace})
+	var found atomic.Pointer[event.Found]
+	found.Store(&start)
+	resolver := resolverFunc(func() (event.Found, error) { return *found.Load(), nil })
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: there})
+	w.await("SYNCED", 1)
+	w.await("DISCONNECTED", 1)
+	f.set(func(req *http.Request) *http.Response {
+		switch {
+		case strings.Contains(req.URL.Path, "secrets"):
+			return respond(http.StatusInternalServerError, internal)
+		case strings.Contains(req.URL.Path, "configmaps"):
+			return respond(http.StatusForbidden, forbidden)
+		}
+		return nil
+	})
+	f.cut()
+	w.await("DENIED", 1)
+	none := r.chosen(map[string]event.Namespace{})
+	found.Store(&none)
+	r.touch("deleted")
+	w.await("LEFT", 2)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	var ends []string
+	for _, line := range w.lines() {
+		if line == "LEFT" || strings.HasPrefix(line, "DELETED") {
+			ends = append(ends, line)
+		}
+	}
+	if diff := cmp.Diff([]string{"DELETED unknown a", "LEFT", "LEFT"}, ends); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNamespacesJoinInTurn: what joins at once is in the order of the namespaces, whatever that of
+// the resources is.
+func TestNamespacesJoinInTurn(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	var found event.Found
+	found.Namespaces = map[string]event.Namespace{}
+	for _, m := range []*meta.RESTMapping{secrets, configMaps} {
+		for _, name := range []string{"z2", "z1"} {
+			found.Targets = append(found.Targets, event.Target{Mapping: m, Namespace: name})
+			found.Namespaces[name] = event.Namespace{UID: "1", Chosen: true}
+		}
+	}
+	resolver := resolverFunc(func() (event.Found, error) { return found, nil })
+	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Namespaces: map[string]event.Namespace{}})
+	w.await("JOINED", 4)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	var joined []string
+	for _, e := range w.events {
+		if e.Type == event.Joined {
+			joined = append(joined, e.Target.Namespace+" "+e.Target.Resource().Resource)
+		}
+	}
+	want := []string{"z1 secrets", "z1 configmaps", "z2 secrets", "z2 configmaps"}
+	if diff := cmp.Diff(want, joined); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -23,8 +24,9 @@ type target struct {
 	// initial: what the first sync names existed at the start. It did not where the target came
 	// later, or an earlier run has reported all that existed.
 	initial bool
-	// empty: all that there was is known, and nothing of it is left. Anybody may ask.
-	empty atomic.Bool
+	// idle: nothing that was reported is left, or the right to hear of it is missing. When its
+	// namespace is deleted, that is all there is to wait for. Anybody may ask.
+	idle atomic.Bool
 }
 
 func newTarget(t event.Target, keepContent bool) *target {
@@ -94,13 +96,19 @@ func (t *target) join(dst []event.Event, n *note) []event.Event {
 	return t.setTarget(mark(dst, n.mark, event.Event{}), from)
 }
 
-// leave reports that nothing more is reported of the target, which says nothing of its objects.
+// leave reports that nothing more is reported of the target. That says nothing of its objects, unless
+// their namespace was deleted: then they are, too.
 func (t *target) leave(dst []event.Event, why error) []event.Event {
-	return t.setTarget(mark(dst, event.Left, event.Event{Err: why}), len(dst))
+	from := len(dst)
+	if errors.Is(why, errDeleted) {
+		t.ledger.Begin()
+		dst = t.ledger.Sweep(dst)
+	}
+	return t.setTarget(mark(dst, event.Left, event.Event{Err: why}), from)
 }
 
 // note makes known what others may ask.
-func (t *target) note() { t.empty.Store(t.progress.phase == live && t.ledger.Len() == 0) }
+func (t *target) note() { t.idle.Store(t.ledger.Len() == 0 || t.progress.loss == event.Denied) }
 
 // reportRefusal reports that the target was refused at the start, if that has not turned into
 // something else since.

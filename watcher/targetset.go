@@ -29,6 +29,9 @@ type targetSet struct {
 	left    int // how many targets have left
 	// chosen are the namespaces that were, at the last look; nil if they are not chosen.
 	chosen map[string]bool
+	// lingers: at the last look a target was in a namespace that was deleted, and not idle. Only looks
+	// and who plans them know.
+	lingers bool
 }
 
 func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *targetSet {
@@ -145,6 +148,7 @@ func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, 
 	if left != s.left {
 		return nil, nil, false
 	}
+	s.lingers = false
 	for _, t := range found.Targets {
 		if s.present[t.Key()] == nil {
 			fresh = append(fresh, t)
@@ -155,10 +159,13 @@ func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, 
 		switch {
 		case found.Lacks(key):
 			l.source.Recheck()
-		case isOutside && (exists || l.target.empty.Load()):
+		case isOutside && (exists || l.target.idle.Load()):
 			outside = append(outside, l)
+		case isOutside:
+			s.lingers = true
 		}
 	}
+	byNamespace(fresh)
 	inOrder(outside)
 	return fresh, outside, true
 }
