@@ -150,7 +150,7 @@ type note struct {
 	source.Observation
 	narrower []*target  // whose place the target takes, of joined
 	mark     event.Type // of joined: why
-	existing bool       // of joined: what the first sync names may have existed at the start
+	existing bool       // of joined: what the first sync names existed at the start, if it is old enough
 }
 
 type subject uint8

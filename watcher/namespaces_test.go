@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -150,6 +151,49 @@ func TestNamespacesJoinInTurn(t *testing.T) {
 	}
 	want := []string{"z1 secrets", "z1 configmaps", "z2 secrets", "z2 configmaps"}
 	if diff := cmp.Diff(want, joined); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// dated is a transport whose server has another clock.
+type dated struct {
+	next  http.RoundTripper
+	ahead time.Duration
+}
+
+func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := d.next.RoundTrip(r)
+	if err == nil {
+		response.Header.Set("Date", time.Now().Add(d.ahead).UTC().Format(http.TimeFormat))
+	}
+	return response, err
+}
+
+// TestJoiningNamespaceOfTheStart: what is in a namespace that was there at the start, and joins later,
+// existed at the start if it was created before that, by the clock of the server.
+func TestJoiningNamespaceOfTheStart(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]string{time.Hour: "ADDED initial a=0", -time.Hour: "ADDED a=0"} {
+		t.Run(want, func(t *testing.T) { testJoiningNamespaceOfTheStart(t, ahead, want) })
+	}
+}
+
+func testJoiningNamespaceOfTheStart(t *testing.T, ahead time.Duration, want string) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	r.create("a")
+	config := config(t, cluster)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, ahead} })
+	there := map[string]event.Namespace{r.namespace: {UID: "1"}}
+	resolver := resolverFunc(func() (event.Found, error) {
+		return r.chosen(map[string]event.Namespace{r.namespace: {UID: "1", Chosen: true}}), nil
+	})
+	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Namespaces: there})
+	w.await("SYNCED", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"JOINED", want, "SYNCED"}, w.lines()); diff != "" {
 		t.Error(diff)
 	}
 }

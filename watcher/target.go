@@ -22,8 +22,10 @@ type target struct {
 	progress progress
 	ledger   *ledger.Ledger
 	// initial: what the first sync names existed at the start. It did not where the target came
-	// later, or an earlier run has reported all that existed.
+	// later, or an earlier run has reported all that existed. existed, if not nil, says of which
+	// object it is true.
 	initial bool
+	existed func(event.Object) bool
 	// idle: nothing that was reported is left, or the right to hear of it is missing. When its
 	// namespace is deleted, that is all there is to wait for. Anybody may ask.
 	idle atomic.Bool
@@ -61,7 +63,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 		dst = t.endSync(dst, o.Event)
 	case source.Listed, source.Changed:
 		o.Listed = o.Kind == source.Listed
-		o.Initial = o.Listed && o.Type == event.Added && t.initial
+		o.Initial = o.Listed && o.Type == event.Added && t.initial && (t.existed == nil || t.existed(o.Object))
 		dst = t.ledger.Observe(dst, o.Event)
 	}
 	return t.setTarget(dst, from)

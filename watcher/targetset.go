@@ -61,7 +61,7 @@ func (s *targetSet) begin() error {
 // add starts a target that was not there before, as mark says, in place of those that it covers.
 func (s *targetSet) add(t event.Target, mark event.Type, existing bool) {
 	l := s.newLife(newTarget(t, s.options.KeepContent))
-	l.joined = true
+	l.joined, l.target.existed = true, s.existed
 	l.source.SetAnswered()
 	s.mu.Lock()
 	present := maps.Clone(s.present)

@@ -57,10 +57,13 @@ type Options struct {
 type Watcher struct {
 	options          Options
 	client, metadata dynamic.Interface
+	clock            *serverClock
 }
 
 // New returns a Watcher; it makes no request.
 func New(options Options) (*Watcher, error) {
+	var clock *serverClock
+	clock, options.HTTP = newServerClock(options.HTTP)
 	client, err := shallow.NewClient(options.Config, options.HTTP, options.ManagedFields)
 	if options.Tables {
 		client, err = shallow.NewTableClient(options.Config, options.HTTP, options.ManagedFields, options.WholeObjects)
@@ -69,7 +72,7 @@ func New(options Options) (*Watcher, error) {
 	if err = cmp.Or(err, metadataErr); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Watcher{options, client, metadata}, nil
+	return &Watcher{options, client, metadata, clock}, nil
 }
 
 // run is what the targets of one Run or List share.
@@ -78,6 +81,8 @@ type run struct {
 	source   source.Options    // of each target's source
 	metadata dynamic.Interface // reads nothing but metadata
 	note     func(note)        // takes what becomes of a target, and does not block
+	clock    *serverClock
+	began    time.Time
 }
 
 func (w *Watcher) newRun() *run {
@@ -86,6 +91,8 @@ func (w *Watcher) newRun() *run {
 		options:  o,
 		source:   source.Options{Client: w.client, Gate: source.NewGate(), Request: o.Request},
 		metadata: w.metadata,
+		clock:    w.clock,
+		began:    time.Now(),
 	}
 }
 

@@ -56,8 +56,8 @@ type Event struct {
 	Old Object
 	// Digests are what an earlier run has kept of the state before, where that is not here.
 	Digests string
-	// Initial: an Added object existed when the watch began, which was not an earlier run; or when
-	// its namespace joined that existed then.
+	// Initial: an Added object existed when the watch began, which was not an earlier run. In what
+	// joins later it may have been created up to two seconds after that.
 	Initial bool
 	// Listed: it was found out while the server named all that there is. There may have been other
 	// states in between; and of other objects the last known state may be of before, until a Gap or
