@@ -85,7 +85,7 @@ func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines i
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	hide, lack := c.secretsOf(ctx, u)
+	values, lack := c.secretsOf(ctx, u)
 	if lack != nil && !unmasked {
 		return nil, lack
 	}
@@ -98,7 +98,7 @@ func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines i
 		case err != nil:
 			return logs, err
 		}
-		logs = append(logs, Log{"po/" + u.GetName() + ", container " + failed.Name, previous, lastLines(hide.Replace(colour.ReplaceAllString(text, "")), lines), isCut})
+		logs = append(logs, Log{"po/" + u.GetName() + ", container " + failed.Name, previous, lastLines(values.mask(colour.ReplaceAllString(text, "")), lines), isCut})
 	}
 	if lack != nil {
 		return logs, lack
