@@ -73,7 +73,7 @@ func (w *watching) keepDigests(file *resume.File) error {
 		return nil
 	}
 	return file.KeepDigests(func(key []byte) func(event.Object) string {
-		w.digests = &change.Digester{Key: key, Patterns: patterns}
+		w.digests = &change.Digester{Key: key, Patterns: patterns, Noise: w.print.Compare.Noise}
 		return func(o event.Object) string { return w.digests.Of(o.Raw()) }
 	})
 }

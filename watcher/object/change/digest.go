@@ -1,9 +1,10 @@
 package change
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
-	"hash"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -18,6 +19,9 @@ type Digester struct {
 	// Key makes the digests of one place say nothing about those of another.
 	Key      []byte
 	Patterns Patterns
+	// Noise is what does not count, as with [Between]: a pattern that names the same or something below
+	// asks for it. What was written with another Noise says nothing.
+	Noise Noise
 }
 
 // A digest is written as digestSize bytes in base64: which pattern it is of, and the hash of what
@@ -39,8 +43,9 @@ func (d *Digester) Of(object string) string {
 }
 
 // Changed reports whether something at or below what a pattern names is not as in the object of which
-// digests are. It is not known where they have none of the pattern, or the object was of another
-// version of its API.
+// digests are, by what [Between] would report; but of what is named by a field below an item, or by
+// the keys of one, not that the item moved. It is not known where they have none of the pattern, or
+// the object was of another version of its API.
 func (d *Digester) Changed(digests string, p Pattern, object string) (changed, known bool) {
 	now := d.digest(p, object)
 	id := base64.RawStdEncoding.EncodedLen(digestID) - 1 // the last character has bits of what follows
@@ -53,136 +58,123 @@ func (d *Digester) Changed(digests string, p Pattern, object string) (changed, k
 }
 
 func (d *Digester) digest(p Pattern, object string) string {
-	parsed := gjson.Parse(object)
 	which := sha256.New()
-	for _, part := range []string{string(d.Key), parsed.Get("apiVersion").Str, p.text} {
+	parts := []string{string(d.Key), gjson.Get(object, "apiVersion").Str, p.text}
+	for _, noise := range []Patterns{d.Noise.Paths, d.Noise.Moves, d.Noise.Zeros} {
+		parts = append(parts, fmt.Sprint(len(noise)))
+		for _, p := range noise {
+			parts = append(parts, p.text)
+		}
+	}
+	for _, part := range parts {
 		io.WriteString(which, strconv.Quote(part))
 	}
 	facts := sha256.New()
 	io.WriteString(facts, strconv.Quote(string(d.Key)))
-	f := factWriter{facts, nil}
-	f.follow(p.steps, parsed)
+	for _, f := range d.facts(p, object) {
+		io.WriteString(facts, f.list+f.step+"="+f.value+"\n")
+	}
 	return base64.RawStdEncoding.EncodeToString(facts.Sum(which.Sum(nil)[:digestID])[:digestSize])
 }
 
-// factWriter writes what a pattern names, with what leads there: the names of fields, and of an item
-// the key that tells it from the others, or where there is none its place.
-type factWriter struct {
-	to   hash.Hash
-	path []string
+// fact is one part of an object that a pattern names, without noise.
+type fact struct {
+	list, step, value string // what leads to it, but for the last step; that; and the part
+	place             int    // in a list of which the order counts
 }
 
-func (f *factWriter) follow(steps []matcher, value gjson.Result) {
-	if len(steps) == 0 {
-		for _, name := range f.path {
-			io.WriteString(f.to, name)
-		}
-		f.value(value)
-		return
+// facts returns what a pattern names: it is what comparing reports of an object that was not there.
+func (d *Digester) facts(p Pattern, object string) (facts []fact) {
+	w := walk{options: Options{Only: Patterns{p}, Noise: d.Noise}, path: make(Path, 0, 16)}
+	managed := managedFieldsOf(object)
+	w.fields = fields{new: managed.Raw}
+	if !w.reports(managedFields) { // they are not decoded
+		object = replace(object, managed, "0")
 	}
-	index, isItem := 0, value.IsArray()
-	items := itemNames(value)
-	eachSorted(value, func(name string, below gjson.Result) {
-		step := name
-		if isItem {
-			step = items[index]
-		}
-		f.path = append(f.path, "."+step)
-		if steps[0].names(name, isItem, index, below) {
-			f.follow(steps[1:], below)
-		}
-		if steps[0].deep {
-			f.follow(steps, below)
-		}
-		f.path = f.path[:len(f.path)-1]
-		index++
-	})
-}
-
-// itemNames returns what tells the items of a list apart.
-func itemNames(list gjson.Result) (names []string) {
-	if !list.IsArray() {
+	value, there := w.enter(p.Fields(), gjson.Parse(object))
+	if !there {
 		return nil
 	}
-	items := list.Array()
-	for _, key := range naturalKeys {
-		names = names[:0]
-		for _, item := range items {
-			if value := item.Get(key); item.IsObject() && value.Exists() && !value.IsObject() && !value.IsArray() {
-				names = append(names, "["+value.Raw+"]")
+	w.emit(Added, nil, decodeText(value))
+	for _, c := range w.changes {
+		w.path = c.Path
+		last := len(c.Path) - 1
+		f := fact{list: identityText(c.Path[:last]), step: identityText(c.Path[last:]), value: w.canonical(c.New)}
+		if item := c.Path[last].Item; item != nil {
+			if item.managed == "" {
+				f.step = "" // its place says it
+			}
+			if !w.options.Noise.Moves.Match(c.Path) {
+				f.place = item.Index
 			}
 		}
-		if len(names) == len(items) && len(slices.Compact(slices.Sorted(slices.Values(names)))) == len(names) {
-			return names
+		facts = append(facts, f)
+	}
+	slices.SortFunc(facts, func(a, b fact) int {
+		return cmp.Or(strings.Compare(a.list, b.list), cmp.Compare(a.place, b.place), strings.Compare(a.step, b.step), strings.Compare(a.value, b.value))
+	})
+	return facts
+}
+
+// enter goes down to what the fields lead to; false if there is no such thing.
+func (w *walk) enter(names []string, value gjson.Result) (gjson.Result, bool) {
+	for _, name := range names {
+		if !value.IsObject() {
+			return value, false
+		}
+		text, there := members(value)[name]
+		if !there {
+			return value, false
+		}
+		value = gjson.Parse(text)
+		w.push(Step{Field: name})
+	}
+	return value, true
+}
+
+// identityText writes the steps so that no others are written the same: an item with what tells it
+// from the others, or where there is nothing with its place.
+func identityText(steps Path) string {
+	var b strings.Builder
+	for _, s := range steps {
+		switch {
+		case s.Item == nil:
+			b.WriteString("." + strconv.Quote(s.Field))
+		case s.Item.managed != "":
+			b.WriteString("[" + s.Item.managed + "]")
+		default:
+			b.WriteString("[" + strconv.Itoa(s.Item.Index) + "]")
 		}
 	}
-	names = names[:0]
-	for i := range items {
-		names = append(names, strconv.Itoa(i))
-	}
-	return names
+	return b.String()
 }
 
-// names reports whether a field, or an item of a list, is one that the step means.
-func (m *matcher) names(name string, isItem bool, index int, value gjson.Result) bool {
-	switch m.kind {
-	case namedField:
-		return !isItem && name == strconv.Quote(m.name)
-	case indexOrName:
-		return isItem && m.index == index || !isItem && name == strconv.Quote(m.name)
-	case keyedItem:
-		return isItem && !slices.ContainsFunc(m.keys, func(want Key) bool {
-			has := value.Get(gjson.Escape(want.Name))
-			return !has.Exists() || factText(has) != want.Value.(string)
-		})
-	case setItem:
-		return isItem && factText(value) == m.name
+// canonical writes the value at the path in the same way in whatever order its fields are, and the
+// items of lists of which the order does not count. Numbers are as they were written: 1 and 1.0
+// differ for [Between], too.
+func (w *walk) canonical(value any) string {
+	if isScalar(value) {
+		return string(appendScalar(nil, value))
 	}
-	return true
-}
-
-// factText is a scalar without quotes.
-func factText(value gjson.Result) string {
-	if value.Type == gjson.String {
-		return value.Str
-	}
-	return value.Raw
-}
-
-// value writes a value in the same way in whatever order its fields are.
-func (f *factWriter) value(value gjson.Result) {
-	if !value.IsObject() && !value.IsArray() {
-		io.WriteString(f.to, "="+value.Raw+"\n")
-		return
-	}
-	io.WriteString(f.to, value.Raw[:1])
-	eachSorted(value, func(name string, below gjson.Result) {
-		io.WriteString(f.to, name)
-		f.value(below)
-	})
-	io.WriteString(f.to, "}\n")
-}
-
-// eachSorted calls do with each field by its name, quoted, or with each item in its place.
-func eachSorted(value gjson.Result, do func(name string, below gjson.Result)) {
-	type field struct {
-		name  string
-		value gjson.Result
-	}
-	var fields []field
-	if !value.IsObject() && !value.IsArray() {
-		return
-	}
-	value.ForEach(func(name, below gjson.Result) bool {
-		if value.IsArray() {
-			do("", below)
-		} else {
-			fields = append(fields, field{strconv.Quote(name.Str), below})
+	parts, sorted := []string{}, false
+	for step, part := range w.fields.children(w.path, value) {
+		w.push(step)
+		if !isZero(part) || !w.options.Noise.Zeros.Match(w.path) {
+			text := w.canonical(part)
+			if step.Item == nil {
+				text = strconv.Quote(step.Field) + ":" + text
+			}
+			parts = append(parts, text)
+			sorted = sorted || step.Item == nil || w.options.Noise.Moves.Match(w.path)
 		}
-		return true
-	})
-	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	for _, f := range fields {
-		do(f.name, f.value)
+		w.pop()
 	}
+	if sorted {
+		slices.Sort(parts)
+	}
+	brackets := "{}"
+	if _, isList := value.([]any); isList {
+		brackets = "[]"
+	}
+	return brackets[:1] + strings.Join(parts, ",") + brackets[1:]
 }

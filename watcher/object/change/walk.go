@@ -112,6 +112,9 @@ func (w *walk) emit(kind Kind, old, new any) {
 		w.count(w.path[:quiet])
 	case decision == split && (kind == Added || kind == Removed):
 		w.parts(kind, old, new)
+	case decision == split && kind == TypeChanged:
+		w.parts(Removed, old, nil)
+		w.parts(Added, nil, new)
 	case decision != report:
 	case kind == Moved && w.options.Noise.Moves.Match(w.path):
 		w.noise++
