@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,7 +28,7 @@ import (
 //	hang           us, with a credential plugin that does not end
 //
 // The commands "freeze NAME" and "thaw NAME" stop us or asia, and have it go on; "crash NAME" ends
-// it. kubectl is there, too.
+// it. "ask NAME" asks a program how its watch is, by SIGUSR1. kubectl is there, too.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	more := map[string]*bed.Cluster{}
@@ -49,6 +50,9 @@ func TestClusters(t *testing.T) {
 		}
 	}
 	all["crash"] = func(ts *testscript.TestScript, neg bool, args []string) { more[args[0]].Kill() }
+	all["ask"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		ts.Check(of(ts).programs[args[0]].cmd.Process.Signal(syscall.SIGUSR1))
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 scripts + "/clusters", // one script: it ends the servers
 		Setup:               func(env *testscript.Env) error { return setupClusters(t, more, env) },
