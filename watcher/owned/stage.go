@@ -14,7 +14,9 @@ import (
 )
 
 // Stage lets pass the Events that are about an object, the root, or what belongs to it, and all
-// marks; with a Subject also the root, and the objects that belong to it. The count of a Synced is of those that pass. It is used from one goroutine.
+// marks; with a Subject also the root, and the objects that belong to it. What passes for the first time is
+// Added: a Service may come to belong to it by its last change, or before its Deployment is there, after which
+// it passes. The count of a Synced is of those that pass. It is used from one goroutine.
 type Stage struct {
 	next   event.Sink
 	root   owner.Ref
@@ -24,6 +26,7 @@ type Stage struct {
 	// reported are the Events that have passed and are there, with their targets: what comes of
 	// them later passes, too, even if nothing but their identity is known then.
 	reported map[types.UID]event.Key
+	aside    aside
 	passing  []event.Event // of the present batch; the memory is used again
 }
 
@@ -49,6 +52,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 		}
 		if passes {
 			s.passing = append(s.passing, e)
+			s.passLater()
 		}
 	}
 	if len(s.passing) == 0 {
@@ -59,22 +63,48 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 
 func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 	if e.Type.IsMark() {
+		if e.Type == event.Gone || e.Type == event.Left {
+			s.aside.leave(e.Target)
+		}
 		return true, nil
 	}
 	_, known := s.reported[e.Object.UID]
 	switch {
 	case e.Type == event.Deleted:
 		delete(s.reported, e.Object.UID)
+		delete(s.aside.events, e.Object.UID)
 		return known, nil
 	case known:
 		s.learn(e.Object)
 		return true, nil
 	}
 	has, err := s.Has(ctx, e.Object)
-	if has {
-		s.reported[e.Object.UID] = e.Target.Key()
+	if !has {
+		s.aside.keep(*e, s.Subject)
+		return false, err
 	}
-	return has, err
+	delete(s.aside.events, e.Object.UID)
+	s.isFirst(e)
+	return true, err
+}
+
+// isFirst makes an event the first of what passes of its object.
+func (s *Stage) isFirst(e *event.Event) {
+	s.reported[e.Object.UID] = e.Target.Key()
+	if e.Type == event.Modified && e.Reconstructed == nil {
+		e.Type, e.Old = event.Added, event.Object{}
+	}
+}
+
+// passLater lets pass what did not before, since more is known now of the subject.
+func (s *Stage) passLater() {
+	if s.Subject == nil {
+		return
+	}
+	for _, e := range s.aside.found(s.Subject) {
+		s.isFirst(&e)
+		s.passing = append(s.passing, e)
+	}
 }
 
 // Has reports whether an Event is about the root, or what belongs to it, or an object belongs to it.

@@ -27,6 +27,7 @@ type Subject struct {
 	known    map[owner.Ref]bool // refs, and what stands in front, by Ref.Named
 	labels   []labels.Set       // of its pods
 	services map[string]bool    // in front of them, by name
+	learned  int                // how often labels or services were added
 }
 
 // NewSubject returns one that knows nothing yet.
@@ -62,6 +63,7 @@ func (s *Subject) Learn(u *unstructured.Unstructured) {
 	isKnown := slices.ContainsFunc(s.labels, func(known labels.Set) bool { return maps.Equal(known, set) })
 	if len(set) > 0 && !isKnown {
 		s.labels = append(s.labels[:min(len(s.labels), maxLabels-1)], set)
+		s.learned++
 	}
 }
 
@@ -105,6 +107,20 @@ func (s *Subject) Fronts(u *unstructured.Unstructured) bool {
 	return true
 }
 
+// mayFront reports whether it depends on the pods that are known whether objects of a kind stand in front of
+// them.
+func mayFront(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Kind: "Service"} || kind == schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"} ||
+		kind == schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}
+}
+
+// growth changes when Fronts may say of more objects that they belong to it.
+func (s *Subject) growth() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.learned
+}
+
 func (s *Subject) fronts(u *unstructured.Unstructured) bool {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Service"}:
@@ -112,7 +128,10 @@ func (s *Subject) fronts(u *unstructured.Unstructured) bool {
 		if len(by) == 0 || !s.selects(labels.SelectorFromSet(by)) {
 			return false
 		}
-		s.services[u.GetName()] = true
+		if !s.services[u.GetName()] {
+			s.services[u.GetName()] = true
+			s.learned++
+		}
 		return true
 	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
 		return s.selects(selectorOf(u))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/watcher/event"
@@ -105,5 +106,52 @@ func TestLabels(t *testing.T) {
 		if err != nil || !s.Fronts(u) {
 			t.Errorf("the Service of %s does not belong to it: %v", name, err)
 		}
+	}
+}
+
+// TestLater: a Service, and what leads to it, passes when the pods behind it are known, in its last state and as
+// new; so does what comes to belong to the subject by a change.
+func TestLater(t *testing.T) {
+	const (
+		template = `"x":1},"spec":{"template":{"metadata":{"labels":{"app":"web"}}}}`
+		ofWeb    = `"x":1},"spec":{"selector":{"app":"web"}}`
+		ofOther  = `"x":1},"spec":{"selector":{"app":"other"}}`
+		toWeb    = `"x":1},"spec":{"defaultBackend":{"service":{"name":"web"}}}`
+	)
+	var got []string
+	stage := New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			got = append(got, fmt.Sprint(e.Type, " ", e.Object.Kind, " ", e.Object.Name, " ", e.Initial, " ", e.Old.IsZero()))
+		}
+		return nil
+	}), web, func(context.Context, owner.Ref) ([]owner.Owner, error) { return nil, nil })
+	stage.Subject = NewSubject(web)
+	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "services"}, "Service", true), Namespace: "shop"}
+	of := func(what event.Type, version, kind, name, rest string) event.Event {
+		e := event.Event{Type: what, Target: target, Object: object(version, kind, name, rest)}
+		if what == event.Modified {
+			e.Old = e.Object
+		}
+		return e
+	}
+	initial := of(event.Added, "v1", "Service", "old", ofWeb)
+	initial.Initial = true
+	for _, batch := range [][]event.Event{
+		{of(event.Added, "networking.k8s.io/v1", "Ingress", "web", toWeb), of(event.Added, "v1", "Service", "other", ofWeb), of(event.Added, "v1", "Service", "late", ofOther)},
+		{initial, of(event.Added, "v1", "Service", "web", ofOther), of(event.Modified, "v1", "Service", "web", ofWeb), of(event.Added, "v1", "Service", "gone", ofWeb)},
+		{of(event.Deleted, "v1", "Service", "gone", ofWeb), of(event.Modified, "v1", "Service", "other", ofOther)},
+		{of(event.Added, "apps/v1", "Deployment", "web", template), of(event.Modified, "v1", "Service", "web", ofWeb)},
+		{of(event.Modified, "v1", "Service", "late", ofWeb), of(event.Modified, "v1", "Service", "late", ofWeb), of(event.Deleted, "v1", "Service", "old", ofWeb)},
+	} {
+		if err := stage.Deliver(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"ADDED Deployment web false true", "ADDED Service old true true", "ADDED Service web false true", "ADDED Ingress web false true",
+		"MODIFIED Service web false false", "ADDED Service late false true", "MODIFIED Service late false false", "DELETED Service old false true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

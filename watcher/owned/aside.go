@@ -1,0 +1,56 @@
+package owned
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// maxAside is how many objects are remembered that may come to belong to a subject.
+const maxAside = 500
+
+// aside has the last events of objects that did not pass, but will if they stand in front of pods that are
+// not known yet: a Service may be made before its Deployment.
+type aside struct {
+	events map[types.UID]event.Event
+	judged int // how much the subject knew when they were judged last
+}
+
+// keep remembers an event that did not pass. Of too many objects the later ones are not remembered.
+func (a *aside) keep(e event.Event, s *Subject) {
+	delete(a.events, e.Object.UID)
+	if s == nil || e.Reconstructed != nil || !mayFront(e.Object.GroupVersionKind().GroupKind()) || len(a.events) >= maxAside {
+		return
+	}
+	if a.events == nil {
+		a.events, a.judged = map[types.UID]event.Event{}, s.growth()
+	}
+	a.events[e.Object.UID] = e
+}
+
+// leave forgets the objects of a target, of which nothing is reported any more.
+func (a *aside) leave(t event.Target) {
+	maps.DeleteFunc(a.events, func(_ types.UID, e event.Event) bool { return e.Target.Key() == t.Key() })
+}
+
+// found returns what belongs to a subject now, since that knows more, in the order in which it was seen.
+func (a *aside) found(s *Subject) (found []event.Event) {
+	for len(a.events) > 0 && a.judged != s.growth() {
+		a.judged = s.growth()
+		inOrder := slices.SortedFunc(maps.Values(a.events), func(a, b event.Event) int {
+			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(string(a.Object.UID), string(b.Object.UID)))
+		})
+		for _, e := range inOrder {
+			if u, err := e.Object.Open(); err == nil && s.Fronts(u) {
+				delete(a.events, e.Object.UID)
+				found = append(found, e)
+			}
+		}
+	}
+	return found
+}
