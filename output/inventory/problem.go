@@ -74,7 +74,10 @@ func (w wrong) judge(s *State) {
 		sp.to, sp.lastWrong = time.Time{}, s
 		w[s.Of] = true
 	case sp.known && sp.to.IsZero():
-		sp.to = s.Time
+		if sp.to = s.Time; !sp.isLong(sp.to) { // it never was a problem, and its state is not held for that
+			*sp = spell{}
+			delete(w, s.Of)
+		}
 	}
 }
 

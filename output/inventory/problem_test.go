@@ -206,3 +206,17 @@ func TestProblemsOver(t *testing.T) {
 		}
 	}
 }
+
+// TestMoments: what was wrong for a moment holds no memory, also if nobody asks for problems.
+func TestMoments(t *testing.T) {
+	s := newSeen(t, Options{})
+	const starts = `,"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"app","ready":false,"started":true,"state":{"running":{}}}]}`
+	for n, status := range []string{starts, working} {
+		o := part("Pod", "a", "", n+1, status, "kubelet", "status", `{"f:status":{}}`)
+		kind := []event.Type{event.Added, event.Modified}[n]
+		s.deliver(of(kind, event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1)), 3*n))
+		if got := len(s.wrong); got != 1-n {
+			t.Errorf("event %d: %d objects are wrong", n, got)
+		}
+	}
+}

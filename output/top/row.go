@@ -77,7 +77,7 @@ func (t *Top) lines(rows []row) (lines []string) {
 		path, managers := r.most()
 		line := []string{fmt.Sprintf("%.1f", r.PerMinute), fmt.Sprint(r.Changes), r.name, path, managers}
 		if t.Namespaces {
-			line = append([]string{r.Object.Namespace}, line...)
+			line = append([]string{output.Line(r.Object.Namespace)}, line...)
 		}
 		cells = append(cells, line)
 		for _, f := range r.Fights {
