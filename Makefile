@@ -15,10 +15,10 @@ FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on the
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/program ./testdata/readme
+HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/program ./testdata/race ./testdata/readme
 # What takes longer than a moment, the longest first: so nothing is left to wait for in the
 # end, when the packages that take a moment each are done.
-SLOW := ./testdata/program ./testdata/chaos ./watcher ./testdata/bed ./testdata/home
+SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/bed ./testdata/home
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
@@ -71,15 +71,17 @@ check: bin/cluster bin/nats ## while you work: linters and quick tests of what c
 
 .PHONY: test
 test: bin/cluster bin/kubectl bin/nats ## before a change lands: all tests, on real API servers, some minutes
-	@$(MAKE) --no-print-directory -j2 test/page test/packages
+	@$(MAKE) --no-print-directory -j3 test/page test/packages test/cluster
 
 # The tests of the page wait for a browser now and then: others run meanwhile.
-.PHONY: test/page test/packages
+.PHONY: test/page test/packages test/cluster
 test/page: bin/cluster bin/kubectl
-	cd testdata/page && $(GO) test $(LINKED) -count 1 -timeout 30m ./...
+	cd testdata/page && $(GO) test $(LINKED) -count 1 -timeout 60m ./...
 
 test/packages: bin/cluster bin/kubectl bin/nats
-	$(GO) test $(if $(RACE),$(DETECTOR)) $(LINKED) -timeout 30m $(SLOW) ./... $(HELPERS)
+	$(GO) test $(if $(RACE),$(DETECTOR)) $(LINKED) -timeout 60m $(SLOW) ./... $(HELPERS)
+
+test/cluster:
 	$(IN_CLUSTER) $(GO) test $(LINKED) ./...
 
 bin/kubectl: testdata/cluster/go.mod
@@ -112,11 +114,14 @@ golden: bin/cluster ## record real changes anew, and write what -o changes shows
 	UPDATE_SCRIPTS=1 UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./testdata/program
 	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/changes
 
+# The linters read what make build and make release compile: nothing is compiled for them alone.
+AS_RELEASED := export CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" &&
+
 .PHONY: lint
 lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	@$(FORMATTED)
-	$(GO) vet ./... $(HELPERS)
-	$(GO) run $(STATICCHECK) ./... $(HELPERS)
+	$(AS_RELEASED) $(GO) vet ./... $(HELPERS)
+	$(AS_RELEASED) $(GO) run -trimpath=false $(STATICCHECK) ./... $(HELPERS)
 	$(GO) mod tidy -diff
 	$(IN_CLUSTER) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -gcflags=all= $(STATICCHECK) ./...
 	cd testdata/page && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
@@ -155,8 +160,10 @@ release: ## what a release consists of, into bin/dist: of a tag, or else a snaps
 
 .PHONY: test/release
 test/release: ## try what a release consists of, on Linux
-	cd testdata/release && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
-	cd testdata/release && $(GO) test $(LINKED) -count 1 -timeout 30m ./...
+	cd testdata/release && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
+	cd testdata/release && $(AS_RELEASED) $(GO) test $(LINKED) -c -o ../../bin/release.test .
+	@# Not of one go test: make release in it has its own settings.
+	cd testdata/release && ../../bin/release.test -test.timeout 60m
 
 .PHONY: home
 home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit

@@ -74,15 +74,15 @@ func (a *about) note() string {
 }
 
 // check reports, beside the events, that the object is not there, if another one may have been meant.
-func (a *about) check(ctx context.Context, w *watching, r *report.Reporter) {
-	if a == nil || w.object == nil || w.ofObject {
+func (a *about) check(ctx context.Context, s *session, of selection, r *report.Reporter) {
+	if a == nil || of.object == nil || of.ofObject {
 		return
 	}
 	t := a.target
-	t.Name = w.object.Name
+	t.Name = of.object.Name
 	namespaces := []string{""}
-	if t.Namespaced() && !w.scope.AllNamespaces {
-		namespaces = w.scope.Where()
+	if t.Namespaced() && !s.scope.AllNamespaces {
+		namespaces = s.scope.Where()
 	}
 	var targets []event.Target
 	for _, t.Namespace = range namespaces {

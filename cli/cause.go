@@ -95,6 +95,9 @@ func (w *wait) sayCause(ctx context.Context) (said, isWaiting bool) {
 	asking, cancel := context.WithTimeout(ctx, ask.Timeout)
 	defer cancel()
 	cause := w.cause(asking, *p)
+	if cause.Pod != nil && w.ending.Logs.Lines > 0 { // of which the logs may be shown, when these are gone
+		w.causesAt(p.Target.Cluster).Learn(asking, cause.Pod)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, more := w.firstPending()

@@ -35,12 +35,14 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 	if complete.IsAfterDash(args) {
 		return complete.Files(s.Out)
 	}
+	said := &talk{w: s.Err}
+	s.Err = said
 	cmd := newRoot(name, args, s)
 	if complete.IsAsked(args) {
 		complete.Unquote(cmd)
 	}
 	cmd.SetArgs(args)
-	return sayEnd(s.Err, cmd.ExecuteContext(context.WithValue(ctx, signalKey{}, ctx)))
+	return sayEnd(said, cmd.ExecuteContext(context.WithValue(ctx, signalKey{}, ctx)))
 }
 
 // silent returns s without its stderr: a shell asks while somebody types, and what is on the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,6 +38,12 @@ type runner interface {
 	run(ctx context.Context, c *console) error
 }
 
+// goesOn reports whether a runner watches, or sends or plays what has been watched.
+func goesOn(r runner) bool {
+	w, is := r.(interface{ goesOn() bool })
+	return is && w.goesOn()
+}
+
 // common is what every command has.
 type common struct {
 	targets    flags.Targets
@@ -56,11 +63,15 @@ type description struct {
 	long     string
 	examples string // %[1]s is dwatch
 	command  func() command
+	// around makes the command of one that is named behind it, or of the stream; nil: nothing is. It
+	// gets what was typed, too.
+	around func(of command, typed []string) command
+	of     []string // the commands that it is made of
 }
 
 // commands are those beside the stream, which has no name of its own. Their names hide no
 // resource: that is what -r is for.
-var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, waitDescription, topDescription, rbacDescription}
+var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, diffDescription, waitDescription, topDescription, rbacDescription, manifestsDescription}
 
 // newRoot returns the command line, as the program is called: dwatch, or "kubectl
 // dwatch" as a plugin.
@@ -92,25 +103,32 @@ func addCommands(parent *cobra.Command, display string, args []string, some []de
 		}
 		cmd, _ := newCommand(d, display, args, s)
 		parent.AddCommand(cmd)
-		if d.name == "rbac" {
-			addCommands(cmd, display, args, forRBAC(some), s)
-		}
+		addCommands(cmd, display, args, wrapped(some, d, args), s)
 	}
 }
 
-// forRBAC are the commands whose rights are printed.
-func forRBAC(some []description) (wrapped []description) {
+// wrapped are the commands that another one may be about.
+func wrapped(some []description, by description, args []string) (wrapped []description) {
 	for _, d := range some {
-		if of := d.command; d.name != "rbac" {
-			d.command = func() command { return newRBACFlags(of()) }
+		if of := d.command; slices.Contains(by.of, d.name) {
+			d.command = func() command { return by.around(of(), args) }
+			d.around, d.of = by.around, nil
 			wrapped = append(wrapped, d)
 		}
 	}
 	return wrapped
 }
 
+// make returns the flags of a command, or of what it makes of the stream.
+func (d description) make(args []string) command {
+	if d.command == nil {
+		return d.around(new(streamFlags), args)
+	}
+	return d.command()
+}
+
 func newCommand(d description, display string, args []string, s Streams) (*cobra.Command, []flags.Group) {
-	c := d.command()
+	c := d.make(args)
 	cmd := &cobra.Command{
 		Use:                   strings.TrimSpace(d.name + " " + d.use),
 		Short:                 d.short,
@@ -121,8 +139,12 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			logAs(s, c.shared().messages.Log)
 			if err := checkDash(cmd, args); err != nil {
 				return fail.Usage(err)
+			}
+			if c.shared().messages.UTC {
+				time.Local = time.UTC // before anybody looks at a clock
 			}
 			t := terminalOf(s)
 			r, err := c.parse(args, t)
@@ -135,15 +157,18 @@ func newCommand(d description, display string, args []string, s Streams) (*cobra
 			if err != nil {
 				return fail.Usage(err)
 			}
-			console := newConsole(s, c.shared().messages)
+			console := newConsole(s, c.shared().messages, goesOn(r))
 			defer console.close()
 			return r.run(cmd.Context(), console)
 		},
 	}
 	groups := addFlags(cmd.Flags(), c)
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, helpWidth(s.Out)) })
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return fail.Usage(flagError(cmd, args, err)) })
-	complete.Add(cmd, complete.Options{Connection: &c.shared().connection, Offered: flags.Offered, Targets: c.shared().targetsOf})
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		logAs(s, flags.LogIn(args))
+		return fail.Usage(flagError(cmd, args, err))
+	})
+	complete.Add(cmd, complete.Options{Connection: &c.shared().connection, Offered: flags.Offered, Targets: c.shared().targetsOf, Directory: strings.HasPrefix(d.use, "DIR ")})
 	return cmd, groups
 }
 
@@ -174,6 +199,12 @@ type selection struct {
 	ofObject bool             // all that belongs to object, as nothing else is named
 	// anywhere takes all namespaces for those that are chosen: others may be, another day.
 	anywhere bool
+}
+
+// isPlaced reports whether it is said in which namespaces to look, so that those of the contexts do not
+// matter.
+func (s selection) isPlaced() bool {
+	return s.request.AllNamespaces || s.request.Chooses() || len(s.request.Namespaces) > 0
 }
 
 // checkNamed refuses namespaces that come and go, for what can't forget what was in them.

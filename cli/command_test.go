@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -12,15 +13,14 @@ func parsed(args []string) (command, runner, error) {
 	c := streamDescription.command()
 	for _, d := range commands {
 		if len(args) > 0 && args[0] == d.name {
-			c, args = d.command(), args[1:]
+			c, args = d.make(args), args[1:]
+			for _, of := range wrapped(commands, d, slices.Concat([]string{d.name}, args)) {
+				if len(args) > 0 && args[0] == of.name {
+					c, args = of.command(), args[1:]
+					break
+				}
+			}
 			break
-		}
-	}
-	if r, ok := c.(*rbacFlags); ok {
-		of, _, _ := parsed(args[:min(len(args), 1)])
-		r.command = of
-		if _, isStream := of.(*streamFlags); !isStream {
-			args = args[1:]
 		}
 	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -27,10 +27,10 @@ type terminal struct {
 
 func terminalOf(s Streams) terminal {
 	info, err := s.Out.Stat()
-	stderr, isFile := s.Err.(*os.File)
+	stderr, ok := s.Err.(*talk)
 	return terminal{
 		isTerminal: term.IsTerminal(int(s.Out.Fd())),
-		isPiped:    err == nil && info.Mode()&os.ModeNamedPipe != 0 && isFile && term.IsTerminal(int(stderr.Fd())),
+		isPiped:    err == nil && info.Mode()&os.ModeNamedPipe != 0 && ok && stderr.isTerminal(),
 		noColor:    os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
 		isDumb:     os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" && runtime.GOOS != "windows",
 	}
@@ -44,19 +44,37 @@ type console struct {
 	reports io.Writer
 	started time.Time
 	asked   *asked
+	release func() // what else writes to the process's stderr
 }
 
-// newConsole has to be closed.
-func newConsole(s Streams, m flags.Messages) *console {
-	quietClient(s.Err, m.Verbosity)
-	c := &console{out: stdout{file: s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), asked: whenAsked(s.Err)}
+// newConsole has to be closed. goesOn: the run is one that watches.
+func newConsole(s Streams, m flags.Messages, goesOn bool) *console {
+	c := &console{out: stdout{file: s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), release: func() {}}
+	client := s.Err
+	if stderr, ok := s.Err.(*talk); ok {
+		stderr.date(goesOn)
+		c.stderr, c.reports, client = stderr.as(levelWarn), stderr.as(levelInfo), stderr.as(levelDebug)
+		if stderr.isJSON() {
+			plugins := stderr.as(levelDebug) // credential plugins write there
+			release := catchStderr(plugins)
+			c.release = func() {
+				release()
+				plugins.end()
+			}
+		}
+	}
+	quietClient(client, m.Verbosity)
+	c.asked = whenAsked(c.reports)
 	if m.Quiet {
 		c.reports = io.Discard
 	}
 	return c
 }
 
-func (c *console) close() { c.asked.stop() }
+func (c *console) close() {
+	c.asked.stop()
+	c.release()
+}
 
 func (c *console) isQuiet() bool { return c.reports == io.Discard }
 
@@ -65,6 +83,13 @@ func (c *console) say(line string) { report.Line(c.reports, line) }
 
 // warn reports what --quiet does not hide.
 func (c *console) warn(line string) { report.Line(c.stderr, line) }
+
+// silent is this console without reports.
+func (c *console) silent() *console {
+	own := *c
+	own.reports = io.Discard
+	return &own
+}
 
 // connection says where to go with what comes on the way to the server.
 func (c *console) connection() cluster.Options {

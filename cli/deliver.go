@@ -11,6 +11,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/output"
+	"dwatch/output/chat"
 	"dwatch/output/deliver"
 	"dwatch/watcher/event"
 )
@@ -18,7 +19,8 @@ import (
 // delivery sends events to a receiver.
 type delivery struct {
 	flags.Delivery
-	stateFile string // empty: what waits is in memory
+	chat      *flags.Chat // nil: programs get the events
+	stateFile string      // empty: what waits is in memory
 	receiver  deliver.Receiver
 	remote    remote           // it; nil: it is a command
 	process   *deliver.Process // it, or nil
@@ -64,14 +66,31 @@ func (d *delivery) close() {
 	}
 }
 
+func (d *delivery) newEncoder(w *watching) (func([]byte, event.Event) ([]byte, error), error) {
+	if d.chat == nil {
+		return output.NewEncoder(w.print)
+	}
+	view := w.changes(flags.View{})
+	view.Width, view.Color = nil, false
+	place := ""
+	switch {
+	case w.recorded.isSeveral(): // each event has its own
+	case w.recorded != nil:
+		place = cmp.Or(d.chat.Cluster, w.recorded.about("").Server)
+	case w.fleet == nil:
+		place = cmp.Or(d.chat.Cluster, w.Place())
+	}
+	return chat.NewEncoder(chat.Options{Form: d.chat.Form, Template: d.chat.Template, Cluster: place, View: view, Warn: w.warn})
+}
+
 // open makes the queue. failed is called when what is given up, or waits, can't be kept or read.
 func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_ event.Sink, err error) {
 	if d.remote != nil {
-		if err := d.begin(ctx, w.console, w.Cluster); err != nil {
+		if err := d.beginFor(ctx, w); err != nil {
 			return nil, err
 		}
 	}
-	if d.Encode, err = output.NewEncoder(w.print); err != nil {
+	if d.Encode, err = d.newEncoder(w); err != nil {
 		return nil, err
 	}
 	d.Subject = func(e event.Event) string { return w.subject(e.Target, e.Object) }
@@ -96,6 +115,8 @@ func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_
 func (d *delivery) status() string { return d.queue.Status() }
 
 func (d *delivery) hidden() string { return "" }
+
+func (d *delivery) look() []string { return nil }
 
 func (d *delivery) newQueue(c *console, failed func(error)) {
 	d.Say, d.Warn, d.Failed = c.say, c.warn, failed

@@ -8,12 +8,12 @@ var streamDescription = description{
 	long: `Watch any resource of a Kubernetes cluster and see each change.
 
 At a terminal it shows what changed, and which program did it. In a pipe each
-line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED.
-What exists at the start comes first, as ADDED with "initial":true. It resumes
-a lost connection, says what it could not see, and ends only when you end it.
+line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED;
+what exists at the start comes first, with "initial":true. It resumes a lost
+connection, says what it could not see, and ends only when you end it.
 
-Name resources as with kubectl: pods, po, deployments.v1.apps, pods/web-1,
-deploy,sts, or a category such as all. Custom resources work just the same.`,
+Name resources as with kubectl: pods, po, deployments.apps, deployments.v1.apps,
+pods/web-1, pods web-1 web-2, deploy,sts, or a category such as all.`,
 	examples: `  # What changes among the deployments of a namespace
   %[1]s deployments -n default
 
@@ -65,6 +65,9 @@ them.`,
 
   # Only what is not ready, in all namespaces
   %[1]s live pods -A --where '!ready(object)'
+
+  # What was there at five to three, of a recording, and from change to change
+  %[1]s live deploy,po --from rec --at 02:55
 `,
 	command: func() command { return new(liveFlags) },
 }
@@ -78,6 +81,9 @@ kubectl. Its URL, with a token in it, is printed on stderr. It keeps all content
 in memory.`,
 	examples: `  # A page on this machine, in the browser
   %[1]s serve deploy,rs,po -A --open
+
+  # A recording, with a slider for the time
+  %[1]s serve deploy,po --from rec --at 02:55
 
   # For others, by TLS
   %[1]s serve deploy,po --addr :8443 --tls-cert cert.pem --tls-key key.pem
@@ -105,8 +111,58 @@ waits is in a file, and after a restart only what is different is sent.`,
 
   # What was given up, once more
   %[1]s send --redeliver failed.jsonl --to https://broker.example.com
+
+  # What was recorded in two hours, again, with the same ids
+  %[1]s send jobs -A --from rec --since 2h --to https://broker.example.com
 `,
 	command: func() command { return new(sendFlags) },
+}
+
+var recordDescription = description{
+	name:  "record",
+	use:   "DIR RESOURCE... [flags]",
+	short: "Record what happens, to ask for it later",
+	long: `Record all that happens to resources into a directory, with managed fields, until
+you end it; the next run goes on from there. --from DIR then asks the recording in
+place of a cluster, and each answer says of which times it knows nothing. Values
+of Secrets are recorded as size and hash, unless told otherwise. A run that is
+killed has lost its last second.`,
+	examples: `  # All resources of the cluster, for a month, in at most 10 GiB
+  %[1]s record rec '*' -A --keep 30d --max-size 10Gi
+
+  # What changed, from two hours ago to one hour ago
+  %[1]s '*' -A --from rec --since 2h --before 1h
+
+  # What was there an hour ago
+  %[1]s list deploy,po -n prod --from rec --at 1h -o wide
+`,
+	command: func() command { return new(recordFlags) },
+}
+
+var diffDescription = description{
+	name:  "diff",
+	use:   "RESOURCE... --from DIR --at TIME | -n A,B | --context A,B [flags]",
+	short: "Show what is different between two times, or two clusters",
+	long: `Compare what was there at two times of a recording, whatever happened between
+them: for each object that is not the same one change, with who made it, as far
+as its managed fields say. Where one of the times is not known, nothing is
+printed, and the exit code is 4.
+
+Or compare the same objects of several clusters with those of the first, or of
+two namespaces, without what each of them makes for itself (docs/clusters.md).`,
+	examples: `  # What is different now from an hour ago
+  %[1]s diff deploy,cm -n prod --from rec --at 1h
+
+  # Between two times, of the spec alone
+  %[1]s diff deploy -A --from rec --at 02:00 --before 03:00 --only spec
+
+  # Between two clusters
+  %[1]s diff deploy/web --context staging,prod
+
+  # Between two namespaces
+  %[1]s diff deploy,cm,secrets -n staging,prod
+`,
+	command: func() command { return new(diffFlags) },
 }
 
 var waitDescription = description{
@@ -143,12 +199,35 @@ var rbacDescription = description{
 	short: "Print the smallest role that a command line needs",
 	long: `Print the smallest roles that allow a command line of dwatch, with bindings for
 the present user or that of --as, and end. The command line is what follows:
-COMMAND is list, live, send, serve, top or wait; without one it is the stream.`,
+COMMAND is list, live, record, send, serve, top or wait; without one the stream.`,
 	examples: `  # The role with which a service account may watch deployments
   %[1]s rbac deploy --as system:serviceaccount:ops:watcher
 
   # What it takes to deliver them, with a state file
   %[1]s rbac send deploy -A --state s --to https://broker.example.com
 `,
-	command: func() command { return newRBACFlags(new(streamFlags)) },
+	around: newRBACFlags,
+	of:     []string{"list", "live", "serve", "send", "record", "wait", "top"},
+}
+
+var manifestsDescription = description{
+	name:  "manifests",
+	use:   "[COMMAND] RESOURCE... --image IMAGE [flags]",
+	short: "Print what runs a command line in a cluster",
+	long: `Print the manifests that run a command line of dwatch in the cluster for as long
+as it is to run, ready for kubectl apply -f -, and end: a StatefulSet with a
+volume for what is kept, the smallest roles, a NetworkPolicy, probes and alerts.
+The command line is what follows: COMMAND is send, serve or record; without one
+it is the stream. Its files are where the pod has them: what dwatch writes is
+on the volume, and what it reads comes from a Secret, which is not printed.`,
+	examples: `  # Deliver what happens to the deployments, for as long as the cluster is there
+  %[1]s manifests send deploy -A --to https://broker.example.com --state file \
+      --image registry.example.com/dwatch:v1 | kubectl apply -f -
+
+  # A base for kustomize, for a page behind a proxy
+  %[1]s manifests serve deploy,po -A --addr :8080 --serve-insecure \
+      --image registry.example.com/dwatch:v1 --kustomize base
+`,
+	around: newManifestsFlags,
+	of:     []string{"serve", "send", "record"},
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"dwatch/cli/fail"
@@ -95,13 +94,20 @@ func unread(asked, ctx context.Context, err error) error {
 }
 
 // sayEnd says on stderr what dwatch ends with, and returns the exit code.
-func sayEnd(stderr io.Writer, err error) int {
+func sayEnd(stderr *talk, err error) int {
 	if err == nil || isReaderGone(err) {
 		return fail.ExitOK
 	}
+	if fail.ExitCode(err) == fail.ExitUsage {
+		stderr.date(false) // nothing has been done yet
+	}
 	if !errors.Is(err, errFirstSteps) {
+		prefix := "error: "
+		if stderr.isJSON() {
+			prefix = "" // its level says that
+		}
 		for _, line := range fail.Explain(err) {
-			fmt.Fprintln(stderr, "error: "+line)
+			fmt.Fprintln(stderr.as(levelError), prefix+line)
 		}
 	}
 	return fail.ExitCode(err)

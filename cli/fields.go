@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,16 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/ask"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 )
 
-const (
-	// maxFieldObjects is in how many objects fields are looked for before the server is asked.
-	maxFieldObjects = 100
-	// maxFieldKinds is of how many kinds it is asked; of more, a field may well be in few.
-	maxFieldKinds = 5
-)
+// maxFieldObjects is in how many objects fields are looked for before the server is asked.
+const maxFieldObjects = 100
 
 // namedFields are fields of objects, as a flag names them.
 type namedFields struct {
@@ -32,6 +31,7 @@ type namedFields struct {
 // all that exists has come and one was in none.
 type fieldCheck struct {
 	*session
+	say    func(line string)
 	next   event.Sink
 	links  *event.Links
 	named  []namedFields // that no object has had
@@ -39,24 +39,65 @@ type fieldCheck struct {
 	asking sync.WaitGroup
 }
 
-// checkFields returns a Sink before next; it is next itself where no field is named.
-func checkFields(w *watching, next event.Sink) (_ event.Sink, wait func()) {
-	var named []namedFields
+// fieldsNamed are all that the command line names, of which a server can be asked: none of the past.
+func fieldsNamed(w *watching) (named []namedFields) {
+	if w.isPast() {
+		return nil
+	}
 	for _, c := range w.conditions() {
 		for _, f := range c.Fields {
 			named = append(named, namedFields{c.Flag, f})
 		}
 	}
-	for _, p := range w.print.Compare.Only {
-		if f := p.Names(); len(f) > 0 {
-			named = append(named, namedFields{"only", f})
-		}
-	}
-	if len(named) == 0 || len(w.plan.Missing) > 0 { // which may have the field
+	named = appendNamed(named, "only", w.print.Compare.Only)
+	named = appendNamed(named, "ignore", w.ignored)
+	named = appendNamed(named, "mask", masked(&w.print))
+	return named
+}
+
+// checkFields returns a Sink before next for the fields that are named; it is next itself where there
+// are none.
+func checkFields(s *session, named []namedFields, say func(line string), next event.Sink) (_ event.Sink, wait func()) {
+	if len(named) == 0 || len(s.plan.Missing) > 0 { // which may have the field
 		return next, func() {}
 	}
-	f := &fieldCheck{session: w.session, next: next, links: event.NewLinks(w.plan.Targets), named: named}
+	f := &fieldCheck{session: s, say: say, next: next, links: event.NewLinks(s.plan.Targets), named: named}
 	return f, f.asking.Wait
+}
+
+func appendNamed(named []namedFields, flag string, patterns change.Patterns) []namedFields {
+	for _, p := range patterns {
+		if f := p.Names(); len(f) > 0 {
+			named = append(named, namedFields{flag, f})
+		}
+	}
+	return named
+}
+
+// masked is what --mask names.
+func masked(p *output.Options) change.Patterns {
+	if p.Masks == nil {
+		return nil
+	}
+	return p.Masks.Paths
+}
+
+// checkMasks says which fields of --mask are in none of the objects that are listed, and can be in none: they
+// hide nothing.
+func checkMasks(ctx context.Context, s *session, p *output.Options, objects []event.Object) {
+	named, kinds := appendNamed(nil, "mask", masked(p)), map[schema.GroupVersionKind]string{}
+	if len(named) == 0 {
+		return
+	}
+	for _, t := range s.plan.Targets {
+		kinds[t.Mapping.GroupVersionKind] = t.Resource().GroupResource().String()
+	}
+	for _, o := range objects {
+		named = slices.DeleteFunc(named, func(n namedFields) bool { return n.fields.In(o.Raw()) })
+	}
+	if len(named) > 0 {
+		(&fieldCheck{session: s, say: s.warn}).judge(ctx, named, kinds)
+	}
 }
 
 // Deliver implements event.Sink. The events do not wait for the server's answer.
@@ -77,10 +118,10 @@ func (f *fieldCheck) observe(ctx context.Context, e *event.Event) {
 		f.looked++
 		text := e.Object.Raw()
 		f.named = slices.DeleteFunc(f.named, func(n namedFields) bool { return n.fields.In(text) })
-	case e.Type.IsMark() && e.Type != event.Heartbeat && len(f.links.All()) > 0 && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
+	case e.Type.IsMark() && !e.Type.IsSign() && len(f.links.All()) > 0 && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
 		named, kinds := f.named, f.kinds()
 		f.named = nil
-		if len(kinds) > 0 && len(kinds) <= maxFieldKinds {
+		if len(kinds) > 0 {
 			f.asking.Go(func() { f.judge(ctx, named, kinds) })
 		}
 	}
@@ -95,43 +136,90 @@ func (f *fieldCheck) kinds() map[schema.GroupVersionKind]string {
 	return kinds
 }
 
-// judge says which fields are in the schema of no kind.
+// judge says which fields are in the schema of no kind. One that some schema leaves open is said only if there is a
+// near one in another: of some of many resources the schema mostly is so.
 func (f *fieldCheck) judge(ctx context.Context, named []namedFields, kinds map[schema.GroupVersionKind]string) {
-	var schemas []ask.Schema
-	var resources []string
-	for kind, resource := range kinds {
-		s, err := ask.SchemaOf(ctx, f.Cluster, kind)
-		if err != nil {
-			return // nor is it known then that nothing has the field
+	looks := make([]lookup, len(named))
+	for _, version := range versionsOf(kinds) {
+		of := slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.Kind, b.Kind) })
+		of = slices.DeleteFunc(of, func(k schema.GroupVersionKind) bool { return k.GroupVersion() != version })
+		names := make([]string, len(of))
+		for i, k := range of {
+			names[i] = k.Kind
 		}
-		schemas, resources = append(schemas, s), append(resources, resource)
+		schemas, _ := ask.Schemas(ctx, f.Cluster, version, names) // of those that it does not get it knows nothing
+		for i, s := range schemas {
+			for n := range looks {
+				looks[n].take(s, named[n].fields, kinds[of[i]])
+			}
+		}
+		if ctx.Err() != nil || !slices.ContainsFunc(looks, func(l lookup) bool { return !l.there }) {
+			return
+		}
 	}
-	slices.Sort(resources)
 	said := map[string]bool{}
-	for _, n := range named {
-		missing, meant := lacking(schemas, n.fields)
-		if missing == nil || said[missing.String()] {
-			continue
+	for i, l := range looks {
+		if line := l.line(kinds); line != "" && !said[l.missing.String()] {
+			said[l.missing.String()] = true
+			f.say("--" + named[i].flag + ": " + line)
 		}
-		said[missing.String()] = true
-		line := fmt.Sprintf("--%s: there is no field %s in %s", n.flag, missing, strings.Join(resources, ", "))
-		if meant != nil {
-			line += fmt.Sprintf("; did you mean %s?", meant)
-		}
-		f.warn(line)
 	}
 }
 
-// lacking returns what is missing in all of the schemas, of that which goes furthest.
-func lacking(schemas []ask.Schema, fields change.Fields) (missing, meant change.Fields) {
-	for _, s := range schemas {
-		m, near := s.Lacks(fields)
-		switch {
-		case m == nil:
-			return nil, nil
-		case len(m) > len(missing) || len(m) == len(missing) && meant == nil:
-			missing, meant = m, near
-		}
+// versionsOf are those of kinds, sorted.
+func versionsOf(kinds map[schema.GroupVersionKind]string) []schema.GroupVersion {
+	versions := map[schema.GroupVersion]bool{}
+	for k := range kinds {
+		versions[k.GroupVersion()] = true
 	}
-	return missing, meant
+	return slices.SortedFunc(maps.Keys(versions), func(a, b schema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	})
+}
+
+// lookup is what the schemas say of fields.
+type lookup struct {
+	there          bool // in one
+	open           []string
+	missing, meant change.Fields // of the one that goes furthest
+}
+
+// take looks into the schema of a resource.
+func (l *lookup) take(s ask.Schema, fields change.Fields, resource string) {
+	missing, meant, isOpen := s.Lacks(fields)
+	switch {
+	case isOpen:
+		l.open = append(l.open, resource)
+	case missing == nil:
+		l.there = true
+	case len(missing) > len(l.missing) || len(missing) == len(l.missing) && l.meant == nil:
+		l.missing, l.meant = missing, meant
+	}
+}
+
+// maxNamed is how many resources are named; of more it is said how many they are.
+const maxNamed = 5
+
+// line says what is missing in these; empty if nothing is, or that is not known.
+func (l *lookup) line(kinds map[schema.GroupVersionKind]string) string {
+	if l.there || l.missing == nil || len(l.open) > 0 && l.meant == nil {
+		return ""
+	}
+	in := slices.DeleteFunc(slices.Sorted(maps.Values(kinds)), func(name string) bool { return slices.Contains(l.open, name) })
+	line := fmt.Sprintf("there is no field %s in %s", l.missing, inResources(in))
+	if l.meant != nil {
+		line += fmt.Sprintf("; did you mean %s?", l.meant)
+	}
+	if len(l.open) > 0 {
+		slices.Sort(l.open)
+		line += " " + inResources(l.open) + " may have it"
+	}
+	return line
+}
+
+func inResources(names []string) string {
+	if len(names) > maxNamed {
+		return fmt.Sprintf("%d resources", len(names))
+	}
+	return strings.Join(names, ", ")
 }

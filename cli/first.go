@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dwatch/cli/ask"
@@ -24,7 +25,8 @@ type firstSteps struct {
 	display    string // what dwatch is called
 	place      string // what was reached, or why nothing was
 	deployment string
-	custom     string
+	elsewhere  string // the flag for a deployment of another namespace, or ""
+	custom     string // or "": the cluster has none
 }
 
 func sayFirstSteps(ctx context.Context, w io.Writer, display string, connection *cluster.Flags) error {
@@ -55,7 +57,7 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 	examples, err := client.Examples(ctx, k.Namespace)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%s does not answer within a second", k.Host)
+		return fmt.Errorf("%s does not answer within three seconds", k.Host)
 	case err != nil:
 		return fail.Server(k.Host, err)
 	}
@@ -63,23 +65,26 @@ func (f *firstSteps) fill(ctx context.Context, connection *cluster.Flags) error 
 	if examples.Deployment != "" {
 		f.deployment = output.Line(examples.Deployment)
 	}
-	if examples.Custom != "" {
-		f.custom = output.Line(examples.Custom)
+	if examples.Namespace != "" {
+		f.elsewhere = " -n " + output.Line(examples.Namespace)
 	}
+	f.custom = output.Line(examples.Custom)
 	return nil
 }
 
 // text fits the smallest terminal.
 func (f *firstSteps) text() string {
+	one := "deploy/" + f.deployment + f.elsewhere
 	steps := [][2]string{
 		{"deploy,rs,po", "what changes in these, and which program did it"},
-		{"deploy/" + f.deployment, "of one object"},
+		{one, "of one object"},
 		{f.custom, "of a custom resource"},
 		{"live deploy,rs,po", "a table that changes in place"},
 		{"serve deploy,rs,po --open", "the same in a browser"},
-		{"events --for deploy/" + f.deployment, "what Kubernetes says about it"},
-		{"wait deploy/" + f.deployment, "end when it is ready, or has failed"},
+		{"events --for " + one, "what Kubernetes says about it"},
+		{"wait " + one, "end when it is ready, or has failed"},
 	}
+	steps = slices.DeleteFunc(steps, func(s [2]string) bool { return s[0] == "" })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s shows what changes in a cluster. %s\n\n", f.display, f.place)
 	width := 0

@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,7 +15,6 @@ import (
 	"dwatch/cli/ask"
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
-	"dwatch/cli/flags"
 	"dwatch/cli/plan"
 	"dwatch/watcher/event"
 	"dwatch/watcher/until"
@@ -25,59 +24,54 @@ import (
 // own, and none waits for another. They meet in front of the stages, one batch after the other.
 type fleet struct {
 	*watching
-	members []*member
+	members atomic.Pointer[[]*member] // at present; changed by what owns the set
+	left    sync.Map                  // the last session of each that has left, by its name
+	differ  bool                      // the namespaces of their contexts do
 	stages  *stages
 	stop    context.CancelFunc // ends the members
+	known   identities
 
 	mu       sync.Mutex // of all below, and of what the stages take
 	sink     event.Sink
-	failed   error             // ends the run
-	untried  int               // members of which the first try goes on
-	answered bool              // one has answered
-	refusals []error           // of those that have not, at their first try
-	known    map[string]string // members by the UID of their cluster
+	failed   error                    // ends the run
+	untried  int                      // members of which the first try goes on
+	answered bool                     // one has answered
+	refusals map[string]error         // of those that have not, at their first try
+	said     map[string]bool          // what the same is in all clusters, and is said of one
+	pasts    map[string]reconstructed // with --before, of those that are done
 
 	names sync.Mutex // of short
 	short map[schema.GroupVersionResource]string
 }
 
-// checkFleet refuses what is not whole yet of a run at several clusters.
-func checkFleet(w *watching) error {
-	with := ""
-	switch {
-	case !w.fleets:
-		return fail.Usage(cluster.ErrSeveral)
-	case w.stateFile != "":
-		with = "--state"
-	case w.listen != "":
-		with = "--listen"
-	case w.past.isAsked():
-		with = "--since and --before"
-	case w.object != nil:
-		with = "--for TYPE/NAME"
-	case w.prints && !slices.Contains([]string{"", "json", "yaml", "kyaml", "none", flags.Changes}, w.print.Format):
-		with = "-o " + w.print.Format
-	default:
-		return nil
-	}
-	return fail.Usage(fmt.Errorf("several contexts at once do not go with %s yet: choose one with --context (docs/clusters.md)", with))
-}
-
 // runFleet is run for several clusters.
 func runFleet(ctx context.Context, w *watching, c *console) error {
-	chosen, err := w.connection.Each()
+	w.request.Awaited = w.ending.Until.Is()
+	chosen, err := w.connection.Each(w.isPlaced())
 	if err != nil {
 		return err
 	}
 	ctx, cancel := bounded(ctx, w.ending.Timeout)
 	defer cancel()
-	f := &fleet{watching: w, untried: len(chosen), known: map[string]string{}, short: map[schema.GroupVersionResource]string{}}
-	w.session = &session{console: c, scope: w.request, plan: &plan.Plan{Live: true}, fleet: f}
-	for _, m := range chosen {
-		f.members = append(f.members, f.newMember(c, m))
+	f := &fleet{
+		watching: w, differ: differ(chosen), untried: len(chosen), refusals: map[string]error{}, said: map[string]bool{},
+		short: map[schema.GroupVersionResource]string{}, pasts: map[string]reconstructed{},
 	}
-	return ended(ctx, w.ending.unanswered(ctx, f.run(ctx)), false)
+	w.session = &session{console: c, scope: w.request, plan: &plan.Plan{}, fleet: f}
+	var members []*member
+	for _, m := range chosen {
+		members = append(members, f.newMember(c, m))
+	}
+	f.members.Store(&members)
+	if w.state, err = w.openSeveralState(); err != nil {
+		return err
+	}
+	err = w.state.end(w.ending.unanswered(ctx, f.run(ctx)))
+	return ended(ctx, err, false)
 }
+
+// all are the members at present.
+func (f *fleet) all() []*member { return *f.members.Load() }
 
 func (f *fleet) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -87,20 +81,45 @@ func (f *fleet) run(ctx context.Context) error {
 		return err
 	}
 	defer f.sayHidden()
-	f.sink = blamed(&tuned{next: f.stages.first})
-	f.asked.is(f.status)
+	f.sink = blamed(&tuned{next: f.metrics.Front(f.stages.first)})
+	for _, m := range f.all() {
+		f.metrics.Expect(m.name)
+	}
+	f.metrics.Begin(nil)
+	f.asked.is(inLine(f.status))
 	return f.to.around(ctx, cancel, f.watching, func() error {
 		running, stop := context.WithCancel(ctx)
 		defer stop()
 		f.stop = stop
 		var all sync.WaitGroup
-		for _, m := range f.members {
-			all.Go(func() { m.run(running) })
+		for _, m := range f.all() {
+			m.launch(running, &all)
 		}
 		all.Go(func() { f.beat(running) })
+		all.Go(func() { f.follow(running, &all) })
 		all.Wait()
+		f.endPast(ctx)
+		f.metrics.End()
+		f.sayUnanswered(ctx)
 		return f.end(ctx, f.stages.wait, f.stages.printed, f.failed)
 	})
+}
+
+// sayUnanswered names, at the end, those of which nothing was ever known, where others have answered. A
+// condition that does not hold, and --before, say it themselves, and nobody asks where the reader has gone.
+func (f *fleet) sayUnanswered(ctx context.Context) {
+	f.mu.Lock()
+	answered := f.answered
+	f.mu.Unlock()
+	if !answered || f.past.ends() || f.ending.Until.Is() || errors.Is(context.Cause(ctx), errReaderGone) {
+		return
+	}
+	for _, m := range f.all() {
+		if m.heard {
+			continue
+		}
+		m.console.warn("it could never be watched: nothing is known of what happened there")
+	}
 }
 
 // Deliver implements event.Sink, for all members.
@@ -145,9 +164,13 @@ func (f *fleet) tried(m *member, err error) {
 		f.answered = true
 		return
 	}
-	f.refusals = append(f.refusals, errorOf(m.name, err))
+	f.refusals[m.name] = errorOf(m.name, err)
 	if f.untried == 0 && !f.answered {
-		f.failWith(errors.Join(f.refusals...))
+		var all []error
+		for _, m := range f.all() {
+			all = append(all, f.refusals[m.name])
+		}
+		f.failWith(errors.Join(all...))
 	}
 }
 
@@ -165,33 +188,39 @@ func errorOf(name string, err error) error {
 	return errors.Join(lines...)
 }
 
+// sayingOnce returns what warns of something at a member, unless the same was said of another one.
+func (f *fleet) sayingOnce(m *member) func(line string) {
+	return func(line string) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.said[line] {
+			f.said[line] = true
+			m.console.warn(line)
+		}
+	}
+}
+
 // identify says of a cluster that it is another one, too.
 func (f *fleet) identify(ctx context.Context, m *member, k *cluster.Cluster) {
-	uid, err := k.Identity(ctx)
-	if err != nil || uid == "" {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if other := f.known[uid]; other != "" && other != m.name {
+	if other := f.known.also(ctx, m.name, k); other != "" && other != m.twin {
+		m.twin = other
 		m.console.warn(fmt.Sprintf("this is the same cluster as %s: what happens there comes twice", other))
-		return
 	}
-	f.known[uid] = m.name
 }
 
 // beat reports, as often as those that watch, that a member does not.
 func (f *fleet) beat(ctx context.Context) {
-	if f.heartbeat == 0 {
+	every := cmp.Or(f.heartbeat, f.metrics.Interval())
+	if every == 0 {
 		return
 	}
-	for tick := time.NewTicker(f.heartbeat); ; {
+	for tick := time.NewTicker(every); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
 			return
 		case now := <-tick.C:
-			for _, m := range f.members {
+			for _, m := range f.all() {
 				if !m.watches.Load() {
 					_ = f.Deliver(ctx, []event.Event{{Type: event.Heartbeat, Target: event.Target{Cluster: m.name}, Time: now}})
 				}
@@ -205,20 +234,23 @@ func (f *fleet) awaited() (awaited []until.Awaited) {
 	if f == nil {
 		return nil
 	}
-	for _, m := range f.members {
-		awaited = append(awaited, until.Awaited{
-			Name: m.name, Why: "it has not answered, or lacks the resource",
-			Is: func(t event.Target) bool { return t.Cluster == m.name },
-		})
+	for _, m := range f.all() {
+		awaited = append(awaited, m.awaited())
 	}
 	return awaited
 }
 
+// standing says of each cluster whether it answers.
+func (f *fleet) standing() (all []event.Member) {
+	for _, m := range f.all() {
+		all = append(all, event.Member{Name: m.name, Watches: m.watches.Load(), Why: m.why.String()})
+	}
+	return all
+}
+
 // showsNamespaces reports whether objects are in those of the contexts, and these are different.
 func (f *fleet) showsNamespaces(r plan.Request) bool {
-	return f != nil && len(r.Namespaces) == 0 && slices.ContainsFunc(f.members, func(m *member) bool {
-		return m.namespace != f.members[0].namespace
-	})
+	return f != nil && len(r.Namespaces) == 0 && f.differ
 }
 
 // shortName asks the members that have answered, and remembers what is shorter than the whole name.
@@ -229,7 +261,7 @@ func (f *fleet) shortName(r schema.GroupVersionResource) string {
 		return short
 	}
 	whole := r.GroupResource().String()
-	for _, m := range f.members {
+	for _, m := range f.all() {
 		s := m.session.Load()
 		if s == nil {
 			continue
@@ -242,13 +274,39 @@ func (f *fleet) shortName(r schema.GroupVersionResource) string {
 	return whole
 }
 
-func (f *fleet) asks(cluster string) *ask.Client {
-	for _, m := range f.members {
+// whyNot says why a cluster does not answer; empty if it does, or is none.
+func (f *fleet) whyNot(cluster string) string {
+	if f == nil {
+		return ""
+	}
+	for _, m := range f.all() {
 		if m.name == cluster {
-			return m.session.Load().questions // what is asked about has come from there
+			return m.why.String()
 		}
 	}
-	return nil
+	return ""
+}
+
+func (f *fleet) asks(cluster string) *ask.Client {
+	for _, m := range f.all() {
+		if s := m.session.Load(); m.name == cluster && s != nil {
+			return s.questions
+		}
+	}
+	if s, known := f.left.Load(cluster); known {
+		return s.(*session).questions
+	}
+	return nil // and nothing has come from there to be asked about
+}
+
+// sourceOf is what CloudEvents of a cluster have as their source; events have come from there.
+func (f *fleet) sourceOf(cluster string) string {
+	for _, m := range f.all() {
+		if source := m.source.Load(); m.name == cluster && source != nil {
+			return *source
+		}
+	}
+	return ""
 }
 
 // isWell reports whether it is waited for that an object does not exist.
@@ -261,7 +319,7 @@ func (f *fleet) isWell(e *event.Event) bool {
 // status says how the watch of each member is.
 func (f *fleet) status() string {
 	var parts []string
-	for _, m := range f.members {
+	for _, m := range f.all() {
 		parts = append(parts, m.name+": "+m.status())
 	}
 	return joinStatus(strings.Join(parts, "; "), f.to.hidden(), f.to.status())
@@ -277,18 +335,4 @@ func (f *fleet) note(name string) func(time.Time, string) {
 		defer f.mu.Unlock()
 		f.stages.note(at, name+": "+text)
 	}
-}
-
-// prefixed writes each line behind the name of a cluster.
-type prefixed struct {
-	w    io.Writer
-	name string
-}
-
-// Write implements io.Writer, for whole lines.
-func (p prefixed) Write(line []byte) (int, error) {
-	if _, err := p.w.Write(append([]byte(p.name+": "), line...)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
 }

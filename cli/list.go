@@ -1,17 +1,22 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/cluster"
+	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
@@ -21,6 +26,8 @@ type listFlags struct {
 	common
 	look look
 	listed
+	from string    // a recording; empty: a cluster is asked
+	at   time.Time // zero: the end of the recording
 }
 
 func (l *listFlags) groups() []flags.Group {
@@ -28,6 +35,7 @@ func (l *listFlags) groups() []flags.Group {
 		flags.NewGroup("What to list", l.targets.AddTo, flags.About(&l.common.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
 		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
+		flags.NewGroup("The past", flags.From(&l.from), flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.look.addTo(f, &l.print, &l.kept, output.Formats, "; by default json")
 		}, flags.SortBy(&l.print.Order)),
@@ -36,11 +44,23 @@ func (l *listFlags) groups() []flags.Group {
 
 func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 	l.listed.connection = &l.common.connection
+	if err := flags.ReadTime(l.all, "at", &l.at); err != nil {
+		return nil, err
+	}
 	if l.selection, err = l.selected(args); err != nil {
 		return nil, err
 	}
 	l.look.format.Choose("json")
-	return &l.listed, l.look.parse(&l.print, t, l.all)
+	if err := l.look.parse(&l.print, t, l.all); err != nil {
+		return nil, err
+	}
+	switch {
+	case l.from != "":
+		return &pastList{flags: l}, checkFrom(l.all, l.server, l.selection)
+	case !l.at.IsZero():
+		return nil, errors.New("--at asks a recording: it needs --from DIR")
+	}
+	return &l.listed, nil
 }
 
 type listed struct {
@@ -56,16 +76,104 @@ type listed struct {
 func (l *listed) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
+	if l.connection.IsSeveral() {
+		return l.runEach(ctx, c)
+	}
 	return c.at(ctx, l.connection, l.timeout, true, func(ctx context.Context, k *cluster.Cluster) error {
 		s, err := c.open(ctx, k, l.selection)
 		if err != nil {
 			return err
 		}
-		return s.rights.Detail(ctx, l.list(ctx, s))
+		tuneRun(len(s.plan.Targets))
+		objects, err := l.list(ctx, s)
+		if err != nil {
+			return s.rights.Detail(ctx, err)
+		}
+		checkMasks(ctx, s, &l.print, objects)
+		l.fillTable(s)
+		l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
+		err = l.printAll(c, objects, s.nothingFound())
+		if len(objects) == 0 && !l.ignoreMissing {
+			s.sayMissing(ctx)
+		}
+		return err
 	})
 }
 
-func (l *listed) list(ctx context.Context, s *session) error {
+// runEach lists what several clusters have, as one list. What is said of one that does not answer, and
+// the exit code, tell that its objects are missing.
+func (l *listed) runEach(ctx context.Context, c *console) error {
+	members, err := l.connection.Each(l.isPlaced())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := bounded(ctx, l.timeout)
+	defer cancel()
+	var mu sync.Mutex // of what the table needs
+	var known identities
+	tuneRun(len(members))
+	all := atEach(ctx, c, members, func(ctx context.Context, c *console, k *cluster.Cluster) ([]event.Object, error) {
+		s, err := c.open(ctx, k, l.selection)
+		if err != nil {
+			return nil, err
+		}
+		defer known.sayWhile(ctx, c, k)()
+		objects, err := l.list(ctx, s)
+		switch {
+		case err != nil:
+			return nil, s.rights.Detail(ctx, err)
+		case len(objects) == 0 && !l.ignoreMissing:
+			s.sayMissing(ctx)
+		}
+		checkMasks(ctx, s, &l.print, objects)
+		mu.Lock()
+		defer mu.Unlock()
+		l.fillTable(s)
+		return objects, nil
+	})
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout) {
+		return ended(ctx, ctx.Err(), true)
+	}
+	if !lackIt(c, all) {
+		return failures(all)
+	}
+	l.print.Clusters = true
+	l.print.Table.Namespaces = l.print.Table.Namespaces || !l.isPlaced() && differ(members)
+	err = l.printAll(c, merged(all), "No resources found")
+	return cmp.Or(err, failures(all))
+}
+
+// lackIt makes it no error that a cluster does not have the resource, where another one has answered; it
+// reports whether one has.
+func lackIt[T any](c *console, all []outcome[T]) bool {
+	answered := slices.ContainsFunc(all, func(o outcome[T]) bool { return o.err == nil })
+	for i := range all {
+		if o := &all[i]; answered && mapper.IsUnknown(o.err) {
+			c.atCluster(o.cluster).say(strings.Join(fail.Explain(o.err), "; "))
+			o.err = nil
+		}
+	}
+	return answered
+}
+
+// merged are the objects of all clusters, those of one kind together.
+func merged(all []outcome[[]event.Object]) (objects []event.Object) {
+	order := map[schema.GroupKind]int{}
+	for _, o := range all {
+		for _, object := range o.is {
+			if kind := object.GroupVersionKind().GroupKind(); order[kind] == 0 {
+				order[kind] = len(order) + 1
+			}
+			objects = append(objects, output.InCluster(object, o.cluster))
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b event.Object) int {
+		return order[a.GroupVersionKind().GroupKind()] - order[b.GroupVersionKind().GroupKind()]
+	})
+	return objects
+}
+
+func (l *listed) list(ctx context.Context, s *session) ([]event.Object, error) {
 	isTable := flags.IsTable(l.print.Format)
 	o := s.watched()
 	o.IgnoreMissing = l.ignoreMissing || l.ofObject
@@ -73,37 +181,35 @@ func (l *listed) list(ctx context.Context, s *session) error {
 	o.Tables, o.WholeObjects = isTable, l.print.Order != nil || s.about != nil
 	w, err := watcher.New(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	tuneRun(len(s.plan.Targets))
 	tuneLong()
-	l.fillTable(s)
-	l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
-	printer, err := output.New(s.out, l.print)
-	if err != nil {
-		return err
-	}
 	objects, err := w.List(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if objects, err = s.about.among(ctx, objects); err != nil {
-		return err
+		return nil, err
 	}
 	isRoot := func(o event.Object) bool {
 		return o.Name == l.object.Name && s.about.target.Mapping.GroupVersionKind.Kind == o.Kind
 	}
 	if l.ofObject && !l.ignoreMissing && !isTable && !slices.ContainsFunc(objects, isRoot) {
-		return fmt.Errorf("%s does not exist", l.object)
+		return nil, fmt.Errorf("%s does not exist", l.object)
 	}
+	return objects, nil
+}
+
+// printAll prints the list, or of a table without rows what nothing says.
+func (l *listed) printAll(c *console, objects []event.Object, nothing string) error {
+	printer, err := output.New(c.out, l.print)
 	switch {
+	case err != nil:
+		return err
 	case len(objects) == 0 && l.ignoreMissing:
 		return nil // as kubectl
-	case len(objects) == 0 && isTable:
-		s.say(s.nothingFound())
-	}
-	if len(objects) == 0 {
-		s.sayMissing(ctx)
+	case len(objects) == 0 && flags.IsTable(l.print.Format):
+		c.say(nothing)
 	}
 	return printer.List(objects)
 }
@@ -131,7 +237,9 @@ func (l *listed) fillTable(s *session) {
 	t := &l.print.Table
 	s.fillTable(t)
 	namespaced := false
-	t.Unscoped = map[schema.GroupVersionKind]bool{}
+	if t.Unscoped == nil {
+		t.Unscoped = map[schema.GroupVersionKind]bool{}
+	}
 	for _, target := range s.plan.Targets {
 		if namespaced = namespaced || target.Namespaced(); namespaced {
 			t.Unscoped[target.Mapping.GroupVersionKind] = true

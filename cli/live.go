@@ -18,7 +18,6 @@ import (
 	"dwatch/output/live"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/expression"
-	"dwatch/watcher/object/kubeevent"
 )
 
 type liveFlags struct {
@@ -28,12 +27,14 @@ type liveFlags struct {
 	noise  flags.Noise
 	masks  flags.Masks
 	color  flags.Color
+	rewound
 }
 
 func (l *liveFlags) groups() []flags.Group {
 	s, w := &l.screen, &l.w
 	return []flags.Group{
 		flags.NewGroup("What to show", l.targets.AddTo, flags.About(&l.object), l.targets.AddWait, flags.Where(&w.where), w.ending.AddTo),
+		flags.NewGroup("The past", l.rewound.addTo),
 		flags.NewGroup("How it looks", l.format.Adds([]string{"table", "wide"}, "table or wide"), flags.Columns(&w.print.Table), l.color.AddTo, s.view.AddTo, l.noise.AddTo, l.masks.AddShowSecrets(""), flags.ManagedFields(&s.kept)),
 	}
 }
@@ -41,13 +42,18 @@ func (l *liveFlags) groups() []flags.Group {
 func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	s, w := &l.screen, &l.w
 	l.format.Choose("table")
-	w.to, w.parallel, w.seen, w.whereLast, w.filter.Marks = s, 1, true, true, true
-	w.needs = needs{managedFields: true, tables: true, wholeObjects: true}
-	if err := l.selectTargets(args); err != nil {
+	w.to, w.parallel, w.seen, w.whereLast, w.filter.Marks, w.fleets = s, 1, true, true, true, true
+	w.needs = needs{managedFields: true, tables: true, wholeObjects: true, events: true}
+	if err := cmp.Or(l.rewound.read(l.all), l.selectTargets(args)); err != nil {
 		return nil, err
 	}
 	l.noise.Set(&w.print.Compare)
+	w.ignored = l.noise.Ignored()
 	w.print.Color = l.color.On(t.isTerminal && !t.noColor)
+	if l.from != "" {
+		s.past = &l.rewound
+		return &pastScreen{&replayed{w: w, from: l.from, looks: s.past}, s}, cmp.Or(checkFrom(l.all, l.server, w.selection), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
+	}
 	return &onScreen{w, s}, cmp.Or(w.checkNamed("dwatch live"), w.ending.Check(false), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
 }
 
@@ -68,39 +74,48 @@ type onScreen struct {
 }
 
 func (s *onScreen) run(ctx context.Context, c *console) error {
-	s.screen.stderr = &diverted{w: c.stderr}
-	c.stderr = s.screen.stderr
-	defer catchStderr(output.Escape(s.screen.stderr))()
-	if !c.isQuiet() {
-		c.reports = s.screen.stderr
-	}
+	defer s.screen.take(c)()
 	return s.watching.run(ctx, c)
+}
+
+// take has what is said from now on shown on the screen, and returns what ends that.
+func (s *screen) take(c *console) (end func()) {
+	s.stderr = &diverted{w: c.stderr}
+	c.stderr = s.stderr
+	if end = catchStderr(output.Escape(s.stderr)); !c.isQuiet() {
+		c.reports = s.stderr
+	}
+	return end
 }
 
 type screen struct {
 	direct
 	view   flags.View
-	kept   bool // the managed fields are
+	kept   bool     // the managed fields are
+	past   *rewound // a recording is shown; nil: a cluster is
 	stderr *diverted
 	live   *live.Screen
 }
 
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	shown := w.changes(s.view)
-	s.live = live.New(live.Options{
+	o := live.Options{
 		Options:       shown,
-		Title:         w.Place() + ": " + report.Describe(w.plan.Targets),
-		Targets:       w.plan.Targets,
+		Clusters:      w.clusters(),
 		Wide:          w.print.Format == "wide",
 		Labels:        w.print.Table.Labels,
 		ShowLabels:    w.print.Table.ShowLabels,
 		ManagedFields: s.kept,
 		Where:         w.passing(),
 		Condition:     conditionOf,
-		Events: func(ctx context.Context, o event.Object) ([]kubeevent.Event, error) {
-			return w.questions.Events(ctx, o, shown.Compare.Masks)
-		},
-	})
+		Events:        w.eventsAbout(shown.Compare.Masks),
+	}
+	if s.past != nil {
+		o.Past, o.Title = &live.Past{At: s.past.at}, "recording "+output.Line(s.past.from)+": "+report.Describe(w.plan.Targets)
+	} else {
+		o.Title = w.title()
+	}
+	s.live = live.New(o)
 	return s.live, nil
 }
 
@@ -129,6 +144,13 @@ func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *
 	}
 	defer leave() // also after a panic, before it is shown
 	err := watch()
+	if s.past != nil && err == nil {
+		s.past.showOn(s.live, w.print.Timestamps)
+		<-ctx.Done()
+	}
+	if s.past != nil && errors.Is(err, context.Canceled) { // before the recording had been read
+		err = nil
+	}
 	if failed := leave(); err == nil && failed != nil && failed != live.ErrQuit {
 		return failed
 	}
@@ -136,13 +158,13 @@ func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *
 }
 
 // conditionOf reads an expression for objects as they are.
-func conditionOf(text string) (func(event.Object) bool, error) {
+func conditionOf(text string) (func(string, event.Object) bool, error) {
 	x, err := expression.CompileForObjects(text)
 	if err != nil {
 		return nil, err
 	}
-	return func(o event.Object) bool {
-		holds, err := x.HoldsOf(o, time.Now())
+	return func(cluster string, o event.Object) bool {
+		holds, err := x.HoldsOf(cluster, o, time.Now())
 		return holds && err == nil
 	}, nil
 }
@@ -153,7 +175,13 @@ type diverted struct {
 	mu   sync.Mutex
 	show func(line string) // nil: they go to w
 	rest string            // the begin of a line
-	kept []string
+	kept []said
+}
+
+// said is a line, and when it came.
+type said struct {
+	at   time.Time
+	line string
 }
 
 // maxKept is how many of the last lines are printed when the terminal is free again.
@@ -171,7 +199,7 @@ func (d *diverted) Write(p []byte) (int, error) {
 		if !whole {
 			return len(p), nil
 		}
-		d.rest, d.kept = rest, append(d.kept, line)
+		d.rest, d.kept = rest, append(d.kept, said{time.Now(), line})
 		d.show(line)
 	}
 }
@@ -187,15 +215,19 @@ func (d *diverted) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rest != "" {
-		d.kept, d.rest = append(d.kept, d.rest), ""
+		d.kept, d.rest = append(d.kept, said{time.Now(), d.rest}), ""
 	}
 	d.show = nil
 	if more := len(d.kept) - maxKept; more > 0 {
 		fmt.Fprintf(d.w, "%d lines before these were shown on the screen\n", more)
 		d.kept = d.kept[more:]
 	}
-	for _, line := range d.kept {
-		fmt.Fprintln(d.w, line)
+	for _, s := range d.kept {
+		if t, ok := d.w.(*voice); ok {
+			t.writeAt(s.at, []byte(s.line+"\n"))
+		} else {
+			fmt.Fprintln(d.w, s.line)
+		}
 	}
 	d.kept = nil
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/output"
-	"dwatch/watcher/event"
+	"dwatch/watcher/until"
 )
 
 // signalKey is that of the context that ends with a signal, and with nothing else.
@@ -26,29 +28,60 @@ func forLogs(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(signal, ask.LogsTimeout)
 }
 
-// sayLogs says what the failed container wrote last, of pod or of the one that keeps an object from being
-// ready, if there is one, until ctx ends. said: there is nothing more to say.
-func (w *wait) sayLogs(ctx context.Context, cluster string, o event.Object, pod *unstructured.Unstructured) (said bool) {
-	l := w.ending.Logs
-	if l.Lines == 0 || w.isQuiet() || o.IsZero() {
-		return false
+// answer is what became of the question for the logs of a pod.
+type answer struct {
+	cluster string
+	pod     *unstructured.Unstructured
+	logs    []ask.Log
+	err     error
+}
+
+// sayAllLogs says what the failed containers wrote last, of pods or of those that keep objects from being ready,
+// each once, until ctx ends. None waits for the kubelet of another.
+func (w *wait) sayAllLogs(ctx context.Context, of []until.Pending, pods []*unstructured.Unstructured) {
+	if w.ending.Logs.Lines == 0 || w.isQuiet() || w.isPast() {
+		return
 	}
-	if u, err := o.Open(); pod == nil && err == nil {
-		pod = w.causesAt(cluster).Failing(ctx, u)
+	var answers []*answer
+	var asking sync.WaitGroup
+	seen := map[types.UID]bool{}
+	for i, p := range of {
+		pod := w.failing(ctx, p, pods[i])
+		if pod == nil || seen[pod.GetUID()] {
+			continue
+		}
+		seen[pod.GetUID()] = true
+		a, causes := &answer{cluster: p.Target.Cluster, pod: pod}, w.causesAt(p.Target.Cluster)
+		answers = append(answers, a)
+		asking.Go(func() { a.logs, a.err = causes.Logs(ctx, pod, w.ending.Logs.Lines, w.ending.Logs.Asked) })
 	}
-	if pod == nil {
-		return ctx.Err() != nil
+	asking.Wait()
+	for _, a := range answers {
+		w.sayLogs(ctx, a)
 	}
-	logs, err := w.causesAt(cluster).Logs(ctx, pod, l.Lines, l.Asked)
-	for _, log := range logs {
-		log.Of = within(cluster, log.Of)
+}
+
+// failing is the pod that keeps an object from being ready; nil if there is none.
+func (w *wait) failing(ctx context.Context, p until.Pending, pod *unstructured.Unstructured) *unstructured.Unstructured {
+	if pod != nil || p.Object.IsZero() {
+		return pod
+	}
+	u, err := p.Object.Open()
+	if err != nil {
+		return nil
+	}
+	return w.causesAt(p.Target.Cluster).Failing(ctx, u)
+}
+
+func (w *wait) sayLogs(ctx context.Context, a *answer) {
+	for _, log := range a.logs {
+		log.Of = within(a.cluster, log.Of)
 		w.sayLog(log)
 	}
-	_, isUnmasked := errors.AsType[*ask.UnmaskedError](err)
-	if isUnmasked || err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		w.say(w.withoutLogs(pod, len(logs) > 0, err))
+	_, isUnmasked := errors.AsType[*ask.UnmaskedError](a.err)
+	if isUnmasked || a.err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		w.say(w.withoutLogs(a.pod, len(a.logs) > 0, a.err))
 	}
-	return len(logs) > 0 || err != nil
 }
 
 func (w *wait) sayLog(log ask.Log) {
@@ -76,9 +109,11 @@ func (w *wait) sayLog(log ask.Log) {
 
 // withoutLogs says why there are no logs, or why they are not masked.
 func (w *wait) withoutLogs(pod *unstructured.Unstructured, areThere bool, err error) string {
-	_, isUnmasked := errors.AsType[*ask.UnmaskedError](err)
+	unmasked, isUnmasked := errors.AsType[*ask.UnmaskedError](err)
 	subject := "the logs of po/" + output.Line(pod.GetName())
 	switch {
+	case isUnmasked && areThere && !unmasked.IsSure():
+		return err.Error()
 	case isUnmasked && areThere:
 		return "warning: " + err.Error()
 	case isUnmasked:

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -23,40 +22,96 @@ import (
 	"dwatch/watcher/until"
 )
 
-// member is one cluster of a fleet.
+// member is one cluster of a fleet. What has no other owner belongs to the goroutine of run.
 type member struct {
-	fleet *fleet
-	name  string
-	flags cluster.Flags
-	// namespace is that of the context.
-	namespace string
-	same      []string
-	console   *console // says who it is
+	cluster.Member
+	fleet   *fleet
+	name    string
+	console *console // says who it is
 
-	tried    bool       // of the fleet
-	said     string     // last, of why it does not answer
-	joined   bool       // its targets have
-	lost     event.Type // what was reported of them since; empty: nothing
+	tried    bool           // of the fleet
+	twin     string         // the member that is the same cluster, which was said
+	heard    bool           // it has answered once
+	into     event.Sink     // records the session; nil: nothing does
+	targets  []event.Target // that have joined
+	lost     event.Type     // what was reported of them since; empty: nothing
+	answered bool           // at this try
+	recalled bool           // what happened before has been told (--since)
+	why      reason         // it does not answer
 	session  atomic.Pointer[session]
 	reporter atomic.Pointer[report.Reporter]
 	watches  atomic.Bool
+	source   atomic.Pointer[string] // of CloudEvents
+	// end ends run, and ended is closed when it has.
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+// reason is said when it changes, and anybody may ask for it.
+type reason struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (r *reason) is(text string) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed = r.text != text
+	r.text = text
+	return changed
+}
+
+func (r *reason) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text
 }
 
 func (f *fleet) newMember(c *console, of cluster.Member) *member {
-	own := *c
-	name := output.Line(of.Name)
-	own.stderr = prefixed{c.stderr, name}
-	if own.reports = own.stderr; c.isQuiet() {
-		own.reports = io.Discard
-	}
-	return &member{fleet: f, name: of.Name, namespace: of.Namespace, flags: of.Flags, same: of.Same, console: &own}
+	return &member{fleet: f, Member: of, name: of.Name, console: c.atCluster(of.Name), ended: make(chan struct{})}
 }
+
+// launch runs the member until ctx ends, or it leaves.
+func (m *member) launch(ctx context.Context, working *sync.WaitGroup) {
+	ctx, m.end = context.WithCancel(ctx)
+	working.Go(func() {
+		defer close(m.ended)
+		defer m.end()
+		m.run(ctx)
+	})
+}
+
+// leave ends the watch, and reports that nothing more comes, and why.
+func (m *member) leave(ctx context.Context, why error) {
+	m.end()
+	<-m.ended
+	if s := m.session.Load(); s != nil {
+		m.fleet.left.Store(m.name, s)
+	}
+	anew := errors.Is(why, errOther)
+	if anew { // before what is known of it is forgotten, which may decide
+		m.fleet.stages.wait.rejoins(m.awaited())
+	}
+	var batch []event.Event
+	for _, t := range m.targets {
+		batch = append(batch, event.Event{Type: event.Left, Target: t, Time: time.Now(), Err: why})
+	}
+	m.console.say(why.Error())
+	m.fleet.metrics.Leaves(m.name) // before anybody is told
+	if len(batch) > 0 {
+		_ = m.fleet.Deliver(ctx, batch) // which ends the run, if it fails
+	}
+	m.fleet.leaves(m, anew)
+}
+
+var (
+	errNoContext = errors.New("the context is no longer in the kubeconfig")
+	errOther     = errors.New("the context leads elsewhere now, or has other credentials: it is watched anew")
+)
 
 // run watches, again and again, until ctx ends.
 func (m *member) run(ctx context.Context) {
-	if len(m.same) > 0 {
-		m.console.say("the same cluster, user and namespace as " + output.Line(strings.Join(m.same, ", ")) + ": it is watched once")
-	}
+	m.console.saySame(m.Member)
 	var backoff source.Backoff
 	for {
 		err := m.watch(ctx)
@@ -70,27 +125,24 @@ func (m *member) run(ctx context.Context) {
 		if m.fleet.tried(m, err); ctx.Err() != nil {
 			return
 		}
-		m.sayWhy(err)
+		why := strings.Join(fail.Explain(err), "; ")
+		if m.fleet.past.ends() {
+			m.fleet.noPast(ctx, m, why)
+			return
+		}
+		// It is said with --quiet, too: all changes of the cluster are missing.
+		if m.why.is(why) {
+			m.console.warn(why + "; trying again")
+		}
 		if !backoff.Wait(ctx, err) {
 			return
 		}
 	}
 }
 
-// sayWhy says why the cluster does not answer, if that is something else than before. With --quiet,
-// too: all its changes are missing.
-func (m *member) sayWhy(err error) {
-	why := strings.Join(fail.Explain(err), "; ")
-	if why == m.said {
-		return
-	}
-	m.said = why
-	m.console.warn(why + "; trying again")
-}
-
 // watch is one try: it returns why it can't go on, or nil when ctx has ended.
 func (m *member) watch(ctx context.Context) error {
-	k, err := m.flags.Connect(m.console.connection())
+	k, err := m.Flags.Connect(m.console.connection())
 	if err != nil {
 		return err
 	}
@@ -98,31 +150,77 @@ func (m *member) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watch, err := watcher.New(m.fleet.optionsOf(s))
+	note, err := m.carryOn(ctx, s)
 	if err != nil {
 		return err
 	}
-	asking, stop := context.WithCancel(ctx)
-	var asked sync.WaitGroup
-	asked.Go(func() { m.fleet.identify(asking, m, k) })
-	defer asked.Wait()
-	defer stop()
-	reporter := m.report(s)
-	if !s.scope.AllNamespaces {
-		reporter.CheckNamespaces(asking, s.scope.Namespaces)
+	o := m.fleet.optionsOf(s)
+	o.Past = m.fleet.state.pastOf(m.name, &m.fleet.mu)
+	if verified := o.Verified; verified != nil {
+		o.Verified = func(v watcher.Verification) {
+			v.Target.Cluster = m.name
+			verified(v)
+		}
 	}
+	recording, end, err := m.record(ctx, s, &o)
+	if err != nil {
+		return err
+	}
+	watch, err := watcher.New(o)
+	if err == nil {
+		err = m.follow(ctx, s, note+recording, watch)
+	}
+	if err = recordedTo(end, err); err == nil || isLoss(err) {
+		return err
+	}
+	return m.lose(ctx, s.rights.Detail(ctx, err))
+}
+
+// follow watches what a session has planned, and asks meanwhile what helps people.
+func (m *member) follow(ctx context.Context, s *session, note string, watch *watcher.Watcher) error {
+	ctx, stop := context.WithCancel(ctx)
+	var asked sync.WaitGroup
+	asked.Go(func() { m.fleet.identify(ctx, m, s.Cluster) })
+	defer asked.Wait()
+	reporter := m.report(s, note)
+	if !s.scope.AllNamespaces {
+		reporter.CheckNamespaces(ctx, s.scope.Namespaces)
+	}
+	s.about.check(ctx, s, m.fleet.selection, reporter)
 	defer reporter.Wait()
+	recalling := m.recalling(s, reporter)
+	checked, wait := checkFields(s, fieldsNamed(m.fleet.watching), m.fleet.sayingOnce(m), m.named(s.about.before(recalling)))
+	defer wait()
 	defer stop()
 	if err := m.join(ctx, s); err != nil {
 		return err
 	}
-	m.watches.Store(true)
-	defer m.watches.Store(false)
-	err = watch.Run(asking, m.named(reporter))
-	if err == nil || isLoss(err) {
+	if err := recalling.tell(ctx); err != nil { // where nothing is to come
 		return err
 	}
-	return m.lose(ctx, s, s.rights.Detail(ctx, err))
+	m.watches.Store(true)
+	defer m.watches.Store(false)
+	return watch.Run(ctx, checked)
+}
+
+// carryOn finds out which cluster it is, where that has to be known: for a receiver, or for the file of
+// --state, of which one part is of this cluster. note says that it goes on from there.
+func (m *member) carryOn(ctx context.Context, s *session) (note string, err error) {
+	if _, delivers := m.fleet.to.(*delivery); !delivers && m.fleet.state == nil {
+		return "", nil
+	}
+	uid, err := s.Identity(ctx)
+	if err != nil {
+		return "", fail.Server(s.Host, err)
+	}
+	source := sourceOf(uid, s.Host)
+	m.source.Store(&source)
+	if m.fleet.state == nil {
+		return "", nil
+	}
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	return m.fleet.state.join(m.name, uid, s)
 }
 
 // open begins a session. A resource that this cluster lacks, and another one may have, is waited for.
@@ -135,53 +233,93 @@ func (m *member) open(ctx context.Context, k *cluster.Cluster) (*session, error)
 			return nil, err
 		}
 		of.request.Wait = true
+		if m.fleet.past.ends() { // nothing is waited for
+			m.console.say(strings.Join(fail.Explain(unknown), "; "))
+			if s, err = m.console.silent().open(ctx, k, of); err == nil {
+				s.console = m.console
+			}
+			return s, err
+		}
 		s, err = m.console.open(ctx, k, of)
-	}
-	if err != nil && fail.ExitCode(err) == fail.ExitUsage {
-		m.fleet.fail(err) // what was typed makes no sense
 	}
 	return s, err
 }
 
-func (m *member) report(s *session) *report.Reporter {
+func (m *member) report(s *session, note string) *report.Reporter {
 	o := reporting(s, m.fleet.note(output.Line(m.name)))
 	o.IsWell = m.fleet.isWell
-	reporter := report.New(m.fleet, o)
-	if !m.joined {
-		reporter.Begin(m.targets(s), "")
+	reporter := report.New(m, o)
+	if m.targets == nil {
+		reporter.Begin(m.planned(s), note+s.about.note())
+	} else {
+		reporter.Know(m.planned(s))
 	}
 	m.reporter.Store(reporter)
 	m.session.Store(s)
 	return reporter
 }
 
-// join reports that the targets are watched from now on, and has --until wait for what is not there.
+// join reports which targets are watched from now on, and has --until wait for what is not there.
 func (m *member) join(ctx context.Context, s *session) error {
-	if m.joined {
-		return nil
+	now, before := m.planned(s), m.targets
+	isIn := func(all []event.Target, t event.Target) bool {
+		return slices.ContainsFunc(all, func(o event.Target) bool { return o.Key() == t.Key() })
 	}
-	m.joined = true
 	var batch []event.Event
-	for _, t := range m.targets(s) {
-		batch = append(batch, event.Event{Type: event.Joined, Target: t, Time: time.Now()})
-	}
-	if wait := m.fleet.stages.wait; wait != nil && m.fleet.request.Wait {
-		var missing []until.Awaited
-		for _, miss := range s.plan.Missing {
-			missing = append(missing, until.Awaited{
-				Name: m.name + " " + miss.Name, Why: notServed,
-				Is: func(t event.Target) bool { return t.Cluster == m.name && miss.Is(t) },
-			})
+	for _, t := range before {
+		if !isIn(now, t) {
+			batch = append(batch, event.Event{Type: event.Left, Target: t, Time: time.Now(), Err: errUnplanned})
 		}
-		wait.await(missing)
+	}
+	for _, t := range now {
+		if !isIn(before, t) {
+			batch = append(batch, event.Event{Type: event.Joined, Target: t, Time: time.Now()})
+		}
+	}
+	m.targets = now
+	m.fleet.metrics.Answers(m.name)
+	if before == nil {
+		m.fleet.stages.wait.opened(m.name, m.missing(s), s.plan.IsNowhere())
+	}
+	if s.plan.IsNowhere() { // of which nothing will be heard for now
+		m.console.say("no namespace matches " + s.scope.Choice() + " yet; waiting for one")
+		m.answers()
+	}
+	if len(batch) == 0 {
+		return nil
 	}
 	return m.fleet.Deliver(ctx, batch)
 }
 
-// lose reports that all targets were refused at the start.
-func (m *member) lose(ctx context.Context, s *session, err error) error {
+var errUnplanned = errors.New("the server no longer has the resource")
+
+// awaited is the cluster, of which nothing is watched yet.
+func (m *member) awaited() until.Awaited {
+	return until.Awaited{
+		Name: m.name, Cluster: m.name, Why: "it has not answered, or lacks the resource",
+		Is: func(t event.Target) bool { return t.Cluster == m.name },
+	}
+}
+
+// missing is what --until waits for as the cluster does not have it.
+func (m *member) missing(s *session) (missing []until.Awaited) {
+	for _, miss := range s.plan.Missing {
+		missing = append(missing, until.Awaited{
+			Name: m.name + " " + miss.Name, Cluster: m.name, Why: notServed,
+			Is: func(t event.Target) bool { return t.Cluster == m.name && miss.Is(t) },
+		})
+	}
+	return missing
+}
+
+// lose reports that the watch could not be started, of all targets or of one that will never be: then
+// the others leave, which come again at the next try.
+func (m *member) lose(ctx context.Context, err error) error {
 	kind := event.Disconnected
-	if apierrors.IsForbidden(err) {
+	switch {
+	case m.answered:
+		kind = event.Left
+	case apierrors.IsForbidden(err):
 		kind = event.Denied
 	}
 	if kind == m.lost {
@@ -189,8 +327,11 @@ func (m *member) lose(ctx context.Context, s *session, err error) error {
 	}
 	m.lost = kind
 	var batch []event.Event
-	for _, t := range m.targets(s) {
+	for _, t := range m.targets {
 		batch = append(batch, event.Event{Type: kind, Target: t, Time: time.Now(), Err: err})
+	}
+	if kind == event.Left {
+		m.targets = nil
 	}
 	if failed := m.fleet.Deliver(ctx, batch); failed != nil {
 		return failed
@@ -198,10 +339,11 @@ func (m *member) lose(ctx context.Context, s *session, err error) error {
 	return err
 }
 
-// targets are what is planned at this cluster, as everything behind the watcher knows it.
-func (m *member) targets(s *session) []event.Target {
-	own := slices.Clone(s.plan.Targets)
-	for i := range own {
+// planned is what is planned at this cluster, as everything behind the watcher knows it.
+func (m *member) planned(s *session) []event.Target {
+	own := make([]event.Target, len(s.plan.Targets)) // not nil
+	for i, t := range s.plan.Targets {
+		own[i] = t
 		own[i].Cluster = m.name
 	}
 	return own
@@ -210,12 +352,12 @@ func (m *member) targets(s *session) []event.Target {
 // named is a Sink before next that says of each event where it comes from. The first of an object,
 // or of a sync, is the answer to the first try.
 func (m *member) named(next event.Sink) event.Sink {
-	answered := false
+	m.answered = false
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		for i := range batch {
 			batch[i].Target.Cluster = m.name
-			if !answered && batch[i].Type != event.Heartbeat {
-				answered = true
+			if !m.answered && batch[i].Type != event.Heartbeat {
+				m.answered = true
 				m.answers()
 			}
 		}
@@ -224,17 +366,20 @@ func (m *member) named(next event.Sink) event.Sink {
 }
 
 func (m *member) answers() {
-	m.lost = ""
+	m.lost, m.heard = "", true
 	m.fleet.tried(m, nil)
-	if m.said != "" {
-		m.said = ""
+	if m.why.is("") {
 		m.console.say("answers")
 	}
 }
 
 func (m *member) status() string {
-	if r := m.reporter.Load(); r != nil {
-		return r.Status()
+	reporter, why := m.reporter.Load(), m.why.String()
+	switch {
+	case why != "":
+		return "trying again: " + why
+	case reporter == nil:
+		return "connecting"
 	}
-	return "not watched yet"
+	return reporter.Status()
 }

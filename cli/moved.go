@@ -40,7 +40,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 		if d.name != streamDescription.name {
 			path += " " + d.name
 		}
-		if d.name != "rbac" && path != pathOf(cmd) && d.flag(flag) != nil {
+		if d.around == nil && path != pathOf(cmd) && d.flag(flag) != nil {
 			others = append(others, path)
 		}
 	}
@@ -52,7 +52,7 @@ func moved(cmd *cobra.Command, args []string, flag string) error {
 
 func (d description) flag(name string) *pflag.Flag {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addFlags(f, d.command())
+	addFlags(f, d.make(nil))
 	return f.Lookup(name)
 }
 

@@ -27,7 +27,8 @@ import (
 // --before.
 type past struct {
 	span     flags.Span
-	unjudged int // of what is reconstructed, by --where
+	unlisted bool // of some targets nothing is known
+	unjudged int  // of what is reconstructed, by --where
 }
 
 func (p *past) isAsked() bool { return !p.span.Since.IsZero() || p.ends() }
@@ -46,32 +47,39 @@ func (p *past) check(s *streamFlags) error {
 	case s.w.ending.Count > 0:
 		return errors.New("--since comes as a whole, however much it is: it does not go with --count")
 	}
-	return p.span.Check()
+	return nil
 }
 
 // before returns a stage before next that adds what happened before, when it is known what exists;
 // without being asked for that, it is next. note takes what is said of it; nil: stderr does.
 func (p *past) before(next event.Sink, w *watching, note func(time.Time, string)) event.Sink {
-	if !p.isAsked() {
+	switch {
+	case !p.isAsked():
 		return next
+	case w.fleet != nil: // each member finds out its own
+		return p.present(next)
 	}
 	if note == nil {
 		note = func(_ time.Time, text string) { w.warn(text) }
 	}
-	return &pastStage{
-		watching: w, next: next, note: note, links: event.NewLinks(w.plan.Targets),
-		history: history.History{Span: history.Span(p.span)}, uids: map[types.UID]bool{},
-	}
+	return &pastStage{past: p, reconstructing: newReconstructing(w, w.session, w.plan.Targets), next: p.present(next), found: next, note: note}
 }
 
+// present is next, or a Sink that takes nothing, where only the past is asked for.
+func (p *past) present(next event.Sink) event.Sink {
+	if p.ends() {
+		return event.SinkFunc(func(context.Context, []event.Event) error { return nil })
+	}
+	return next
+}
+
+// pastStage adds what happened before at one cluster.
 type pastStage struct {
-	*watching
-	next    event.Sink
-	note    func(time.Time, string)
-	links   *event.Links
-	history history.History
-	uids    map[types.UID]bool // of what exists, if not all of a resource is asked for
-	done    bool
+	*past
+	*reconstructing
+	next, found event.Sink // of what comes, and of what happened before
+	note        func(time.Time, string)
+	done        bool
 }
 
 // Deliver implements event.Sink.
@@ -79,27 +87,80 @@ func (s *pastStage) Deliver(ctx context.Context, batch []event.Event) error {
 	if s.done {
 		return s.next.Deliver(ctx, batch)
 	}
-	for i := range batch {
-		e := &batch[i]
-		s.links.Observe(e)
-		if e.Type == event.Added && e.Initial {
-			s.history.Add(e.Target, e.Object)
-			if s.selects() {
-				s.uids[e.Object.UID] = true
-			}
-		}
+	s.observe(batch)
+	if err := s.next.Deliver(ctx, batch); err != nil || !s.isSynced() {
+		return err
 	}
-	if !s.past.ends() {
-		if err := s.next.Deliver(ctx, batch); err != nil {
+	s.done = true
+	known := s.known(ctx)
+	s.unlisted = known.unlisted
+	if err := s.tell(ctx, known, s.found, s.note); err != nil {
+		return err
+	}
+	if s.ends() {
+		return errEnough
+	}
+	return nil
+}
+
+// tell delivers what is known of before, and has note say what is not.
+func (p *past) tell(ctx context.Context, known reconstructed, to event.Sink, note func(time.Time, string)) error {
+	for _, text := range known.missing {
+		note(time.Now(), text)
+	}
+	for part := range slices.Chunk(known.events, 1<<10) {
+		if err := to.Deliver(ctx, part); err != nil {
 			return err
 		}
 	}
-	if slices.ContainsFunc(s.links.All(), isAwaited) {
-		return nil
+	for _, text := range known.undated {
+		note(time.Now(), text)
 	}
-	s.done = true
-	return s.tell(ctx)
+	note(time.Now(), p.summary(known))
+	return nil
 }
+
+// reconstructing finds out what happened before at one cluster. One goroutine uses it.
+type reconstructing struct {
+	*session
+	cluster string // its name, where there are several
+	print   *output.Options
+	links   *event.Links
+	history history.History
+	uids    map[types.UID]bool // of what exists, if not all of a resource is asked for
+}
+
+func newReconstructing(w *watching, s *session, targets []event.Target) *reconstructing {
+	return &reconstructing{
+		session: s, print: &w.print, links: event.NewLinks(targets),
+		history: history.History{Span: history.Span(w.past.span)}, uids: map[types.UID]bool{},
+	}
+}
+
+// reconstructed is what is known of before, and in words what is not.
+type reconstructed struct {
+	events   []event.Event // in the order of time
+	missing  []string      // what could not be read
+	undated  []string      // what was done at some time
+	unlisted bool          // of some targets nothing is known
+	whole    bool          // times are to be written whole
+}
+
+func (r *reconstructing) observe(batch []event.Event) {
+	for i := range batch {
+		e := &batch[i]
+		r.links.Observe(e)
+		if e.Type == event.Added && e.Initial {
+			r.history.Add(e.Target, e.Object)
+			if r.selects() {
+				r.uids[e.Object.UID] = true
+			}
+		}
+	}
+}
+
+// isSynced reports whether it is known what exists, as far as it will be.
+func (r *reconstructing) isSynced() bool { return !slices.ContainsFunc(r.links.All(), isAwaited) }
 
 // isAwaited reports whether the server has not said yet what exists of a target. One that is lost
 // may be for ever, and the others don't wait for it.
@@ -111,113 +172,101 @@ func ofNothing(first event.Sink) func(context.Context, event.Sink) error {
 	return func(ctx context.Context, _ event.Sink) error { return blamed(first).Deliver(ctx, nil) }
 }
 
-// noteUnlisted says of which targets nothing is known.
-func (s *pastStage) noteUnlisted() {
-	for _, l := range s.links.All() {
+// known asks what tells of before besides the objects, and returns what is known by then. It is called
+// once.
+func (r *reconstructing) known(ctx context.Context) (known reconstructed) {
+	for _, l := range r.links.All() {
 		if phase := l.Phase(); !l.Synced && (phase == event.PhaseLost || phase == event.PhaseDenied) {
-			s.note(time.Now(), fmt.Sprintf("%s can't be listed, so what happened there is not known: %s", l.Target.Text(), fail.Loss(l.Err)))
+			known.unlisted = true
+			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so what happened there is not known: %s", ofOne(l.Target).Text(), fail.Loss(l.Err)))
 		}
 	}
+	for _, w := range r.witnesses() {
+		if err := r.hear(ctx, w); err != nil && !apierrors.IsNotFound(err) {
+			known.missing = append(known.missing, fmt.Sprintf("%s can't be listed, so %s missing: %s", w.resource.GroupResource(), w.tells, fail.Loss(err)))
+		}
+	}
+	known.events, known.undated, known.whole = r.history.Events(), r.undated(r.history.Undated()), r.print.Timestamps
+	r.history = history.History{}
+	return known
+}
+
+// ofOne is a target without its cluster, for what is said of that.
+func ofOne(t event.Target) event.Target {
+	t.Cluster = ""
+	return t
 }
 
 // selects reports whether not all objects of a target are asked for, besides by name.
-func (s *pastStage) selects() bool { return s.scope.LabelSelector != "" || s.scope.FieldSelector != "" }
-
-// tell delivers what happened, and says what is not known.
-func (s *pastStage) tell(ctx context.Context) error {
-	s.noteUnlisted()
-	for _, w := range s.witnesses() {
-		if err := s.hear(ctx, w); err != nil && !apierrors.IsNotFound(err) {
-			s.note(time.Now(), fmt.Sprintf("%s can't be listed, so %s missing: %s", w.resource.GroupResource(), w.tells, fail.Loss(err)))
-		}
-	}
-	events, undated := s.history.Events(), s.history.Undated()
-	s.history = history.History{}
-	for part := range slices.Chunk(events, 1<<10) {
-		if err := s.next.Deliver(ctx, part); err != nil {
-			return err
-		}
-	}
-	s.noteUndated(undated)
-	s.note(time.Now(), s.summary(len(events) == 0))
-	if s.past.ends() {
-		return errEnough
-	}
-	return nil
+func (r *reconstructing) selects() bool {
+	return r.scope.LabelSelector != "" || r.scope.FieldSelector != ""
 }
 
 // maxUndated is how many writes are named that have no time.
 const maxUndated = 5
 
-// noteUndated says who wrote through the subresource scale: that is asked for first, and the server
+// undated says who wrote through the subresource scale: that is asked for first, and the server
 // notes no time of it.
-func (s *pastStage) noteUndated(undated []event.Event) {
-	for i, e := range undated {
-		if i == maxUndated && len(undated) > i+1 {
-			s.note(time.Now(), fmt.Sprintf("and %d objects more were scaled at times that the server has not noted", len(undated)-i))
-			return
+func (r *reconstructing) undated(writes []event.Event) (texts []string) {
+	for i, e := range writes {
+		if i == maxUndated && len(writes) > i+1 {
+			return append(texts, fmt.Sprintf("and %d objects more were scaled at times that the server has not noted", len(writes)-i))
 		}
 		var held []string
-		for _, c := range change.Between(e.Reconstructed.Around.Raw(), e.Object.Raw(), s.print.Compare).Changes {
+		for _, c := range change.Between(e.Reconstructed.Around.Raw(), e.Object.Raw(), r.print.Compare).Changes {
 			held = append(held, c.Path.String()+" = "+output.JSON(c.New))
 		}
 		writer := e.Reconstructed.Writers[0]
 		if len(held) > 0 {
-			s.note(time.Now(), fmt.Sprintf("at a time that the server has not noted: %s  %s, by %s (subresource %s)", s.subject(e.Target, e.Object), strings.Join(held, ", "), writer.Manager, writer.Subresource))
+			texts = append(texts, fmt.Sprintf("at a time that the server has not noted: %s  %s, by %s (subresource %s)", r.subject(ofOne(e.Target), e.Object), strings.Join(held, ", "), writer.Manager, writer.Subresource))
 		}
 	}
+	return texts
 }
 
 // hear lists what a witness knows.
-func (s *pastStage) hear(ctx context.Context, w witness) error {
-	target := event.Target{Mapping: event.NewMapping(w.resource, "Event", true), Namespace: w.namespace}
-	return s.questions.Each(ctx, w.resource, w.namespace, func(o event.Object) {
+func (r *reconstructing) hear(ctx context.Context, w witness) error {
+	target := event.Target{Cluster: r.cluster, Mapping: event.NewMapping(w.resource, "Event", true), Namespace: w.namespace}
+	return r.questions.Each(ctx, w.resource, w.namespace, func(o event.Object) {
 		switch {
 		case !o.IsEvent():
-			s.history.AddRevision(o)
-		case s.isAbout(kubeevent.Parse(o.Raw()).About):
-			s.history.Add(target, o)
+			r.history.AddRevision(o)
+		case r.isAbout(kubeevent.Parse(o.Raw()).About):
+			r.history.Add(target, o)
 		}
 	})
 }
 
 // isAbout reports whether an object is, or was, one of those that are asked for.
-func (s *pastStage) isAbout(o owner.Ref) bool {
-	if s.selects() {
-		return s.uids[o.UID]
+func (r *reconstructing) isAbout(o owner.Ref) bool {
+	if r.selects() {
+		return r.uids[o.UID]
 	}
-	return slices.ContainsFunc(s.plan.Targets, func(t event.Target) bool {
+	return slices.ContainsFunc(r.plan.Targets, func(t event.Target) bool {
 		return t.Mapping.GroupVersionKind.GroupKind() == o.GroupKind() && (t.Name == "" || t.Name == o.Name) &&
 			(t.Namespace == "" || t.Namespace == o.Namespace)
 	})
 }
 
 // summary says what the reconstructed part rests on, and what it can't know.
-func (s *pastStage) summary(isEmpty bool) string {
+func (p *past) summary(known reconstructed) string {
 	what := "reconstructed"
-	if isEmpty {
+	if len(known.events) == 0 {
 		what = "nothing to be reconstructed"
 	}
-	when, span := "", s.past.span
-	if !span.Since.IsZero() {
-		when = " since " + clockOf(span.Since)
+	when, now := "", time.Now()
+	if !p.span.Since.IsZero() {
+		when = " since " + output.Day(p.span.Since, now, known.whole)
 	}
-	if !span.Before.IsZero() {
-		when += " before " + clockOf(span.Before)
+	if !p.span.Before.IsZero() {
+		when += " before " + output.Day(p.span.Before, now, known.whole)
 	}
 	text := fmt.Sprintf("%s%s. Not known: deletions, values before (but of templates), what was overwritten since, the order within a second", what, when)
-	if s.past.unjudged > 0 {
-		text += fmt.Sprintf("; of %d changes more, whether --where held", s.past.unjudged)
+	if p.unjudged > 0 {
+		text += fmt.Sprintf("; of %d changes more, whether --where held", p.unjudged)
+		p.unjudged = 0
 	}
 	return text
-}
-
-// clockOf is a time as a clock shows it here, with the date if it has shown that again since.
-func clockOf(at time.Time) string {
-	if time.Since(at) >= 24*time.Hour {
-		return at.Local().Format(time.DateTime)
-	}
-	return at.Local().Format(time.TimeOnly)
 }
 
 // witness is a resource of which objects tell what happened to others.
@@ -265,4 +314,26 @@ func (s *session) unplanned(all []witness) (rest []witness) {
 		}
 	}
 	return rest
+}
+
+// revisionsOf asks for what keeps the former templates of a workload; nothing of another object.
+func (s *session) revisionsOf(ctx context.Context, cluster string, o event.Object) (found []event.Object, err error) {
+	resource := history.RevisionsOf[o.GroupVersionKind().Group+"/"+o.Kind]
+	if resource == "" {
+		return nil, nil
+	}
+	asks := s.asks(cluster)
+	if asks == nil {
+		return nil, fmt.Errorf("%s has not answered", cluster)
+	}
+	// Those of others say nothing of it.
+	err = asks.Each(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource}, o.Namespace, func(r event.Object) {
+		if slices.ContainsFunc(owner.In(r.Raw()), func(by owner.Owner) bool { return by.UID == o.UID }) {
+			found = append(found, r)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the former templates are not known: %s of namespace %s can't be listed: %s", resource, o.Namespace, fail.Loss(err))
+	}
+	return found, nil
 }

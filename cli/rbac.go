@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
+	"strings"
 
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
 	"dwatch/cli/flags"
+	"dwatch/cli/manifest"
+	"dwatch/output"
 )
 
 // rbacFlags are the flags of dwatch rbac: those of the command whose rights it prints, but
@@ -16,7 +22,7 @@ type rbacFlags struct {
 	format flags.Format
 }
 
-func newRBACFlags(of command) command { return &rbacFlags{command: of} }
+func newRBACFlags(of command, _ []string) command { return &rbacFlags{command: of} }
 
 func (r *rbacFlags) groups() []flags.Group {
 	own := flags.NewGroup("What is printed", r.format.Adds([]string{"yaml", "json"}, "yaml or json; by default yaml"))
@@ -51,13 +57,18 @@ type wanted struct {
 	selection
 	identity bool // it has to know which cluster it is
 	past     bool // it asks what happened before
-	reasons  bool // it says why something is not ready
+	reasons  bool // it says why something is not ready, or shows the Events about what owns pods
 	logs     bool // and what the container that failed wrote
+	formers  bool // it shows former templates
 }
 
 func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
-	return wanted{w.connection, w.selection, delivers || w.stateFile != "", w.past.isAsked(), w.ending.Conditions(), w.ending.Logs.Asked && w.ending.Logs.Lines > 0}
+	_, records := w.to.(*recorded)
+	_, recordsEach := w.to.(*recordedEach)
+	records = records || recordsEach
+	_, shows := w.to.(*served)
+	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions() || w.needs.events, w.ending.Logs.Asked && w.ending.Logs.Lines > 0, shows}
 }
 
 func (l *listed) wanted() wanted { return wanted{connection: l.connection, selection: l.selection} }
@@ -70,17 +81,98 @@ type roles struct {
 func (r *roles) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
+	if r.of.connection.IsSeveral() {
+		return r.runEach(ctx, c)
+	}
 	return c.at(ctx, r.of.connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
-		self, as, err := k.WithoutImpersonation()
+		objects, err := r.find(ctx, c, k)
 		if err != nil {
 			return err
 		}
-		s, err := c.open(ctx, self, r.of.selection)
-		if err != nil {
-			return err
-		}
-		return s.rights.Print(ctx, s.out, s.needs(r.of), as, r.format)
+		return r.print(c.out, objects)
 	})
+}
+
+func (r *roles) find(ctx context.Context, c *console, k *cluster.Cluster) ([]any, error) {
+	self, as, err := k.WithoutImpersonation()
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.open(ctx, self, r.of.selection)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.rights.Subject(ctx, as)
+	if err != nil {
+		return nil, err
+	}
+	return access.Roles(s.needs(r.of), to), nil
+}
+
+// runEach prints what it takes in several clusters, once where that is the same, and says in which it is.
+func (r *roles) runEach(ctx context.Context, c *console) error {
+	members, err := r.of.connection.Each(r.of.isPlaced())
+	if err != nil {
+		return err
+	}
+	all := atEach(ctx, c, members, func(ctx context.Context, c *console, k *cluster.Cluster) (string, error) {
+		var text strings.Builder
+		objects, err := r.find(ctx, c, k)
+		if err == nil {
+			err = r.print(&text, objects)
+		}
+		return text.String(), err
+	})
+	if ctx.Err() != nil {
+		return ended(ctx, ctx.Err(), true)
+	}
+	if !lackIt(c, all) {
+		return failures(all)
+	}
+	return cmp.Or(r.printEach(c, all), failures(all))
+}
+
+func (r *roles) printEach(c *console, all []outcome[string]) error {
+	var texts []string
+	of := map[string][]string{}
+	for _, o := range all {
+		if o.is == "" {
+			continue
+		}
+		if of[o.is] == nil {
+			texts = append(texts, o.is)
+		}
+		of[o.is] = append(of[o.is], output.Line(o.cluster))
+	}
+	for i, text := range texts {
+		names := strings.Join(of[text], ", ")
+		switch {
+		case r.format != "yaml":
+			c.say("for " + names)
+		case i > 0:
+			text = "---\n# for " + names + "\n" + text
+		default:
+			text = "# for " + names + "\n" + text
+		}
+		if _, err := io.WriteString(c.out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print writes YAML documents, or with the format json one List.
+func (r *roles) print(w io.Writer, objects []any) error {
+	text, err := manifest.Documents(objects)
+	if r.format == "json" {
+		list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
+		text, err = json.MarshalIndent(list, "", "    ")
+		text = append(text, '\n')
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
 }
 
 func (s *session) needs(of wanted) []access.Need {
@@ -104,6 +196,11 @@ func (s *session) needs(of wanted) []access.Need {
 	}
 	if of.identity {
 		needs = append(needs, access.Identity())
+	}
+	for _, w := range s.witnesses() {
+		if of.formers && w.resource.Group == "apps" {
+			needs = access.Add(needs, access.List(w.resource, w.namespace))
+		}
 	}
 	if of.past {
 		for _, w := range s.witnesses() {

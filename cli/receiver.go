@@ -31,7 +31,7 @@ func (d *delivery) newReceiver(c *console) (err error) {
 		d.Name = d.URL.Scheme + "://" + d.URL.Host + d.URL.Path
 		d.remote, err = d.newJetStream(c)
 	case d.URL != nil:
-		d.Name = d.URL.Scheme + "://" + d.URL.Host
+		d.Name = d.Origin()
 		o := d.Webhook
 		o.URL, o.UserAgent, o.Workers, o.TLS = d.URL, userAgent(), d.Workers, d.TLS
 		if d.remote, err = webhook.New(o); err == nil && d.InClear() {
@@ -80,6 +80,31 @@ func (d *delivery) begin(ctx context.Context, c *console, k *cluster.Cluster) er
 	d.remote.SetSource(sourceOf(uid, k.Host))
 	if r, isStream := d.remote.(*jetstream.Receiver); isStream {
 		return findStream(ctx, c, r)
+	}
+	return nil
+}
+
+// beginFor is begin for a run, which may be at several clusters.
+func (d *delivery) beginFor(ctx context.Context, w *watching) error {
+	r, isStream := d.remote.(*jetstream.Receiver)
+	switch {
+	case w.recorded.isSeveral():
+		d.Source = w.recorded.sourceOf
+		if isStream {
+			r.Several = true
+		}
+	case w.recorded != nil:
+		d.remote.SetSource(w.recorded.sourceOf(""))
+	case w.fleet == nil:
+		return d.begin(ctx, w.console, w.Cluster)
+	default:
+		d.Source = w.fleet.sourceOf
+		if isStream {
+			r.Several = true
+		}
+	}
+	if isStream {
+		return findStream(ctx, w.console, r)
 	}
 	return nil
 }

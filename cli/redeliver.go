@@ -20,6 +20,8 @@ type redelivery struct {
 	delivery
 }
 
+func (r *redelivery) goesOn() bool { return true }
+
 // run implements runner. It ends when all of the file is delivered or given up, or with ctx.
 func (r *redelivery) run(ctx context.Context, c *console) error {
 	if err := r.prepare(c); err != nil {
@@ -38,7 +40,7 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 	ctx, fails := context.WithCancelCause(ctx)
 	defer fails(nil)
 	r.newQueue(c, fails)
-	c.asked.is(r.queue.Status)
+	c.asked.is(inLine(r.queue.Status))
 	finish := r.work(ctx)
 	var found redelivered
 	found.events, err = again.Feed(ctx, r.queue, func(line int, err error) {

@@ -16,7 +16,9 @@ type sendFlags struct {
 	format   flags.Format
 	noise    flags.Noise
 	masks    flags.Masks
+	chat     flags.Chat
 	delivery flags.Delivery
+	played   flags.Played
 	watched  *pflag.FlagSet // those that mean something only where something is watched
 }
 
@@ -24,8 +26,9 @@ func (s *sendFlags) groups() []flags.Group {
 	w := &s.w
 	groups := []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		s.played.Group(),
 		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where)),
-		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
+		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
 		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -48,19 +51,40 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 		return s.parseRedelivery(args)
 	}
 	s.format.Choose("json")
-	if err := s.parseTargets(args); err != nil {
+	if err := cmp.Or(s.parseTargets(args), s.played.Read(s.all)); err != nil {
 		return nil, err
 	}
-	w.needs = needs{old: w.showsOld(), managedFields: w.print.Changes}
-	w.parallel, w.to = d.Workers, &delivery{Delivery: *d, stateFile: w.stateFile}
+	w.fleets = true
+	w.needs = needs{old: w.showsOld() || s.chat.Is(), managedFields: w.print.Changes || s.chat.Is()}
+	to := &delivery{Delivery: *d, stateFile: w.stateFile}
+	if s.chat.Is() {
+		if err := s.chat.Parse(); err != nil {
+			return nil, err
+		}
+		to.chat = &s.chat
+	}
+	w.parallel, w.to = d.Workers, to
 	s.noise.Set(&w.print.Compare)
-	return w, cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check())
+	w.ignored = s.noise.Ignored()
+	if err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check()); err != nil || s.played.From == "" {
+		return w, err
+	}
+	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Span.Since.IsZero() // what was there then was sent before
+	return s.replay(s.played, "what was sent may not be all")
 }
 
 func (s *sendFlags) check() error {
+	if s.chat.Cluster != "" && !s.chat.Is() {
+		return errors.New("--cluster-name is for messages to people: it needs --template")
+	}
+	for _, other := range []string{"output", "changes", "old", "patch", "latest", "batch", "show-managed-fields"} {
+		if s.chat.Is() && s.all.Changed(other) {
+			return fmt.Errorf("--template says what changed, in people's words: it does not go with --%s", other)
+		}
+	}
 	switch name := s.noise.Given(s.all); {
-	case name != "" && !s.w.print.Changes:
-		return fmt.Errorf("--%s is for what changes: it needs --changes", name)
+	case name != "" && !s.w.print.Changes && !s.chat.Is():
+		return fmt.Errorf("--%s is for what changes: it needs --changes or --template", name)
 	case s.delivery.Batch && s.format.Name == "yaml":
 		return errors.New("--batch sends each event as a line of JSON: it does not go with -o yaml")
 	}

@@ -22,11 +22,13 @@ type serveFlags struct {
 	page  flags.Page
 	noise flags.Noise
 	masks flags.Masks
+	rewound
 }
 
 func (s *serveFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("The past", s.rewound.addTo),
 		flags.NewGroup("Where it is served", s.page.AddTo, flags.Timeout(&s.w.ending.Timeout, "with exit code 0"), flags.Listen(&s.w.listen)),
 		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets("")),
 	}
@@ -34,21 +36,27 @@ func (s *serveFlags) groups() []flags.Group {
 
 func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &s.w
-	w.lasting, w.filter.Marks, w.to = true, true, &served{Page: s.page}
-	w.needs = needs{managedFields: true, tables: true, wholeObjects: true}
+	w.lasting, w.filter.Marks, w.fleets, w.to = true, true, true, &served{Page: s.page, utc: s.messages.UTC}
+	w.needs = needs{managedFields: true, tables: true, wholeObjects: true, events: true}
 	if err := s.page.CheckArguments(args); err != nil {
 		return nil, err
 	}
-	if err := s.selectTargets(args); err != nil {
+	if err := cmp.Or(s.rewound.read(s.all), s.selectTargets(args)); err != nil {
 		return nil, err
 	}
 	s.noise.Set(&w.print.Compare)
+	w.ignored = s.noise.Ignored()
+	if s.from != "" {
+		r := &servedPast{w: w, page: w.to.(*served), rewound: &s.rewound}
+		return r, cmp.Or(checkFrom(s.all, s.server, w.selection), s.page.Check(), s.masks.Parse(&w.print, true))
+	}
 	return w, cmp.Or(w.checkNamed("dwatch serve"), s.page.Check(), s.masks.Parse(&w.print, true))
 }
 
 type served struct {
 	direct
 	flags.Page
+	utc     bool
 	options page.ServerOptions
 	hub     *page.Hub
 	server  *page.Server
@@ -92,13 +100,27 @@ func (s *served) close() {
 
 // open also says where the page is: the listener is there, so that nobody comes too early.
 func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
-	s.hub = page.New(page.Options{
-		Targets: w.plan.Targets, Title: w.typed(), Cluster: w.Place(), Server: w.Host, Version: orDevel(release),
+	o := s.shown(w)
+	o.Clusters, o.Events, o.Revisions = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf
+	if w.fleet == nil {
+		o.Cluster, o.Server = w.Place(), w.Host
+	}
+	s.begin(w, o)
+	return s.hub, nil
+}
+
+// shown says what the page is about, wherever that comes from.
+func (s *served) shown(w *watching) page.Options {
+	return page.Options{
+		Targets: w.plan.Targets, Title: w.typed(), Version: orDevel(release), UTC: s.utc,
 		Compare: w.print.Compare, Loss: fail.Loss,
-	})
+	}
+}
+
+func (s *served) begin(w *watching, o page.Options) {
+	s.hub = page.New(o)
 	s.server = page.NewServer(s.hub, s.options)
 	s.announce(w)
-	return s.hub, nil
 }
 
 // around serves the page while watch runs, and then says goodbye to its viewers.

@@ -15,10 +15,13 @@ import (
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
+	"dwatch/cli/report"
 	"dwatch/mapper"
 	"dwatch/output"
 	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/owned"
 	"dwatch/watcher/source"
 )
@@ -157,6 +160,33 @@ func (s *session) asks(cluster string) *ask.Client {
 	return s.questions
 }
 
+// clusters returns which there are, for who shows them; nil: it is one.
+func (s *session) clusters() func() []event.Member {
+	if s.fleet == nil {
+		return nil
+	}
+	return s.fleet.standing
+}
+
+// title says what is shown, of one cluster with its name.
+func (s *session) title() string {
+	if s.fleet != nil {
+		return s.typed()
+	}
+	return s.Place() + ": " + report.Describe(s.plan.Targets)
+}
+
+// eventsAbout returns what asks the cluster of an object for the Events about it.
+func (s *session) eventsAbout(masks *change.Masks) func(context.Context, string, event.Object) ([]kubeevent.Event, error) {
+	return func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
+		asks := s.asks(cluster)
+		if asks == nil {
+			return nil, fmt.Errorf("%s has not answered", cluster)
+		}
+		return asks.Events(ctx, o, masks)
+	}
+}
+
 // namesake returns the resource that is called name, too. The events wait
 // meanwhile, so the server is not asked.
 func (s *session) namesake(name string) string {
@@ -194,7 +224,7 @@ func (s *session) fillTable(t *output.TableOptions) {
 		kinds[target.Mapping.GroupVersionKind] = true
 	}
 	t.Namespaces = s.several()
-	t.Kinds = t.Kinds || len(kinds) > 1 || s.plan.Live
+	t.Kinds = t.Kinds || len(kinds) > 1 || s.plan.Live || s.fleet != nil && len(s.scope.Arguments) > 1
 }
 
 // watched are the options of a watcher that come with what was asked for.
@@ -211,4 +241,13 @@ func (s *session) watched() watcher.Options {
 			RequestTimeout: s.RequestTimeout,
 		},
 	}
+}
+
+// serves reports whether the server has a resource.
+func (s *session) serves(ctx context.Context, name string) (bool, error) {
+	_, err := s.mapper.Resolve(ctx, name)
+	if mapper.IsUnknown(err) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
@@ -43,6 +44,22 @@ func (w *watching) openState(ctx context.Context) (*state, error) {
 	if err != nil {
 		return nil, fail.Usage(err)
 	}
+	return w.newState(file)
+}
+
+// openSeveralState is openState for several clusters, of which none has answered yet.
+func (w *watching) openSeveralState() (*state, error) {
+	if w.stateFile == "" {
+		return nil, nil
+	}
+	file, err := resume.OpenSeveral(w.stateFile)
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	return w.newState(file)
+}
+
+func (w *watching) newState(file *resume.File) (_ *state, err error) {
 	s := &state{file: file, path: w.stateFile}
 	if s.opened, err = os.Stat(s.path); err == nil {
 		_, delivers := w.to.(*delivery)
@@ -95,6 +112,43 @@ func (s *state) openOutbox(delivers bool, format string) (err error) {
 	return err
 }
 
+// join carries on from the part of a cluster, for what is planned there: that goes on with the targets
+// that an earlier run watched. It returns what there is to say of it.
+func (s *state) join(cluster, uid string, at *session) (note string, err error) {
+	fresh, err := s.file.Join(cluster, resume.Header{Server: at.Host, Cluster: uid, Selection: at.plan.Selection})
+	switch {
+	case err != nil:
+		return "", fail.Usage(err)
+	case fresh:
+		return "", nil
+	}
+	if at.plan.Live {
+		var present []event.Target
+		for _, t := range at.plan.Targets {
+			t.Cluster = cluster
+			present = append(present, t)
+		}
+		for _, t := range s.file.Orphans(cluster, present) {
+			t.Cluster = ""
+			at.plan.Targets = append(at.plan.Targets, t)
+		}
+	}
+	return ", carrying on from " + s.path + s.changed, nil
+}
+
+// pastOf has what earlier runs reported at a cluster. access keeps others from the file meanwhile.
+func (s *state) pastOf(cluster string, access sync.Locker) event.Past {
+	if s == nil {
+		return nil
+	}
+	return func(t event.Target, take func(event.Reported)) (bool, error) {
+		access.Lock()
+		defer access.Unlock()
+		t.Cluster = cluster
+		return s.file.Past(t, take)
+	}
+}
+
 // around puts the file around a Sink. failed is called when it can't be written.
 func (s *state) around(next event.Sink, failed func(error)) event.Sink {
 	if s == nil {
@@ -118,7 +172,7 @@ func (s *state) orphans(p *plan.Plan) []event.Target {
 	if s == nil || !p.Live {
 		return nil
 	}
-	return s.file.Orphans(p.Targets)
+	return s.file.Orphans("", p.Targets)
 }
 
 func (s *state) note() string {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -22,6 +24,7 @@ type streamFlags struct {
 	look  look
 	view  flags.View
 	noise flags.Noise
+	from  string // a recording; empty: a cluster is asked
 }
 
 // look is how objects are printed: what streams and lists share.
@@ -51,9 +54,10 @@ func (s *streamFlags) groups() []flags.Group {
 	w := &s.w
 	return []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
-		flags.NewGroup("Which events", flags.Spans(&w.past.span,
-			"First what happened since `TIME`, as far as the cluster remembers it: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
-			"Only what happened before `TIME`, and end"), flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
+		flags.NewGroup("The past", flags.Spans(
+			"First what happened since `TIME`, as far as the cluster remembers it, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
+			"Only what happened before `TIME`, and end"), flags.From(&s.from)),
+		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
 			s.view.AddInitialTo(f)
@@ -72,6 +76,13 @@ var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "sho
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w := &s.w
+	if err := w.past.span.Read(s.all); err != nil {
+		return nil, err
+	}
+	span := w.past.span
+	if s.from != "" {
+		w.past = past{} // no cluster remembers it
+	}
 	isForPrograms := slices.ContainsFunc(forPrograms, s.all.Changed)
 	surprises := t.isPiped && !isForPrograms && !s.all.Changed("output") && !s.all.Changed("template")
 	if t.isTerminal && !isForPrograms {
@@ -83,6 +94,8 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 		return nil, err
 	}
 	s.noise.Set(&w.print.Compare)
+	w.ignored = s.noise.Ignored()
+	w.print.Timestamps = s.view.Timestamps
 	isChanges := w.print.Format == flags.Changes
 	w.needs = needs{
 		old:           isChanges || w.showsOld(),
@@ -94,9 +107,22 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
 	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
-		w.to = &changesView{view: s.view, why: s.noise.Given(s.all)}
+		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && s.from == "" && !w.connection.IsSeveral()}
+	}
+	if s.from != "" {
+		return s.parseReplay(span)
 	}
 	return &streamed{w, surprises}, nil
+}
+
+// parseReplay is for a recording. What was there before --since is not what happened since then,
+// but -o changes says how much that was.
+func (s *streamFlags) parseReplay(span flags.Span) (runner, error) {
+	w := &s.w
+	if w.print.Format != flags.Changes && !span.Since.IsZero() {
+		w.filter.WatchOnly = true
+	}
+	return s.replay(flags.Played{From: s.from, Span: span}, printedInPart)
 }
 
 func (s *streamFlags) check() error {
@@ -138,6 +164,7 @@ type printed struct{ direct }
 
 func (printed) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	w.fillTable(&w.print.Table)
+	w.print.Clusters = w.print.Clusters || w.fleet != nil
 	return output.New(w.out, w.print)
 }
 
@@ -145,12 +172,52 @@ type changesView struct {
 	direct
 	view  flags.View
 	why   string // the flag that says which changes count; empty if none does
+	looks bool   // it says what needs a look
 	shown *changes.View
 }
 
-func (v *changesView) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
-	v.shown = changes.New(w.out, w.changes(v.view))
+func (v *changesView) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
+	o := w.changes(v.view)
+	v.looks = v.looks && !w.past.ends() // else it shows nothing of now
+	o.Look, o.Fold = v.looks, v.looks && !v.view.Full
+	v.shown = changes.New(w.out, o)
 	return v.shown, nil
+}
+
+// tick is how often the view looks for what it has held back for long enough.
+const tick = 500 * time.Millisecond
+
+// around says in time, and in the end, what the view holds back.
+func (v *changesView) around(ctx context.Context, _ context.CancelCauseFunc, _ *watching, watch func() error) error {
+	if !v.looks {
+		return watch()
+	}
+	ticking, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for at := time.NewTicker(tick); ; {
+			select {
+			case now := <-at.C:
+				v.shown.Tick(now)
+			case <-ticking.Done():
+				at.Stop()
+				return
+			}
+		}
+	})
+	err := watch()
+	stop()
+	done.Wait()
+	v.shown.End(time.Now())
+	return err
+}
+
+// look says what needs a look, a line each.
+func (v *changesView) look() []string {
+	if v.shown == nil {
+		return nil
+	}
+	return v.shown.Look(time.Now())
 }
 
 func (w *watching) changes(view flags.View) changes.Options {
@@ -161,8 +228,9 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Full:       view.Full,
 		Initial:    view.Initial,
 		Filtered:   w.filter.WatchOnly || len(w.filter.Types) > 0 || len(w.where) > 0,
-		Past:       w.about != nil && !w.past.isAsked(),
+		Past:       w.object != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
+		Targets:    w.plan.Targets,
 		Compare:    w.print.Compare,
 		ShortName:  w.shortName,
 	}
@@ -198,7 +266,7 @@ type followFlags struct{ watchFlags }
 
 func (f *followFlags) endGroup() flags.Group {
 	return flags.NewGroup("How it ends and carries on", f.w.ending.AddTo, f.w.ending.AddCountTo,
-		flags.State(&f.w.stateFile), flags.Listen(&f.w.listen))
+		flags.State(&f.w.stateFile), flags.Listen(&f.w.listen), flags.Verify(&f.w.verify))
 }
 
 func (f *followFlags) parseTargets(args []string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/ask"
@@ -63,7 +64,8 @@ func (s *session) findSubject(ctx context.Context, of selection, r *plan.Request
 		s.whole.Fronts(u)
 	}
 	if of.ofObject {
-		r.Also = func() []mapper.Argument { return alsoOf(mapping.GroupVersionKind.GroupKind(), s.whole) }
+		home := r.Where()[0]
+		r.Also = func() []plan.Beside { return alsoOf(target, home, s.whole) }
 	}
 	return nil
 }
@@ -78,12 +80,22 @@ func (s *session) areEvents(ctx context.Context, arguments []mapper.Argument) bo
 	})
 }
 
-func alsoOf(kind schema.GroupKind, s *owned.Subject) (also []mapper.Argument) {
-	for _, resource := range slices.Concat(ownedBy(kind), fronting, []string{"events"}) {
-		also = append(also, mapper.Argument{Resource: resource})
+// alsoOf is what is watched for the subject of a target, as far as that is known, in the namespace home. Events
+// about what is in no namespace, such as Nodes, are in one of their own.
+func alsoOf(of event.Target, home string, s *owned.Subject) (also []plan.Beside) {
+	add := func(resource, name, namespace string) {
+		also = append(also, plan.Beside{Argument: mapper.Argument{Resource: resource, Name: name}, Namespace: namespace})
 	}
+	for _, resource := range slices.Concat(ownedBy(of.Mapping.GroupVersionKind.GroupKind()), fronting, []string{"events"}) {
+		add(resource, "", "")
+	}
+	isBeside := !of.Namespaced()
 	for _, r := range s.Refs() {
-		also = append(also, mapper.Argument{Resource: r.Kind + "." + r.Version + "." + r.Group, Name: r.Name})
+		add(r.Kind+"."+r.Version+"."+r.Group, r.Name, "")
+		isBeside = isBeside || owned.IsNode(r)
+	}
+	if isBeside && home != metav1.NamespaceDefault {
+		add("events", "", metav1.NamespaceDefault)
 	}
 	return also
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -20,12 +22,14 @@ type topFlags struct {
 	format flags.Format
 	noise  flags.Noise
 	masks  flags.Masks
+	played flags.Played
 }
 
 func (f *topFlags) groups() []flags.Group {
 	w := &f.w
 	return []flags.Group{
 		flags.NewGroup("What to watch", f.targets.AddTo, f.targets.AddWait),
+		f.played.Group(),
 		flags.NewGroup("Which changes", f.noise.AddTo),
 		flags.NewGroup("How it looks", f.format.Adds([]string{"table", "json"}, "table or json, a line for each object"), f.top.AddRowsTo, f.masks.AddTo, f.masks.AddShowSecrets("")),
 		flags.NewGroup("When it is printed, and ends", f.top.AddTo, flags.Timeout(&w.ending.Timeout, "with exit code 0, after what was found until then")),
@@ -35,16 +39,24 @@ func (f *topFlags) groups() []flags.Group {
 func (f *topFlags) parse(args []string, t terminal) (runner, error) {
 	w := &f.w
 	f.format.Choose("table")
-	if err := f.selectTargets(args); err != nil {
+	if err := cmp.Or(f.selectTargets(args), f.played.Read(f.all)); err != nil {
 		return nil, err
 	}
 	f.noise.Set(&w.print.Compare)
+	w.ignored = f.noise.Ignored()
 	w.needs = needs{old: true, managedFields: true}
 	d := &topTable{flags: f.top, json: f.format.Name == "json"}
 	d.inPlace = t.isTerminal && !t.isDumb && !d.json
 	d.every = f.top.Every(d.inPlace, w.ending.Timeout)
-	w.to, w.lasting = d, true
-	return &topRun{w, d}, cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false))
+	w.to, w.lasting, w.fleets = d, true, true
+	if err := cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false)); err != nil || f.played.From == "" {
+		return &topRun{w, d}, err
+	}
+	if f.all.Changed("interval") || f.all.Changed("count") {
+		return nil, errors.New("--from counts what was recorded, and prints once: it does not go with --interval and --count")
+	}
+	d.inPlace, d.every, d.began = false, 0, f.played.Span.Since
+	return f.replay(f.played, "nothing was printed")
 }
 
 // topRun is a run of which a table is drawn in place at a terminal: what is said meanwhile is
@@ -74,17 +86,43 @@ type topTable struct {
 	json    bool
 	inPlace bool
 	every   time.Duration // 0: only at the end
+	began   time.Time     // zero: when it is opened, or a recording begins
 	stderr  *diverted     // nil: it is not in place
 	top     *top.Top
 }
 
 func (d *topTable) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	file := w.out.file
-	d.top = top.New(w.out, time.Now(), top.Options{
-		JSON: d.json, InPlace: d.inPlace, Size: func() (int, int) { return sizeOf(file) },
-		Rows: d.flags.Rows, Namespaces: w.several(), ShortName: w.mapper.ShortName, Compare: w.print.Compare,
+	switch {
+	case w.isPast() && d.began.Before(w.recorded.begin()): // also zero
+		d.began = w.recorded.begin()
+	case d.began.IsZero():
+		d.began = time.Now()
+	}
+	d.top = top.New(w.out, d.began, top.Options{
+		By: d.flags.By, JSON: d.json, InPlace: d.inPlace, Size: func() (int, int) { return sizeOf(file) },
+		Rows: d.flags.Rows, Namespaces: w.several(), ShortName: w.shortName, Compare: w.print.Compare,
 	})
+	if !d.inPlace {
+		return event.SinkFunc(d.top.Deliver), nil // what becomes of the watch goes to stderr
+	}
 	return d.top, nil
+}
+
+// hidden says how much is not counted.
+func (d *topTable) hidden() string {
+	if d.top == nil {
+		return ""
+	}
+	var lost []string
+	objects, fields := d.top.Lost()
+	if objects > 0 {
+		lost = append(lost, fmt.Sprintf("%d objects are not counted any more: too many changed, and these changed least", objects))
+	}
+	if fields > 0 {
+		lost = append(lost, fmt.Sprintf("%d changes of fields are not counted: it counts 16 fields of each object", fields))
+	}
+	return strings.Join(lost, "; ")
 }
 
 // sizeOf is how many columns and lines a terminal has.
@@ -97,7 +135,7 @@ func sizeOf(f *os.File) (width, height int) {
 }
 
 // around prints while watch runs, and at the end what was not printed yet.
-func (d *topTable) around(ctx context.Context, cancel context.CancelCauseFunc, _ *watching, watch func() error) error {
+func (d *topTable) around(ctx context.Context, cancel context.CancelCauseFunc, w *watching, watch func() error) error {
 	if d.stderr != nil {
 		d.stderr.divert(func(line string) { d.top.Note(time.Now(), line) })
 		defer d.stderr.release()
@@ -122,7 +160,11 @@ func (d *topTable) around(ctx context.Context, cancel context.CancelCauseFunc, _
 	case err != nil || d.every > 0 && !d.inPlace:
 		return err
 	}
-	if err := d.top.Print(time.Now()); err != nil {
+	now := time.Now()
+	if w.isPast() {
+		now = w.now()
+	}
+	if err := d.top.Print(now); err != nil {
 		return sinkError{err}
 	}
 	return nil
@@ -155,12 +197,18 @@ var topDescription = description{
 	use:   "RESOURCE... [flags]",
 	short: "Rank what changes most, and find fights and hot loops",
 	long: `Rank objects by how often they change a minute, with the field that changes most
-and who changes it. Marked are fights, in which two managers undo what the other
-did to a field, and hot loops, in which an object is written again and again
-and nothing of it changes. At a terminal it is drawn in place until Ctrl-C; in a
-pipe it is printed every --interval, and with --timeout once, at the end.`,
+and who changes it; with --by field the fields of each object, and with --by
+manager who changes most, and what mostly. Marked in each are fights, in which
+two managers undo what the other did to a field, and hot loops, in which an
+object is written again and again and nothing of it changes: their rows are
+printed beside the first --rows, too. At a terminal it is drawn in place until
+Ctrl-C; in a pipe it is printed every --interval, and with
+--timeout once, at the end.`,
 	examples: `  # What changes most in the whole cluster
   %[1]s top '*' -A
+
+  # Who writes most
+  %[1]s top '*' -A --by manager
 
   # In a script: what changed within a minute, as JSON
   %[1]s top deploy,cm -A --timeout 1m -o json

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (w *watching) newWait(ctx context.Context, next event.Sink, cancel context.
 		Input:   w.input(),
 		Mistake: w.sayMistake,
 	})
-	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen, cancel: cancel, why: map[string]*ask.Causes{}}
+	wait := &wait{watching: w, Stage: stage, progress: c.Until.Is() && !w.seen && !w.isPast(), cancel: cancel, why: map[string]*ask.Causes{}}
 	if wait.progress && !w.isQuiet() {
 		wait.causes = askForCauses(ctx, wait)
 	}
@@ -90,16 +91,60 @@ func (w *wait) Deliver(ctx context.Context, batch []event.Event) error {
 	return err
 }
 
-// await has --until wait for more, which the server does not have yet.
-func (w *wait) await(more []until.Awaited) {
+// opened has --until wait for what a cluster that has answered does not have; and for the cluster as
+// a whole no more if nothing is watched there, since nothing is to be.
+func (w *wait) opened(cluster string, missing []until.Awaited, nowhere bool) {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.Awaited = append(w.Awaited, more...)
+	if !nowhere {
+		w.Awaited = append(w.Awaited, missing...)
+		return
+	}
+	w.settle(func(a until.Awaited) bool { return a.Name == cluster })
+}
+
+// joins has --until wait for a cluster that is asked for from now on, and leaves has it not wait for one any more.
+func (w *wait) joins(cluster until.Awaited) {
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Awaited = append(w.Awaited, cluster)
+	}
+}
+
+// rejoins has --until wait for a cluster that begins anew, and for nothing else of it.
+func (w *wait) rejoins(cluster until.Awaited) {
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Awaited = slices.DeleteFunc(w.Awaited, func(a until.Awaited) bool { return a.Cluster == cluster.Cluster })
+		w.Awaited = append(w.Awaited, cluster)
+	}
+}
+
+func (w *wait) leaves(cluster string) {
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.settle(func(a until.Awaited) bool { return a.Cluster == cluster })
+	}
+}
+
+// settle has something no longer be awaited, which may decide.
+func (w *wait) settle(is func(until.Awaited) bool) {
+	if w.outcome == nil && !w.ended {
+		if w.outcome = w.Settle(is); w.outcome != nil {
+			w.cancel(w.outcome)
+		}
+	}
 }
 
 func (w *wait) planAgain(after time.Duration) {
 	w.again = nil
-	if w.IsTimed() {
+	if w.IsTimed() && !w.isPast() {
 		w.again = time.AfterFunc(after, w.judgeAgain)
 	}
 }
@@ -212,7 +257,7 @@ func (w *wait) causesAt(cluster string) *ask.Causes {
 // describe says what is waited for, and how far that is.
 func (w *wait) describe(p until.Pending) string {
 	if p.Awaited != "" {
-		return p.Awaited + ": " + p.Why
+		return p.Awaited + ": " + cmp.Or(w.fleet.whyNot(p.Awaited), p.Why)
 	}
 	subject := w.subject(p.Target, p.Object)
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"dwatch/cli/ask"
 	"dwatch/cli/fail"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/until"
 )
@@ -39,7 +40,8 @@ func (w *wait) end(ctx context.Context, err error) error {
 	case decided && outcome.Failed:
 		return w.failed(ctx, outcome.Event)
 	case decided:
-		w.say(fmt.Sprintf("%s: %s holds after %s", w.decider(outcome), w.ending.Until, w.elapsed()))
+		w.held = true
+		w.say(fmt.Sprintf("%s: %s holds %s", w.decider(outcome), w.ending.Until, w.when()))
 		return nil
 	case !w.ending.Until.Is(), !isReaderGone(err) && (ctx.Err() == nil || isLoss(err)):
 		return err
@@ -60,9 +62,17 @@ func (w *wait) failed(ctx context.Context, e event.Event) error {
 		subject, pod = w.explain(asking, until.Pending{Target: e.Target, Object: e.Object})
 		logging, end := forLogs(ctx)
 		defer end()
-		w.sayLogs(logging, e.Target.Cluster, e.Object, pod)
+		w.sayAllLogs(logging, []until.Pending{{Target: e.Target, Object: e.Object}}, []*unstructured.Unstructured{pod})
 	}
-	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds after %s: %s", w.ending.FailIf, w.elapsed(), subject))
+	return fail.Code(fail.ExitFailIf, fmt.Errorf("%s holds %s: %s", w.ending.FailIf, w.when(), subject))
+}
+
+// when says when it was decided.
+func (w *wait) when() string {
+	if w.isPast() {
+		return "at " + output.Exact(w.now(), time.Now(), w.print.Timestamps)
+	}
+	return "after " + w.elapsed()
 }
 
 // decider names what decided: an object, or how many did.
@@ -90,7 +100,7 @@ func (w *wait) elapsed() string {
 }
 
 // unmet is an error for what is still waited for: what happened, and a line more for
-// each object if there are several. withLogs has those said of the first.
+// each object if there are several. withLogs has those said of each.
 func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	some, more := w.Pending()
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ask.Timeout)
@@ -110,8 +120,8 @@ func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 	}
 	logging, end := forLogs(ctx)
 	defer end()
-	for i := 0; withLogs && i < len(some); i++ {
-		withLogs = !w.sayLogs(logging, some[i].Target.Cluster, some[i].Object, pods[i])
+	if withLogs {
+		w.sayAllLogs(logging, some, pods)
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Errorf("waiting for %d more", more))
@@ -121,7 +131,7 @@ func (w *wait) unmet(ctx context.Context, what string, withLogs bool) error {
 
 // explain says what is waited for, and why it is not ready, by which pod if one was asked for.
 func (w *wait) explain(ctx context.Context, p until.Pending) (text string, pod *unstructured.Unstructured) {
-	if p.Object.IsZero() || !needsCause(p.Object) {
+	if p.Object.IsZero() || w.isPast() || !needsCause(p.Object) {
 		return w.describe(p), nil
 	}
 	cause := w.cause(ctx, p)

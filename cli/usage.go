@@ -42,16 +42,18 @@ func writeCommands(b *strings.Builder, c *cobra.Command) {
 // inOverview are the flags that most people need.
 var inOverview = []string{"namespace", "all-namespaces", "selector", "output", "where", "types", "watch-only", "until", "timeout", "state"}
 
+// inHelpOnly is where what the rest of a flag's description says is for who reads all of it.
+var inHelpOnly = []string{";", ", kyaml", ", e.g. \"", ", with exit code 0, or", " when they come", ": added", " when EXPR", ": keep in it"}
+
 // writeOverview writes those flags, and where the rest is.
 func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
 	some := pflag.NewFlagSet("", pflag.ContinueOnError)
 	some.SortFlags = false
 	for _, name := range inOverview {
 		f := *c.Flags().Lookup(name)
-		f.Usage, _, _ = strings.Cut(f.Usage, ";")
-		f.Usage, _, _ = strings.Cut(f.Usage, ", kyaml")
-		f.Usage, _, _ = strings.Cut(f.Usage, ", e.g. \"")
-		f.Usage, _, _ = strings.Cut(f.Usage, ", with exit code 0, or")
+		for _, rest := range inHelpOnly {
+			f.Usage, _, _ = strings.Cut(f.Usage, rest)
+		}
 		some.AddFlag(&f)
 	}
 	fmt.Fprintf(b, "\nFlags that matter most:\n%s", some.FlagUsagesWrapped(width))

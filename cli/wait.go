@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"dwatch/cli/flags"
@@ -9,22 +10,26 @@ import (
 
 type waitFlags struct {
 	watchFlags
-	until flags.Await
+	until  flags.Await
+	played flags.Played
 }
 
 func (f *waitFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to wait for", f.until.AddTo),
 		flags.NewGroup("Of what", f.targets.AddTo, f.targets.AddWait),
+		f.played.Group(),
 	}
 }
 
 func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
 	f.w.to, f.w.fleets = nowhere{}, true
-	if err := f.selectTargets(args); err != nil {
+	if err := cmp.Or(f.selectTargets(args), f.played.Read(f.all)); err != nil {
 		return nil, err
 	}
-	f.w.ending.Ending, err = f.until.Parse()
+	if f.w.ending.Ending, err = f.until.Parse(); err == nil && f.played.From != "" {
+		return f.replay(f.played, "whether it ever held is not known")
+	}
 	return &f.w, err
 }
 

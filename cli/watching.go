@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -36,6 +37,8 @@ type destination interface {
 	// say; and hidden, at the end, what has not been shown.
 	status() string
 	hidden() string
+	// look says, when that is asked for, what needs a look: a line each.
+	look() []string
 }
 
 // direct is a destination that needs nothing but its Sink.
@@ -45,13 +48,39 @@ func (direct) prepare(*console) error { return nil }
 func (direct) close()                 {}
 func (direct) status() string         { return "" }
 func (direct) hidden() string         { return "" }
+func (direct) look() []string         { return nil }
 func (direct) around(_ context.Context, _ context.CancelCauseFunc, _ *watching, watch func() error) error {
 	return watch()
+}
+
+// demanding is a destination that says how to watch for it, and at the start what it goes on from.
+type demanding interface {
+	demand(o *watcher.Options)
+	note() string
 }
 
 // noter is a Sink that shows what becomes of the watch between the events.
 type noter interface {
 	Note(at time.Time, text string)
+}
+
+// counter is a Sink that counts also what is left out before it.
+type counter interface {
+	Count(batch []event.Event) error
+}
+
+// counting returns a Sink before next, which leaves events out, from which last gets all if it counts them.
+func counting(last, next event.Sink) event.Sink {
+	c, counts := last.(counter)
+	if !counts {
+		return next
+	}
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		if err := c.Count(batch); err != nil {
+			return err
+		}
+		return next.Deliver(ctx, batch)
+	})
 }
 
 // viewer is a Sink that does not show all events.
@@ -63,6 +92,7 @@ type needs struct {
 	managedFields bool
 	tables        bool // rows, as the server shows objects
 	wholeObjects  bool // beside the rows
+	events        bool // those about an object that is looked at
 }
 
 // watching is a run that watches: what the command line says of it, and the session that
@@ -81,8 +111,10 @@ type watching struct {
 	stateFile string // empty: none
 	metrics   *metrics.Metrics
 	heartbeat time.Duration
-	print     output.Options // how events and changes are encoded
-	kept      bool           // the managed fields are
+	verify    time.Duration   // 0: never
+	print     output.Options  // how events and changes are encoded
+	ignored   change.Patterns // by the flag for that
+	kept      bool            // the managed fields are
 	needs     needs
 	fleets    bool // it may be at several clusters
 	parallel  int  // goroutines that the destination keeps busy
@@ -92,20 +124,33 @@ type watching struct {
 	prints    bool // to stdout
 	to        destination
 
-	past  past
+	past     past
+	now      func() time.Time // the clock of a recording; nil: it is the present
+	recorded *recordingOf     // it; nil: a cluster is asked
+	held     bool             // --until
+	printed  func() int       // events so far; nil before they are processed
+
 	state *state // nil without --state
 	// digests judge by what its file has kept; nil: nothing.
 	digests *change.Digester
 	apart   *apart // nil where nothing is judged, or printed
 }
 
+// itself is for who has a runner that it is in.
+func (w *watching) itself() *watching { return w }
+
+func (w *watching) goesOn() bool { return true }
+
 // conditions are all that look at events.
 func (w *watching) conditions() []flags.Condition { return slices.Concat(w.where, w.ending.All()) }
 
 func (w *watching) run(ctx context.Context, c *console) error {
 	several := w.connection.IsSeveral()
-	if several {
-		if err := checkFleet(w); err != nil {
+	if several && !w.fleets {
+		return fail.Usage(cluster.ErrSeveral)
+	}
+	if several { // before anything is made for those that are not there
+		if _, err := w.connection.Each(w.isPlaced()); err != nil {
 			return err
 		}
 	}
@@ -113,14 +158,14 @@ func (w *watching) run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer w.to.close()
-	if several {
-		return runFleet(ctx, w, c)
-	}
 	server, err := w.startListening(c)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	if several {
+		return runFleet(ctx, w, c)
+	}
 	return c.at(ctx, w.connection, w.ending.Timeout, false, func(ctx context.Context, k *cluster.Cluster) error {
 		return w.ending.unanswered(ctx, w.atCluster(ctx, c, k))
 	})
@@ -132,7 +177,7 @@ func (w *watching) startListening(c *console) (*metrics.Server, error) {
 	if w.listen == "" {
 		return nil, nil
 	}
-	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.heartbeat})
+	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.heartbeat, Verify: w.verify > 0})
 	server, err := metrics.Listen(w.listen, w.metrics)
 	if err != nil {
 		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", w.listen, err))
@@ -161,6 +206,9 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	o := w.optionsOf(w.session)
 	o.Targets = slices.Concat(o.Targets, w.state.orphans(w.plan))
 	o.Past = w.state.past()
+	if d, ok := w.to.(demanding); ok {
+		d.demand(&o)
+	}
 	watch, err := watcher.New(o)
 	if err != nil {
 		return err
@@ -178,8 +226,14 @@ func (w *watching) optionsOf(s *session) watcher.Options {
 	o.ManagedFields = w.kept || n.managedFields
 	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
 	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
+	if w.verify > 0 {
+		o.Verify, o.Verified = w.verify, sayVerified(s, w.metrics)
+	}
 	return o
 }
+
+// isPast reports whether a recording is played, and no server is there.
+func (w *watching) isPast() bool { return w.now != nil }
 
 // needed is what the destination and the conditions look at.
 func (w *watching) needed() needs {
@@ -189,7 +243,7 @@ func (w *watching) needed() needs {
 		n.managedFields = n.managedFields || c.Needs().ManagedFields
 		n.wholeObjects = true
 	}
-	n.wholeObjects = n.wholeObjects || w.about != nil
+	n.wholeObjects = n.wholeObjects || w.object != nil
 	n.managedFields = n.managedFields || w.past.isAsked()
 	if t := w.print.Template; t != nil {
 		n.managedFields = n.managedFields || t.LooksAt("metadata", "managedFields")
@@ -200,8 +254,14 @@ func (w *watching) needed() needs {
 // showsOld reports whether the state before is printed, or what follows from it.
 func (w *watching) showsOld() bool { return w.print.Old || w.print.Changes || w.print.Patch }
 
+// origin is where events come from.
+type origin interface {
+	// Run delivers all to sink, until there is no more or ctx ends.
+	Run(ctx context.Context, sink event.Sink) error
+}
+
 // process sends the events through the stages.
-func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
+func (w *watching) process(ctx context.Context, from origin) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s, err := w.newStages(ctx, cancel)
@@ -213,12 +273,17 @@ func (w *watching) process(ctx context.Context, watch *watcher.Watcher) error {
 	if s.wait != nil {
 		about.IsWell = s.wait.HoldsOfNothing
 	}
-	run := watch.Run
+	if w.isPast() { // what the marks say is no news, and nobody can be asked
+		about = report.Options{Out: io.Discard, Err: io.Discard, Note: s.note, Namesake: w.namesake}
+	}
+	run := from.Run
 	if w.past.ends() && len(w.plan.Targets) == 0 {
 		run = ofNothing(s.first)
 	}
 	reporter := report.New(s.first, about)
-	w.asked.is(func() string { return joinStatus(reporter.Status(), w.to.hidden(), w.to.status()) })
+	w.asked.is(func() []string {
+		return append([]string{joinStatus(reporter.Status(), w.to.hidden(), w.to.status())}, w.to.look()...)
+	})
 	return w.watch(ctx, cancel, run, reporter, func(err error) error { return w.end(ctx, s.wait, s.printed, err) })
 }
 
@@ -231,6 +296,7 @@ func (w *watching) sayHidden() {
 // stages are what the events of a run go through once they have been reported on.
 type stages struct {
 	first   event.Sink
+	past    event.Sink              // takes what happened before (--since)
 	wait    *wait                   // nil: no condition ends the run
 	printed func() int              // events, so far
 	note    func(time.Time, string) // shows between the events what becomes of the watch; nil: nothing does
@@ -239,7 +305,7 @@ type stages struct {
 // newStages makes the last first.
 func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc) (*stages, error) {
 	n := w.needed()
-	w.print.Unmanaged = w.print.Template == nil && n.managedFields && !w.kept
+	w.print.Unmanaged = w.print.Template == nil && (n.managedFields || w.isPast()) && !w.kept
 	apart := w.prints && w.ending.Conditions()
 	if apart {
 		w.out.written = &atomic.Int64{}
@@ -250,7 +316,7 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	s := &stages{}
 	sink, printed := counted(last)
-	s.printed = printed
+	s.printed, w.printed = printed, printed
 	if apart {
 		w.apart = newApart(ctx, sink, w.out.written, cancel)
 		sink = w.apart
@@ -265,7 +331,8 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 	if n, ok := last.(noter); ok {
 		s.note = w.apart.noting(n.Note)
 	}
-	sink = w.past.before(filter.New(sink, w.filter), w, s.note)
+	s.past = counting(last, filter.New(sink, w.filter))
+	sink = w.past.before(s.past, w, s.note)
 	s.first = w.state.around(w.sayingUnjudged(sink), cancel)
 	switch {
 	case w.ending.Count > 0:
@@ -284,12 +351,16 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	defer stop()
 	targets := w.plan.Targets
 	w.metrics.Begin(targets)
-	reporter.Begin(targets, w.state.note()+w.about.note())
+	note := w.state.note() + w.about.note() + w.inCluster()
+	if d, ok := w.to.(demanding); ok {
+		note += d.note()
+	}
+	reporter.Begin(targets, note)
 	if !w.request.AllNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
 		reporter.CheckNamespaces(asking, w.request.Namespaces)
 	}
-	w.about.check(asking, w, reporter)
-	checked, wait := checkFields(w, w.about.before(reporter))
+	w.about.check(asking, w.session, w.selection, reporter)
+	checked, wait := checkFields(w.session, fieldsNamed(w), w.warn, w.about.before(reporter))
 	return w.to.around(ctx, cancel, w, func() error {
 		err := run(asking, blamed(&tuned{next: w.metrics.Front(checked)}))
 		w.metrics.End()
@@ -313,6 +384,8 @@ func reporting(s *session, note func(time.Time, string)) report.Options {
 // end returns what the run ends with, that ended with err.
 func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err error) error {
 	switch {
+	case errors.Is(err, errEnough) && w.past.unlisted:
+		return fail.Code(fail.ExitUnknown, errors.New("of some of what was asked for nothing is known"))
 	case errors.Is(err, errEnough):
 		return nil
 	case wait != nil:
@@ -325,4 +398,12 @@ func (w *watching) end(ctx context.Context, wait *wait, printed func() int, err 
 
 func joinStatus(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+}
+
+// inCluster names the cluster to who sees what happens there.
+func (w *watching) inCluster() string {
+	if !w.seen || !w.prints || w.connection.IsSeveral() || w.Cluster == nil {
+		return ""
+	}
+	return ", cluster " + output.Line(w.Place())
 }

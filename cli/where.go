@@ -73,7 +73,7 @@ func (w *watching) sayingUnjudged(next event.Sink) event.Sink {
 func (w *watching) input() expression.Options {
 	compare := w.print.Compare
 	compare.Masks = nil
-	return expression.Options{Compare: compare, Digests: w.digests}
+	return expression.Options{Compare: compare, Digests: w.digests, Now: w.now}
 }
 
 // sayMistake reports the first error of an expression, with --quiet, too: it decides what

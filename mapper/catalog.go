@@ -50,10 +50,13 @@ func newCatalog(groups []*metav1.APIGroup, resources []resource) *catalog {
 // here is the context of questions to client-go's mapper and expanders, which ask nobody: see view.
 var here = context.Background()
 
-// find returns what name names: a set, which is everything or a category, else one resource.
+// find returns what name names: a set, which is everything, a group or a category, else one resource.
 func (c *catalog) find(name string) (found []resource, set bool) {
 	if name == Everything {
 		return c.everything(), true
+	}
+	if group, isGroup := strings.CutPrefix(name, Everything+"."); isGroup && group != "" {
+		return c.group(strings.ToLower(group)), true
 	}
 	if members := c.category(name); len(members) > 0 {
 		return members, true
@@ -88,6 +91,14 @@ func (c *catalog) shortest(r schema.GroupVersionResource) string {
 		}
 	}
 	return r.GroupResource().String()
+}
+
+// group returns what is in a group, and in those whose names end with it: *.istio.io is what is in
+// networking.istio.io, too.
+func (c *catalog) group(name string) []resource {
+	return slices.DeleteFunc(c.preferred(), func(r resource) bool {
+		return r.gv.Group != name && !strings.HasSuffix(r.gv.Group, "."+name)
+	})
 }
 
 func (c *catalog) category(name string) []resource {

@@ -25,6 +25,7 @@ type Mapper struct {
 	mu     sync.Mutex // never held while the server is asked
 	latest *snapshot  // nil: nothing learned yet
 	since  time.Time  // what was asked before is out of date
+	fixed  bool       // latest is all that there is: no server is asked
 }
 
 // New returns a Mapper for the server behind d. It makes no request.
@@ -118,6 +119,9 @@ func (m *Mapper) learn(ctx context.Context, since time.Time) (*snapshot, error) 
 	if known, _ := m.newest(); known.isOf(since) {
 		return known, nil
 	}
+	if latest, _ := m.newest(); m.fixed {
+		return latest, nil
+	}
 	known, err := ask(ctx, m.server)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Discovery has failed", "err", err)
@@ -155,7 +159,7 @@ type Answer struct {
 	// Mappings are the resources that the name names, in the server's order of
 	// priority; one, unless Set.
 	Mappings []*meta.RESTMapping
-	// Set: the name is a category or Everything, so what it names can change.
+	// Set: the name is a category, a group or Everything, so what it names can change.
 	Set bool
 	// Alternatives are the resources of other groups that answer to the name and
 	// were not taken, one for each group, in the server's order. There are none if

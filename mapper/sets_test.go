@@ -35,9 +35,27 @@ func TestEverything(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	m, _ := fresh(t)
-	for name, want := range map[string]bool{Everything: true, "all": true, "pods": false, "deployments.v1.apps": false} {
+	for name, want := range map[string]bool{Everything: true, "all": true, "*.apps": true, "pods": false, "deployments.v1.apps": false} {
 		if got := answer(t, m, name).Set; got != want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestGroup: a group is all that is in it, and in those below it, each resource once.
+func TestGroup(t *testing.T) {
+	s := played()
+	for name, want := range map[string][]string{
+		"*.stable":      {"long.stable/v1/crontabs CronTab", "long.stable/v1/zugvoegel Bird", "stable/v1/crontabs CronTab", "stable/v1/deployments Deployment", "stable/v1/podlists PodList"},
+		"*.long.stable": {"long.stable/v1/crontabs CronTab", "long.stable/v1/zugvoegel Bird"},
+		"*.example.com": {"legacy.example.com/v1/gadgets Gadget"},
+		"*.table":       nil,
+		"*.":            nil,
+	} {
+		got := text(s.answer(name).Mappings)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -102,7 +101,7 @@ func (c *columnsEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if err != nil {
 		return dst, c.failed(e, err)
 	}
-	c.grid.event(c.layout, e, cells...)
+	c.grid.event(c.layout, e, Clock(e.Time, c.Timestamps), cells...)
 	return dst, nil
 }
 
@@ -157,5 +156,3 @@ func (c *columnsEncoder) cells(object *unstructured.Unstructured) ([]string, err
 	}
 	return cells, nil
 }
-
-func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }

@@ -49,19 +49,24 @@ func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) 
 }
 
 // openLookedAt returns what the template looks at of an object, or the JSON line of a mark.
+// That has a member "cluster" if there are several.
 func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error) {
-	switch {
-	case e.Type.IsMark():
+	if e.Type.IsMark() {
 		line, err := marshal(newMark(e))
 		if err != nil {
 			return nil, err
 		}
 		u := &unstructured.Unstructured{}
 		return u, utiljson.Unmarshal(line, &u.Object)
-	case o.Masks.Concern(e.Object.APIVersion, e.Object.Kind):
-		return o.open(e.Object) // what is hidden may depend on what else there is
 	}
-	return o.open(o.Template.looksAt.reduce(e.Object))
+	object := e.Object
+	if !o.Masks.Concern(object.APIVersion, object.Kind) { // else what is hidden may depend on what else there is
+		object = o.Template.looksAt.reduce(object)
+	}
+	if e.Target.Cluster != "" {
+		object = InCluster(object, e.Target.Cluster)
+	}
+	return o.open(object)
 }
 
 // openList returns a v1 List, as kubectl makes it.

@@ -47,28 +47,50 @@ func (g *grid) add(l *layout, cells ...string) {
 }
 
 // event adds what happened, when, and cells, which stay on one line.
-func (g *grid) event(l *layout, e event.Event, cells ...string) {
+func (g *grid) event(l *layout, e event.Event, when string, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = Line(cell)
 	}
-	g.add(l, append([]string{string(e.Type), clock(e.Time)}, cells...)...)
+	g.add(l, append([]string{string(e.Type), when}, cells...)...)
 }
 
 // flush appends the lines, and forgets them.
 func (g *grid) flush(dst []byte) []byte {
 	for _, line := range g.lines {
-		last := len(line.cells) - 1
-		for i, cell := range line.cells {
-			dst = append(dst, cell...)
-			for n := displaywidth.String(cell); i < last && n < line.widths[i]; n++ {
-				dst = append(dst, ' ')
-			}
-		}
-		dst = append(dst, '\n')
+		dst = append(appendCells(dst, line.cells, line.widths), '\n')
 	}
 	clear(g.lines)
 	g.lines = g.lines[:0]
 	return dst
+}
+
+// appendCells appends cells, each but the last as wide as its column.
+func appendCells(dst []byte, cells []string, widths []int) []byte {
+	for i, cell := range cells {
+		dst = append(dst, cell...)
+		for n := displaywidth.String(cell); i < len(cells)-1 && n < widths[i]; n++ {
+			dst = append(dst, ' ')
+		}
+	}
+	return dst
+}
+
+// Columns returns lines, whose cells stay on them, with columns as wide as they need.
+func Columns(lines [][]string) (aligned []string) {
+	var widths []int
+	for _, cells := range lines {
+		for i, cell := range cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			cells[i] = Line(cell)
+			widths[i] = max(widths[i], displaywidth.String(cells[i])+gap)
+		}
+	}
+	for _, cells := range lines {
+		aligned = append(aligned, strings.TrimRight(string(appendCells(nil, cells, widths)), " "))
+	}
+	return aligned
 }
 
 // align writes lines as kubectl does, for which tabs and newlines in cells are cells and lines.

@@ -19,6 +19,7 @@ type mark struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	Connected       *bool  `json:"connected,omitempty"`
 	LastEvent       string `json:"lastEvent,omitempty"`
+	Heard           string `json:"heard,omitempty"`
 	Message         string `json:"message,omitempty"`
 	Time            string `json:"time"`
 }
@@ -40,6 +41,9 @@ func newMark(e event.Event) mark {
 	if e.Err != nil {
 		m.Message = e.Err.Error()
 	}
+	if !e.Heard.IsZero() {
+		m.Heard = timestamp(e.Heard)
+	}
 	switch e.Type {
 	case event.Synced:
 		m.Count = &e.Count
@@ -52,5 +56,5 @@ func newMark(e event.Event) mark {
 	return m
 }
 
-// timestamp is t as it is printed: RFC 3339, in UTC, to the millisecond.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+// timestamp is t as it is printed.
+func timestamp(t time.Time) string { return event.Stamp{Time: t}.String() }

@@ -90,3 +90,16 @@ time: "2026-01-31T08:00:00.123Z"
 		}
 	}
 }
+
+// TestHeard: a loss says when something was last heard of the server.
+func TestHeard(t *testing.T) {
+	encode, err := NewEncoder(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	line, err := encode(nil, event.Event{Type: event.Disconnected, Time: at, Heard: at.Add(-time.Second)})
+	if want := `{"type":"DISCONNECTED","heard":"2026-01-31T08:59:59.000Z","time":"2026-01-31T09:00:00.000Z"}` + "\n"; err != nil || string(line) != want {
+		t.Errorf("%s %v", line, err)
+	}
+}

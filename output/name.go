@@ -8,22 +8,32 @@ import (
 	"dwatch/watcher/event"
 )
 
-// nameEncoder prints kind.group/name, as kubectl does, a line an event. Names of some resources may
-// hold control characters: they are escaped, so that a line is always one event.
-type nameEncoder struct{}
+// nameEncoder prints kind.group/name, as kubectl does, a line an event; of several clusters after that
+// of the object. Names of some resources may hold control characters: they are escaped, so that a line
+// is always one event.
+type nameEncoder struct{ Options }
 
-func (nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
+func (n nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsMark() {
 		return dst, nil // it has no name
 	}
-	return appendName(dst, e.Object), nil
+	return n.append(dst, e.Target.Cluster, e.Object), nil
 }
 
-func (nameEncoder) list(w io.Writer, objects []event.Object) error {
-	return writeList(w, objects, "", "", func(dst []byte, o event.Object) ([]byte, error) { return appendName(dst, o), nil })
+func (n nameEncoder) list(w io.Writer, objects []event.Object) error {
+	return writeList(w, objects, "", "", func(dst []byte, o event.Object) ([]byte, error) {
+		cluster := ""
+		if n.Clusters {
+			cluster = clusterOf(o)
+		}
+		return n.append(dst, cluster, o), nil
+	})
 }
 
-func appendName(dst []byte, o event.Object) []byte {
+func (n nameEncoder) append(dst []byte, cluster string, o event.Object) []byte {
+	if n.Clusters {
+		dst = append(append(dst, Line(cluster)...), ' ')
+	}
 	kind := strings.ToLower(o.GroupVersionKind().GroupKind().String())
 	return fmt.Appendf(dst, "%s/%s\n", kind, Line(o.Name))
 }

@@ -37,8 +37,12 @@ type Options struct {
 	Template *Template
 	// Table is for the formats "table" and "wide", whose objects need an event.Object.Row.
 	Table TableOptions
+	// Clusters: what is printed is of several. The objects of a list are those of InCluster.
+	Clusters bool
 	// Order sorts lists, of tables each for itself; nil: they stay as they are.
 	Order *Order
+	// Timestamps shows the date, milliseconds and the zone where tables and columns show a time.
+	Timestamps bool
 	// NoHeaders leaves out the line with the names of columns.
 	NoHeaders bool
 	// Single: the list is of one object that was asked for by its name. A template is given that.
@@ -62,7 +66,7 @@ var encoders = map[string]func(Options) encoder{
 	"json":  func(o Options) encoder { return &jsonEncoder{Options: o} },
 	"yaml":  func(o Options) encoder { return &yamlEncoder{Options: o} },
 	"kyaml": func(o Options) encoder { return &kyamlEncoder{o} },
-	"name":  func(Options) encoder { return nameEncoder{} },
+	"name":  func(o Options) encoder { return nameEncoder{o} },
 	"table": newTable,
 	"wide":  newTable,
 	"none":  func(Options) encoder { return noEncoder{} },

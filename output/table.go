@@ -51,6 +51,9 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 	kind := o.GroupVersionKind()
 	if t.tables[kind] == nil {
 		t.tables[kind] = &table{kind: kind, layout: newLayout()}
+		if len(t.tables) > 1 && t.Clusters { // which was not known at the start
+			t.Table.Kinds, t.last = true, nil
+		}
 	}
 	return t.tables[kind]
 }
@@ -59,11 +62,11 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 // columns that all lines have, and then text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Type.IsMark() {
-		t.grid.event(t.marks, e, markText(e))
+		t.grid.event(t.marks, e, Clock(e.Time, t.Timestamps), t.markText(e))
 		return dst, nil
 	}
 	of := t.tableOf(e.Object)
-	cells := t.cells(of, e.Object)
+	cells := t.cells(of, e.Object, e.Target.Cluster)
 	header := t.header(of, t.namespaced(of, e.Object))
 	if joined := strings.Join(header, "\t"); !t.NoHeaders && (of != t.last || joined != of.headed) {
 		t.grid.add(of.layout, append([]string{"EVENT", "TIME"}, header...)...)
@@ -72,7 +75,7 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 	if e.Object.IsEvent() {
 		countSeries(header, cells, of.named(e.Object))
 	}
-	t.grid.event(of.layout, e, cells...)
+	t.grid.event(of.layout, e, Clock(e.Time, t.Timestamps), cells...)
 	return dst, nil
 }
 
@@ -107,7 +110,11 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	var lines [][]string
 	headed := ""
 	for _, o := range objects {
-		cells := t.cells(of, o)
+		cluster := ""
+		if t.Clusters {
+			cluster = clusterOf(o)
+		}
+		cells := t.cells(of, o, cluster)
 		header := t.header(of, t.namespaced(of, o))
 		if joined := strings.Join(header, "\t"); joined != headed && !t.NoHeaders {
 			headed, lines = joined, append(lines, header)
@@ -136,9 +143,12 @@ func (t *tableEncoder) sorted(of *table, objects []event.Object) ([]event.Object
 }
 
 // cells returns what is shown of an object: a cell for each name of header.
-func (t *tableEncoder) cells(of *table, o event.Object) []string {
+func (t *tableEncoder) cells(of *table, o event.Object, cluster string) []string {
 	all := of.cells(o)
-	cells := make([]string, 0, len(all)+2+len(t.Table.Labels))
+	cells := make([]string, 0, len(all)+3+len(t.Table.Labels))
+	if t.Clusters {
+		cells = append(cells, Line(cluster))
+	}
 	if t.namespaced(of, o) {
 		cells = append(cells, o.Namespace)
 	}
@@ -165,6 +175,9 @@ func (t *tableEncoder) namespaced(of *table, o event.Object) bool {
 
 func (t *tableEncoder) header(of *table, namespaced bool) []string {
 	var names []string
+	if t.Clusters {
+		names = append(names, "CLUSTER")
+	}
 	if namespaced {
 		names = append(names, "NAMESPACE")
 	}
@@ -183,14 +196,14 @@ func (t *tableEncoder) header(of *table, namespaced bool) []string {
 }
 
 // markText says in words what a mark reports.
-func markText(e event.Event) string {
+func (t *tableEncoder) markText(e event.Event) string {
 	if e.Type == event.Heartbeat {
 		text := fmt.Sprintf("%d watched, all connected", e.Count)
 		if !e.Connected {
 			text = fmt.Sprintf("%d watched, not all connected", e.Count)
 		}
 		if !e.LastEvent.IsZero() {
-			text += ", last event at " + clock(e.LastEvent)
+			text += ", last event at " + Clock(e.LastEvent, t.Timestamps)
 		}
 		return text
 	}

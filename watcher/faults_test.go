@@ -23,6 +23,8 @@ type faults struct {
 	requests []string
 	open     map[*faultyBody]bool
 	opened   int // watches that were answered
+	// held, if not nil, holds back what comes over all watches until it is closed.
+	held chan struct{}
 	// lines counts the lines that were read from watches.
 	lines   int
 	changed sync.Cond
@@ -92,6 +94,20 @@ func (f *faults) mute() {
 	}
 }
 
+// hold makes nothing come over watches until the returned function is called; then all does.
+func (f *faults) hold() (release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := make(chan struct{})
+	f.held = held
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.held = nil
+		close(held)
+	}
+}
+
 // count returns how many requests have been sent so far.
 func (f *faults) count() int {
 	f.mu.Lock()
@@ -139,6 +155,14 @@ func (b *faultyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.faults.mu.Lock()
 	defer b.faults.mu.Unlock()
+	if held := b.faults.held; held != nil {
+		b.faults.mu.Unlock()
+		select {
+		case <-held:
+		case <-b.closed:
+		}
+		b.faults.mu.Lock()
+	}
 	if b.muted {
 		b.faults.mu.Unlock()
 		<-b.closed

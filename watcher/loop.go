@@ -20,6 +20,8 @@ type loop struct {
 	gate   *source.Gate
 	cancel context.CancelCauseFunc
 	links  *event.Links // of what was delivered
+	// recheck renews all watches.
+	recheck func()
 
 	targets int       // how many there are of the start
 	served  bool      // a target is, or was
@@ -40,11 +42,13 @@ const maxBatch = maxSpare
 
 // run delivers until the queue is closed and empty. After an error of the sink, which it returns,
 // nothing is delivered, but what waits is let go.
-func (l *loop) run(ctx context.Context, beats <-chan time.Time) error {
+func (l *loop) run(ctx context.Context, beats <-chan time.Time, recheck <-chan struct{}) error {
 	var notes []note
 	for open := true; open; {
 		select {
 		case <-l.queue.ready:
+		case <-recheck:
+			l.recheck()
 		case <-beats:
 			l.batch = append(l.batch, l.heartbeat())
 		}
@@ -90,6 +94,10 @@ func (l *loop) take(n *note) {
 		l.batch = t.join(l.batch, n)
 	case dropped:
 		l.batch = t.leave(l.batch, n.Err)
+	case verifying:
+		t.beginVerification(n.verification)
+	case compared:
+		t.compare(n.verification)
 	case left:
 		l.targets--
 		l.settle(t)
@@ -150,19 +158,23 @@ type note struct {
 	source.Observation
 	narrower []*target  // whose place the target takes, of joined
 	mark     event.Type // of joined: why
-	existing bool       // of joined: what the first sync names existed at the start, if it is old enough
+	// verification is of verifying and compared.
+	verification *verification
+	existing     bool // of joined: what the first sync names existed at the start, if it is old enough
 }
 
 type subject uint8
 
 const (
-	observed subject = iota // by the source
-	refused                 // the server's first answer is no, as Err says
-	switched                // to another version of the resource, or another scope, as Target says
-	joined                  // after the start
-	left                    // it is watched no more, of one that was there at the start
-	gone                    // the server no longer has the resource
-	dropped                 // it is not asked for any more, as Err says
+	observed  subject = iota // by the source
+	refused                  // the server's first answer is no, as Err says
+	switched                 // to another version of the resource, or another scope, as Target says
+	joined                   // after the start
+	left                     // it is watched no more, of one that was there at the start
+	gone                     // the server no longer has the resource
+	verifying                // it is to be compared with what the server has
+	compared                 // the server has named what it has, or not
+	dropped                  // it is not asked for any more, as Err says
 )
 
 // queue is what waits for the loop. put never blocks: what comes with an object has passed the

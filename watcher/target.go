@@ -29,10 +29,23 @@ type target struct {
 	// idle: nothing that was reported is left, or the right to hear of it is missing. When its
 	// namespace is deleted, that is all there is to wait for. Anybody may ask.
 	idle atomic.Bool
+	// verified gets what comes of verifications; nil: there are none. checking is the one for which
+	// the watch is to come to where the server was, if there is one, and reached where it has come to.
+	verified func(Verification)
+	checking *verification
+	reached  string
 }
 
 func newTarget(t event.Target, keepContent bool) *target {
 	return &target{Target: t, ledger: ledger.New(t.Mapping.GroupVersionKind, keepContent), initial: true}
+}
+
+func (o *Options) newTarget(t event.Target) *target {
+	target := newTarget(t, o.KeepContent)
+	if o.Verify > 0 {
+		target.verified = o.Verified
+	}
+	return target
 }
 
 // restore fills the ledger with what was reported in earlier runs.
@@ -61,11 +74,14 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 		t.ledger.Begin()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o.Event)
+	case source.Proved:
+		dst = mark(dst, event.Bookmark, o.Event)
 	case source.Listed, source.Changed:
 		o.Listed = o.Kind == source.Listed
 		o.Initial = o.Listed && o.Type == event.Added && t.initial && (t.existed == nil || t.existed(o.Object))
 		dst = t.ledger.Observe(dst, o.Event)
 	}
+	t.noteReached(&o)
 	return t.setTarget(dst, from)
 }
 

@@ -42,7 +42,7 @@ func newTargetSet(ctx context.Context, r *run, fail context.CancelCauseFunc) *ta
 func (s *targetSet) begin() error {
 	lives := make([]*life, len(s.options.Targets))
 	for i, t := range s.options.Targets {
-		target := newTarget(t, s.options.KeepContent)
+		target := s.options.newTarget(t)
 		target.index = i
 		if err := target.restore(s.options.Past); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (s *targetSet) begin() error {
 
 // add starts a target that was not there before, as mark says, in place of those that it covers.
 func (s *targetSet) add(t event.Target, mark event.Type, existing bool) {
-	l := s.newLife(newTarget(t, s.options.KeepContent))
+	l := s.newLife(s.options.newTarget(t))
 	l.joined, l.target.existed = true, s.existed
 	l.source.SetAnswered()
 	s.mu.Lock()
@@ -86,7 +86,12 @@ func (s *targetSet) launch(l *life) {
 	s.mu.Unlock()
 	s.running.Go(func() {
 		defer close(l.ended)
+		var verifying sync.WaitGroup
+		defer verifying.Wait()
 		defer cancel()
+		if s.options.Verify > 0 {
+			verifying.Go(func() { l.verify(ctx) })
+		}
 		err := l.live(ctx, l.source.Run)
 		switch {
 		case err != nil:
@@ -107,6 +112,15 @@ func (s *targetSet) remove(l *life) {
 		l.note(note{of: l.target, what: left})
 	}
 	s.startFollowing()
+}
+
+// recheck renews all watches.
+func (s *targetSet) recheck() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.present {
+		l.source.Recheck()
+	}
 }
 
 func (s *targetSet) startFollowing() {

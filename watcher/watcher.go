@@ -48,6 +48,12 @@ type Options struct {
 	Poll time.Duration
 	// Heartbeat is how often Run reports one; 0 means never. It is late while the sink blocks.
 	Heartbeat time.Duration
+	// Verify is how often each target is compared with a fresh list of the server, 0 means never, and
+	// Verified gets what comes of that, by the goroutine that calls the sink. It must not block.
+	Verify   time.Duration
+	Verified func(Verification)
+	// Recheck, if not nil, has a signal when all watches are to be renewed.
+	Recheck <-chan struct{}
 	// Past, if not nil, is asked once for each of Targets, before it is watched, what was reported
 	// in earlier runs. Run then reports only what is different.
 	Past event.Past
@@ -83,16 +89,20 @@ type run struct {
 	note     func(note)        // takes what becomes of a target, and does not block
 	clock    *serverClock
 	began    time.Time
+	// verifying holds one while the server names the objects of a target to be compared.
+	verifying chan struct{}
 }
 
 func (w *Watcher) newRun() *run {
 	o := w.options
+	o.Positions = o.Verify > 0
 	return &run{
-		options:  o,
-		source:   source.Options{Client: w.client, Gate: source.NewGate(), Request: o.Request},
-		metadata: w.metadata,
-		clock:    w.clock,
-		began:    time.Now(),
+		options:   o,
+		source:    source.Options{Client: w.client, Gate: source.NewGate(), Request: o.Request},
+		metadata:  w.metadata,
+		clock:     w.clock,
+		began:     time.Now(),
+		verifying: make(chan struct{}, 1),
 	}
 }
 
@@ -108,6 +118,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 		targets: len(w.options.Targets), links: event.NewLinks(w.options.Targets),
 	}
 	set := newTargetSet(ctx, r, cancel)
+	l.recheck = set.recheck
 	if err := set.begin(); err != nil {
 		return err
 	}
@@ -115,7 +126,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 		set.running.Wait()
 		q.close()
 	}()
-	if err := l.run(ctx, time.Tick(w.options.Heartbeat)); err != nil {
+	if err := l.run(ctx, time.Tick(w.options.Heartbeat), w.options.Recheck); err != nil {
 		return err
 	}
 	var failed *startError

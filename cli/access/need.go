@@ -89,8 +89,8 @@ func List(resource schema.GroupVersionResource, namespace string) Need {
 	return Need{verbs: []string{"list"}, resource: resource, namespace: namespace}
 }
 
-// Reasons are the needs of finding out why an object of a target is not ready: to list Events, and
-// where it may own pods, these, and to get what is between; ReplicaSets also to list.
+// Reasons are the needs of finding out why an object of a target is not ready, and of the Events about it and
+// what it owns: to list Events, and where it may own pods, these, and to get what is between; ReplicaSets also to list.
 func Reasons(t event.Target) []Need {
 	if !t.Namespaced() {
 		return []Need{List(core("events"), metav1.NamespaceDefault)}
@@ -124,7 +124,7 @@ func Logs(t event.Target) Need {
 func Add(needs []Need, more ...Need) []Need {
 	for _, n := range more {
 		if !slices.ContainsFunc(needs, func(has Need) bool { return has.covers(n) }) {
-			needs = append(needs, n)
+			needs = append(slices.DeleteFunc(needs, n.covers), n)
 		}
 	}
 	return needs
@@ -133,7 +133,7 @@ func Add(needs []Need, more ...Need) []Need {
 // covers reports whether the right to n is part of that to o.
 func (o Need) covers(n Need) bool {
 	lacks := func(verb string) bool { return !slices.Contains(o.verbs, verb) }
-	return o.resource.GroupResource() == n.resource.GroupResource() && o.namespace == n.namespace && (o.name == "" || o.name == n.name) &&
+	return o.resource.GroupResource() == n.resource.GroupResource() && (o.namespace == "" || o.namespace == n.namespace) && (o.name == "" || o.name == n.name) &&
 		!slices.ContainsFunc(n.verbs, lacks)
 }
 

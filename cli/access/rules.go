@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rbacObjects returns what grants needs to subject: a role and its binding for each namespace,
-// after those for the cluster. The same needs give the same objects, in whatever order they come.
-func rbacObjects(needs []Need, subject rbacv1.Subject) []any {
+// Roles returns the smallest roles that grant needs to subject: a role and its binding for each
+// namespace, after those for the cluster. The same needs give the same objects, in whatever order
+// they come.
+func Roles(needs []Need, subject rbacv1.Subject) []any {
 	byNamespace := map[string][]Need{}
 	for _, n := range needs {
 		byNamespace[n.namespace] = append(byNamespace[n.namespace], n)

@@ -52,13 +52,14 @@ var (
 // at a time.
 type Causes struct {
 	*Client
-	masks *change.Masks
-	owned *lru.Cache // the owners of an object by its Ref, which has a UID
+	masks   *change.Masks
+	owned   *lru.Cache // the owners of an object by its Ref, which has a UID
+	secrets *secrets
 }
 
 // Causes returns one that says nothing of what is masked.
 func (c *Client) Causes(masks *change.Masks) *Causes {
-	return &Causes{Client: c, masks: masks, owned: lru.New(maxRecent)}
+	return &Causes{Client: c, masks: masks, owned: lru.New(maxRecent), secrets: newSecrets()}
 }
 
 // Cause finds out why an object is not ready: what is wrong with the first of the pods that belong to

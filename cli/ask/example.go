@@ -11,7 +11,7 @@ import (
 )
 
 // exampleTimeout bounds what somebody waits for who typed nothing but the program's name.
-const exampleTimeout = time.Second
+const exampleTimeout = 3 * time.Second
 
 var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -21,28 +21,33 @@ var (
 // Examples are names that a cluster has, for who has to type one; each may be empty.
 type Examples struct {
 	Deployment string
+	Namespace  string // of Deployment, if that is not the one asked for
 	Custom     string // a custom resource
 }
 
-// Examples asks for them, for a second at most. The error says that the server does not
-// answer; that it has no such names, or does not tell them, is none.
+// Examples asks for them, for three seconds at most. The error says that the server does not
+// answer; that it has no such names, or does not tell them, is none. Where the namespace has
+// no Deployment, it is one of another.
 func (c *Client) Examples(ctx context.Context, namespace string) (e Examples, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exampleTimeout)
 	defer cancel()
 	var both sync.WaitGroup
-	both.Go(func() { e.Custom, _ = c.first(ctx, definitions, "") })
-	e.Deployment, err = c.first(ctx, deployments, namespace)
+	both.Go(func() { _, e.Custom, _ = c.first(ctx, definitions, "") })
+	_, e.Deployment, err = c.first(ctx, deployments, namespace)
+	if err == nil && e.Deployment == "" && namespace != "" {
+		e.Namespace, e.Deployment, _ = c.first(ctx, deployments, "")
+	}
 	both.Wait()
 	return e, err
 }
 
-func (c *Client) first(ctx context.Context, r schema.GroupVersionResource, namespace string) (string, error) {
+func (c *Client) first(ctx context.Context, r schema.GroupVersionResource, namespace string) (in, name string, err error) {
 	list, err := c.objects.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || err == nil && len(list.Items) == 0 {
-		return "", nil
+		return "", "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return list.Items[0].Name, nil
+	return list.Items[0].Namespace, list.Items[0].Name, nil
 }

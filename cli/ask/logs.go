@@ -12,11 +12,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"dwatch/watcher/object/owner"
-	"dwatch/watcher/object/pod"
 	"dwatch/watcher/object/reason"
 	"dwatch/watcher/object/status"
 )
@@ -44,17 +44,33 @@ type Log struct {
 // UnmaskedError says of which Secrets of a pod the values are not known, so that they could not be masked.
 type UnmaskedError struct {
 	Pod, Namespace string
-	Secrets        []string
-	// Gone: they do not exist any more.
-	Gone bool
+	// Unread can't be read, Gone do not exist any more, and Changed were since the container was started.
+	Unread, Gone, Changed []string
+	// Absent do not exist, and may never have: the pod starts without.
+	Absent []string
 }
 
+// IsSure reports whether there are such values for sure.
+func (e *UnmaskedError) IsSure() bool { return len(e.Unread)+len(e.Gone)+len(e.Changed) > 0 }
+
 func (e *UnmaskedError) Error() string {
-	why := fmt.Sprintf("they can't be read (get secrets in namespace %s)", e.Namespace)
-	if e.Gone {
-		why = "there is no such Secret any more in namespace " + e.Namespace
+	var all []string
+	for _, part := range []struct {
+		secrets []string
+		why     string
+	}{
+		{e.Unread, "they can't be read (get secrets in namespace " + e.Namespace + ")"},
+		{e.Gone, "there is no such Secret any more in namespace " + e.Namespace},
+		{e.Changed, "it may have been changed after the container was started"},
+	} {
+		if len(part.secrets) > 0 {
+			all = append(all, fmt.Sprintf("the values of Secret %s, which po/%s uses, are not masked in it: %s", strings.Join(part.secrets, ", "), e.Pod, part.why))
+		}
 	}
-	return fmt.Sprintf("the values of Secret %s, which po/%s uses, are not masked in it: %s", strings.Join(e.Secrets, ", "), e.Pod, why)
+	if len(e.Absent) > 0 {
+		all = append(all, fmt.Sprintf("there is no Secret %s, without which po/%s starts: if there was one, its values are not masked", strings.Join(e.Absent, ", "), e.Pod))
+	}
+	return strings.Join(all, "; ")
 }
 
 // Failing returns a pod that is wrong: the object itself, or the first of those that belong to it, as
@@ -74,31 +90,28 @@ func (c *Causes) Failing(ctx context.Context, u *unstructured.Unstructured) *uns
 
 // Logs returns the last lines of the container of a pod that does not work: of its run before the last
 // restart, if it is that which failed, and of the present one. There are none if no container has run.
-// What the Secrets that the pod uses hold is masked; of those that can't be read an UnmaskedError says so,
-// and the logs are there only if unmasked is true.
+// What the Secrets that the pod uses hold, or held when they were learned, is masked; of those of which it is not
+// known what they held an UnmaskedError says so, and where it is sure the logs are there only if unmasked is true.
+// It may be called by several goroutines.
 func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines int, unmasked bool) ([]Log, error) {
-	failed := reason.Container(u)
-	if failed == nil {
-		return nil, nil
-	}
-	runs := runsOf(failed)
+	runs := runsOf(u)
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	values, lack := c.secretsOf(ctx, u)
-	if lack != nil && !unmasked {
+	values, lack := c.secretsOf(ctx, u, runs)
+	if lack != nil && lack.IsSure() && !unmasked {
 		return nil, lack
 	}
 	var logs []Log
-	for _, previous := range runs {
-		text, isCut, err := c.log(ctx, u, failed.Name, lines, previous)
+	for _, r := range runs {
+		text, isCut, err := c.log(ctx, u, r.container, lines, r.previous)
 		switch {
 		case err != nil && lack != nil && len(logs) > 0:
 			return logs, lack // which matters more
 		case err != nil:
 			return logs, err
 		}
-		logs = append(logs, Log{"po/" + u.GetName() + ", container " + failed.Name, previous, lastLines(values.mask(colour.ReplaceAllString(text, "")), lines), isCut})
+		logs = append(logs, Log{"po/" + u.GetName() + ", container " + r.container, r.previous, lastLines(values.mask(colour.ReplaceAllString(text, "")), lines), isCut})
 	}
 	if lack != nil {
 		return logs, lack
@@ -106,20 +119,38 @@ func (c *Causes) Logs(ctx context.Context, u *unstructured.Unstructured, lines i
 	return logs, nil
 }
 
-// runsOf says of which runs of a container there are logs that tell why it does not work: the previous
-// one, or not.
-func runsOf(c *pod.Container) []bool {
+// run is one of a container.
+type run struct {
+	pod       types.UID
+	container string
+	previous  bool
+	began     time.Time
+}
+
+// runsOf are those of the container of a pod that does not work of which there are logs that tell why.
+func runsOf(u *unstructured.Unstructured) (runs []run) {
+	c := reason.Container(u)
+	if c == nil {
+		return nil
+	}
+	add := func(previous bool, began time.Time) {
+		if began.IsZero() { // it was not before that
+			began = u.GetCreationTimestamp().Time
+		}
+		runs = append(runs, run{u.GetUID(), c.Name, previous, began.UTC()})
+	}
 	switch {
 	case c.Ended != nil:
-		return []bool{false}
+		add(false, c.Ended.Began)
 	case c.Running && c.Before != nil:
-		return []bool{true, false}
+		add(true, c.Before.Began)
+		add(false, c.Began)
 	case c.Running:
-		return []bool{false}
+		add(false, c.Began)
 	case c.Before != nil:
-		return []bool{true}
+		add(true, c.Before.Began)
 	}
-	return nil
+	return runs
 }
 
 // log returns the last lines of one run of a container: fewer if so many have too many bytes. isCut: even

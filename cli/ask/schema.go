@@ -20,40 +20,43 @@ type Schema struct {
 	kind gjson.Result
 }
 
-// SchemaOf asks for it. It is of some 100 KB to some MB, and so only asked for when something may be
-// wrong. The zero Schema is one that says nothing.
-func SchemaOf(ctx context.Context, c *cluster.Cluster, kind schema.GroupVersionKind) (s Schema, err error) {
+// Schemas asks for those of kinds of one version of a group. They are of some 100 KB to some MB, and so only asked
+// for when something may be wrong. Of a kind of which the server has none it is the zero Schema, which says nothing.
+func Schemas(ctx context.Context, c *cluster.Cluster, version schema.GroupVersion, kinds []string) ([]Schema, error) {
+	schemas := make([]Schema, len(kinds))
 	ctx, cancel := c.Ask(ctx)
 	defer cancel()
 	d, err := c.Discovery()
 	if err != nil {
-		return s, err
+		return schemas, err
 	}
-	of := path.Join("apis", kind.Group, kind.Version)
-	if kind.Group == "" {
-		of = path.Join("api", kind.Version)
+	of := path.Join("apis", version.Group, version.Version)
+	if version.Group == "" {
+		of = path.Join("api", version.Version)
 	}
 	text, err := d.RESTClient().Get().AbsPath("/openapi/v3/"+of).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err != nil {
-		return s, err
+		return schemas, err
 	}
-	s.all = gjson.GetBytes(text, "components.schemas")
-	s.all.ForEach(func(_, one gjson.Result) bool {
-		is := one.Get("x-kubernetes-group-version-kind").Array()
-		if slices.ContainsFunc(is, func(r gjson.Result) bool {
-			return r.Get("group").Str == kind.Group && r.Get("version").Str == kind.Version && r.Get("kind").Str == kind.Kind
-		}) {
-			s.kind = one
+	all := gjson.GetBytes(text, "components.schemas")
+	all.ForEach(func(_, one gjson.Result) bool {
+		for _, is := range one.Get("x-kubernetes-group-version-kind").Array() {
+			if is.Get("group").Str != version.Group || is.Get("version").Str != version.Version {
+				continue
+			}
+			if i := slices.Index(kinds, is.Get("kind").Str); i >= 0 && !schemas[i].kind.Exists() {
+				schemas[i] = Schema{all, one}
+			}
 		}
-		return !s.kind.Exists()
+		return true
 	})
-	return s, nil
+	return schemas, nil
 }
 
 // Lacks returns the first of the fields that no object can have, after those before it, and which one
-// may have been meant, empty if none is near. What the schema leaves open, objects can have: nothing
-// is missing then.
-func (s Schema) Lacks(fields change.Fields) (missing, meant change.Fields) {
+// may have been meant, empty if none is near. open: the schema leaves open whether objects have them, and nothing
+// is missing.
+func (s Schema) Lacks(fields change.Fields) (missing, meant change.Fields, open bool) {
 	at := s.deref(s.kind)
 	for i, name := range fields {
 		properties, others, items := at.Get("properties"), at.Get("additionalProperties"), at.Get("items")
@@ -65,12 +68,12 @@ func (s Schema) Lacks(fields change.Fields) (missing, meant change.Fields) {
 		case others.IsObject():
 			at = s.deref(others)
 		case name == change.AnyField, others.Bool(), !properties.Exists(), at.Get("x-kubernetes-preserve-unknown-fields").Bool():
-			return nil, nil
+			return nil, nil, true
 		default:
-			return fields[:i+1], meantBy(fields[:i+1], properties)
+			return fields[:i+1], meantBy(fields[:i+1], properties), false
 		}
 	}
-	return nil, nil
+	return nil, nil, false
 }
 
 // meantBy returns fields with a name that there is in place of the last; empty if none is near.

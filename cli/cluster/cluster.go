@@ -1,11 +1,16 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,4 +166,46 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 		err = ns.UnmarshalJSON(text)
 	}
 	return string(ns.GetUID()), err
+}
+
+// Endpoint stands for the address of the server, and the certificates that prove that it is there: who
+// may not see what identifies the cluster knows it by that. It is empty where nothing is proven.
+func (c *Cluster) Endpoint() (string, error) {
+	address, path, err := rest.DefaultServerUrlFor(c.Config)
+	tls := c.Config.TLSClientConfig
+	if err != nil || address.Scheme != "https" || tls.Insecure {
+		return "", err
+	}
+	certificates := tls.CAData
+	if len(certificates) == 0 && tls.CAFile != "" {
+		if certificates, err = os.ReadFile(tls.CAFile); err != nil {
+			return "", err
+		}
+	}
+	address.User = nil
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %s", address, path, tls.ServerName, bytes.TrimSpace(certificates)))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// ServerPorts returns where the API servers themselves listen, behind the Service that stands for
+// them, as far as the user may see that.
+func (c *Cluster) ServerPorts(ctx context.Context) ([]int, error) {
+	d, err := c.Discovery()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.Ask(ctx)
+	defer cancel()
+	text, err := d.RESTClient().Get().AbsPath("/apis/discovery.k8s.io/v1/namespaces", metav1.NamespaceDefault, "endpointslices", "kubernetes").DoRaw(ctx)
+	var slice struct {
+		Ports []struct{ Port int }
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &slice)
+	}
+	var ports []int
+	for _, p := range slice.Ports {
+		ports = append(ports, p.Port)
+	}
+	return ports, err
 }

@@ -1,14 +1,19 @@
 package cluster
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"dwatch/cli/fail"
@@ -19,6 +24,8 @@ import (
 type contexts struct {
 	typed []string
 	all   bool
+	// present takes those that there are: a pattern may match none.
+	present bool
 }
 
 func (c *contexts) addTo(set *pflag.FlagSet) {
@@ -41,7 +48,7 @@ func (f *Flags) IsSeveral() bool {
 }
 
 // ErrSeveral is the error of what takes one cluster, and was given several.
-var ErrSeveral = errors.New("several contexts at once go with the stream and dwatch wait so far, and not with this: choose one with --context (docs/clusters.md)")
+var ErrSeveral = errors.New("several contexts at once do not go with this yet: choose one with --context (docs/clusters.md)")
 
 // one chooses the context that is typed, if there is one.
 func (f *Flags) one() error {
@@ -60,11 +67,19 @@ type Member struct {
 	Namespace string   // of the context
 	Flags     Flags    // that lead there
 	Same      []string // contexts that lead there as well, which is watched once
+	lead      string   // digest of all that the kubeconfig says of the way there
+}
+
+// IsAs reports whether two contexts lead to the same namespace of the same server in the same way, with the
+// same credentials.
+func (m Member) IsAs(o Member) bool {
+	return m.Name == o.Name && m.Namespace == o.Namespace && m.lead == o.lead
 }
 
 // Each returns the clusters that are asked for, in the order in which they were named, and by name
-// where a pattern stands for them. Contexts of the same cluster, user and namespace are one.
-func (f *Flags) Each() ([]Member, error) {
+// where a pattern stands for them. Contexts of the same cluster and user are one, if their namespace is
+// the same, too, or placed says that it does not matter.
+func (f *Flags) Each(placed bool) ([]Member, error) {
 	loader := f.Loader()
 	config, err := loader.RawConfig()
 	if err != nil {
@@ -79,16 +94,33 @@ func (f *Flags) Each() ([]Member, error) {
 	}
 	var members []Member
 	for _, name := range names {
-		same := func(m Member) bool { return isSame(config.Contexts[m.Name], config.Contexts[name]) }
+		same := func(m Member) bool {
+			return isSame(config.Contexts[m.Name], config.Contexts[name]) && (placed || m.Namespace == namespaceOf(config.Contexts[name]))
+		}
 		if i := slices.IndexFunc(members, same); i >= 0 {
 			members[i].Same = append(members[i].Same, name)
 			continue
 		}
 		one := *f
 		one.contexts = contexts{typed: []string{name}}
-		members = append(members, Member{Name: name, Namespace: config.Contexts[name].Namespace, Flags: one})
+		members = append(members, Member{Name: name, Namespace: namespaceOf(config.Contexts[name]), Flags: one, lead: leadOf(&config, name)})
 	}
 	return members, nil
+}
+
+// IsNamed reports whether contexts are asked for by name.
+func (f *Flags) IsNamed() bool { return f.contexts.all || len(f.contexts.typed) > 0 }
+
+// Among chooses of names, as of contexts of a kubeconfig: all, where none is asked for.
+func (f *Flags) Among(names []string) ([]string, error) {
+	if !f.IsNamed() {
+		return names, nil
+	}
+	there := api.NewConfig()
+	for _, name := range names {
+		there.Contexts[name] = api.NewContext()
+	}
+	return f.contexts.choose(there)
 }
 
 // First returns what leads to the first of several clusters, or to the one that is asked for.
@@ -96,7 +128,7 @@ func (f *Flags) First() *Flags {
 	if !f.IsSeveral() {
 		return f
 	}
-	each, err := f.Each()
+	each, err := f.Each(false)
 	if err != nil || len(each) == 0 {
 		return f
 	}
@@ -104,8 +136,58 @@ func (f *Flags) First() *Flags {
 }
 
 func isSame(a, b *api.Context) bool {
-	return a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo && a.Namespace == b.Namespace
+	return a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo
 }
+
+// leadOf is another one where a context leads elsewhere, or with other credentials. What a provider of
+// credentials keeps in the kubeconfig, and renews there by itself, has no part in it, nor what other
+// programs note there.
+func leadOf(config *api.Config, context string) string {
+	c := config.Contexts[context]
+	var at api.Cluster
+	if known := config.Clusters[c.Cluster]; known != nil {
+		at = *known
+	}
+	var user api.AuthInfo
+	if known := config.AuthInfos[c.AuthInfo]; known != nil {
+		user = *known
+	}
+	at.Extensions, user.Extensions, user.AuthProvider = nil, nil, nil
+	text, err := json.Marshal([]any{at, user, c.Cluster, c.AuthInfo})
+	if err != nil {
+		return "" // it is never other
+	}
+	digest := sha256.Sum256(text)
+	return string(digest[:])
+}
+
+// FollowsContexts reports whether what is asked for changes with the kubeconfig.
+func (f *Flags) FollowsContexts() bool {
+	config, err := f.Loader().RawConfig()
+	return f.contexts.all || err == nil && slices.ContainsFunc(f.contexts.items(&config), func(item string) bool {
+		return config.Contexts[item] == nil && strings.ContainsAny(item, `*?[`)
+	})
+}
+
+// Present is Each for those that there are by now. What is named, and gone, has left.
+func (f *Flags) Present(placed bool) ([]Member, error) {
+	now := *f
+	now.contexts.present = true
+	return now.Each(placed)
+}
+
+// Stamp is another one when the files of the kubeconfig have changed.
+func (f *Flags) Stamp() string {
+	var stamp strings.Builder
+	for _, file := range f.Loader().ConfigAccess().GetLoadingPrecedence() {
+		if info, err := os.Stat(file); err == nil {
+			fmt.Fprintln(&stamp, file, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return stamp.String()
+}
+
+func namespaceOf(c *api.Context) string { return cmp.Or(c.Namespace, metav1.NamespaceDefault) }
 
 // choose returns the names of the contexts, each once.
 func (c *contexts) choose(config *api.Config) ([]string, error) {
@@ -129,11 +211,12 @@ func (c *contexts) choose(config *api.Config) ([]string, error) {
 		switch {
 		case config.Contexts[item] != nil:
 			add(item)
+		case !strings.ContainsAny(item, `*?[`) && c.present:
 		case !strings.ContainsAny(item, `*?[`):
 			return nil, missing("context", item, config.Contexts)
 		default:
 			matching := slices.DeleteFunc(slices.Clone(sorted), func(name string) bool { return !matches(item, name) })
-			if len(matching) == 0 {
+			if len(matching) == 0 && !c.present {
 				return nil, fmt.Errorf("kubeconfig: no context matches %q; there is %s", item, names(config.Contexts))
 			}
 			for _, name := range matching {

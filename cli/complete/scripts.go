@@ -104,6 +104,8 @@ type Options struct {
 	Offered func(*pflag.Flag) []string
 	// Targets returns what arguments without a name, with the flags given so far, would watch.
 	Targets func(context.Context, *cluster.Cluster, *mapper.Mapper, []mapper.Argument) ([]event.Target, error)
+	// Directory: the first argument is one.
+	Directory bool
 }
 
 // Add has the arguments of cmd and the values of its flags completed. Several commands

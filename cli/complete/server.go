@@ -23,6 +23,12 @@ const deadline = 2 * time.Second
 
 // arguments completes TYPE[,TYPE...] [NAME...] and TYPE/NAME.
 func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if c.Directory {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		args = args[1:]
+	}
 	pairs := mapper.HasPairs(args)
 	if len(args) == 0 || pairs {
 		head, _ := lastItem(typed)

@@ -14,6 +14,8 @@ const (
 	ExitFailed = 1 // could not go on
 	ExitUsage  = 2 // wrong usage
 	ExitFailIf = 3 // --fail-if holds
+	// ExitUnknown: of the past that was asked for not all is known.
+	ExitUnknown = 4
 	// ExitTimeout is that of timeout(1): --timeout passed before --until held, or --count
 	// was reached.
 	ExitTimeout = 124

@@ -50,6 +50,16 @@ func (n *Noise) Set(compare *change.Options) {
 	compare.Only = n.only
 }
 
+// SetApart is Set for the same objects of two clusters.
+func (n *Noise) SetApart(compare *change.Options) {
+	if compare.Apart = true; !n.all {
+		compare.Noise.Paths = append(compare.Noise.Paths, change.ServerMade()...)
+	}
+}
+
+// Ignored is what a flag says that it does not count.
+func (n *Noise) Ignored() change.Patterns { return n.ignore }
+
 // Given returns the first of these flags that is given; empty if none is.
 func (*Noise) Given(f *pflag.FlagSet) string { return given(f, "only", "ignore", "noise") }
 

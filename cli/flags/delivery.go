@@ -32,7 +32,8 @@ type Delivery struct {
 	Webhook webhook.Options
 	NATS    jetstream.Options
 
-	to, format string
+	to, toFile string // an address, or the file that it is in
+	format     string
 	outboxSize string // a quantity; empty: the default
 	flags      *pflag.FlagSet
 	receivers  *pflag.FlagSet
@@ -50,6 +51,7 @@ const (
 func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	d.flags = f
 	f.StringVar(&d.to, "to", "", "Send each event to `URL`: "+addresses)
+	f.StringVar(&d.toFile, "to-file", "", "Send to the URL that is in `FILE`: those of chats are secret themselves")
 	f.BoolVar(&d.Batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
 	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, %d to a webhook and %d to nats://; those of one object always come one after the other", webhookWorkers, natsWorkers))
 	f.DurationVar(&d.Deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed, by default "+webhookDeadline.String()+" to a webhook; a command is killed then, and what it has started; 0: never")
@@ -61,15 +63,21 @@ func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	f.DurationVar(&d.Drain, "drain", 10*time.Second, "At the end wait up to `DURATION` for what is not delivered yet")
 	f.StringVar(&d.outboxSize, "outbox-size", "", "Let at most `SIZE` wait, e.g. 512Mi: in the file of --state (by default 1Gi), or in memory (64Mi); when that is full, no more is read from the server")
 	f.BoolVar(&d.Latest, "latest", false, "Deliver only the last state of each object: what comes takes the place of what waits")
-	notEmpty(f, "to", "dead-letters", "redeliver", "outbox-size")
+	notEmpty(f, "to", "to-file", "dead-letters", "redeliver", "outbox-size")
 }
 
 // Parse finds what makes no sense. command is what stands after "--"; nil: there is no
 // "--". With a state, what waits is in a file.
 func (d *Delivery) Parse(command []string, hasState bool) error {
 	d.Command = command
-	if d.flags.Changed("to") && command != nil {
-		return errors.New("--to and a command after -- are two receivers: a run has one")
+	switch name := given(d.flags, "to", "to-file"); {
+	case name != "" && command != nil:
+		return fmt.Errorf("--%s and a command after -- are two receivers: a run has one", name)
+	case name == "to" && d.toFile != "":
+		return errors.New("--to and --to-file are two receivers: a run has one")
+	}
+	if err := d.readAddress(); err != nil {
+		return err
 	}
 	if err := cmp.Or(d.checkReceivers(), d.parseAddress()); err != nil {
 		return err

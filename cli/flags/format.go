@@ -95,7 +95,10 @@ type onlyFor struct {
 }
 
 var formatRules = []onlyFor{
-	{[]string{"initial", "timestamps", "full"}, func(f string) bool { return f == Changes }, "is for -o changes"},
+	{[]string{"initial", "full"}, func(f string) bool { return f == Changes }, "is for -o changes"},
+	{[]string{"timestamps"}, func(f string) bool {
+		return f == Changes || IsTable(f) || strings.HasPrefix(f, "custom-columns")
+	}, "is for -o changes, table, wide, custom-columns and custom-columns-file"},
 	{[]string{"show-kind", "show-labels", "label-columns"}, IsTable, "is for -o table and wide"},
 	{[]string{"no-headers"}, func(f string) bool { return IsTable(f) || strings.HasPrefix(f, "custom-columns") }, "is for formats with columns: table, wide, custom-columns and custom-columns-file"},
 	{[]string{"allow-missing-template-keys"}, func(f string) bool { return strings.HasPrefix(f, "jsonpath") || strings.HasPrefix(f, "go-template") }, "is for jsonpath and Go templates"},
@@ -107,13 +110,14 @@ var notWith = []struct {
 	names  []string
 	is     func(format string) bool
 	reason string // with the format as %s
+	unless string // a flag with which they do; empty: none
 }{
-	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values"},
-	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table"},
-	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object"},
-	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == None || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can"},
-	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can"},
-	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs"},
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, func(f string) bool { return f == "name" || f == None }, "-o %s prints no values", ""},
+	{[]string{"old", "changes", "patch", "mask", "mask-secrets"}, IsTable, "-o %s shows what the server puts into a table", ""},
+	{[]string{"old", "changes", "patch"}, takesTemplate, "-o %s shows the object", ""},
+	{[]string{"since", "before"}, func(f string) bool { return f == "name" || f == None || IsTable(f) || takesTemplate(f) }, "-o %s can't show that what happened before is reconstructed, but -o changes, json, yaml and kyaml can", "from"},
+	{[]string{"marks", "heartbeat"}, func(f string) bool { return f == "name" || f == None }, "-o %s can't show marks, but -o json and yaml can", ""},
+	{[]string{"marks", "heartbeat", "old", "changes", "patch"}, func(f string) bool { return f == Changes }, "-o %s is for people, as -o json and yaml are for programs", ""},
 }
 
 // Check finds flags that the format which was chosen does not go with. All of them are in f.
@@ -124,7 +128,7 @@ func (o *Format) Check(f *pflag.FlagSet) error {
 		}
 	}
 	for _, rule := range notWith {
-		if name := given(f, rule.names...); name != "" && rule.is(o.Name) {
+		if name := given(f, rule.names...); name != "" && rule.is(o.Name) && (rule.unless == "" || given(f, rule.unless) == "") {
 			return fmt.Errorf(rule.reason+": it does not go with --%s", o.Name, name)
 		}
 	}
@@ -157,8 +161,8 @@ type View struct{ Initial, Timestamps, Full bool }
 
 // AddTo adds those flags to f that go for each view.
 func (v *View) AddTo(f *pflag.FlagSet) {
-	f.BoolVar(&v.Timestamps, "timestamps", false, "Of changes, show the date, milliseconds and the time zone")
-	f.BoolVar(&v.Full, "full", false, "Of changes, shorten no value")
+	f.BoolVar(&v.Timestamps, "timestamps", false, "Show times with the date, milliseconds and the offset of the zone, for people")
+	f.BoolVar(&v.Full, "full", false, "Of changes, shorten no value, and at a terminal show each that followed another")
 }
 
 // AddInitialTo adds the flag for what exists at the start.

@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -13,11 +14,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"dwatch/output"
+	"dwatch/output/deliver/otlp"
 	"dwatch/output/deliver/webhook"
 )
 
 // addresses are examples of what --to takes.
-const addresses = "https://HOST/PATH, http://HOST/PATH, nats://HOST/PREFIX, tls://HOST/PREFIX"
+const addresses = "https://HOST/PATH, http://HOST/PATH, otlp+https://HOST, otlp+http://HOST, nats://HOST/PREFIX, tls://HOST/PREFIX"
 
 // webhookFormats are the content modes of CloudEvents.
 var webhookFormats = []string{"binary", "structured"}
@@ -56,7 +58,12 @@ func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	notEmpty(f, slices.Concat(webhookOnly, tlsOnly, natsOnly)...)
 }
 
-func isWebhook(address string) bool { return hasScheme(address, "https", "http") }
+func isWebhook(address string) bool { return hasScheme(address, "https", "http") || isOTLP(address) }
+
+// isOTLP reports whether events go to a receiver of OpenTelemetry, which is a webhook, too.
+func isOTLP(address string) bool { return hasScheme(address, otlpScheme+"https", otlpScheme+"http") }
+
+const otlpScheme = "otlp+"
 
 func isNATS(address string) bool { return hasScheme(address, "nats", "tls") }
 
@@ -68,13 +75,22 @@ func hasScheme(address string, schemes ...string) bool {
 // IsNATS reports whether events go to a NATS server.
 func (d *Delivery) IsNATS() bool { return isNATS(d.to) }
 
+// Origin is the address of a webhook without its path and query, which may be secret.
+func (d *Delivery) Origin() string {
+	origin := d.URL.Scheme + "://" + d.URL.Host
+	if d.Webhook.Form == webhook.Logs {
+		origin = otlpScheme + origin
+	}
+	return origin
+}
+
 // InClear reports whether others on the way could read the events.
-func (d *Delivery) InClear() bool { return d.URL.Scheme == "http" && !isLoopback(d.URL) }
+func (d *Delivery) InClear() bool { return d.URL.Scheme == "http" && !IsLocal(d.URL.Host) }
 
 // checkReceivers finds flags that make no sense for an address, or together, and takes from
 // the environment what no file is given for.
 func (d *Delivery) checkReceivers() error {
-	toWebhook, toNATS, w := isWebhook(d.to), isNATS(d.to), &d.Webhook
+	toWebhook, toOTLP, toNATS, w := isWebhook(d.to), isOTLP(d.to), isNATS(d.to), &d.Webhook
 	var identities []string
 	for _, name := range natsIdentities {
 		if d.receivers.Changed(name) {
@@ -85,6 +101,8 @@ func (d *Delivery) checkReceivers() error {
 	switch {
 	case only(webhookOnly...) != "" && !toWebhook:
 		return fmt.Errorf("--%s is for a webhook: it needs --to https://HOST/PATH", only(webhookOnly...))
+	case only("to-format") != "" && toOTLP:
+		return errors.New("--to-format is for CloudEvents: it does not go with --to otlp+https://")
 	case !slices.Contains(webhookFormats, d.format):
 		return fmt.Errorf("invalid --to-format %q: it takes %s", d.format, strings.Join(webhookFormats, " or "))
 	case only(natsOnly...) != "" && !toNATS:
@@ -98,7 +116,12 @@ func (d *Delivery) checkReceivers() error {
 	case (d.TLS.Cert == "") != (d.TLS.Key == ""):
 		return errors.New("--to-cert and --to-key go together")
 	}
-	w.Structured = d.format == "structured"
+	switch {
+	case toOTLP:
+		w.Form = webhook.Logs
+	case d.format == "structured":
+		w.Form = webhook.Structured
+	}
 	fill(&w.Token, "to-token-file", tokenVariable)
 	fill(&w.Headers, "to-header-file", headersVariable)
 	fill(&w.Signing, "to-signing-file", signingVariable)
@@ -112,15 +135,40 @@ func fill(c *webhook.Credential, flag, variable string) {
 	}
 }
 
+// longestAddress is how large a file with a URL may be. A larger one is something else.
+const longestAddress = 64 << 10
+
+// readAddress takes the address from --to-file. No error repeats it.
+func (d *Delivery) readAddress() error {
+	if d.toFile == "" {
+		return nil
+	}
+	file, err := os.Open(d.toFile)
+	if err != nil {
+		return fmt.Errorf("--to-file: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longestAddress+1))
+	if d.to = strings.TrimSpace(string(text)); err == nil && (d.to == "" || len(text) > longestAddress || strings.ContainsAny(d.to, "\n\r")) {
+		err = errors.New("it takes a file with one line, a URL such as " + addresses)
+	}
+	if err != nil {
+		return fmt.Errorf("--to-file %s: %w", output.Line(d.toFile), err)
+	}
+	return nil
+}
+
 // parseAddress reads --to. No error repeats what may hold a password.
 func (d *Delivery) parseAddress() error {
-	if !d.flags.Changed("to") {
+	if given(d.flags, "to", "to-file") == "" {
 		return nil
 	}
 	address, err := url.Parse(d.to)
 	switch {
 	case err != nil:
 		return fmt.Errorf("invalid --to: it takes a URL such as %s", addresses)
+	case address.User != nil && d.toFile != "":
+		return errors.New("--to-file: the URL must not hold a user or a password: see the flags for credentials")
 	case address.User != nil:
 		return errors.New("--to must not hold a user or a password: everybody who sees the processes sees them; see the flags for credentials")
 	case address.Scheme == "":
@@ -135,7 +183,12 @@ func (d *Delivery) parseAddress() error {
 			return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
 		}
 	}
-	d.URL = address
+	if d.URL = address; isOTLP(address.Scheme) {
+		address.Scheme = strings.TrimPrefix(address.Scheme, otlpScheme)
+		if strings.Trim(address.Path, "/") == "" {
+			address.Path = otlp.Path
+		}
+	}
 	return d.checkSecrets()
 }
 
@@ -145,7 +198,7 @@ func (d *Delivery) checkSecrets() error {
 	switch scheme := d.URL.Scheme; {
 	case scheme == "http" && name != "":
 		return fmt.Errorf("--%s takes https://: over http:// nobody shows a certificate", name)
-	case scheme == "nats" && d.NATS.Login != "" && !isLoopback(d.URL) && given(d.receivers, tlsOnly...) == "":
+	case scheme == "nats" && d.NATS.Login != "" && !IsLocal(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
 		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
 	}
 	for _, c := range []webhook.Credential{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
@@ -156,8 +209,18 @@ func (d *Delivery) checkSecrets() error {
 	return nil
 }
 
-// isLoopback reports whether what goes to an address stays on this machine.
-func isLoopback(address *url.URL) bool {
-	host := address.Hostname()
+// IsLocal reports whether what goes to HOST or HOST:PORT stays on this machine.
+func IsLocal(address string) bool {
+	host := (&url.URL{Host: address}).Hostname()
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// FromEnvironment is the variable that a credential comes from; empty if none does.
+func (d *Delivery) FromEnvironment() string {
+	for _, c := range []webhook.Credential{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
+		if c.Text != "" {
+			return c.Name
+		}
+	}
+	return ""
 }

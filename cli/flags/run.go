@@ -3,6 +3,7 @@ package flags
 import (
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -13,13 +14,58 @@ import (
 type Messages struct {
 	Quiet     bool
 	Verbosity int
+	// UTC shows times to people in UTC, and takes those in it that name no zone.
+	UTC bool
+	// Log is in which form: LogText or LogJSON.
+	Log string
+}
+
+// The forms of what is said on stderr.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// LogIn is the form of stderr that a command line asks for which can't be parsed.
+func LogIn(args []string) string {
+	for i, a := range args {
+		if a == "--log="+LogJSON || a == LogJSON && i > 0 && args[i-1] == "--log" {
+			return LogJSON
+		}
+	}
+	return LogText
 }
 
 // AddTo also adds the flags that cobra looks for: else it would add its own, which have no group.
 func (m *Messages) AddTo(f *pflag.FlagSet) {
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "Nothing but errors on stderr, and what is missing or can't be evaluated")
 	f.IntVarP(&m.Verbosity, "v", "v", 0, "Log `LEVEL` of the Kubernetes client on stderr; 6 shows each request")
+	f.StringVar(&m.Log, "log", LogText, "Say on stderr in this `FORMAT`: text, or json, an object a line")
+	offers(f, "log", LogText, LogJSON)
+	takes(f, "log", func(text string) error {
+		if text != LogText && text != LogJSON {
+			return fmt.Errorf("invalid --log %q: it takes text or json", output.Line(text))
+		}
+		return nil
+	})
+	f.BoolVar(&m.UTC, "utc", false, "Show times to people in UTC, and take those of --since and --before in it")
 	f.BoolP("help", "h", false, "Print this help, and end")
+}
+
+// minVerify keeps a server from being asked for lists all the time.
+const minVerify = 10 * time.Second
+
+// Verify is how often what is known is compared with the server; 0: never.
+func Verify(every *time.Duration) Adder {
+	return func(f *pflag.FlagSet) {
+		f.DurationVar(every, "verify", 0, "Every `DURATION`, e.g. 1h, compare what is known with a fresh list of the server, and say, and count for --listen, what was missed")
+		takes(f, "verify", func(text string) error {
+			if *every < minVerify {
+				return fmt.Errorf("invalid --verify %s: it takes a duration of at least %s", text, minVerify)
+			}
+			return nil
+		})
+	}
 }
 
 // Listen is where the run answers how it is, HOST:PORT; empty: nowhere.

@@ -27,7 +27,7 @@ type Targets struct {
 
 func (t *Targets) AddTo(f *pflag.FlagSet) {
 	r := &t.request
-	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched")
+	f.StringArrayVarP(&t.resources, "resource", "r", nil, "`RESOURCE` or RESOURCE/NAME, or several, separated by commas (repeatable); '*' is all that can be watched, '*.GROUP' what is in a group")
 	f.StringSliceVar(&r.Exclude, "exclude", nil, "Leave out `RESOURCE`, where '*' or a category would have it (repeatable, commas)")
 	f.StringSliceVarP(&t.namespaces, "namespace", "n", nil, "Look in `NAMESPACE`, or several: a,b or 'team-*'; repeatable; by default that of the kubeconfig context")
 	f.StringVar(&r.NamespaceSelector, "namespace-selector", "", "Look in the namespaces with these labels, as they come and go: `SELECTOR`, e.g. team=shop")

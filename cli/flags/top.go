@@ -1,10 +1,14 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"dwatch/output/top"
 )
 
 // Top says how often, and how much, of what changes most is printed.
@@ -12,6 +16,7 @@ type Top struct {
 	Interval time.Duration // 0: only at the end, or at a terminal and without an end by default
 	Count    int           // of tables; 0: no end
 	Rows     int           // 0: all
+	By       top.By
 }
 
 // The times between two tables, where none is given.
@@ -37,9 +42,18 @@ func (t *Top) AddTo(f *pflag.FlagSet) {
 	})
 }
 
-// AddRowsTo adds the flag for how much is printed.
+// AddRowsTo adds the flags for what is printed, and how much.
 func (t *Top) AddRowsTo(f *pflag.FlagSet) {
-	f.IntVar(&t.Rows, "rows", 20, "Print the first `N` objects; 0 prints all")
+	all := []string{string(top.ByObject), string(top.ByField), string(top.ByManager)}
+	f.StringVar((*string)(&t.By), "by", all[0], "Rank by `WHAT` changes: object, field (of each object) or manager (who changes it)")
+	offers(f, "by", all...)
+	takes(f, "by", func(text string) error {
+		if !slices.Contains(all, text) {
+			return invalid("by", text, errors.New("it takes object, field or manager"))
+		}
+		return nil
+	})
+	f.IntVar(&t.Rows, "rows", 20, "Print the first `N` rows, and those with a fight or a hot loop; 0 prints all")
 	takes(f, "rows", func(text string) error {
 		if t.Rows < 0 {
 			return fmt.Errorf("invalid --rows %s: it takes a number", text)

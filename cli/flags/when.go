@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -13,30 +14,57 @@ import (
 // Span is a part of the past: from Since on and before Before. A zero one is not given.
 type Span struct{ Since, Before time.Time }
 
-// Spans adds --since and --before; a command says what it does with them.
-func Spans(to *Span, since, before string) Adder {
+// Spans adds --since and --before, which Read reads; a command says what it does with them.
+func Spans(since, before string) Adder {
 	return func(f *pflag.FlagSet) {
-		now := time.Now() // one for both
-		past(f, &to.Since, now, "since", since)
-		past(f, &to.Before, now, "before", before)
+		past(f, "since", since)
+		past(f, "before", before)
 	}
 }
 
-// Check finds a span in which there is no time.
-func (s *Span) Check() error {
+// At adds --at, one time of the past, which ReadTime reads.
+func At(usage string) Adder {
+	return func(f *pflag.FlagSet) { past(f, "at", usage) }
+}
+
+// Before adds --before alone, which ReadTime reads.
+func Before(usage string) Adder {
+	return func(f *pflag.FlagSet) { past(f, "before", usage) }
+}
+
+// Read takes in the flags of f, when all are read: which zone is meant another flag says. It finds a span in
+// which there is no time.
+func (s *Span) Read(f *pflag.FlagSet) error {
+	now := time.Now() // one for both
+	if err := cmp.Or(readTime(f, "since", &s.Since, now), readTime(f, "before", &s.Before, now)); err != nil {
+		return err
+	}
 	if !s.Since.IsZero() && !s.Before.IsZero() && !s.Since.Before(s.Before) {
 		return fmt.Errorf("there is no time from --since %s to --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
 	}
 	return nil
 }
 
-func past(f *pflag.FlagSet, to *time.Time, now time.Time, name, usage string) {
+// ReadTime takes in a flag of f that is a time, when all are read.
+func ReadTime(f *pflag.FlagSet, name string, to *time.Time) error {
+	return readTime(f, name, to, time.Now())
+}
+
+func readTime(f *pflag.FlagSet, name string, to *time.Time, now time.Time) (err error) {
+	if !f.Changed(name) {
+		return nil
+	}
+	text := f.Lookup(name).Value.String()
+	if *to, err = ParseTime(text, now); err != nil {
+		return invalid(name, text, err)
+	}
+	return nil
+}
+
+func past(f *pflag.FlagSet, name, usage string) {
+	now := time.Now()
 	f.String(name, "", usage)
 	offers(f, name, "10m", "2h", "1d", now.Format("15:04"), now.Format("2006-01-02T15:04:05"))
-	takes(f, name, func(text string) (err error) {
-		*to, err = ParseTime(text, now)
-		return invalid(name, text, err)
-	})
 	notEmpty(f, name)
 }
 

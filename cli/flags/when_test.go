@@ -71,26 +71,27 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// TestSpan: a value is read as it is typed, both flags have one now, and there is a time between them.
+// TestSpan: the values are read when all flags are, both have one now, and there is a time between them.
 func TestSpan(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                              "",
-		"--since 2h":                    "",
-		"--since 2h --before 1h":        "",
-		"--since 2h --before now":       "",
-		"--since 1h --before 2h":        "there is no time from --since ",
-		"--since 1h --before 1h":        "there is no time from --since ",
-		"--since 2":                     `invalid --since "2": it takes how long ago`,
-		"--since 2h --since 3h":         "--since is given twice: 2h and 3h",
-		"--before 2020-01-01 --since x": `invalid --before "2020-01-01": a date needs`,
+		"":                        "",
+		"--since 2h":              "",
+		"--since 2h --before 1h":  "",
+		"--since 2h --before now": "",
+		"--since 1h --before 2h":  "there is no time from --since ",
+		"--since 1h --before 1h":  "there is no time from --since ",
+		"--since 2":               `invalid --since "2": it takes how long ago`,
+		"--since 2h --since 3h":   "--since is given twice: 2h and 3h",
+		"--before 2020-01-01":     `invalid --before "2020-01-01": a date needs`,
+		"--since= --before now":   `invalid argument "" for "--since" flag: it must not be empty`,
 	} {
 		var span flags.Span
-		group := flags.NewGroup("", flags.Spans(&span, "from", "to"))
+		group := flags.NewGroup("", flags.Spans("from", "to"))
 		err := group.Flags.Parse(strings.Fields(args))
 		if err != nil {
 			err = flags.Explain(err, "")
 		} else {
-			err = span.Check()
+			err = span.Read(group.Flags)
 		}
 		if got := message(err); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", args, got, want)

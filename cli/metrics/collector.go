@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"regexp"
 	"runtime"
 	"strings"
@@ -68,9 +69,11 @@ func (c collector) watch(s *samples) func() deliver.Stats {
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
 	for name, r := range c.m.resources {
-		of := labels{"resource": name}
+		of := name.labels()
 		for kind, n := range r.events {
-			s.counter("dwatch_events_total", "Events that the watch has reported, before any filter.", n, labels{"resource": name, "type": string(kind)})
+			typed := name.labels()
+			typed["type"] = string(kind)
+			s.counter("dwatch_events_total", "Events that the watch has reported, before any filter.", n, typed)
 		}
 		if !r.last.IsZero() {
 			s.gauge("dwatch_last_event_timestamp_seconds", "When the last event was seen, since the epoch.", float64(r.last.UnixMilli())/1000, of)
@@ -78,6 +81,10 @@ func (c collector) watch(s *samples) func() deliver.Stats {
 		s.counter("dwatch_disconnects_total", "Connections that were lost.", r.marks[event.Disconnected], of)
 		s.counter("dwatch_reconnects_total", "Connections that were resumed where they broke: nothing was missed.", r.marks[event.Reconnected], of)
 		s.counter("dwatch_gaps_total", "Times that all was relisted: states in between may be missing.", r.marks[event.Gap], of)
+		if c.m.Verify {
+			s.counter("dwatch_verified_total", "Times that what is known was compared with the server.", r.verified, of)
+			s.counter("dwatch_missed_total", "Objects whose last state, or deletion, had been missed when that was compared.", r.missed, of)
+		}
 	}
 	c.connections(s)
 	return c.m.delivery
@@ -85,17 +92,25 @@ func (c collector) watch(s *samples) func() deliver.Stats {
 
 // connections adds for each resource that is watched now whether it is connected.
 func (c collector) connections(s *samples) {
-	connected := map[string]bool{}
+	connected := map[series]bool{}
+	well := maps.Clone(c.m.clusters)
 	for _, l := range c.m.links.All() {
 		if l.Phase() == event.PhaseGone {
 			continue
 		}
-		name := nameOf(l.Target)
+		name := seriesOf(l.Target)
 		before, known := connected[name]
-		connected[name] = l.Phase() == event.PhaseLive && (before || !known)
+		isLive := l.Phase() == event.PhaseLive
+		connected[name] = isLive && (before || !known)
+		if is, several := well[l.Target.Cluster]; several {
+			well[l.Target.Cluster] = is && isLive
+		}
 	}
 	for name, all := range connected {
-		s.gauge("dwatch_connected", "Whether all that is watched of a resource is connected.", truth(all), labels{"resource": name})
+		s.gauge("dwatch_connected", "Whether all that is watched of a resource is connected.", truth(all), name.labels())
+	}
+	for name, all := range well {
+		s.gauge("dwatch_cluster_connected", "Whether a cluster has answered, and all that is watched there is connected.", truth(all), labels{"cluster": label(name)})
 	}
 }
 

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (m *Metrics) Healthy() error {
 }
 
 // Ready returns what is missing until the run does what it is for: all that exists has been
-// reported, and a receiver, if there is one that something waits for, was reached once.
+// reported, of several clusters in those that answer, of which there is one; and a receiver, if there is one that something waits for, was reached once.
 func (m *Metrics) Ready() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,8 +50,14 @@ func (m *Metrics) Ready() error {
 	if m.ending {
 		return errors.New("ending")
 	}
+	if len(m.clusters) > 0 && !slices.Contains(slices.Collect(maps.Values(m.clusters)), true) {
+		return errors.New("no cluster has answered")
+	}
 	var missing []string
 	for _, l := range m.links.All() {
+		if l.Target.Cluster != "" && l.Phase() == event.PhaseLost {
+			continue
+		}
 		if !l.Synced && !l.Denied && l.Phase() != event.PhaseGone {
 			missing = append(missing, l.Target.Resource().GroupResource().String())
 		}

@@ -17,6 +17,8 @@ type Options struct {
 	Version string
 	// Heartbeat is how often the watcher reports one; 0: every Beat, which nobody else is to see.
 	Heartbeat time.Duration
+	// Verify says that what is known is compared with the server.
+	Verify bool
 }
 
 // Metrics is what is known of a run. All methods may be called at any time, from any
@@ -27,20 +29,34 @@ type Metrics struct {
 	mu        sync.Mutex
 	watching  bool // the targets are known
 	ending    bool // nothing more comes of the watch
-	resources map[string]*counters
+	resources map[series]*counters
+	clusters  map[string]bool // of a run of several: whether it has answered
 	links     *event.Links
 	delivery  func() deliver.Stats // nil: there is no receiver
 	loop      loop
+}
+
+// series is what is counted by itself: a resource, in a run of several clusters at one of them.
+type series struct{ cluster, resource string }
+
+func (s series) labels() labels {
+	l := labels{"resource": s.resource}
+	if s.cluster != "" {
+		l["cluster"] = s.cluster
+	}
+	return l
 }
 
 // counters is what has happened to a resource.
 type counters struct {
 	events, marks map[event.Type]int
 	last          time.Time // of its events
+
+	verified, missed int
 }
 
 func New(o Options) *Metrics {
-	return &Metrics{Options: o, resources: map[string]*counters{}, links: event.NewLinks(nil)}
+	return &Metrics{Options: o, resources: map[series]*counters{}, clusters: map[string]bool{}, links: event.NewLinks(nil)}
 }
 
 // Interval is how often the watcher has to report a heartbeat.
@@ -65,6 +81,25 @@ func (m *Metrics) Begin(targets []event.Target) {
 		m.watching, m.loop.changed, m.links = true, time.Now(), event.NewLinks(targets)
 		for _, t := range targets {
 			m.of(t)
+		}
+	})
+}
+
+// Expect says that a cluster is one of several, whether it answers or not, and Answers that it has.
+func (m *Metrics) Expect(cluster string) {
+	m.update(func() { m.clusters[cluster] = false })
+}
+func (m *Metrics) Answers(cluster string) { m.update(func() { m.clusters[cluster] = true }) }
+
+// Leaves says that nothing more is expected of a cluster.
+func (m *Metrics) Leaves(cluster string) { m.update(func() { delete(m.clusters, cluster) }) }
+
+// Verified says that a target was compared with the server, or could not be, and how much was missed.
+func (m *Metrics) Verified(t event.Target, missed int, isKnown bool) {
+	m.update(func() {
+		if c := m.of(t); isKnown {
+			c.verified++
+			c.missed += missed
 		}
 	})
 }
@@ -134,14 +169,16 @@ func (m *Metrics) count(e *event.Event) {
 }
 
 func (m *Metrics) of(t event.Target) *counters {
-	name := nameOf(t)
-	if m.resources[name] == nil {
-		m.resources[name] = &counters{
+	of := seriesOf(t)
+	if m.resources[of] == nil {
+		m.resources[of] = &counters{
 			events: map[event.Type]int{event.Added: 0, event.Modified: 0, event.Deleted: 0}, marks: map[event.Type]int{},
 		}
 	}
-	return m.resources[name]
+	return m.resources[of]
 }
 
-// nameOf returns a target's resource as the value of a label.
-func nameOf(t event.Target) string { return label(t.Resource().GroupResource().String()) }
+// seriesOf returns a target's cluster and resource as values of labels.
+func seriesOf(t event.Target) series {
+	return series{label(t.Cluster), label(t.Resource().GroupResource().String())}
+}

@@ -148,7 +148,7 @@ type Request struct {
 	List func(context.Context) ([]Namespace, error)
 
 	// Also returns what is watched besides, as far as the server has it, which may grow; nil: nothing.
-	Also func() []mapper.Argument
+	Also func() []Beside
 
 	Home string // the namespace of the kubeconfig's context
 
@@ -175,4 +175,11 @@ func (r Request) Where() []string {
 	default:
 		return slices.Concat(r.Namespaces, r.Patterns)
 	}
+}
+
+// Beside is what is watched beside the arguments.
+type Beside struct {
+	mapper.Argument
+	// Namespace is where; empty: in those of the request.
+	Namespace string
 }

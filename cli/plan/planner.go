@@ -132,7 +132,11 @@ func (p *Planner) addAlso(ctx context.Context, d *draft, excluded map[schema.Gro
 		if excluded[mapping.Resource.GroupResource()] {
 			continue
 		}
-		for _, namespace := range p.where(a.Resource, mapping, d.where) {
+		where := d.where
+		if a.Namespace != "" {
+			where = []string{a.Namespace}
+		}
+		for _, namespace := range p.where(a.Resource, mapping, where) {
 			d.Targets = append(d.Targets, event.Target{Mapping: mapping, Namespace: namespace, Name: a.Name})
 		}
 	}
@@ -181,6 +185,7 @@ func (p *Planner) excluded(ctx context.Context, d *draft) (map[schema.GroupResou
 	for _, name := range p.request.Exclude {
 		answer, err := p.mapper.Resolve(ctx, name)
 		switch {
+		case err != nil && mapper.IsUnknown(err) && p.mapper.IsFixed(): // it was not recorded either
 		case err != nil && mapper.IsUnknown(err):
 			d.note("--exclude " + name + ": the server doesn't have such a resource yet")
 		case err != nil && !mapper.IsAbsent(err):

@@ -70,9 +70,14 @@ func New(next event.Sink, o Options) *Reporter {
 	return &Reporter{Options: o, next: next, status: status{links: event.NewLinks(nil)}}
 }
 
-func (r *Reporter) Begin(targets []event.Target, note string) {
+// Know says what is watched, without a word.
+func (r *Reporter) Know(targets []event.Target) {
 	r.many = len(targets) > maxListed
 	r.status.begin(targets)
+}
+
+func (r *Reporter) Begin(targets []event.Target, note string) {
+	r.Know(targets)
 	if len(targets) > 0 {
 		r.say("watching %s%s", Describe(targets), note)
 	}
@@ -125,7 +130,7 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 	delivered := 0
 	for i := range batch {
 		e := &batch[i]
-		if !e.Type.IsMark() || e.Type == event.Heartbeat {
+		if !e.Type.IsMark() || e.Type.IsSign() {
 			r.status.observe(e)
 			continue
 		}

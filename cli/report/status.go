@@ -32,7 +32,7 @@ func (s *status) begin(targets []event.Target) {
 func (s *status) observe(e *event.Event) (was before, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !e.Type.IsMark() || e.Type == event.Heartbeat {
+	if !e.Type.IsMark() || e.Type.IsSign() {
 		s.links.Observe(e)
 		return before{}, 0
 	}

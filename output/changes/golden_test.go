@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
 )
 
 // The files of testdata/golden are events that dwatch has recorded on a real API
@@ -55,8 +56,32 @@ func golden(t *testing.T, file string) {
 		}
 		fmt.Fprintf(&got, "-- %s: %d events, %d of them nothing but noise --\n%s", name, len(events), v.Hidden(), &out)
 	}
+	fmt.Fprintf(&got, "-- folded, 80 columns --\n%s", folded(t, events))
 	compare(t, strings.TrimSuffix(file, ".jsonl")+".txt", got.String())
 }
+
+// folded is what a terminal shows of events that come one by one, while time passes.
+func folded(t *testing.T, events []event.Event) string {
+	o := options(80)
+	o.ShortName, o.Look, o.Fold = testobject.ShortName, true, true
+	var out strings.Builder
+	v := New(&out, o)
+	var now time.Time
+	for n := range events {
+		for ; !now.IsZero() && events[n].Time.After(now); now = now.Add(tick) {
+			v.Tick(now)
+		}
+		now = events[n].Time
+		if err := v.Deliver(t.Context(), events[n:n+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.End(now)
+	fits(t, out.String(), 80)
+	return out.String()
+}
+
+const tick = 500 * time.Millisecond
 
 // fits complains of lines that are too wide, and of those with a character that could
 // steer a terminal.

@@ -11,16 +11,19 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// showKubeEvent shows an Event of Kubernetes as what it says. If only its count has
+// kubeEvents is the View of Events of Kubernetes.
+type kubeEvents struct{ *View }
+
+// show shows an Event of Kubernetes as what it says. If only its count has
 // changed, its message is not repeated; that it expired is noise.
-func (v *View) showKubeEvent(e *event.Event) {
-	now := v.kubeEvent(e.Object)
+func (v kubeEvents) show(e *event.Event) {
+	now := v.parse(e.Object)
 	sign := addedSign(e)
 	head, text := headOf(now), textOf(now)
 	switch e.Type {
 	case event.Modified:
 		sign = '~'
-		before := v.kubeEvent(e.Old)
+		before := v.parse(e.Old)
 		if textOf(before) == text {
 			if headOf(before) == head {
 				v.hidden.Add(1)
@@ -36,34 +39,34 @@ func (v *View) showKubeEvent(e *event.Event) {
 		}
 	}
 	v.shown++
-	v.writeKubeEvent(e, sign, now, head, text)
+	v.write(e, sign, now, head, text)
 }
 
-func (v *View) showPast() {
+func (v kubeEvents) showPast() {
 	for i := range v.past {
 		e := &v.past[i]
-		if at := v.kubeEvent(e.Object).Last; !at.IsZero() {
+		if at := v.parse(e.Object).Last; !at.IsZero() {
 			e.Time = at
 		}
 	}
 	slices.SortStableFunc(v.past, func(a, b event.Event) int { return a.Time.Compare(b.Time) })
 	shown := v.shown
 	for i := range v.past {
-		v.showKubeEvent(&v.past[i])
+		v.show(&v.past[i])
 	}
 	v.past, v.shown = nil, shown
 }
 
-// kubeEvent reads an Event, as far as it is not masked; it says nothing if it is not known.
-func (v *View) kubeEvent(o event.Object) kubeevent.Event {
+// parse reads an Event, as far as it is not masked; it says nothing if it is not known.
+func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 	if o.IsZero() {
 		return kubeevent.Event{}
 	}
 	return kubeevent.Parse(v.Compare.Masks.ObjectJSON(o.Raw()))
 }
 
-// writeKubeEvent writes one line, or the message below it if that does not fit.
-func (v *View) writeKubeEvent(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
+// write writes one line, or the message below it if that does not fit.
+func (v kubeEvents) write(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
 	subject, who := v.after(e, "event "+clean(now.Subject())), clean(now.By)
 	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject+"  "+whole) <= v.room(who) {
 		v.line(e.Time, sign, subject, whole, who)

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"dwatch/output"
 )
 
 const ellipsis = "…"
@@ -18,6 +20,18 @@ func (v *View) line(t time.Time, sign rune, subject, text, who string) {
 	}
 	line, who := v.fit(left, who)
 	v.write(v.paint(line, sign, len(v.clock(t))+1), who)
+}
+
+// wrapped writes one line, or more if that does not hold all.
+func (v *View) wrapped(t time.Time, sign rune, subject, text, who string) {
+	if displaywidth.String(subject+"  "+text) <= v.room("") {
+		v.line(t, sign, subject, text, who)
+		return
+	}
+	v.line(t, sign, subject, "", who)
+	for _, line := range wrap(text, v.room("")) {
+		v.detail(line, "")
+	}
 }
 
 // detail writes a line that belongs to the one before.
@@ -51,12 +65,7 @@ func (v *View) write(line, who string) {
 
 // clock is the local time at the front of a line; with Timestamps also the date,
 // milliseconds and the offset of the zone.
-func (v *View) clock(t time.Time) string {
-	if v.Timestamps {
-		return t.Local().Format("2006-01-02T15:04:05.000-07:00") // of one width, as Z is not
-	}
-	return t.Local().Format(time.TimeOnly)
-}
+func (v *View) clock(t time.Time) string { return output.Clock(t, v.Timestamps) }
 
 func (v *View) indent() int { return len(v.clock(time.Time{})) + len(" ~ ") }
 
@@ -70,14 +79,15 @@ func (v *View) room(who string) int {
 }
 
 // colors are those of the signs, by ANSI's numbers.
-var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35", '<': "34"}
+var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35", '<': "34", '>': "33", '✗': "31", '◌': "33", '●': "32"}
 
 // paint colours the sign in a line, which stands at this byte.
 func (v *View) paint(line string, sign rune, at int) string {
 	if !v.Color {
 		return line
 	}
-	return "\x1b[2m" + line[:at] + "\x1b[0m\x1b[1;" + colors[sign] + "m" + line[at:at+1] + "\x1b[0m" + line[at+1:]
+	rest := at + utf8.RuneLen(sign)
+	return "\x1b[2m" + line[:at] + "\x1b[0m\x1b[1;" + colors[sign] + "m" + line[at:rest] + "\x1b[0m" + line[rest:]
 }
 
 func (v *View) faint(text string) string {

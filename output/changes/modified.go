@@ -9,24 +9,26 @@ import (
 	"github.com/tidwall/gjson"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/churn"
 	"dwatch/watcher/object/status"
 )
 
 const maxRows = 40 // of an event, unless all are shown
 
 // showModified shows what changed, unless that is nothing but noise.
-func (v *View) showModified(e *event.Event) error {
+func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 	if e.Old.IsZero() {
 		v.shown++
 		v.line(e.Time, '~', v.subject(e), "changed; what, is not known: the state before is not", "")
 		return nil
 	}
 	before, now := e.Old.Raw(), e.Object.Raw()
-	result := change.Between(before, now, v.Compare)
-	if found := v.churn.Observe(e, &result); found != nil {
-		defer v.line(e.Time, '!', v.subject(e), clean(found.String()), "") // after the change by which it is known
+	result := between(e, c, v.Compare)
+	if found := v.churn.Observe(e, &result); len(found) > 0 {
+		defer v.showFound(e, found) // after the change by which it is known
 	}
 	changes, text := result.Changes, ""
 	if isTerminating(now) {
@@ -50,22 +52,53 @@ func (v *View) showModified(e *event.Event) error {
 		changes = change.Fold(changes)
 	}
 	if text != "" {
-		v.showChanges(e, changes, text, result.Noise)
+		v.showChanges(e, changes, withLater(e, text), result.Noise)
 		return nil
 	}
 	if lines, rest := foldRestarts(e, changes, v.Compare.Masks); !v.Full && len(lines) > 0 {
+		lines[0] = withLater(e, lines[0])
 		v.showRestarts(e, lines, rest, writer(e, changes))
 		return nil
 	}
-	text, err := v.turnedWrong(e)
-	v.showChanges(e, changes, text, result.Noise)
+	text, err := v.turnedWrong(e, changes)
+	v.showChanges(e, changes, withLater(e, text), result.Noise)
 	return err
+}
+
+// withLater adds to what is said of a change that it was only found when all was listed again.
+func withLater(e *event.Event, text string) string {
+	switch {
+	case !e.Listed:
+		return text
+	case text == "":
+		return inventory.FoundLater
+	}
+	return text + ", " + inventory.FoundLater
+}
+
+// showFound says that there is a fight or a hot loop.
+func (v *View) showFound(e *event.Event, found []*churn.Finding) {
+	for _, f := range found {
+		v.wrapped(e.Time, '!', v.subject(e), clean(f.String()), "")
+	}
+}
+
+// between is what an event changed.
+func between(e *event.Event, c *inventory.Change, o change.Options) change.Result {
+	if c != nil && c.Diff != nil {
+		return change.Result{Changes: slices.Clone(c.Diff.Changes), Noise: c.Diff.Noise}
+	}
+	return change.Between(e.Old.Raw(), e.Object.Raw(), o)
 }
 
 // turnedWrong says what is wrong with a Pod since the change; empty if nothing is, or it was so
 // before. Of other objects the changes say it.
-func (v *View) turnedWrong(e *event.Event) (string, error) {
-	if e.Object.Kind != "Pod" || e.Object.APIVersion != "v1" || !mayBeWrong(&e.Object) {
+func (v *View) turnedWrong(e *event.Event, changes []change.Change) (string, error) {
+	inStatus := func(c change.Change) bool { return len(c.Path) == 0 || c.Path[0].Field == "status" }
+	if !slices.ContainsFunc(changes, inStatus) {
+		return "", nil
+	}
+	if e.Object.Kind != "Pod" || e.Object.APIVersion != "v1" || !status.MayBeOther(e.Object.GroupVersionKind(), e.Object.Raw()) {
 		return "", nil
 	}
 	now, err := v.open(e.Object)
@@ -119,7 +152,7 @@ func (v *View) showChanges(e *event.Event, changes []change.Change, text string,
 	if noise > 0 && text == "" && len(changes) > 1 {
 		text = fmt.Sprintf("+%d noise", noise)
 	}
-	v.line(e.Time, changedSign(e), subject, text, who)
+	v.wrapped(e.Time, changedSign(e), subject, text, who)
 	v.showRows(changes, who)
 }
 
@@ -140,7 +173,7 @@ func (v *View) showRows(changes []change.Change, who string) {
 
 // showRestarts writes a line for each restart, and below what else changed.
 func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change, who string) {
-	v.line(e.Time, '~', v.subject(e), lines[0], who)
+	v.wrapped(e.Time, '~', v.subject(e), lines[0], who)
 	for _, line := range lines[1:] {
 		v.detail(line, "")
 	}

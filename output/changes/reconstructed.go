@@ -17,7 +17,7 @@ type reconstruction struct{ *View }
 func (v reconstruction) show(e *event.Event) {
 	switch e.Reconstructed.From {
 	case event.FromEvent:
-		v.showKubeEvent(e)
+		kubeEvents(v).show(e)
 	case event.FromCreation:
 		v.shown++
 		v.line(e.Time, '<', v.subject(e), "created", writers(e))

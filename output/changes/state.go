@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/status"
@@ -36,63 +37,13 @@ func addedSign(e *event.Event) rune {
 	return '+'
 }
 
-// count takes an object that exists at the start into the tally of its target, and what becomes of
-// it until all are named.
-func (v *View) count(e *event.Event) error {
-	t := v.tallies[e.Target.Key()]
-	switch {
-	case v.Initial, v.Filtered, t == nil && !e.Initial:
-		return nil
-	case t == nil:
-		t = &tally{wrong: map[objectKey]fault{}}
-		v.tallies[e.Target.Key()] = t
-	}
-	switch e.Type {
-	case event.Added:
-		t.seen++
-	case event.Deleted:
-		t.seen--
-		delete(t.wrong, keyOf(e))
-		return nil
-	}
-	f, err := v.fault(e)
-	if err != nil {
-		return err
-	}
-	before, known := t.wrong[keyOf(e)]
-	switch {
-	case f.text == "":
-		delete(t.wrong, keyOf(e))
-		return nil
-	case known:
-		f.order = before.order
-	default:
-		t.found++
-		f.order = t.found
-	}
-	t.wrong[keyOf(e)] = f
-	return nil
-}
-
-// fault is what is wrong with an object; without text if nothing is.
-func (v *View) fault(e *event.Event) (f fault, err error) {
-	if e.Object.IsEvent() || !mayBeWrong(&e.Object) {
-		return f, nil
-	}
-	u, err := v.open(e.Object)
-	if err != nil {
-		return f, err
-	}
-	s := status.Shown(u, v.Compare.Masks.Object)
-	if !s.IsWrong() {
-		return f, nil
-	}
-	return fault{failed: s.Word == kstatus.FailedStatus, text: strings.TrimSpace(v.subject(e) + " " + clean(s.Message))}, nil
-}
-
 func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 	var text []string
 	born := last.GetCreationTimestamp()
+	if v.Compare.Apart { // it never was there, perhaps
+		v.line(e.Time, '-', v.subject(e), "not there", "")
+		return
+	}
 	if word := status.Of(last).Word; word != kstatus.UnknownStatus || born.IsZero() {
 		text = append(text, "was "+word.String())
 	}
@@ -100,7 +51,7 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 		text = append(text, age(e.Time.Sub(born.Time))+" old")
 	}
 	if e.FinalStateUnknown {
-		text = append(text, "found out later")
+		text = append(text, inventory.FoundLater)
 	}
 	v.gone.Add(keyOf(e), e.Time)
 	v.line(e.Time, '-', v.subject(e), strings.Join(text, ", "), "")

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/churn"
@@ -31,8 +32,7 @@ type Options struct {
 	Full bool
 	// Initial shows each object that exists at the start; otherwise they are counted.
 	Initial bool
-	// Filtered: some events may be left out before. So what exists at the start is only counted:
-	// what is wrong with it is not known of all, nor up to the end.
+	// Filtered: some events may be left out before. All of them come to Count then.
 	Filtered bool
 	// Past shows, not counted, the Events of Kubernetes that exist at the start at their own times.
 	Past bool
@@ -40,6 +40,13 @@ type Options struct {
 	Namespaces bool
 	// ShortName returns the name that a resource is shown by; nil means its plural.
 	ShortName func(schema.GroupVersionResource) string
+	// Targets are what is watched at first.
+	Targets []event.Target
+	// Look says at the start what needs a look.
+	Look bool
+	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
+	// and of changes that repeat others of the same object only some: see Tick and End.
+	Fold bool
 	// Compare says which changes count and what is masked.
 	Compare change.Options
 }
@@ -66,8 +73,11 @@ type View struct {
 	past []event.Event // that wait for the last of them
 	// churn finds fights and hot loops.
 	churn *churn.Tally
-	// tallies have, of each target that is being synced, what is not as it should be.
-	tallies map[event.Key]*tally
+	*atStart
+	look    *look // nil without Options.Look
+	folds   folds
+	repeats repeats
+	failed  error // to show what was held back; the next Deliver returns it
 }
 
 var _ event.Sink = (*View)(nil)
@@ -77,20 +87,33 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	return &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New(), tallies: map[event.Key]*tally{}}
+	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New()}
+	v.atStart = newAtStart(v)
+	if o.Look {
+		v.look = newLook(v)
+	}
+	v.folds.View, v.repeats.View = v, v
+	return v
 }
 
 // Deliver implements event.Sink.
-func (v *View) Deliver(_ context.Context, batch []event.Event) error {
+func (v *View) Deliver(ctx context.Context, batch []event.Event) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.measure()
 	for i := range batch {
-		if err := v.show(&batch[i]); err != nil {
+		c, err := v.look.observe(ctx, batch[i:i+1])
+		if err != nil {
+			return err
+		}
+		if err := v.show(&batch[i], c); err != nil {
 			return err
 		}
 	}
-	return v.w.Flush()
+	if len(batch) > 0 {
+		v.look.atStart(batch[len(batch)-1].Time)
+	}
+	return cmp.Or(v.failed, v.w.Flush())
 }
 
 // Note shows, at once, what somebody else has to say about the watch: on as many lines as it takes,
@@ -109,6 +132,29 @@ func (v *View) Note(at time.Time, text string) {
 	v.w.Flush() // it keeps its error
 }
 
+// Look says what needs a look now, a line each, or that nothing does. It says nothing without
+// Options.Look, and where not all objects come to the View.
+func (v *View) Look(now time.Time) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.look.lines(now)
+}
+
+// Tick shows what was held back for long enough, with Options.Fold. It is called now and then.
+func (v *View) Tick(now time.Time) { v.late(now, false) }
+
+// End shows all that was held back. It is called last.
+func (v *View) End(now time.Time) { v.late(now, true) }
+
+func (v *View) late(now time.Time, all bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.measure()
+	v.folds.say(now, all)
+	v.repeats.say(now, all)
+	v.w.Flush() // it keeps its error
+}
+
 func (v *View) measure() {
 	v.width = endless
 	if v.Width != nil {
@@ -122,13 +168,17 @@ func (v *View) Hidden() int { return int(v.hidden.Load()) }
 // Shown returns how many events of objects were shown, when no Deliver is under way.
 func (v *View) Shown() int { return v.shown }
 
-func (v *View) show(e *event.Event) error {
+// show shows an event; c is what it changed, nil if that is not known.
+func (v *View) show(e *event.Event, c *inventory.Change) error {
 	switch {
 	case e.Reconstructed != nil:
 		reconstruction{v}.show(e)
 		return nil
 	case e.Type == event.Synced:
-		v.showPast()
+		if err := v.countSeen(e); err != nil {
+			return err
+		}
+		kubeEvents{v}.showPast()
 		v.showCount(e)
 		return nil
 	case e.Initial && v.Past && e.Object.IsEvent():
@@ -137,17 +187,26 @@ func (v *View) show(e *event.Event) error {
 	case e.Type.IsMark():
 		return nil // what becomes of the watch comes as a note
 	}
-	if err := v.count(e); err != nil {
+	if err := v.countSeen(e); err != nil {
 		return err
 	}
-	switch {
-	case e.Initial && !v.Initial:
+	if e.Initial && !v.Initial {
 		return nil // it is counted
+	}
+	if v.folds.take(e, c) || v.repeats.take(e, c) {
+		return nil
+	}
+	return v.showOne(e, c)
+}
+
+// showOne shows an event of an object that is neither only counted nor held back.
+func (v *View) showOne(e *event.Event, c *inventory.Change) error {
+	switch {
 	case e.Object.IsEvent():
-		v.showKubeEvent(e)
+		kubeEvents{v}.show(e)
 		return nil
 	case e.Type == event.Modified:
-		return v.showModified(e)
+		return v.showModified(e, c)
 	}
 	now, err := v.open(e.Object)
 	if err != nil {
@@ -172,8 +231,7 @@ func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
 
 // showCount says how many objects a target has at the start, and what is wrong with them.
 func (v *View) showCount(e *event.Event) {
-	wrong := v.tallies[e.Target.Key()]
-	delete(v.tallies, e.Target.Key())
+	wrong := v.counted(e.Target.Key())
 	if e.Count == 0 || v.Initial {
 		return
 	}

@@ -68,6 +68,8 @@ func TestShow(t *testing.T) {
 	lost := gone
 	lost.FinalStateUnknown = true
 	lost.Object = event.NewObject(gone.Object.Identity, "")
+	later := modified(t, "ConfigMap", `"data":{"a":"1"}`, `"data":{"a":"2"}`)
+	later.Listed = true
 	again := event.Event{Type: event.Added, Target: deployments, Time: at.Add(3 * time.Second), Object: gone.Object}
 	count := event.Event{Type: event.Synced, Target: deployments, Time: at, Count: 3}
 	const long = `"one\ntwo\nthree\n"`
@@ -97,6 +99,7 @@ func TestShow(t *testing.T) {
 		"wide":               {40, []event.Event{modified(t, "ConfigMap", `"a":"日本"`, `"a":"語"`)}, " ~ deploy/web            unknown\n           a  日本 → 語\n"},
 		"is being deleted":   {0, []event.Event{{Type: event.Modified, Target: deployments, Time: at, Old: object(t, "ConfigMap", `"data":{}`), Object: terminating(t)}}, " ~ deploy/web  is being deleted, 30 s of grace, waits for example.com/hold  unknown\n           metadata.finalizers  + [\"example.com/hold\"]\n"},
 		"deleted":            {0, []event.Event{gone}, " - deploy/web  was Current, 2 min old\n"},
+		"across a gap":       {0, []event.Event{later}, " ~ deploy/web  found out later  unknown\n           data.a  1 → 2\n"},
 		"lost":               {0, []event.Event{lost}, " - deploy/web  was Unknown, found out later\n"},
 		"replaced":           {0, []event.Event{gone, again}, " - deploy/web  was Current, 2 min old\n09:00:03 + deploy/web  Current, replaces the one deleted 3 s ago\n"},
 		"what is there":      {0, []event.Event{count}, " = 3 deployments in shop\n"},

@@ -88,7 +88,7 @@ func (q *Queue) itemOf(m *Message, record []byte) item {
 		it.message, it.size = nil, int64(len(record))
 	}
 	if q.Latest {
-		it.seen = &seen{uid: uidOf(m.Resource.GroupResource(), &m.Identity), kind: m.Type, initial: m.initial}
+		it.seen = &seen{uid: uidOf(m.Cluster, m.Resource.GroupResource(), &m.Identity), kind: m.Type, initial: m.initial}
 	}
 	return it
 }
@@ -110,10 +110,14 @@ type entry struct {
 
 func (b *bundle) add(e *event.Event) error {
 	q := b.queue
-	k := keyOf(e.Target.Resource().GroupResource(), e.Object.Identity)
+	k := keyOf(e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Identity)
 	one := &entry{key: k}
 	if q.Latest {
 		one, e = b.merge(k, e)
+	}
+	body, err := q.Encode(q.body[:0], *e)
+	if err != nil || len(body) == 0 {
+		return err
 	}
 	if b.last[k] != one {
 		b.entries = append(b.entries, one)
@@ -121,15 +125,14 @@ func (b *bundle) add(e *event.Event) error {
 	if q.Latest {
 		b.last[k] = one
 	}
-	body, err := q.Encode(q.body[:0], *e)
-	if err != nil {
-		return err
-	}
 	if q.body = body; q.Store == nil {
 		body = bytes.Clone(body)
 	}
 	m := newMessage(e, body, output.Line(q.Subject(*e)))
 	m.queued = time.Now()
+	if q.Source != nil {
+		m.Source = q.Source(m.Cluster)
+	}
 	if q.Store != nil {
 		one.record = q.codec.encode(m)
 	}

@@ -124,5 +124,8 @@ func environment(m *Message) []string {
 	} {
 		all = append(all, "DWATCH_"+name+"="+output.Line(value))
 	}
+	if m.Cluster != "" {
+		all = append(all, "DWATCH_CLUSTER="+output.Line(m.Cluster))
+	}
 	return all
 }

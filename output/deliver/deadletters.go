@@ -24,6 +24,8 @@ type deadLetter struct {
 	Tries    int        `json:"tries"`
 	ID       string     `json:"id"`
 	Type     event.Type `json:"type"`
+	Cluster  string     `json:"cluster,omitempty"`
+	Source   string     `json:"source,omitempty"`
 	Resource string     `json:"resource"`
 	event.Identity
 	Subject string          `json:"subject,omitempty"` // as messages name it
@@ -90,8 +92,8 @@ func (d DeadLetters) append(line []byte) (err error) {
 
 func encode(m *Message, at time.Time, tries int, reason error) []byte {
 	l := deadLetter{
-		Time: at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Reason: reason.Error(), Tries: tries,
-		ID: m.ID, Type: m.Type, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
+		Time: event.Stamp{Time: at}.String(), Reason: reason.Error(), Tries: tries,
+		ID: m.ID, Type: m.Type, Cluster: m.Cluster, Source: m.Source, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
 		Identity: m.Identity, Subject: m.Subject, Event: m.Body,
 	}
 	if !json.Valid(m.Body) {

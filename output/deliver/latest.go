@@ -24,7 +24,7 @@ type seen struct {
 func (waits *seen) merged(e *event.Event) (event.Event, bool) {
 	m := *e
 	switch {
-	case waits == nil || waits.uid != uidOf(e.Target.Resource().GroupResource(), e.Object.Identity) || waits.kind == event.Deleted && e.Type != event.Deleted:
+	case waits == nil || waits.uid != uidOf(e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Identity) || waits.kind == event.Deleted && e.Type != event.Deleted:
 		return m, false
 	case waits.kind == event.Added && e.Type == event.Modified:
 		m.Type, m.Initial = event.Added, waits.initial

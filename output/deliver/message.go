@@ -15,9 +15,12 @@ import (
 // Message is one event, ready to be sent.
 type Message struct {
 	// ID is the same whenever the same event is sent again, by any run.
-	ID       string
-	Type     event.Type
-	Resource schema.GroupVersionResource
+	ID   string
+	Type event.Type
+	// Cluster is that of a run of several, and Source what CloudEvents call it; empty: it is one, which
+	// the receiver knows.
+	Cluster, Source string
+	Resource        schema.GroupVersionResource
 	event.Identity
 	Subject string    // the object as people know it
 	Time    time.Time // when the event was seen
@@ -31,7 +34,8 @@ type Message struct {
 func newMessage(e *event.Event, body []byte, subject string) *Message {
 	o := e.Object
 	return &Message{
-		ID:       idOf(e.Target.Resource().GroupResource(), o.Identity, e.Type),
+		ID:       idOf(e.Target.Cluster, e.Target.Resource().GroupResource(), o.Identity, e.Type),
+		Cluster:  strings.Clone(e.Target.Cluster),
 		Type:     e.Type,
 		Resource: e.Target.Resource(),
 		Identity: event.Identity{
@@ -46,14 +50,20 @@ func newMessage(e *event.Event, body []byte, subject string) *Message {
 	}
 }
 
-// idOf is UID/RESOURCEVERSION/TYPE: one event, and no other one.
-func idOf(r schema.GroupResource, o *event.Identity, t event.Type) string {
-	return uidOf(r, o) + "/" + o.ResourceVersion + "/" + string(t)
+// idOf is UID/RESOURCEVERSION/TYPE, of several clusters behind the name of one: one event, and no other
+// one.
+func idOf(cluster string, r schema.GroupResource, o *event.Identity, t event.Type) string {
+	return uidOf(cluster, r, o) + "/" + o.ResourceVersion + "/" + string(t)
 }
 
-// uidOf is an object, and no other one. One that has no UID is known by its resource and name.
-func uidOf(r schema.GroupResource, o *event.Identity) string {
-	return cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
+// uidOf is an object, and no other one: a cluster may be the copy of another one, with the same UIDs.
+// One that has no UID is known by its resource and name.
+func uidOf(cluster string, r schema.GroupResource, o *event.Identity) string {
+	uid := cmp.Or(string(o.UID), r.String()+"/"+o.Namespace+"/"+o.Name)
+	if cluster != "" {
+		return cluster + "/" + uid
+	}
+	return uid
 }
 
 // key is an object, by a hash of its name: there are many, in several places, so it is small.
@@ -63,8 +73,8 @@ type key uint64
 
 var seed = maphash.MakeSeed()
 
-func (m *Message) key() key { return keyOf(m.Resource.GroupResource(), &m.Identity) }
+func (m *Message) key() key { return keyOf(m.Cluster, m.Resource.GroupResource(), &m.Identity) }
 
-func keyOf(r schema.GroupResource, o *event.Identity) key {
-	return max(key(maphash.Comparable(seed, [4]string{r.Group, r.Resource, o.Namespace, o.Name})), probe+1)
+func keyOf(cluster string, r schema.GroupResource, o *event.Identity) key {
+	return max(key(maphash.Comparable(seed, [5]string{cluster, r.Group, r.Resource, o.Namespace, o.Name})), probe+1)
 }

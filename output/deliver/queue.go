@@ -15,10 +15,12 @@ import (
 // Options says how to deliver.
 type Options struct {
 	Name string // the receiver as people know it
-	// Encode appends an event as it is sent, with a newline at its end, and Subject names its
-	// object for people. Both are called from the goroutine of Deliver.
+	// Encode appends an event as it is sent, with a newline at its end, or nothing if it is not sent: not
+	// with Latest. Subject names its object for people. Both are called from the goroutine of Deliver.
 	Encode  func(dst []byte, e event.Event) ([]byte, error)
 	Subject func(event.Event) string
+	// Source is what CloudEvents have as the source of a cluster, in a run of several; nil: it is one.
+	Source func(cluster string) string
 
 	Workers    int           // how many objects are sent at the same time; 0: one
 	Deadline   time.Duration // how long a try may take; 0: as long as the receiver likes

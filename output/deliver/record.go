@@ -16,6 +16,7 @@ import (
 const (
 	recordPlain   = 1
 	recordInitial = 2 // as recordPlain, of an object that existed at the start
+	recordCluster = 2 // is added to either where two texts say more of the cluster
 )
 
 var errRecord = errors.New("the record of an event is damaged")
@@ -38,11 +39,15 @@ func newCodec() *codec {
 }
 
 // texts are those of a message that a record has.
-func (m *Message) texts() []*string {
-	return []*string{
+func (m *Message) texts(withCluster bool) []*string {
+	all := []*string{
 		(*string)(&m.Type), &m.Resource.Group, &m.Resource.Version, &m.Resource.Resource,
 		&m.APIVersion, &m.Kind, &m.Namespace, &m.Name, (*string)(&m.UID), &m.ResourceVersion, &m.Subject,
 	}
+	if withCluster {
+		all = append(all, &m.Cluster, &m.Source)
+	}
+	return all
 }
 
 // encode returns a message as a record. It is called from one goroutine.
@@ -51,9 +56,13 @@ func (c *codec) encode(m *Message) []byte {
 	if m.initial {
 		record[0] = recordInitial
 	}
+	withCluster := m.Cluster != ""
+	if withCluster {
+		record[0] += recordCluster
+	}
 	record = binary.AppendVarint(record, m.Time.UnixNano())
 	record = binary.AppendVarint(record, m.queued.UnixNano())
-	for _, text := range m.texts() {
+	for _, text := range m.texts(withCluster) {
 		record = binary.AppendUvarint(record, uint64(len(*text)))
 		record = append(record, *text...)
 	}
@@ -63,10 +72,14 @@ func (c *codec) encode(m *Message) []byte {
 
 // decodeHead returns the message of a record, but for its body: that is in rest.
 func decodeHead(record []byte) (m *Message, rest []byte, err error) {
-	if len(record) == 0 || record[0] != recordPlain && record[0] != recordInitial {
+	if len(record) == 0 || record[0] < recordPlain || record[0] > recordInitial+recordCluster {
 		return nil, nil, errRecord
 	}
-	m, rest = &Message{initial: record[0] == recordInitial}, record[1:]
+	kind, withCluster := record[0], record[0] > recordInitial
+	if withCluster {
+		kind -= recordCluster
+	}
+	m, rest = &Message{initial: kind == recordInitial}, record[1:]
 	for _, at := range []*time.Time{&m.Time, &m.queued} {
 		nanos, n := binary.Varint(rest)
 		if n <= 0 {
@@ -74,7 +87,7 @@ func decodeHead(record []byte) (m *Message, rest []byte, err error) {
 		}
 		*at, rest = time.Unix(0, nanos), rest[n:]
 	}
-	for _, text := range m.texts() {
+	for _, text := range m.texts(withCluster) {
 		length, n := binary.Uvarint(rest)
 		if n <= 0 || length > uint64(len(rest)-n) {
 			return nil, nil, errRecord
@@ -82,7 +95,7 @@ func decodeHead(record []byte) (m *Message, rest []byte, err error) {
 		rest = rest[n:]
 		*text, rest = string(rest[:length]), rest[length:]
 	}
-	m.ID = idOf(m.Resource.GroupResource(), &m.Identity, m.Type)
+	m.ID = idOf(m.Cluster, m.Resource.GroupResource(), &m.Identity, m.Type)
 	return m, rest, nil
 }
 

@@ -1,8 +1,6 @@
 package inventory
 
 import (
-	"encoding/json"
-	"strings"
 	"sync"
 	"time"
 
@@ -53,7 +51,7 @@ func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Opt
 			l := known[up]
 			if l == nil {
 				if l = c.known[up]; l == nil {
-					l = &looked{number: -1}
+					l = &looked{number: -1, meant: up.meant}
 				}
 				known[up] = l
 				l.at(states(up), o)
@@ -66,16 +64,33 @@ func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Opt
 	c.known = known
 }
 
+// note takes over a change that was meant, of an object whose states are not held.
+func (c *causes) note(one *Change) {
+	cause, is := causeOf(one)
+	if !is {
+		return
+	}
+	o := one.State.Of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.meant = append(o.meant[max(len(o.meant)-maxMeant+1, 0):], cause)
+	delete(c.known, o)
+}
+
 // before is the last change that was made until a time.
 func (l *looked) before(t time.Time) *Cause {
 	for n := len(l.meant) - 1; n >= 0; n-- {
-		one := &l.meant[n]
-		late := one.State.Time.Sub(t)
-		if late <= 0 || late <= outOfOrder && !one.at.IsZero() && !one.at.After(t) {
+		if one := &l.meant[n]; one.isBefore(t) {
 			return one
 		}
 	}
 	return nil
+}
+
+// isBefore reports whether the change was made until a time.
+func (c *Cause) isBefore(t time.Time) bool {
+	late := c.State.Time.Sub(t)
+	return late <= 0 || late <= outOfOrder && !c.at.IsZero() && !c.at.After(t)
 }
 
 // at looks at the states of an object that are new.
@@ -89,34 +104,43 @@ func (l *looked) at(states []*State, o change.Options) {
 		if n > 0 {
 			before = states[n-1]
 		}
-		if cause, meant := causeOf(s, before, o); meant {
+		if cause, meant := causeBetween(before, s, o); meant {
 			l.meant = append(l.meant[max(len(l.meant)-maxMeant+1, 0):], cause)
 		}
 	}
 }
 
-func causeOf(s, before *State, o change.Options) (Cause, bool) {
-	switch {
-	case s.EventType != "", s.Initial, before == nil && s.Type != event.Added, s.Type == event.Deleted:
-		return Cause{}, false
-	case before == nil:
-		return Cause{Of: s.Of, State: s, What: "it was created"}, len(s.Owners) == 0
-	case before.number != s.number-1:
+// causeBetween is causeOf for two states that are held; before is nil if s is the first.
+func causeBetween(before, s *State, o change.Options) (Cause, bool) {
+	if before != nil && before.number != s.number-1 {
 		return Cause{}, false
 	}
 	e := s.Event(before)
-	e.Object = event.NewObject(s.Object.Identity, s.content.unpack())
 	c := Change{Event: &e, State: s, Before: before}
-	c.Diff = new(change.Between(before.content.unpack(), e.Object.Raw(), o))
+	if before != nil && s.EventType == "" && s.Type == event.Modified {
+		e.Object = event.NewObject(s.Object.Identity, s.content.unpack())
+		c.Diff = new(change.Between(before.content.unpack(), e.Object.Raw(), o))
+	}
+	return causeOf(&c)
+}
+
+// causeOf is what somebody meant by a change; false if nobody did.
+func causeOf(c *Change) (Cause, bool) {
+	s := c.State
+	switch {
+	case s.EventType != "", s.Initial, s.Type == event.Deleted:
+		return Cause{}, false
+	case c.Before == nil:
+		return Cause{Of: s.Of, State: s, What: "it was created"}, s.Type == event.Added && len(s.Owners) == 0
+	case c.Diff == nil:
+		return Cause{}, false
+	}
 	meant, is := c.meant()
 	if !is {
 		return Cause{}, false
 	}
 	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), meant.Who.Time}, true
 }
-
-// maxShort is how many bytes a value may have that is said in short.
-const maxShort = 40
 
 // inShort says a change by the last part of its path.
 func inShort(c *change.Change) string {
@@ -140,19 +164,8 @@ func inShort(c *change.Change) string {
 
 // scalar is a short value as text; empty for any other.
 func scalar(value any) string {
-	text, isText := value.(string)
-	if !isText {
-		switch value.(type) {
-		case nil, map[string]any, []any:
-			return ""
-		}
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			return ""
-		}
-		text = string(encoded)
-	}
-	if len(text) > maxShort || strings.ContainsAny(text, "\n\r") {
+	text, isWhole := change.Short(value)
+	if value == nil || !isWhole {
 		return ""
 	}
 	return text

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -83,6 +84,26 @@ func (i *Inventory) columnsOf(kind schema.GroupKind, definitions string) *column
 
 // Columns returns those of the cells, which stay as they are: others only where the slice is another one.
 func (s *State) Columns() []Column { return s.columns.all }
+
+// SameColumns reports whether these are the very same columns.
+func SameColumns(a, b []Column) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// MergeColumns returns columns, and behind them those of more that they lack, as a cluster of another
+// version may have others.
+func MergeColumns(columns, more []Column) []Column {
+	if len(columns) == 0 || SameColumns(columns, more) {
+		return more
+	}
+	all := slices.Clip(columns)
+	for _, c := range more {
+		if !slices.ContainsFunc(columns, func(known Column) bool { return known.Header() == c.Header() }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
 
 // maxCell is how many bytes of a cell are kept: more than anybody shows.
 const maxCell = 1000

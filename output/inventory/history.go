@@ -3,13 +3,18 @@ package inventory
 import (
 	"container/list"
 	"slices"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 const (
 	// maxStates is how many states of one object are held, the present one among them.
 	maxStates = 100
-	// maxHistory is how many bytes those of an archive may take together.
-	maxHistory = 64 << 20
+	// maxHistory is how many bytes those of an archive may take together, and maxPast those of what was,
+	// where that is what is asked for.
+	maxHistory, maxPast = 64 << 20, 256 << 20
 	// overhead is about what a state takes beside its content.
 	overhead = 600
 )
@@ -17,8 +22,21 @@ const (
 // archive bounds what all states take that are neither the first nor the present one of an object.
 type archive struct {
 	bytes, limit int
+	states       int             // how many of one object are held at most; 0: as many as have room
+	alike        *change.Options // as Options.Alike
 	// queue has these states, in the order in which others took their place.
 	queue list.List
+	// held is since when all is; zero: since the start.
+	held time.Time
+	// forgotten is when something was last seen of an object that is no longer held.
+	forgotten time.Time
+}
+
+func archiveOf(o Options) archive {
+	if o.Past {
+		return archive{limit: maxPast}
+	}
+	return archive{limit: maxHistory, states: maxStates, alike: o.Alike}
 }
 
 // add appends a state; if quiet, nothing that counts has changed, and it replaces the present one.
@@ -26,6 +44,7 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 	last := len(o.states) - 1
 	if quiet {
 		present := o.states[last]
+		s.Quiet = s.Time
 		s.Type, s.Time, s.Initial, s.Listed, s.Repeat = present.Type, present.Time, present.Initial, present.Listed, present.Repeat
 		s.number = present.number
 		o.states[last] = s
@@ -36,8 +55,32 @@ func (o *Object) add(a *archive, s *State, quiet bool) {
 	if last > 0 { // with the first the changes begin: it stays
 		a.push(o.states[last])
 	}
-	if len(o.states) > maxStates {
+	if a.states > 0 && len(o.states) > a.states {
+		if a.alike != nil {
+			o.count(*a.alike)
+		}
 		a.remove(o.dullest())
+	}
+}
+
+// count finds which states say what another one said before: of all that are held, and from then on of
+// the present one. Most objects never have so many.
+func (o *Object) count(compare change.Options) {
+	from := len(o.states) - 1
+	if !o.counted {
+		from, o.counted = 1, true
+	}
+	for n := from; n < len(o.states); n++ {
+		s, before := o.states[n], o.states[n-1]
+		if s.Missing(before) > 0 || s.Type != event.Modified || before.content == nil {
+			continue
+		}
+		e := s.Event(before)
+		c := Change{Event: &e, State: s, Before: before}
+		if !s.Object.IsEvent() {
+			c.Diff = new(Between(before, s, compare))
+		}
+		s.Repeat = o.repeated(&c)
 	}
 }
 
@@ -66,6 +109,9 @@ func (a *archive) remove(s *State) {
 	a.queue.Remove(s.queued)
 	a.bytes -= s.size()
 	at := slices.Index(s.Of.states, s)
+	if next := s.Of.states[at+1].Time; next.After(a.held) { // what it was until then is no longer known
+		a.held = next
+	}
 	s.Of.states = slices.Delete(s.Of.states, at, at+1)
 	s.Of.missing++
 }
@@ -80,7 +126,7 @@ func (a *archive) drop(o *Object) {
 type History struct {
 	Object *Object
 	// States are in order of time. Missing of them, behind the first, are no longer held: with
-	// Options.Compare mostly such as say what another one said before. State.Missing says where.
+	// Options.Compare or Alike mostly such as say what another one said before. State.Missing says where.
 	States  []*State
 	Missing int
 }

@@ -14,6 +14,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
+	"dwatch/watcher/pack"
 )
 
 // Options say what is held.
@@ -26,12 +27,21 @@ type Options struct {
 	// Compare has Change.Diff computed on arrival; a state without a change that counts takes the
 	// place of the one before. nil: what changed is computed when it is asked for.
 	Compare *change.Options
+	// Alike, without Compare, is how the states of an object are compared once there are more than are held:
+	// those that say what another one said are missed least.
+	Alike *change.Options
+	// Bare: of what was is held what Problems and Lead take, and no content: States have none, and are
+	// the present ones. What an event changed is that since its Old. It takes Compare.
+	Bare bool
 	// Masks cover what is never read, also by an expression; nil: nothing.
 	Masks *change.Masks
 	// Unmanaged leaves metadata.managedFields out of what is read.
 	Unmanaged bool
 	// Ended is how many objects are held that were deleted; 0: all, until Forget.
 	Ended int
+	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
+	// of objects that were deleted; the oldest go where all together are too large (Held).
+	Past bool
 }
 
 // Inventory holds objects. It is an event.Sink.
@@ -39,7 +49,7 @@ type Inventory struct {
 	options Options
 	view    func([]Change)
 	// What follows is for Deliver alone.
-	packer  packer
+	packer  pack.Packer
 	columns map[columnsKey]*columns
 	// managers has those of states by their names.
 	managers map[string][]string
@@ -62,14 +72,16 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, wrong: wrong{}, archive: archive{limit: maxHistory},
+		byID: map[string]*Object{}, named: map[name]*Object{}, wrong: wrong{}, archive: archiveOf(o),
 	}
 }
 
 // Object is one object until it was deleted; a later one of the same name is another Object.
 type Object struct {
-	// ID names the object in this run, for ever: the resource and the UID.
+	// ID names the object in this run, for ever: the resource and the UID, of several clusters behind
+	// the name of one.
 	ID              string
+	Cluster         string // of several
 	Resource        schema.GroupResource
 	Namespace, Name string
 	UID             types.UID
@@ -85,16 +97,18 @@ type Object struct {
 	missing int       // how many states behind the first are no longer held
 	ended   time.Time // when it was deleted; zero if it is there
 	lead    *Lead     // the last change of it that somebody meant; nil: none was seen
-	spell   spell
+	meant   []Cause   // the last of these, with Options.Bare, under the lock of the causes
 	repeats []Repeat
+	counted bool // all states that are held have their Repeat, with Options.Alike
 }
 
 type name struct {
+	cluster         string
 	resource        schema.GroupResource
 	namespace, name string
 }
 
-func (o *Object) called() name { return name{o.Resource, o.Namespace, o.Name} }
+func (o *Object) called() name { return name{o.Cluster, o.Resource, o.Namespace, o.Name} }
 
 // state is the present one, or the last.
 func (o *Object) state() *State { return o.states[len(o.states)-1] }
@@ -139,6 +153,9 @@ func (i *Inventory) Deliver(_ context.Context, batch []event.Event) error {
 func (i *Inventory) observe(e *event.Event) Change {
 	c := Change{Event: e}
 	switch {
+	case e.Type == event.Left:
+		i.drop(e.Target)
+		return c
 	case e.Type.IsMark():
 		return c
 	case e.Type != event.Deleted && i.options.Where != nil && !i.options.Where(e):
@@ -157,19 +174,31 @@ func (i *Inventory) observe(e *event.Event) Change {
 		s.keep(c.Before)
 	}
 	quiet := false
-	if i.options.Compare != nil && e.Type == event.Modified {
-		c.Diff = new(change.Between(c.Before.content.unpack(), e.Object.Raw(), *i.options.Compare))
-		quiet = len(c.Diff.Changes) == 0 && (s.Deletion == "") == (c.Before.Deletion == "") && !e.Object.IsEvent()
+	if i.options.Compare != nil && e.Type == event.Modified && (!i.options.Bare || !e.Old.IsZero()) {
+		c.Diff = new(change.Between(i.contentBefore(&c), e.Object.Raw(), *i.options.Compare))
+		quiet = !i.options.Past && len(c.Diff.Changes) == 0 && (s.Deletion == "") == (c.Before.Deletion == "") && !e.Object.IsEvent()
 	}
 	i.trace(&c)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	s.Of.add(&i.archive, s, quiet)
+	if i.options.Bare {
+		s.Of.states[0] = s
+	} else {
+		s.Of.add(&i.archive, s, quiet)
+	}
 	i.wrong.judge(s)
 	if e.Type == event.Deleted {
 		i.end(s.Of)
 	}
 	return c
+}
+
+// contentBefore is that of the object before a change.
+func (i *Inventory) contentBefore(c *Change) string {
+	if i.options.Bare {
+		return c.Event.Old.Raw()
+	}
+	return c.Before.content.unpack()
 }
 
 // before returns the present state of the object of an event; nil if none is known.
@@ -187,10 +216,14 @@ func (i *Inventory) begin(c *Change) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s.Of = &Object{
-		ID: idOf(called, s.Object.UID), Resource: called.resource, Namespace: called.namespace, Name: called.name,
+		ID: idOf(called, s.Object.UID), Cluster: called.cluster, Resource: called.resource, Namespace: called.namespace, Name: called.name,
 		UID: s.Object.UID, First: s.Time, Initial: s.Initial, states: []*State{s},
 	}
-	if o := i.byID[s.Of.ID]; o != nil { // there again, with the same UID: the watch was wrong
+	switch o := i.byID[s.Of.ID]; {
+	case o != nil && i.options.Past: // it is selected again
+		i.goOn(o, s)
+		return
+	case o != nil: // there again, with the same UID: the watch was wrong
 		i.forget(o)
 	}
 	last := i.named[called]
@@ -208,6 +241,16 @@ func (i *Inventory) begin(c *Change) {
 	}
 }
 
+// goOn takes the next state of an object that had gone.
+func (i *Inventory) goOn(o *Object, s *State) {
+	s.Of, o.ended = o, time.Time{}
+	i.ended = slices.DeleteFunc(i.ended, func(one *Object) bool { return one == o })
+	i.named[o.called()] = o
+	if o.add(&i.archive, s, false); s.Type == event.Deleted {
+		i.end(o)
+	}
+}
+
 func (i *Inventory) leave(c *Change) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -217,22 +260,43 @@ func (i *Inventory) leave(c *Change) {
 	}
 }
 
+// drop lets go of the objects of a target that are there, of which nothing more is heard.
+func (i *Inventory) drop(t event.Target) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, o := range i.byID {
+		if o.ended.IsZero() && o.IsIn(t) {
+			i.forget(o)
+		}
+	}
+}
+
+// IsIn reports whether the object is one of those that a target has.
+func (o *Object) IsIn(t event.Target) bool {
+	return o.Cluster == t.Cluster && o.Resource == t.Resource().GroupResource() &&
+		(t.Namespace == "" || t.Namespace == o.Namespace) && (t.Name == "" || t.Name == o.Name)
+}
+
 func nameOf(e *event.Event) name {
-	return name{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+	return name{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 }
 
 func idOf(called name, uid types.UID) string {
+	id := called.resource.String() + "/" + string(uid)
 	if uid == "" {
-		return called.resource.String() + "/" + called.namespace + "/" + called.name
+		id = called.resource.String() + "/" + called.namespace + "/" + called.name
 	}
-	return called.resource.String() + "/" + string(uid)
+	if called.cluster != "" {
+		id = called.cluster + "/" + id
+	}
+	return id
 }
 
 func (i *Inventory) end(o *Object) {
 	delete(i.wrong, o)
 	o.ended = o.state().Time
 	i.ended = append(i.ended, o)
-	if limit := i.options.Ended; limit > 0 && len(i.ended) > limit {
+	if limit := i.options.Ended; limit > 0 && !i.options.Past && len(i.ended) > limit {
 		i.forget(i.ended[0])
 	}
 }
@@ -249,6 +313,9 @@ func (i *Inventory) Forget(o *Object) {
 func (i *Inventory) forget(o *Object) {
 	delete(i.wrong, o)
 	i.archive.drop(o)
+	if at := o.state().Time; at.After(i.archive.forgotten) {
+		i.archive.forgotten = at
+	}
 	delete(i.byID, o.ID)
 	if i.named[o.called()] == o {
 		delete(i.named, o.called())

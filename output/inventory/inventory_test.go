@@ -323,42 +323,9 @@ func TestMasked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if holds, err := x.HoldsOf(all[0].Object, time.Now()); holds != want || err != nil {
+		if holds, err := x.HoldsOf("", all[0].Object, time.Now()); holds != want || err != nil {
 			t.Errorf("%s: %v, %v", text, holds, err)
 		}
-	}
-}
-
-// TestPacked: objects that are alike take a tenth of their size, and come out as they
-// were; so do those that are too short for that, or nothing like the first.
-func TestPacked(t *testing.T) {
-	var p packer
-	r := schema.GroupResource{Resource: "pods"}
-	rest := strings.Builder{}
-	for n := range 200 {
-		fmt.Fprintf(&rest, `,"field-%d":"%x"`, n, n*7919)
-	}
-	contents := []string{"{}", pod("a", "u", "1", "Running").Raw()}
-	for n := range 20 {
-		contents = append(contents, object("Pod", fmt.Sprint("web-", n), fmt.Sprint(n), fmt.Sprint(n), "}"+rest.String()).Raw())
-	}
-	for _, order := range []string{"forward", "backward"} {
-		size := 0
-		for n := range contents {
-			content := contents[n]
-			if order == "backward" {
-				content = contents[len(contents)-1-n]
-			}
-			var one packed
-			one.text, one.dictionary = p.pack(r, content)
-			if size = len(one.text); one.unpack() != content {
-				t.Fatalf("%s is not %s", one.unpack(), content)
-			}
-			if order == "backward" && n > 0 && n < 20 && size*10 > len(content) {
-				t.Errorf("%d bytes of %d", size, len(content))
-			}
-		}
-		p = packer{}
 	}
 }
 
@@ -385,7 +352,7 @@ func TestTogether(t *testing.T) {
 					t.Error(err)
 				}
 				for _, state := range append(all, s.Ended()...) {
-					if _, err := x.HoldsOf(state.Object, time.Now()); err != nil {
+					if _, err := x.HoldsOf("", state.Object, time.Now()); err != nil {
 						t.Error(err)
 					}
 					h, _ := s.History(state.Of.ID)

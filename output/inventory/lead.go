@@ -2,9 +2,11 @@ package inventory
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -16,9 +18,20 @@ import (
 type Lead struct {
 	Of   *Object
 	Time time.Time
+	// Rollout: it is a template of pods that changed, or came.
+	Rollout bool
 	// Number is what a view calls it, under a lock of the view's own.
 	Number uint64
+
+	goesOn time.Time // when what followed was under way last; for Deliver alone
 }
+
+// lapses is how long after the last of what followed, and was not as it should be, nothing else
+// follows: what happens then has another reason.
+const lapses = relapse
+
+// leads reports whether a change at a time may have followed.
+func (l *Lead) leads(t time.Time) bool { return l != nil && t.Sub(l.goesOn) <= lapses }
 
 // maxDepth bounds owners above each other, which may own each other in a circle.
 const maxDepth = 16
@@ -42,36 +55,95 @@ func (i *Inventory) trace(c *Change) {
 		c.Meant = c.isMeant()
 	}
 	if c.Meant && s.EventType == "" {
-		c.Lead = &Lead{Of: s.Of, Time: s.Time}
+		c.Lead = &Lead{Of: s.Of, Time: s.Time, Rollout: c.isRollout(), goesOn: s.Time}
 		s.Of.lead = c.Lead
+		if i.options.Bare {
+			i.causes.note(c)
+		}
 		return
 	}
+	i.follow(c, about)
+	if c.Lead != nil && c.isUnderWay() {
+		c.Lead.goesOn = s.Time
+	}
+}
+
+// isRollout reports whether pods are made anew, by a template that has changed or come.
+func (c *Change) isRollout() bool {
+	kind := c.State.Target.Mapping.GroupVersionKind.GroupKind()
+	switch {
+	case !owner.HasPods(kind), kind.Group == "batch", c.Event.Type == event.Deleted:
+		return false
+	case c.Event.Type == event.Added:
+		return gjson.Get(c.Event.Object.Raw(), "spec.template").Exists()
+	}
+	return c.Diff != nil && slices.ContainsFunc(c.Diff.Changes, func(one change.Change) bool {
+		return len(one.Path) > 1 && one.Path[0].Field == "spec" && one.Path[1].Field == "template"
+	})
+}
+
+// isUnderWay reports whether the object is, or was before the change, not as it should be.
+func (c *Change) isUnderWay() bool {
+	for _, s := range []*State{c.State, c.Before} {
+		if s != nil && (s.Status == kstatus.InProgressStatus || s.Status == kstatus.FailedStatus || s.Status == kstatus.TerminatingStatus) {
+			return true
+		}
+	}
+	return false
+}
+
+// LeadNow is the lead of a state now that more of what is above the object may be known. It may be called
+// when no Deliver is under way.
+func (i *Inventory) LeadNow(s *State) *Lead {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
+	c := Change{State: s}
+	i.findLead(&c, s.Owners)
+	return c.Lead
+}
+
+// follow finds what a change followed that nobody meant, and what its object belongs to.
+func (i *Inventory) follow(c *Change, about []owner.Owner) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	s := c.State
 	c.Root = owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Of.Namespace, Name: s.Of.Name, UID: s.Of.UID}
-	c.Lead = s.Of.lead
-	for ref, o := range i.upFrom(about) {
+	i.findLead(c, about)
+}
+
+// findLead finds the last lead of the object of a change, or of one above it. It is called under the lock.
+func (i *Inventory) findLead(c *Change, about []owner.Owner) {
+	s := c.State
+	if s.Of.lead.leads(s.Time) {
+		c.Lead = s.Of.lead
+	}
+	for ref, o := range i.upFrom((*Object).state)(s.Of.Cluster, about) {
 		c.Root = ref
-		if o != nil && o.lead != nil && (c.Lead == nil || o.lead.Time.After(c.Lead.Time)) {
+		if o != nil && o.lead.leads(s.Time) && (c.Lead == nil || o.lead.Time.After(c.Lead.Time)) {
 			c.Lead = o.lead
 		}
 	}
 }
 
-// upFrom are the owners that manage an object, from one to the next above it; nil: it is not held,
-// and what is above it is not known.
-func (i *Inventory) upFrom(owners []owner.Owner) iter.Seq2[owner.Ref, *Object] {
-	return func(yield func(owner.Ref, *Object) bool) {
-		for range maxDepth {
-			if len(owners) == 0 {
-				return
+// upFrom are the owners that manage an object, from one to the next above it, as they are by last; nil:
+// it is not held, and what is above it is not known.
+func (i *Inventory) upFrom(last lastState) owners {
+	return func(cluster string, owners []owner.Owner) iter.Seq2[owner.Ref, *Object] {
+		return func(yield func(owner.Ref, *Object) bool) {
+			for range maxDepth {
+				if len(owners) == 0 {
+					return
+				}
+				ref := above(owners)
+				o := i.byID[idOf(name{cluster: cluster, resource: i.kinds[ref.GroupKind()]}, ref.UID)]
+				if o != nil && last(o) == nil {
+					o = nil
+				}
+				if !yield(ref, o) || o == nil {
+					return
+				}
+				owners = last(o).Owners
 			}
-			ref := above(owners)
-			o := i.byID[idOf(name{resource: i.kinds[ref.GroupKind()]}, ref.UID)]
-			if !yield(ref, o) || o == nil {
-				return
-			}
-			owners = o.state().Owners
 		}
 	}
 }
@@ -123,20 +195,26 @@ func isPlacing(s *State, one *change.Change) bool {
 	return s.Object.Kind == "Pod" && s.Object.APIVersion == "v1" && one.Path.String() == "spec.nodeName"
 }
 
-// makers are the managers of an object that made it, or say how it goes.
+// makers are the managers of an object that made it, or say how it goes. When a manager wrote first is
+// not known, only when it did last: so who made what belongs to something is who says to what.
 func makers(content string) map[string]bool {
 	all, first, when := map[string]bool{}, "", ""
+	owning := false
 	gjson.Get(content, "metadata.managedFields").ForEach(func(_, e gjson.Result) bool {
 		manager, at := e.Get("manager").String(), e.Get("time").String()
-		switch sub := e.Get("subresource").String(); {
-		case sub == "status":
-			all[manager] = true
+		sub := e.Get("subresource").String()
+		owns := sub == "" && e.Get("fieldsV1.f:metadata.f:ownerReferences").Exists()
+		switch {
+		case sub == "status", owns:
+			all[manager], owning = true, owning || owns
 		case sub == "" && (first == "" || at < when):
 			first, when = manager, at
 		}
 		return true
 	})
-	all[first] = true
+	if !owning {
+		all[first] = true
+	}
 	return all
 }
 

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -81,6 +82,46 @@ func TestLead(t *testing.T) {
 	}
 }
 
+// TestLapses: what happens long after the last of what followed a change has another reason.
+func TestLapses(t *testing.T) {
+	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
+	pod := func(kind event.Type, name, phase string, version, second int) event.Event {
+		return of(kind, object("Pod", name, name, fmt.Sprint(version), `},"status":{"phase":"`+phase+`","n":`+fmt.Sprint(version)+`}`), second)
+	}
+	follows := func(name, phase string, version, second int) bool {
+		return s.deliver(pod(event.Modified, name, phase, version, second))[0].Lead != nil
+	}
+	quiet := int(lapses / time.Second)
+	s.deliver(pod(event.Added, "well", "Succeeded", 1, 0), pod(event.Added, "broken", "Failed", 1, 0))
+	if !follows("well", "Succeeded", 2, quiet) || follows("well", "Succeeded", 3, quiet+1) {
+		t.Error("a change of what is well follows for ever, or not at all")
+	}
+	if !follows("broken", "Failed", 2, quiet) || !follows("broken", "Failed", 3, 2*quiet) || follows("broken", "Failed", 4, 3*quiet+1) {
+		t.Error("what is broken follows as long as it changes, and no longer")
+	}
+}
+
+// TestMakers: who wrote first is not known, but who says to what an object belongs.
+func TestMakers(t *testing.T) {
+	entry := func(manager, at, sub, fields string) string {
+		return fmt.Sprintf(`{"manager":%q,"time":"2026-01-31T%sZ","subresource":%q,"fieldsV1":{%s}}`, manager, at, sub, fields)
+	}
+	owns := `"f:metadata":{"f:ownerReferences":{}}`
+	for name, test := range map[string]struct {
+		entries string
+		want    map[string]bool
+	}{
+		"the maker wrote again": {entry("kubectl-edit", "08:00:00", "", "") + "," + entry("operator", "09:00:00", "", owns), map[string]bool{"operator": true}},
+		"it says how it goes":   {entry("operator", "09:00:00", "", owns) + "," + entry("kubelet", "09:00:00", "status", ""), map[string]bool{"operator": true, "kubelet": true}},
+		"it belongs to nothing": {entry("b", "09:00:00", "", "") + "," + entry("a", "08:00:00", "", ""), map[string]bool{"a": true}},
+		"nobody is known":       {"", map[string]bool{"": true}},
+	} {
+		if got := makers(`{"metadata":{"managedFields":[` + test.entries + `]}}`); !maps.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
 // TestRepeats: a pod that crashes again and again does not lose how that began.
 func TestRepeats(t *testing.T) {
 	s := newSeen(t, Options{Compare: &change.Options{}})
@@ -98,6 +139,29 @@ func TestRepeats(t *testing.T) {
 	}
 	if r := last.State.Repeat; r.Times != maxStates || !r.First.Equal(start.Add(3*time.Second)) || len(h.States) != maxStates {
 		t.Errorf("%+v, of %d states", r, len(h.States))
+	}
+}
+
+// TestAlike: so does one that nobody compares with what was before until there are too many states.
+func TestAlike(t *testing.T) {
+	s := newSeen(t, Options{Alike: &change.Options{}})
+	phases := []string{"Running", "Failed", "Pending"}
+	s.deliver(of(event.Added, pod("a", "u1", "1", "Pending"), 0))
+	for n := range 3 * maxStates {
+		c := s.deliver(of(event.Modified, pod("a", "u1", fmt.Sprint(n+2), phases[n%3]), n+1))[0]
+		if n < maxStates-1 && c.State.Repeat.Times > 0 {
+			t.Fatalf("state %d is compared", n)
+		}
+	}
+	h, _ := s.History("pods/u1")
+	for n, want := range []string{"1", "2", "3", "4"} {
+		if got := h.States[n].Object.ResourceVersion; got != want || h.States[n].Repeat.Times > 1 {
+			t.Errorf("state %d is %s, %+v", n, got, h.States[n].Repeat)
+		}
+	}
+	last := h.States[len(h.States)-1].Repeat
+	if last.Times != maxStates || !last.First.Equal(start.Add(3*time.Second)) || len(h.States) != maxStates {
+		t.Errorf("%+v, of %d states", last, len(h.States))
 	}
 }
 

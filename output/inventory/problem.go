@@ -47,45 +47,52 @@ const (
 	lingers = 30 * time.Second
 )
 
-// spell is how long an object has been wrong.
+// spell is how long an object has been wrong, or had been.
 type spell struct {
-	known     bool // it is, or was
 	from      time.Time
+	settled   time.Time // by what the object said at the start; zero: that is not known
 	to        time.Time // zero: it still is
 	lastWrong *State
 }
 
 // wrong are the objects that are not as they should be, or were not a while ago, under the lock of
 // the Inventory.
-type wrong map[*Object]bool
+type wrong map[*Object]*spell
 
-// judge takes over whether a present state is wrong.
+// judge takes over whether a state that is the present one is wrong.
 func (w wrong) judge(s *State) {
-	sp := &s.Of.spell
+	sp := w[s.Of]
 	is := s.patience() >= 0
 	switch {
 	case is && !sp.goesOn(s):
-		*sp = spell{known: true, from: s.Time, lastWrong: s}
+		sp = &spell{from: s.Time, lastWrong: s}
 		if s.Initial {
-			sp.from = s.deleting // zero for what is there to stay
+			sp.from, sp.settled = s.byNow(s.deleting), s.byNow(s.settled) // from is zero for what is there to stay
 		}
-		w[s.Of] = true
+		w[s.Of] = sp
 	case is:
 		sp.to, sp.lastWrong = time.Time{}, s
-		w[s.Of] = true
-	case sp.known && sp.to.IsZero():
+	case sp != nil && sp.to.IsZero():
 		if sp.to = s.Time; !sp.isLong(sp.to) { // it never was a problem, and its state is not held for that
-			*sp = spell{}
 			delete(w, s.Of)
 		}
 	}
+}
+
+// byNow is a time of the server's clock, to which that of this machine may be behind: it was when the state
+// was seen, at the latest.
+func (s *State) byNow(at time.Time) time.Time {
+	if at.After(s.Time) {
+		return s.Time
+	}
+	return at
 }
 
 // goesOn reports whether what is wrong in a state is part of the spell: it has been all the time, or
 // is again soon after it was a problem. That an object goes is another matter.
 func (sp *spell) goesOn(s *State) bool {
 	switch {
-	case !sp.known, (s.Status == kstatus.TerminatingStatus) != (sp.lastWrong.Status == kstatus.TerminatingStatus):
+	case sp == nil, (s.Status == kstatus.TerminatingStatus) != (sp.lastWrong.Status == kstatus.TerminatingStatus):
 		return false
 	case sp.to.IsZero():
 		return true
@@ -116,42 +123,43 @@ func (sp *spell) isDue(now time.Time) bool {
 	return now.Sub(sp.to) < lingers && sp.isLong(sp.to)
 }
 
-// isLong reports whether it had lasted until then for so long that it is a problem.
+// isLong reports whether it had lasted until then for so long that it is a problem. A time before it began
+// is one of a clock that was put back by as much at least.
 func (sp *spell) isLong(until time.Time) bool {
 	from := sp.from
 	if from.IsZero() {
-		from = sp.lastWrong.Of.First
+		from = cmp.Or(sp.settled, sp.lastWrong.Of.First)
 	}
-	return until.Sub(from) >= sp.lastWrong.patience()
+	return until.Sub(from).Abs() >= sp.lastWrong.patience()
 }
 
 // owners are those of an object that are known, from one to the next above it.
-type owners func([]owner.Owner) iter.Seq2[owner.Ref, *Object]
+type owners func(cluster string, of []owner.Owner) iter.Seq2[owner.Ref, *Object]
 
-// problems are those of a time, by their roots: what has failed first, of those the newest first.
-func (w wrong) problems(now time.Time, up owners) []Problem {
+// problems are those of a time at which objects are as last says, by their roots: what has failed
+// first, of those the newest first.
+func (w wrong) problems(now time.Time, up owners, last lastState) []Problem {
 	var due []*Object
 	above := map[*Object]bool{} // of something else that is wrong
-	for o := range w {
+	for o, sp := range w {
 		switch {
-		case o.spell.isDue(now):
-			if o.isReplaced(up) {
+		case sp.isDue(now):
+			if sp.isReplaced(up, last) {
 				continue
 			}
 			due = append(due, o)
-			for _, parent := range up(o.spell.lastWrong.Owners) {
-				above[parent] = above[parent] || o.spell.to.IsZero()
+			for _, parent := range up(o.Cluster, sp.lastWrong.Owners) {
+				above[parent] = above[parent] || sp.to.IsZero()
 			}
-		case !o.spell.to.IsZero() && now.Sub(o.spell.to) > relapse:
-			o.spell = spell{}
+		case !sp.to.IsZero() && now.Sub(sp.to) > relapse:
 			delete(w, o)
 		}
 	}
-	slices.SortFunc(due, func(a, b *Object) int { return Order(a.state(), b.state()) })
+	slices.SortFunc(due, func(a, b *Object) int { return Order(last(a), last(b)) })
 	found := map[folds]*Problem{}
 	for _, o := range due {
 		if !above[o] {
-			fold(found, o, up)
+			fold(found, w[o], up, last)
 		}
 	}
 	all := make([]Problem, 0, len(found))
@@ -178,18 +186,18 @@ func (p *Problem) rank() int {
 type folds struct{ root, why string }
 
 // fold adds an object that is wrong to the Problem of its root.
-func fold(found map[folds]*Problem, o *Object, up owners) {
-	s, sp := o.spell.lastWrong, &o.spell
+func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
+	s, o := sp.lastWrong, sp.lastWrong.Of
 	root := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	failed, ups := s.Status == kstatus.FailedStatus, []*Object{o}
-	for ref, parent := range up(s.Owners) {
+	for ref, parent := range up(o.Cluster, s.Owners) {
 		root = ref
 		if parent != nil {
 			ups = append(ups, parent)
-			failed = failed || parent.state().Status == kstatus.FailedStatus
+			failed = failed || last(parent).Status == kstatus.FailedStatus
 		}
 	}
-	key := folds{string(root.UID) + "/" + root.Kind + "/" + root.Namespace + "/" + root.Name, reasonOf(s.Why)}
+	key := folds{o.Cluster + "/" + string(root.UID) + "/" + root.Kind + "/" + root.Namespace + "/" + root.Name, s.Sort()}
 	p := found[key]
 	over := !sp.to.IsZero()
 	switch {
@@ -214,22 +222,22 @@ func fold(found map[folds]*Problem, o *Object, up owners) {
 }
 
 // isReplaced: a pod that has failed for good, in whose place another one works; it may stay for days.
-func (o *Object) isReplaced(up owners) bool {
-	if !o.spell.lastWrong.isOver {
+func (sp *spell) isReplaced(up owners, last lastState) bool {
+	if !sp.lastWrong.isOver {
 		return false
 	}
-	for _, parent := range up(o.spell.lastWrong.Owners) {
+	for _, parent := range up(sp.lastWrong.Of.Cluster, sp.lastWrong.Owners) {
 		if parent != nil {
-			return parent.state().Status == kstatus.CurrentStatus
+			return last(parent).Status == kstatus.CurrentStatus
 		}
 	}
 	return false
 }
 
-// reasonOf is what a reason has in common with that of other objects: it goes without numbers, and
-// what stands in brackets.
-func reasonOf(why string) string {
-	why, _, _ = strings.Cut(why, " (")
+// Sort is what the reason of a state has in common with that of other objects: it goes without
+// numbers, and what stands in brackets.
+func (s *State) Sort() string {
+	why, _, _ := strings.Cut(s.Why, " (")
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1

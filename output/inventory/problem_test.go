@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/owner"
 )
 
 // Statuses of a pod.
@@ -25,12 +29,17 @@ func TestProblems(t *testing.T) {
 	made := func(o event.Object) event.Object { // kstatus asks when
 		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1))
 	}
-	for _, options := range []Options{{}, {Compare: &change.Options{Noise: change.DefaultNoise()}}} {
+	compare := &change.Options{Noise: change.DefaultNoise()}
+	for _, options := range []Options{{}, {Compare: compare}, {Compare: compare, Bare: true}} {
 		s := newSeen(t, options)
-		second := 0
+		second, olds := 0, map[types.UID]event.Object{}
 		deliver := func(kind event.Type, on event.Target, initial bool, o event.Object) {
 			e := of(kind, made(o), second)
 			e.Target, e.Initial = on, initial
+			if kind == event.Modified {
+				e.Old = olds[o.UID]
+			}
+			olds[o.UID] = e.Object
 			s.deliver(e)
 		}
 		version := 0
@@ -42,7 +51,7 @@ func TestProblems(t *testing.T) {
 			t.Helper()
 			var got []string
 			for _, p := range s.Problems(start.Add(time.Duration(second)*time.Second), 10, change.Options{Noise: change.DefaultNoise()}) {
-				text := fmt.Sprintf("%s %s ×%d", p.Root.Name, reasonOf(p.State.Why), p.Objects)
+				text := fmt.Sprintf("%s %s ×%d", p.Root.Name, p.State.Sort(), p.Objects)
 				if p.Failed {
 					text += " failed"
 				}
@@ -218,5 +227,97 @@ func TestMoments(t *testing.T) {
 		if got := len(s.wrong); got != 1-n {
 			t.Errorf("event %d: %d objects are wrong", n, got)
 		}
+	}
+}
+
+// TestLong: of what has been so for long before the start that is known at once.
+func TestLong(t *testing.T) {
+	s := newSeen(t, Options{})
+	waits := func(name, since string) event.Event {
+		return of(event.Added, object("Pod", name, name, "1", `},"status":{"phase":"Pending","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"`+since+`"}],`+
+			`"containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff","message":"no"}}}]}`), 0)
+	}
+	for name, since := range map[string]time.Duration{"long": -time.Minute, "new": -time.Second} {
+		e := waits(name, start.Add(since).UTC().Format(time.RFC3339))
+		e.Initial = true
+		s.deliver(e)
+	}
+	for _, test := range []struct {
+		at   time.Duration
+		want string
+	}{{0, "[long]"}, {startsWithin, "[long new]"}} {
+		var names []string
+		for _, p := range s.Problems(start.Add(test.at), 0, change.Options{}) {
+			names = append(names, p.Root.Name)
+		}
+		if got := fmt.Sprint(names); got != test.want {
+			t.Errorf("after %s: %s, want %s", test.at, got, test.want)
+		}
+	}
+}
+
+// TestProblemsClock: what the server's clock says lies ahead, where that of this machine is behind, and no problem is
+// hidden by that; nor where it is put back.
+func TestProblemsClock(t *testing.T) {
+	const (
+		ahead  = `"creationTimestamp":"2026-01-31T18:00:00Z",`
+		goes   = ahead + `"deletionTimestamp":"2026-01-31T18:00:30Z","deletionGracePeriodSeconds":30,`
+		starts = `,"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-31T18:00:01Z"}],"containerStatuses":[{"name":"app","ready":false,"started":true,"state":{"running":{}}}]}`
+	)
+	pod := func(name, meta, status string) event.Object {
+		o := part("Pod", name, "", 1, status, "kubelet", "status", `{"f:status":{}}`)
+		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{`+meta, 1))
+	}
+	s := newSeen(t, Options{})
+	for _, o := range []event.Object{pod("fails", ahead, crashing), pod("goes", goes, working), pod("starts", ahead, starts)} {
+		e := of(event.Added, o, 0)
+		e.Initial = true
+		s.deliver(e)
+	}
+	for _, test := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{0, "[fails]"}, {startsWithin - 1, "[fails]"}, {startsWithin, "[fails starts]"}, {endsWithin, "[fails goes starts]"},
+		{-time.Second, "[fails]"}, {-time.Hour, "[fails goes starts]"},
+	} {
+		var names []string
+		for _, p := range s.Problems(start.Add(test.at), 0, change.Options{}) {
+			names = append(names, p.Root.Name)
+			if p.Since.After(start) {
+				t.Errorf("after %s: %s since %s", test.at, p.Root.Name, p.Since)
+			}
+		}
+		if got := fmt.Sprint(names); got != test.want {
+			t.Errorf("after %s: %s, want %s", test.at, got, test.want)
+		}
+	}
+}
+
+// TestWords: a problem in one line, of which nothing steers a terminal.
+func TestWords(t *testing.T) {
+	now := start.Add(time.Minute)
+	p := Problem{Root: owner.Ref{Namespace: "shop", Name: "we\u009bb"}, Resource: schema.GroupResource{Resource: "deployments"}, State: &State{Why: "CrashLoopBackOff\x1b[2J"}, Objects: 3, Failed: true,
+		Since: start, Cause: &Cause{Who: "kubectl", What: "image 1 → 2"}}
+	short := func(schema.GroupResource) string { return "deploy" }
+	w := p.Words(now, Names{Short: short, Namespaces: true})
+	got := fmt.Sprint(string(w.Sign), "|", w.Subject, "|", w.Why, "|", w.When, "|", w.After)
+	want := `✗|shop deploy/we\u009bb|CrashLoopBackOff\u001b[2J ×3|since ` + start.Local().Format(time.TimeOnly) + `|kubectl: image 1 → 2`
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	p.State.Why = "CrashLoopBackOff (exit 1, 5 restarts): no file"
+	w = p.Words(now, Names{Short: short})
+	for room, want := range map[int]string{120: "no file ×3|since|after", 102: "restarts) ×3|since|after", 90: "(exit 1) ×3|since|after", 81: "Off ×3|since|after", 75: "restarts) ×3|since|", 62: "(exit 1) ×3|since|", 53: "Off ×3|since|", 20: "no file ×3||"} {
+		why, when, after := w.Fit(room, func(text string) int { return len([]rune(text)) })
+		when, _, _ = strings.Cut(when, " ")
+		after, _, _ = strings.Cut(after, " ")
+		if got := why + "|" + when + "|" + after; !strings.HasSuffix(got, want) {
+			t.Errorf("in %d columns: %s", room, got)
+		}
+	}
+	p.Over = start.Add(40 * time.Second)
+	if w := p.Words(now, Names{Short: short}); string(w.Sign)+w.Subject+w.When+w.After != `●deploy/we\u009bbwell again for 20s` {
+		t.Errorf("%+v", w)
 	}
 }

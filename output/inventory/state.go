@@ -11,6 +11,7 @@ import (
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
 	"dwatch/watcher/object/status"
 )
@@ -26,6 +27,10 @@ type State struct {
 	// Object is compressed: each of its methods that looks into the content takes time.
 	Object event.Object
 
+	// Quiet is when a state was observed last in whose place this one's content is, as nothing that counts
+	// had changed; zero: that was not so.
+	Quiet time.Time
+
 	// What is seen of it at a glance. Created is zero if it is not known.
 	Created time.Time
 	// Status is a word of kstatus, and Why says why it is not Current. Of an Event it is Unknown: what
@@ -33,15 +38,19 @@ type State struct {
 	Status    kstatus.Status
 	Why       string
 	HasReason bool // that is what is wrong, and not only how far it is
+	SaysWhy   bool // and the object itself says so, and nobody else has to be asked
 	EventType string
+	Told      *Told // by an Event; nil of all else
 	// Deletion says what the deletion of the object waits for; empty: it has not begun.
 	Deletion string
 	deleting time.Time // when that was asked for; zero: it was not, or is not known
+	settled  time.Time // what existed at the start says that none of its conditions has changed since; zero: it does not
 	isOver   bool      // it is a pod that has failed, and never runs again
 	Owners   []owner.Owner
-	// Managers are those who have set fields, with Options.Compare.
+	// Managers are those who have set fields, but with Options.Bare.
 	Managers []string
-	// Repeat says whether the object changed so before, with Options.Compare.
+	// Repeat says whether the object changed so before, with Options.Compare; with Alike of objects with many
+	// states.
 	Repeat Repeat
 
 	content *packed
@@ -53,22 +62,30 @@ type State struct {
 	number        int           // of how many states of the object it came behind
 }
 
-func (s *State) size() int { return len(s.content.text) + len(s.cells) + len(s.labels) + overhead }
+// Told is what an Event is about, and when that happened last.
+type Told struct {
+	About owner.Ref
+	Last  time.Time
+}
+
+func (s *State) size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
 
 func (i *Inventory) read(e *event.Event) *State {
 	s := &State{
 		Type: e.Type, Time: e.Time, Target: e.Target,
 		Initial: e.Initial, Listed: e.Listed, FinalStateUnknown: e.FinalStateUnknown,
 	}
+	if i.options.Bare {
+		i.glance(s, e)
+		return s
+	}
 	resource := e.Target.Resource().GroupResource()
 	content := e.Object.Raw()
 	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.Unmanaged}
-	s.content.text, s.content.dictionary = i.packer.pack(resource, content)
+	s.content.Packed = i.packer.Pack(resource, content)
 	s.Object = event.NewKept(e.Object.Identity, s.content)
 	s.summarize(i.options.Masks.ObjectJSON(content))
-	if i.options.Compare != nil {
-		s.Managers = i.shared(change.Managers(content))
-	}
+	s.Managers = i.shared(change.Managers(content))
 	definitions := "" // the server makes no table
 	if row := e.Object.Row(); row != "" && (i.options.Masks == nil || len(i.options.Masks.Paths) == 0) {
 		definitions = gjson.Get(row, "columnDefinitions").Raw
@@ -77,6 +94,18 @@ func (i *Inventory) read(e *event.Event) *State {
 	s.columns = i.columnsOf(e.Target.Mapping.GroupVersionKind.GroupKind(), definitions)
 	s.findTimes(content)
 	return s
+}
+
+// glance is read with Options.Bare. What can't be wrong is not decoded, which takes longer than all else.
+func (i *Inventory) glance(s *State, e *event.Event) {
+	content := e.Object.Raw()
+	s.Object = event.NewObject(e.Object.Identity, "")
+	if !e.Object.IsEvent() && !status.MayBeOther(e.Object.GroupVersionKind(), content) {
+		s.Status, s.Owners = kstatus.CurrentStatus, owner.In(content)
+		return
+	}
+	s.summarize(i.options.Masks.ObjectJSON(content))
+	s.labels = ""
 }
 
 // shared returns the same names in memory that other states have, too.
@@ -109,10 +138,14 @@ func (s *State) summarize(content string) {
 	}
 	s.Created = u.GetCreationTimestamp().Time
 	if s.Object.IsEvent() {
-		s.EventType = shorten(strings.Clone(gjson.Get(content, "type").String()))
+		e := kubeevent.Parse(content)
+		s.EventType, s.Told = shorten(strings.Clone(e.Type)), &Told{e.About, e.Last}
 	} else {
 		is := status.Of(u)
-		s.Status, s.Why, s.HasReason = is.Word, shorten(is.Message), is.HasReason
+		s.Status, s.Why, s.HasReason, s.SaysWhy = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy
+	}
+	if s.Initial {
+		s.settled = status.Settled(u)
 	}
 	s.Owners, s.Deletion, s.isOver = owner.Of(u), shorten(status.Deletion(u)), status.IsOver(u)
 	if at := u.GetDeletionTimestamp(); at != nil {
@@ -148,8 +181,23 @@ func (s *State) keep(known *State) {
 	if s.FinalStateUnknown {
 		s.Object, s.content, s.labels = known.Object, known.content, known.labels
 		s.Created, s.Status, s.Why, s.Deletion, s.Owners = known.Created, known.Status, known.Why, known.Deletion, known.Owners
-		s.EventType = known.EventType
+		s.EventType, s.Told = known.EventType, known.Told
 	}
+}
+
+// Short is why an object is not as it should be, as shortly as that is said, or else the word of its state; empty if it is.
+func (s *State) Short() string {
+	if s.EventType != "" || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus {
+		return ""
+	}
+	short := s.Why
+	for _, end := range []string{" (", ": ", ", "} {
+		short, _, _ = strings.Cut(short, end)
+	}
+	if short == "" || s.Status == kstatus.TerminatingStatus {
+		return s.Status.String()
+	}
+	return short
 }
 
 // Labels returns those of the object.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"dwatch/output"
 	"dwatch/output/changes"
@@ -16,6 +15,7 @@ import (
 // trail is how an object came to be what it is. It keeps what it has made: comparing takes time.
 type trail struct {
 	*details
+	who   []string // whose changes alone are shown; none: all are
 	width int
 	made  map[step]shownStep
 }
@@ -25,12 +25,26 @@ type step struct{ from, to *inventory.State }
 
 type shownStep struct {
 	text   string
-	hidden int // changes of nothing but noise
+	hidden int   // changes of nothing but noise
+	by     maker // it is shown if they did it
 }
 
-// changes shows what changed of an object since the start, as the format "changes" does.
-func (d *details) changes(s *section, r *row) *pager {
-	p, of := d.about("changes of", s, r), &trail{details: d}
+// maker is who made a step, as far as that matters.
+type maker int
+
+const (
+	they   maker = iota // those whose changes are to be shown, or it is to be shown anyway
+	others              // only others
+	nobody              // none that is known
+)
+
+// changes shows what changed of an object since the start, as the format "changes" does; of programs with these in
+// their names, if there are any.
+func (d *details) changes(s *section, r *row, who []string) *pager {
+	p, of := d.about("changes of", s, r), &trail{details: d, who: who}
+	if len(who) > 0 {
+		p.title = "what " + strings.Join(who, " and ") + " changed of" + strings.TrimPrefix(p.title, "changes of")
+	}
 	p.follows = true
 	p.text = func(width int) []string { return of.lines(r, width) }
 	p.version = func() any {
@@ -60,12 +74,18 @@ func (t *trail) lines(r *row, width int) []string {
 	t.width, t.made = width, map[step]shownStep{}
 	var out bytes.Buffer
 	if first := all[0].States[0]; first.Initial {
-		t.say(&out, "%s it was there", first.Time.Local().Format(time.TimeOnly))
+		t.say(&out, "%s it was there", output.Clock(first.Time, t.Timestamps))
 	}
 	t.write(&out, all, before)
-	hidden := 0
+	hidden, left := 0, [...]int{others: 0, nobody: 0}
 	for _, one := range t.made {
 		hidden += one.hidden
+		left[one.by]++
+	}
+	for by, who := range []string{others: "others", nobody: "nobody known"} {
+		if n := left[by]; n > 0 && who != "" {
+			t.say(&out, "%s by %s not shown (/%s)", counted(n, "change"), who, whoWord+strings.Join(t.who, " "+whoWord))
+		}
 	}
 	if hidden > 0 {
 		t.say(&out, "%s of nothing but noise not shown", counted(hidden, "change"))
@@ -79,7 +99,7 @@ func (t *trail) lines(r *row, width int) []string {
 // write writes all steps, as it did before if it did.
 func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[step]shownStep) {
 	between, start := t.view(out), all[0].States[0].Time
-	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(start) })
+	notes := slices.DeleteFunc(slices.Clone(t.notes), func(n note) bool { return n.at.Before(start) || t.past.isLater(n.at) })
 	var last *inventory.State
 	for _, h := range all {
 		for i, state := range h.States {
@@ -87,7 +107,7 @@ func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[ste
 				between.Note(notes[0].at, notes[0].text)
 			}
 			if i > 0 && state.Missing(h.States[i-1]) > 0 {
-				t.say(out, "%s %d states in between are not kept any more", ellipsis, state.Missing(h.States[i-1]))
+				t.say(out, "%s %d states in between are not kept any more%s", ellipsis, state.Missing(h.States[i-1]), t.again(state))
 			}
 			s := step{last, state}
 			shown, is := before[s]
@@ -101,6 +121,14 @@ func (t *trail) write(out *bytes.Buffer, all []inventory.History, before map[ste
 	for _, n := range notes {
 		between.Note(n.at, n.text)
 	}
+}
+
+// again says how often it has been as a state says, if that is known.
+func (t *trail) again(s *inventory.State) string {
+	if s.Repeat.Times < 2 {
+		return ""
+	}
+	return fmt.Sprintf("; what follows was so %d times since %s", s.Repeat.Times, output.Clock(s.Repeat.First, t.Timestamps))
 }
 
 func (t *trail) say(out *bytes.Buffer, format string, a ...any) {
@@ -119,12 +147,42 @@ func (t *trail) show(s step) shownStep {
 	switch {
 	case s.from == nil && s.to.Initial:
 		return shownStep{}
+	case t.by(s) != they:
+		return shownStep{by: t.by(s)}
 	case s.from != nil && s.from.Type == event.Deleted: // for what came back
 		t.deliver(v, &out, s.from.Event(nil))
 		out.Reset()
 	}
 	t.deliver(v, &out, s.to.Event(s.from))
-	return shownStep{out.String(), v.Hidden()}
+	return shownStep{text: out.String(), hidden: v.Hidden()}
+}
+
+// by says who made a step. Who deleted an object is not known, and that it was deleted is shown.
+func (t *trail) by(s step) maker {
+	if len(t.who) == 0 || s.to.Type == event.Deleted {
+		return they
+	}
+	names := s.to.Managers
+	if s.from != nil && s.from.Type != event.Deleted {
+		all := inventory.Between(s.from, s.to, t.Compare).Changes
+		if len(all) == 0 { // but noise, which is counted
+			return they
+		}
+		names = nil
+		for _, c := range all {
+			names = append(names, c.Who.Manager)
+		}
+	}
+	isTheirs := func(name string) bool {
+		return slices.ContainsFunc(t.who, func(who string) bool { return strings.Contains(strings.ToLower(name), who) })
+	}
+	switch {
+	case slices.ContainsFunc(names, isTheirs):
+		return they
+	case len(names) == 0, slices.Contains(names, ""):
+		return nobody
+	}
+	return others
 }
 
 func (t *trail) deliver(v *changes.View, out *bytes.Buffer, e event.Event) {

@@ -44,6 +44,33 @@ func TestTrail(t *testing.T) {
 	}
 }
 
+// TestAcrossGap: of a difference that a list showed it says so itself.
+func TestAcrossGap(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
+	s.Note(s.clock, "connection lost, trying again: refused")
+	s.clock = s.clock.Add(time.Minute)
+	later := modified(pod(t, "web-a", "Running", 9))
+	later.Listed = true
+	s.deliver(later)
+	s.Note(s.clock, "reconnected; relisted: only intermediate states may be missing")
+	s.press("enter")
+	s.shows(`connection lost[\s\S]*~ po/web-a  found out later[\s\S]*Pending → Running`)
+}
+
+// TestFirstCrash: however often the same happens, how it began stays.
+func TestFirstCrash(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	s.deliver(initial(pod(t, "web-a", "Pending", 1)), synced())
+	for i := range 400 {
+		s.clock = s.clock.Add(time.Second)
+		s.deliver(modified(pod(t, "web-a", []string{"Running", "Failed"}[i%2], i+2)))
+	}
+	s.press("enter", "home")
+	s.shows(`:01 ~ po/web-a [\s\S]*Pending → Running[\s\S]*:02 ~ po/web-a `)
+	s.shows(`… \d+ states in between are not kept any more; what follows was so \d+ times since `)
+}
+
 // withUID is an object of the same name.
 func withUID(o event.Object, uid types.UID) event.Object {
 	o.Identity.UID = uid

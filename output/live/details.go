@@ -25,6 +25,9 @@ func (d *details) about(what string, s *section, r *row) *pager {
 	if d.Namespaces && r.Of.Namespace != "" {
 		name = output.Line(r.Of.Namespace) + " " + name
 	}
+	if r.Of.Cluster != "" {
+		name = output.Line(r.Of.Cluster) + " " + name
+	}
 	return &pager{canvas: d.canvas, title: what + " " + name, section: s, row: r}
 }
 
@@ -69,12 +72,17 @@ const eventsTimeout = 10 * time.Second
 // events shows the Events about an object, once the server has answered.
 func (d *details) events(s *section, r *row) (*pager, tea.Cmd) {
 	p := d.about("events about", s, r)
+	if d.past != nil {
+		found, err := d.inventory.EventsAbout(d.past.at, d.Targets, r.Of.Cluster, r.Object)
+		d.answered(eventsMsg{p, r.Object, found, err, d.past.at})
+		return p, nil
+	}
 	p.text = func(int) []string { return []string{d.paint(faint, "asking the server")} }
-	ask, object := d.Events, r.Object
+	ask, cluster, object := d.Events, r.Of.Cluster, r.Object
 	return p, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(d.ctx, eventsTimeout)
 		defer cancel()
-		found, err := ask(ctx, object)
+		found, err := ask(ctx, cluster, object)
 		return eventsMsg{p, object, found, err, time.Now()}
 	}
 }
@@ -121,10 +129,11 @@ func (d *details) log() *pager {
 		}
 		var lines []string
 		for _, n := range d.notes {
-			head := d.paint(faint, n.at.Local().Format(time.TimeOnly)+" ")
-			for _, line := range d.wrapped(n.text, width-len("15:04:05 ")) {
+			when := output.Clock(n.at, d.Timestamps) + " "
+			head := d.paint(faint, when)
+			for _, line := range d.wrapped(n.text, width-len(when)) {
 				lines = append(lines, head+line)
-				head = strings.Repeat(" ", len("15:04:05 "))
+				head = strings.Repeat(" ", len(when))
 			}
 		}
 		return lines

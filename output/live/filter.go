@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"dwatch/watcher/event"
-	"dwatch/watcher/object/change"
+	"dwatch/output/inventory"
 )
 
 // conditionWord is before an expression in a filter.
@@ -16,26 +15,21 @@ type filter struct {
 	typed string
 	// words must all be in a row, in any case; those behind a ! must not.
 	words, without []string
-	// holds is the expression, or about who wrote: to ask takes time; nil: nothing is asked.
-	holds func(event.Object) bool
+	// who are parts of the names of programs that must have changed it, in lower case.
+	who []string
+	// holds is the expression: to ask takes time; nil: nothing is asked.
+	holds func(*inventory.State) bool
 }
 
 func parseText(typed string) filter {
 	f := filter{typed: strings.TrimSpace(typed)}
-	var who []string
 	for word := range strings.FieldsSeq(strings.ToLower(typed)) {
 		if name, is := strings.CutPrefix(word, whoWord); is {
-			who = append(who, name)
+			f.who = append(f.who, name)
 		} else if not, ok := strings.CutPrefix(word, "!"); ok && not != "" {
 			f.without = append(f.without, not)
 		} else {
 			f.words = append(f.words, word)
-		}
-	}
-	if len(who) > 0 {
-		f.holds = func(o event.Object) bool {
-			names := strings.ToLower(strings.Join(change.Managers(o.Raw()), "\n"))
-			return !slices.ContainsFunc(who, func(name string) bool { return !strings.Contains(names, name) })
 		}
 	}
 	return f
@@ -49,25 +43,32 @@ func isCondition(typed string) (string, bool) {
 	return strings.CutPrefix(strings.TrimLeft(typed, " "), conditionWord)
 }
 
-// isUnfinished reports whether an expression, or a question who wrote, may be being typed: not all
-// rows disappear on the way.
+// isUnfinished reports whether an expression, or who wrote, may begin to be typed: not all rows disappear on the way.
 func isUnfinished(typed string) bool {
 	_, is := isCondition(typed)
 	last := typed[strings.LastIndexByte(typed, ' ')+1:]
 	typed = strings.TrimLeft(typed, " ")
-	return is || len(typed) > 1 && strings.HasPrefix(conditionWord, typed) ||
-		len(last) > 1 && strings.HasPrefix(whoWord, last) || strings.Contains(" "+typed, " "+whoWord)
+	return is || len(typed) > 1 && strings.HasPrefix(conditionWord, typed) || len(last) > 1 && strings.HasPrefix(whoWord, last)
 }
 
 func (f *filter) matches(s *section, r *row) bool {
-	return f.hasWords(s, r) && (f.holds == nil || f.holds(r.Object))
+	return f.hasWords(s, r) && (f.holds == nil || f.holds(r.State))
+}
+
+// isBy reports whether all of who are among some names, which are in lower case.
+func isBy(who []string, names string) bool {
+	return !slices.ContainsFunc(who, func(name string) bool { return !strings.Contains(names, name) })
 }
 
 func (f *filter) hasWords(s *section, r *row) bool {
-	if len(f.words)+len(f.without) == 0 {
+	if len(f.words)+len(f.without)+len(f.who) == 0 {
 		return true
 	}
-	text := strings.ToLower(s.resource.Resource + " " + r.Of.Namespace + " " + r.Of.Name + " " + strings.Join(r.cells, " ") + " " + r.why())
+	by := strings.ToLower(strings.Join(r.Managers, "\n"))
+	if !isBy(f.who, by) {
+		return false
+	}
+	text := strings.ToLower(s.resource.Resource + " " + r.Of.Cluster + " " + r.Of.Namespace + " " + r.Of.Name + " " + strings.Join(r.cells, " ") + " " + r.why())
 	contained := func(word string) bool { return strings.Contains(text, word) }
-	return !slices.ContainsFunc(f.words, func(word string) bool { return !contained(word) }) && !slices.ContainsFunc(f.without, contained)
+	return !slices.ContainsFunc(f.words, func(word string) bool { return !contained(word) && !strings.Contains(by, word) }) && !slices.ContainsFunc(f.without, contained)
 }

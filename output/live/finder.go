@@ -73,7 +73,7 @@ func (f *finder) end() (tea.Cmd, error) {
 		if err != nil {
 			return nil, err
 		}
-		next = filter{typed: *f.typed, holds: holds}
+		next = filter{typed: *f.typed, holds: func(s *inventory.State) bool { return holds(s.Of.Cluster, s.Object) }}
 	}
 	f.typed = nil
 	return f.set(next), nil
@@ -185,7 +185,7 @@ func (s *search) look(d time.Duration) {
 	for len(s.todo) > 0 && time.Now().Before(end) {
 		state := s.todo[0]
 		s.todo = s.todo[1:]
-		s.found[state] = s.filter.holds(state.Object)
+		s.found[state] = s.filter.holds(state)
 	}
 }
 

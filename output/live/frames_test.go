@@ -42,7 +42,7 @@ func (f *frames) take() (int, string) {
 // frames a second; if there are none, one a second, for the ages.
 func TestFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Title: "pods in shop", Targets: []event.Target{podsOf}, Options: changes.Options{Color: true, Compare: changeOptions()}})
+		s := New(Options{Title: "pods in shop", Options: changes.Options{Targets: []event.Target{podsOf}, Color: true, Compare: changeOptions()}})
 		deliver := func(events ...event.Event) {
 			t.Helper()
 			for i := range events {

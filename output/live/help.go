@@ -4,7 +4,8 @@ import "strings"
 
 const helpText = `
 # Rows
-✗ ◌            has failed, is not ready (by its status); these come first
+✗ ◌            has failed, is not ready (by its status); these come first, and
+               STATE says why where the other columns do not
 + ~ -          was added, changed, deleted some seconds ago
                cells that changed are marked, and fade
 
@@ -19,7 +20,8 @@ y              copy its name to the clipboard of the terminal (OSC 52)
 /where EXPR    show only objects of which an expression in CEL holds, as with
                --where, such as: where object.spec.nodeName == 'a'; or a word:
                ready, unready, failed, restarted, evicted
-/who:NAME      show only what a program with that name changed, also before the start
+/who:NAME      show only what a program with that name changed, also before the start;
+               enter then shows only its changes
 esc            clear the filter, go back
 s              sort: not ready first, name, newest first, last changed first
 p              pause: hold the table as it is; events are counted meanwhile
@@ -27,10 +29,18 @@ l              what was said about the watch: losses, gaps, missing rights
 ?              this
 q, ctrl+c      end; ctrl+z and fg work
 
+# In a recording (--from)
+← →            to the change before, to the next; what is noise is passed over
+[ ]            a minute back, a minute on
+f F            to the next failure, to the one before
+               the top line says the time, and whether it is known what was
+               there: if not, why stands above the keys
+
 # How much is kept
 The last 100 states of each object since the start, 64 MB of all together
 (packed); then the oldest are forgotten, and the changes say so. A deleted
-object goes with its changes when its row does, after 8 seconds.
+object goes with its changes when its row does, after 8 seconds. Of a recording
+256 MB are kept, of deleted objects, too.
 `
 
 const helpTitle = "help"

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"dwatch/output"
 	"dwatch/watcher/event"
 )
 
@@ -39,9 +40,13 @@ func (v *view) lines() []string {
 
 func (v *view) nothing() string {
 	objects, _, _ := v.shown().total()
-	switch phase, _, _ := connection(v.links); {
+	switch phase, _, _ := v.connection(); {
 	case objects > 0:
 		return "none of " + counted(objects, "object") + " matches; esc shows all"
+	case v.past != nil && v.past.rests == nil:
+		return "reading the recording"
+	case v.past != nil:
+		return "nothing was there"
 	case phase == event.PhaseLive:
 		return "nothing there yet"
 	default:
@@ -50,16 +55,32 @@ func (v *view) nothing() string {
 }
 
 func (v *view) troubleOf(s *section) string {
-	trouble := troubleWith(v.links, func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
-	switch trouble.phase {
+	trouble := v.links.Trouble(func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
+	where := ""
+	if v.Clusters != nil && trouble.Phase != 0 {
+		where = clustersOf(trouble.Of) + " "
+	}
+	switch trouble.Phase {
 	case event.PhaseLost:
-		return "as of " + trouble.asOf.Local().Format(time.TimeOnly) + ", connection lost"
+		return where + "as of " + output.Clock(trouble.AsOf, v.Timestamps) + ", connection lost"
 	case event.PhaseDenied:
-		return "denied, trying again"
+		return where + "denied, trying again"
 	case event.PhaseGone:
-		return "gone, the server no longer has the resource"
+		return where + "gone, the server no longer has the resource"
 	}
 	return ""
+}
+
+// clustersOf names the cluster of some targets, or says how many they are in.
+func clustersOf(links []*event.Link) string {
+	names := map[string]bool{}
+	for _, l := range links {
+		names[l.Target.Cluster] = true
+	}
+	if len(names) == 1 {
+		return output.Line(links[0].Target.Cluster)
+	}
+	return counted(len(names), "cluster")
 }
 
 // header has the names of the columns, and what is wrong with what is below.
@@ -97,6 +118,9 @@ func (v *view) rowLine(r *row, places []place, now time.Time, isSelected bool) s
 			line.WriteString(strings.Repeat(" ", gap))
 		}
 		look := r.look(p, now)
+		if p.cell == cluster && !r.gone {
+			look = v.clusters.look(r.Of.Cluster)
+		}
 		if isSelected && p.name {
 			look = selected
 		}
@@ -129,15 +153,22 @@ func (v *view) signs(line *strings.Builder, r *row, now time.Time) {
 }
 
 func (v *view) cell(r *row, p place, now time.Time) string {
-	text := r.Of.Namespace
-	if p.cell != namespace {
+	var text string
+	switch p.cell {
+	case cluster:
+		return v.fit(v.middle(output.Line(r.Of.Cluster), p.width), p.width)
+	case namespace:
+		text = r.Of.Namespace
+	case stateWhy:
+		text = r.short()
+	default:
 		text = r.cells[p.cell]
 	}
 	if p.ticks {
 		text = r.At(text, now)
 	}
 	switch {
-	case p.name:
+	case p.name, p.cell == namespace:
 		text = v.middle(text, p.width)
 	case p.tail && v.StringWidth(text) > p.width:
 		text = v.TruncateLeft(text, v.StringWidth(text)-p.width+1, ellipsis)
@@ -150,9 +181,9 @@ func (r *row) look(p place, now time.Time) style {
 	switch {
 	case r.gone:
 		return faint
-	case p.name && r.rank == failed:
+	case (p.name || p.state) && r.rank == failed:
 		return broken
-	case p.name && r.rank == unready:
+	case (p.name || p.state) && r.rank == unready:
 		return waiting
 	case p.cell >= 0 && p.cell < len(r.changed) && !p.age:
 		look = [...]style{normal, warm, hot}[freshness(r.changed[p.cell], now)]

@@ -7,47 +7,24 @@ import (
 	"dwatch/watcher/event"
 )
 
-// trouble is the worst phase of the watch of some targets, and the earliest time since when; what
-// is shown of them is as of asOf, if the connection is lost. Zero: nothing is wrong.
-type trouble struct {
-	phase       event.Phase
-	since, asOf time.Time
-}
-
-func troubleWith(links *event.Links, match func(*event.Link) bool) (t trouble) {
-	for _, one := range links.All() {
-		phase, heard := one.Phase(), one.Heard
-		if phase < event.PhaseLost || t.phase != 0 && phase > t.phase || !match(one) { // the worst come first
-			continue
+// connection is how all that is watched is, in a phase and in words, and since when it is lost or denied.
+// Of several clusters it says how many are connected. The store is locked.
+func (s *store) connection() (event.Phase, string, time.Time) {
+	if s.Clusters != nil {
+		phase, connected, all := s.together()
+		word := fmt.Sprintf("%d of %d connected", connected, all)
+		if connected == all {
+			word = fmt.Sprintf("%d connected", all)
 		}
-		if phase != t.phase {
-			t = trouble{phase: phase}
-		}
-		if heard.IsZero() { // nothing was, and nothing is shown
-			heard = one.Since
-		}
-		t.since, t.asOf = earlier(t.since, one.Since), earlier(t.asOf, heard)
+		return phase, word, time.Time{}
 	}
-	return t
-}
-
-// earlier returns the earlier of two times; a zero one does not count.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// connection is how all are, in a phase and in words, and since when they are lost or denied.
-func connection(links *event.Links) (event.Phase, string, time.Time) {
-	worst := troubleWith(links, func(*event.Link) bool { return true })
-	all, waiting := len(links.All()), links.Count(event.PhaseConnecting)
+	worst := s.links.Trouble(func(*event.Link) bool { return true })
+	all, waiting := len(s.links.All()), s.links.Count(event.PhaseConnecting)
 	switch {
-	case worst.phase == event.PhaseLost:
-		return worst.phase, "connection lost", worst.since
-	case worst.phase == event.PhaseDenied:
-		return worst.phase, "denied", worst.since
+	case worst.Phase == event.PhaseLost:
+		return worst.Phase, "connection lost", worst.Since
+	case worst.Phase == event.PhaseDenied:
+		return worst.Phase, "denied", worst.Since
 	case all == 0:
 		return event.PhaseConnecting, "waiting for a resource", time.Time{}
 	case waiting == all:
@@ -56,4 +33,22 @@ func connection(links *event.Links) (event.Phase, string, time.Time) {
 		return event.PhaseConnecting, fmt.Sprintf("connecting, %d of %d", all-waiting, all), time.Time{}
 	}
 	return event.PhaseLive, "connected", time.Time{}
+}
+
+// together is the phase of that of several clusters which needs a look most, and how many are connected.
+func (s *store) together() (phase event.Phase, connected, all int) {
+	phase = event.PhaseLive
+	standings := s.standings()
+	for _, one := range standings {
+		if one.Phase == event.PhaseLive {
+			connected++
+		}
+		if need(one.Phase) > need(phase) {
+			phase = one.Phase
+		}
+	}
+	if len(standings) == 0 { // they may come
+		phase = event.PhaseConnecting
+	}
+	return phase, connected, len(standings)
 }

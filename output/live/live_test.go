@@ -56,8 +56,8 @@ type screen struct {
 func newScreen(t testing.TB, width, height int, change func(*Options)) *screen {
 	t.Helper()
 	o := Options{
-		Title: "pods in shop", Targets: []event.Target{podsOf},
-		Options: changes.Options{Color: true, Compare: changeOptions(), ShortName: testobject.ShortName},
+		Title:   "pods in shop",
+		Options: changes.Options{Targets: []event.Target{podsOf}, Color: true, Compare: changeOptions(), ShortName: testobject.ShortName},
 	}
 	if change != nil {
 		change(&o)
@@ -360,11 +360,11 @@ func TestCursor(t *testing.T) {
 // TestFilter: words, words that must not be there, and expressions.
 func TestFilter(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *Options) {
-		o.Condition = func(text string) (func(event.Object) bool, error) {
+		o.Condition = func(text string) (func(string, event.Object) bool, error) {
 			if text != "pending" {
 				return nil, fmt.Errorf("no expression: %s", text)
 			}
-			return func(o event.Object) bool { return strings.Contains(o.Raw(), `"phase":"Pending"`) }, nil
+			return func(_ string, o event.Object) bool { return strings.Contains(o.Raw(), `"phase":"Pending"`) }, nil
 		}
 	})
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Pending", 1)), initial(pod(t, "api-c", "Running", 1)), synced())
@@ -416,8 +416,9 @@ func TestWho(t *testing.T) {
 	}
 	s.deliver(by("web-a", "argocd-controller"), by("web-b", "kubectl-edit"), by("api-c", "argocd-controller"), synced())
 	s.press("/")
-	s.typed("who:Argo")
+	s.typed("who:")
 	s.shows(`web-b`) // it is being typed
+	s.typed("Argo")
 	s.press("enter")
 	s.shows(`web-a`)
 	s.shows(`api-c`)
@@ -427,19 +428,125 @@ func TestWho(t *testing.T) {
 	s.press("enter")
 	s.shows(`web-a`)
 	s.lacks(`web-b|api-c`)
+	// Words find programs, too; what is not to be there is not looked for in these.
+	s.press("esc", "/")
+	s.typed("kubectl-ed")
+	s.shows(`web-b`)
+	s.lacks(`web-a|api-c`)
+}
+
+// TestWhoChanged: with who: in force the changes of an object are those of that program, and it says what it leaves out.
+func TestWhoChanged(t *testing.T) {
+	s := newScreen(t, 100, 24, nil)
+	by := func(version int, level, labels, field, manager string) event.Object {
+		o := pod(t, "web-a", "Running", version)
+		text := strings.Replace(o.Raw(), `"labels":{"app":"web"}`, `"managedFields":[{"manager":"`+manager+`","operation":"Update","time":"2026-01-31T09:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{"f:`+field+`":{}}}}}],`+
+			`"annotations":{"level":"`+level+`","note":"`+labels+`"},"labels":{"app":"web"}`, 1)
+		return event.NewObject(o.Identity, text).WithRow(o.Row())
+	}
+	s.deliver(initial(by(1, "info", "a", "level", "argocd-controller")), synced())
+	s.pass(time.Second)
+	s.deliver(modified(by(2, "debug", "a", "level", "argocd-controller")))
+	s.pass(time.Second)
+	s.deliver(modified(by(3, "debug", "b", "note", "kubectl-edit")))
+	s.press("enter")
+	s.shows(`info → debug`)
+	s.shows(`a → b`)
+	s.press("esc", "/")
+	s.typed("who:argo")
+	s.press("enter")
+	s.lacks(`web-a`) // who owns no field any more has not changed what is there
+	s.deliver(modified(by(4, "trace", "b", "level", "argocd-controller")))
+	s.shows(`web-a`)
+	s.press("enter")
+	s.shows(`what argo changed of pods/web-a`)
+	s.shows(`debug → trace`)
+	s.shows(`1 change by others not shown \(/who:argo\)`)
+	s.lacks(`a → b`)
+	s.deliver(removed(by(5, "trace", "b", "level", "argocd-controller")))
+	s.shows(`- po/web-a`) // who deleted it is not known
+	s.shows(`1 change by others not shown \(/who:argo\)`)
+}
+
+// TestMakers: one of several programs is enough, and of what nobody is known to have changed that is said.
+func TestMakers(t *testing.T) {
+	s := newScreen(t, 100, 30, nil)
+	by := func(version int, level, manager string) event.Object {
+		o := pod(t, "web-a", "Running", version)
+		text := strings.Replace(o.Raw(), `"labels":{"app":"web"}`, `"managedFields":[{"manager":"`+manager+`","operation":"Update","time":"2026-01-31T09:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{"f:level":{}}}}}],`+
+			`"annotations":{"level":"`+level+`"},"labels":{"app":"web"}`, 1)
+		return event.NewObject(o.Identity, text).WithRow(o.Row())
+	}
+	s.deliver(initial(by(1, "one", "argocd-controller")), synced())
+	for i, manager := range []string{"argocd-controller", "kubectl-edit", "helm", ""} {
+		s.clock = s.clock.Add(time.Second)
+		s.deliver(modified(by(i+2, []string{"two", "three", "four", "five"}[i], manager)))
+	}
+	_, r := s.view.selected()
+	got := strings.Join((&trail{details: s.details, who: []string{"argo", "kubectl"}}).lines(r, 90), "\n")
+	for _, want := range []string{"one → two", "two → three", "1 change by others not shown (/who:argo who:kubectl)", "1 change by nobody known not shown"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "three → four") || strings.Contains(got, "four → five") {
+		t.Errorf("what others changed is shown:\n%s", got)
+	}
+}
+
+// TestStatus: what the server calls the status, and the namespace, are not cut so far that they say nothing.
+func TestStatus(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *Options) { o.Namespaces = true })
+	crashes := func(namespace string) event.Event {
+		e := initial(pod(t, "payments-69994f96b6-"+namespace[len(namespace)-2:], "Running", 1))
+		e.Object.Identity.Namespace = namespace
+		e.Object = e.Object.WithRow(strings.Replace(strings.Replace(e.Object.Row(), `"Running"`, `"CrashLoopBackOff"`, 1), `"0"`, `"31 (2m10s ago)"`, 1))
+		return e
+	}
+	s.deliver(crashes("payments-production-eu"), crashes("payments-production-us"), synced())
+	s.shows(`paym\S+-eu  payment\S+-eu .*CrashLoopBackOff`)
+	s.shows(`paym\S+-us  payment\S+-us .*CrashLoopBackOff`)
+}
+
+// TestState: why an object is not ready stands in its row on every width, where the server's columns do not say it.
+func TestState(t *testing.T) {
+	columns := strings.Join([]string{definition("Name", "string", "name"), definition("Ready", "string", ""), definition("Up-to-date", "string", ""), definition("Available", "string", ""), definition("Age", "string", "")}, ",")
+	deploy := func(name, condition string) event.Event {
+		o := testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"`+name+`","namespace":"shop","uid":"`+name+`","generation":1,"resourceVersion":"1","creationTimestamp":"2026-01-31T08:55:00Z"},`+
+			`"spec":{"replicas":2},"status":{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"unavailableReplicas":2,"conditions":[`+condition+`]}}`)
+		e := initial(o.WithRow(`{"columnDefinitions":[` + columns + `],"cells":["` + name + `","0/2","2","0","5m"]}`))
+		e.Target = deploys
+		return e
+	}
+	progress := func(status, reason string) string {
+		return `{"type":"Progressing","status":"` + status + `","reason":"` + reason + `"},{"type":"Available","status":"False","reason":"MinimumReplicasUnavailable"}`
+	}
+	for _, width := range []int{40, 60, 80, 120, 160, 240} {
+		s := newScreen(t, width, 24, func(o *Options) { o.Targets = []event.Target{deploys, podsOf} })
+		s.deliver(deploy("cart", progress("False", "ProgressDeadlineExceeded")), deploy("search", progress("True", "ReplicaSetUpdated")), initial(pod(t, "web-a", "Running", 1)), synced())
+		if width < 60 {
+			s.shows(`(?i)✗ +cart +progress deadli…`)
+			continue // for ages there is no room beside why
+		} else {
+			s.shows(`(?i)✗ +cart +progress deadline exceeded`)
+		}
+		s.shows(`◌ +search +0/2 pods availa`)
+		s.shows(`AGE`)
+		s.lacks(`PODS.* STATE`) // all is said
+	}
 }
 
 // TestSearch: while an expression is asked about many objects, keys, changes and time go
 // on, with the rows from before; another question takes the place of the first.
 func TestSearch(t *testing.T) {
-	slow := func(want string) func(event.Object) bool {
-		return func(o event.Object) bool {
+	slow := func(want string) func(string, event.Object) bool {
+		return func(_ string, o event.Object) bool {
 			time.Sleep(atOnce / 10) // as a large object takes
 			return strings.Contains(o.Raw(), want)
 		}
 	}
 	s := newScreen(t, 80, 24, func(o *Options) {
-		o.Condition = func(text string) (func(event.Object) bool, error) { return slow(text), nil }
+		o.Condition = func(text string) (func(string, event.Object) bool, error) { return slow(text), nil }
 	})
 	for i := range 100 {
 		s.deliver(initial(pod(t, fmt.Sprintf("web-%02d", i), "Running", 1)))
@@ -534,8 +641,8 @@ func TestPaste(t *testing.T) {
 func TestFilterOnce(t *testing.T) {
 	asked := 0
 	s := newScreen(t, 80, 24, func(o *Options) {
-		o.Condition = func(string) (func(event.Object) bool, error) {
-			return func(event.Object) bool { asked++; return true }, nil
+		o.Condition = func(string) (func(string, event.Object) bool, error) {
+			return func(string, event.Object) bool { asked++; return true }, nil
 		}
 	})
 	s.deliver(initial(pod(t, "web-a", "Running", 1)), initial(pod(t, "web-b", "Running", 1)), synced())
@@ -645,7 +752,7 @@ func TestEvents(t *testing.T) {
 		s.shows(`asking the server`)
 		s.send(cmd())
 	}
-	s.Events = func(_ context.Context, o event.Object) ([]kubeevent.Event, error) { return found, failure }
+	s.Events = func(_ context.Context, _ string, _ event.Object) ([]kubeevent.Event, error) { return found, failure }
 	ask()
 	s.shows(`there are no events about it`)
 	s.press("esc")

@@ -25,6 +25,7 @@ type model struct {
 	finder  *finder
 	status  *statusLine
 	details *details
+	rewind  *rewind
 	pager   *pager // nil: the table is shown
 	suspension
 
@@ -34,11 +35,16 @@ type model struct {
 
 func newModel(ctx context.Context, s *store) *model {
 	c := &canvas{Method: ansi.WcWidth, color: s.Color, now: time.Now, between: 1}
-	v := &view{canvas: c, store: s}
-	return &model{
+	v := &view{canvas: c, store: s, clusters: &clusters{canvas: c, store: s}}
+	m := &model{
 		canvas: c, store: s, view: v, finder: &finder{canvas: c, view: v},
 		look: &problems{canvas: c, view: v}, status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,
 	}
+	if s.past != nil {
+		m.rewind = &rewind{view: v, status: m.status, details: m.details}
+		m.rewind.show()
+	}
+	return m
 }
 
 // Init implements tea.Model.
@@ -58,12 +64,14 @@ func (m *model) tick(young bool) tea.Cmd {
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	wasDirty := m.dirty
 	m.dirty = true
 	switch msg := msg.(type) {
 	case tickMsg:
+		m.rewind.wait(false)
 		return m, m.tick(m.table.grow(m.now()))
 	case changedMsg:
-		m.dirty = m.view.paused == nil || m.pager != nil
+		m.dirty = wasDirty || m.view.paused == nil || m.pager != nil || m.rewind.wait(true)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.ModeReportMsg:
@@ -109,7 +117,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		return cmd
 	case m.pager != nil:
 		return m.pressInPager(pressed)
-	case m.view.press(pressed):
+	case m.view.press(pressed), m.rewind.press(pressed):
 		return nil
 	}
 	return m.pressInTable(pressed)
@@ -161,7 +169,7 @@ func (m *model) pressInPager(key string) tea.Cmd {
 func (m *model) pressAbout(key string, s *section, r *row) (cmd tea.Cmd) {
 	switch key {
 	case "enter":
-		m.pager = m.details.changes(s, r)
+		m.pager = m.details.changes(s, r, m.view.shown().filter.who)
 	case "d":
 		m.pager = m.details.yaml(s, r)
 	case "e":
@@ -205,7 +213,7 @@ func (m *model) draw() string {
 	var body []string
 	between := []string{""}
 	if m.pager == nil && m.height >= roomy {
-		between = m.look.lines()
+		between = append(m.view.clusters.lines(), m.look.lines()...)
 	}
 	m.between = len(between)
 	if p := m.pager; p != nil {
@@ -236,13 +244,21 @@ func (m *model) draw() string {
 	return strings.Join(lines, "\n")
 }
 
+// keysBehind is a line with keys behind what stands at its begin.
+func (c *canvas) keysBehind(left string, keys []string) string {
+	return c.Truncate(left+c.keyLine(keys, c.width-c.StringWidth(left)), c.width, ellipsis)
+}
+
 // tableKeys is the last line while the table is shown.
 func (m *model) tableKeys() string {
 	left := ""
+	if m.rewind != nil {
+		return m.rewind.keys(left + m.finder.inForce())
+	}
 	if paused := m.view.paused; paused != nil {
 		left = m.paint(alarm, " PAUSED") + m.paint(faint, " "+counted(m.events-paused.events, "event")+" since, p goes on ")
 	}
 	left += m.finder.inForce()
 	keys := []string{"↵ changes", "d yaml", "e events", "/ filter", "s sort", "p pause", "y copy", "? help", "q quit"}
-	return m.Truncate(left+m.keyLine(keys, m.width-m.StringWidth(left)), m.width, ellipsis)
+	return m.keysBehind(left, keys)
 }

@@ -2,9 +2,11 @@ package live
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
-	"dwatch/output"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
@@ -14,6 +16,7 @@ type problems struct {
 	*canvas
 	*view
 	at    time.Time // when they were found
+	read  time.Time // up to when the past had been read
 	found []inventory.Problem
 }
 
@@ -27,7 +30,11 @@ const (
 // lines stand between the top and the table, the last one in any case: that is empty if there is a
 // problem, or says that there is none.
 func (p *problems) lines() []string {
-	if now := p.now(); p.paused == nil && (now.Sub(p.at) >= lookEvery || now.Before(p.at)) {
+	if now := p.clock(); p.past != nil {
+		if p.at != now || p.read != p.past.read {
+			p.at, p.read, p.found = now, p.past.read, p.inventory.Problems(now, mostProblems, p.Compare)
+		}
+	} else if p.paused == nil && (now.Sub(p.at) >= lookEvery || now.Before(p.at)) {
 		p.at, p.found = now, p.inventory.Problems(now, mostProblems, p.Compare)
 	}
 	if len(p.found) == 0 {
@@ -50,80 +57,58 @@ func (p *problems) lines() []string {
 
 // none says that there are none, where that is known.
 func (p *problems) none() string {
-	if objects, _, _ := p.table.total(); objects == 0 {
+	if objects, _, _ := p.shown().total(); objects == 0 {
 		return ""
 	}
-	if phase, _, _ := connection(p.links); phase != event.PhaseLive {
-		return "what needs a look is not known before all is connected"
+	if p.past != nil {
+		switch {
+		case p.past.rests == nil:
+			return ""
+		case p.whyUnknown() != "":
+			return "what needed a look is not known"
+		}
+		return inventory.NothingWrong
 	}
-	return "nothing needs a look"
+	phase, _, _ := p.connection()
+	switch {
+	case phase == event.PhaseLive:
+		return inventory.NothingWrong
+	case p.Clusters != nil:
+		if _, connected, all := p.together(); connected > 0 {
+			return fmt.Sprintf("%s in %d of %d clusters; of the others it is not known", inventory.NothingWrong, connected, all)
+		}
+	}
+	return inventory.NotKnown
 }
+
+// signWidth is how wide a sign is, with what is around it.
+const signWidth = 3
+
+var looks = map[inventory.Look]style{inventory.Failed: broken, inventory.Waits: waiting, inventory.Well: fine}
 
 // line says what is wrong with what, and as much as has room of since when, and after what.
 func (p *problems) line(one *inventory.Problem) string {
-	sign, look := "◌", waiting
-	switch {
-	case !one.Over.IsZero():
-		sign, look = "●", fine
-	case one.Failed:
-		sign, look = "✗", broken
+	w := one.Words(p.clock(), inventory.Names{Short: p.shortName, Namespaces: p.Namespaces, Dated: p.Timestamps})
+	why, when, after := w.Fit(p.width-signWidth, p.StringWidth)
+	left := " " + p.paint(looks[w.Look], string(w.Sign)) + " " + p.paint(bold, w.Subject) + "  " + why
+	look := faint
+	if w.Look == inventory.Well {
+		look = fine
 	}
-	left := " " + p.paint(look, sign) + " " + p.paint(bold, p.subject(one)) + "  " + output.Line(one.State.Why)
-	if one.Objects > 1 {
-		left += fmt.Sprintf(" ×%d", one.Objects)
+	if when != "" {
+		left += "  " + p.paint(look, when)
 	}
-	for _, part := range p.rest(one) {
-		if p.StringWidth(left)+gap+p.StringWidth(part) > p.width {
-			break
-		}
-		left += "  " + part
+	if word, change, is := strings.Cut(after, " "); is {
+		left += "  " + p.paint(faint, word+" ") + change
 	}
 	return p.Truncate(left, p.width, ellipsis)
 }
 
-// subject names the root as the table does: after its namespace where there are several.
-func (p *problems) subject(one *inventory.Problem) string {
-	name := output.Line(one.Root.Kind) + "/" + output.Line(one.Root.Name)
-	for _, t := range p.Targets {
-		if t.Resource().GroupResource() == one.Resource {
-			name = p.shortName(t) + "/" + output.Line(one.Root.Name)
+func (p *problems) shortName(r schema.GroupResource) string {
+	for _, l := range p.links.All() {
+		if l.Target.Resource().GroupResource() == r && p.ShortName != nil {
+			return p.ShortName(l.Target.Resource())
 		}
 	}
-	if p.Namespaces && one.Root.Namespace != "" {
-		name = output.Line(one.Root.Namespace) + " " + name
-	}
-	return name
-}
-
-func (p *problems) shortName(t event.Target) string {
-	if p.ShortName == nil {
-		return t.Resource().Resource
-	}
-	return p.ShortName(t.Resource())
-}
-
-func (p *problems) rest(one *inventory.Problem) []string {
-	parts := []string{p.paint(faint, "before "+p.clock(one.State.Of.First))}
-	switch {
-	case !one.Over.IsZero():
-		return []string{p.paint(fine, "well again for "+output.HowLong(p.now(), one.Over))}
-	case !one.Since.IsZero():
-		parts = []string{p.paint(faint, "since "+p.clock(one.Since))}
-	}
-	if c := one.Cause; c != nil {
-		after := c.What
-		if c.Who != "" {
-			after = c.Who + ": " + after
-		}
-		parts = append(parts, p.paint(faint, "after ")+output.Line(after))
-	}
-	return parts
-}
-
-// clock is a time of today, or else its day, too.
-func (p *problems) clock(t time.Time) string {
-	if t, now := t.Local(), p.now().Local(); t.YearDay() != now.YearDay() || t.Year() != now.Year() {
-		return t.Format(time.DateTime)
-	}
-	return t.Local().Format(time.TimeOnly)
+	return r.Resource
 }

@@ -54,7 +54,7 @@ type row struct {
 }
 
 // name is that of a row within its section.
-func (r *row) name() name { return name{r.Of.Namespace, r.Of.Name} }
+func (r *row) name() name { return name{r.Of.Cluster, r.Of.Namespace, r.Of.Name} }
 
 // why is the state of an object that is not ready, in words.
 func (r *row) why() string {
@@ -67,6 +67,9 @@ func (r *row) why() string {
 	}
 	return output.Line(why)
 }
+
+// short is that as shortly as it is said.
+func (r *row) short() string { return output.Line(r.Short()) }
 
 // How long what has changed stands out, and how.
 const (

@@ -23,8 +23,6 @@ type Options struct {
 	changes.Options
 	// Title is what is watched, in a few words.
 	Title string
-	// Targets are what is watched at first; their order is that of the sections.
-	Targets []event.Target
 	// Wide shows the columns for wide terminals however narrow this one is.
 	Wide bool
 	// Labels and ShowLabels are as in output.TableOptions.
@@ -35,9 +33,14 @@ type Options struct {
 	// Where says of an event whether its object is shown; nil: it is.
 	Where func(*event.Event) bool
 	// Condition reads an expression, and returns it as several goroutines may ask it of objects.
-	Condition func(text string) (func(event.Object) bool, error)
+	Condition func(text string) (func(cluster string, o event.Object) bool, error)
+	// Past is what is shown of a recording, in place of the present; nil: it is the present. Read has to be
+	// called when all of it has been delivered.
+	Past *Past
 	// Events asks the server for the Events about an object, from a goroutine of its own.
-	Events func(ctx context.Context, o event.Object) ([]kubeevent.Event, error)
+	Events func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
+	// Clusters returns which there are, of several; nil: it is one.
+	Clusters func() []event.Member
 }
 
 // Screen shows what is there. It is a Sink.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"dwatch/output"
 	"dwatch/output/inventory"
 )
 
@@ -25,8 +27,8 @@ const (
 
 var orderNames = [orders]string{"not ready first", "name", "newest first", "last changed first"}
 
-// name is that of a row within its section.
-type name struct{ namespace, name string }
+// name is that of a row within its section, of several clusters with that of its own.
+type name struct{ cluster, namespace, name string }
 
 // section has the rows of one resource.
 type section struct {
@@ -34,9 +36,13 @@ type section struct {
 	rows     map[name]*row
 	columns  []inventory.Column
 	// titles and widths are those of the columns: once wider, they stay so.
-	titles         []string
-	widths         []int
-	namespaceWidth int
+	titles                       []string
+	widths                       []int
+	clusterWidth, namespaceWidth int
+	// stateWidth is that of why objects are not ready: 0 while the cells of all that are not say so themselves.
+	stateWidth int
+	// sets has the columns of each of several clusters, which make those of the section together.
+	sets map[string][]inventory.Column
 	// order are the rows that are shown, sorted.
 	order []*row
 	// notReady and gone are how many rows are that, or deleted.
@@ -68,7 +74,7 @@ func (o order) compare(a, b *row) int {
 	if first != 0 {
 		return first
 	}
-	return cmp.Or(strings.Compare(a.Of.Namespace, b.Of.Namespace), strings.Compare(a.Of.Name, b.Of.Name))
+	return cmp.Or(strings.Compare(a.Of.Cluster, b.Of.Cluster), strings.Compare(a.Of.Namespace, b.Of.Namespace), strings.Compare(a.Of.Name, b.Of.Name))
 }
 
 func (s *section) find(o order, r *row) int {
@@ -93,9 +99,18 @@ func (s *section) hide(o order, r *row) {
 	r.shown = false
 }
 
-// setColumns takes other columns, and brings the cells of all rows into them.
-func (s *section) setColumns(columns []inventory.Column) {
-	if len(columns) == 0 || len(s.columns) == len(columns) && &s.columns[0] == &columns[0] {
+// setColumns takes other columns of a cluster, and brings the cells of all rows into those that all have
+// together: of another version it may have others.
+func (s *section) setColumns(cluster string, columns []inventory.Column) {
+	if len(columns) == 0 || inventory.SameColumns(s.sets[cluster], columns) {
+		return
+	}
+	s.sets[cluster] = columns
+	columns = nil
+	for _, name := range slices.Sorted(maps.Keys(s.sets)) {
+		columns = inventory.MergeColumns(columns, s.sets[name])
+	}
+	if inventory.SameColumns(s.columns, columns) {
 		return
 	}
 	before := s.titles
@@ -108,6 +123,19 @@ func (s *section) setColumns(columns []inventory.Column) {
 		r.cells, r.changed = moved(r.cells, before, s.titles), nil
 		s.widen(r)
 	}
+}
+
+// fit brings the cells of a state into the columns of its section.
+func (s *section) fit(state *inventory.State, cells []string) []string {
+	own := state.Columns()
+	if inventory.SameColumns(own, s.columns) {
+		return cells
+	}
+	titles := make([]string, len(own))
+	for i := range own {
+		titles[i] = own[i].Header()
+	}
+	return moved(cells, titles, s.titles)
 }
 
 func moved(cells, from, to []string) []string {
@@ -125,7 +153,17 @@ func (s *section) widen(r *row) {
 	for i, cell := range r.cells[:min(len(r.cells), len(s.widths))] { // a server may send more than it named
 		s.widths[i] = max(s.widths[i], ansi.StringWidthWc(cell)+s.growth(i, cell))
 	}
+	s.clusterWidth = max(s.clusterWidth, min(ansi.StringWidthWc(output.Line(r.Of.Cluster)), mostCluster))
 	s.namespaceWidth = max(s.namespaceWidth, ansi.StringWidthWc(r.Of.Namespace))
+	if short := r.short(); short != "" && (s.stateWidth > 0 || !s.says(r, short)) {
+		s.stateWidth = max(s.stateWidth, len("STATE"), min(ansi.StringWidthWc(short), mostState))
+	}
+}
+
+// says reports whether the cells of a row say why it is not ready: so does a status of the server, if there is no
+// other reason.
+func (s *section) says(r *row, why string) bool {
+	return !r.HasReason && slices.Contains(s.titles, "STATUS") || slices.ContainsFunc(r.cells, func(cell string) bool { return strings.Contains(cell, why) })
 }
 
 // growth is by how much a cell can become wider with time.

@@ -37,6 +37,9 @@ func (s *statusLine) say(text string) { s.answer = answer{text, s.now()} }
 // top says what is shown, and how the connection is. cut makes the title no wider than that.
 func (s *statusLine) top(title string, cut func(string, int) string, counts string) string {
 	rights := s.connection()
+	if s.past != nil {
+		rights = s.position()
+	}
 	for _, right := range rights {
 		room := s.width - s.StringWidth(right) - s.StringWidth(counts) - 3
 		if room >= min(s.StringWidth(title), leastTitle) {
@@ -87,7 +90,7 @@ func counted(n int, what string) string {
 // connection is how it is and when the last event came, at length and shorter, as wide each time.
 func (s *statusLine) connection() []string {
 	now := s.now()
-	phase, word, since := connection(s.links)
+	phase, word, since := s.store.connection()
 	last, short, room := "no event yet", "-", 0
 	if !s.links.LastEvent.IsZero() {
 		short = output.HowLong(now, s.links.LastEvent)
@@ -99,6 +102,9 @@ func (s *statusLine) connection() []string {
 		look, sign = waiting, "◌"
 	case event.PhaseLost, event.PhaseDenied:
 		look, sign = broken, "✗"
+		if since.IsZero() { // of several, which differ
+			break
+		}
 		lasts := output.HowLong(now, since)
 		word, room = word+" "+lasts, room+longestAgo-len(lasts)
 	}
@@ -130,14 +136,17 @@ func (s *statusLine) news() (string, bool) {
 	if s.answer.text != "" && now.Sub(s.answer.at) < answerFor {
 		return s.paint(bold, s.answer.text), true
 	}
+	if s.past != nil {
+		return s.unknown()
+	}
 	if len(s.notes) == 0 {
 		return "", false
 	}
 	note := s.notes[len(s.notes)-1]
-	phase, _, since := connection(s.links)
-	isOutage := (phase == event.PhaseLost || phase == event.PhaseDenied) && !note.at.Before(since.Add(-time.Second))
+	phase, _, since := s.store.connection()
+	isOutage := !since.IsZero() && (phase == event.PhaseLost || phase == event.PhaseDenied) && !note.at.Before(since.Add(-time.Second))
 	if now.Sub(note.at) >= noteFor && !isOutage {
 		return "", false
 	}
-	return s.paint(alarm, "!") + " " + note.at.Local().Format(time.TimeOnly) + " " + note.text, true
+	return s.paint(alarm, "!") + " " + output.Clock(note.at, s.Timestamps) + " " + note.text, true
 }

@@ -20,7 +20,8 @@ type store struct {
 	table  *table
 	links  *event.Links
 	notes  []note
-	events int // of objects
+	events int   // of objects
+	past   *past // nil: it is the present
 
 	changed chan struct{} // has room for one word that something has
 }
@@ -35,7 +36,10 @@ const maxNotes = 1000
 
 func newStore(o Options) *store {
 	s := &store{Options: o, links: event.NewLinks(o.Targets), changed: make(chan struct{}, 1)}
-	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels}, s.take)
+	if o.Past != nil {
+		s.past = &past{at: o.Past.At, isEnd: o.Past.At.IsZero()}
+	}
+	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, Alike: &s.Compare, Past: s.past != nil}, s.take)
 	s.table = newTable(s.inventory.Forget)
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())
@@ -49,6 +53,10 @@ func (s *store) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 func (s *store) take(changes []inventory.Change) {
+	if s.past != nil {
+		s.takePast(changes)
+		return
+	}
 	cells := make([][]string, len(changes))
 	for i, c := range changes {
 		if c.State != nil && c.State.Type != event.Deleted {
@@ -60,7 +68,10 @@ func (s *store) take(changes []inventory.Change) {
 	for i := range changes {
 		c := &changes[i]
 		s.links.Observe(c.Event)
-		if !c.Event.Type.IsMark() {
+		switch {
+		case c.Event.Type == event.Left:
+			s.table.leave(c.Event.Target)
+		case !c.Event.Type.IsMark():
 			s.events++
 			s.table.apply(c, cells[i])
 		}
@@ -78,7 +89,7 @@ func (s *store) histories(r *row) (all []inventory.History) {
 			continue
 		}
 		if h, held := s.inventory.History(o.ID); held && h.Object == o {
-			all = append(all, h)
+			all = append(all, s.past.cut(h))
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ func (t *table) section(r schema.GroupResource) *section {
 			return s
 		}
 	}
-	s := &section{resource: r, rows: map[name]*row{}}
+	s := &section{resource: r, rows: map[name]*row{}, sets: map[string][]inventory.Column{}}
 	t.sections = append(t.sections, s)
 	return s
 }
@@ -40,7 +41,7 @@ func (t *table) section(r schema.GroupResource) *section {
 // apply takes over a change of an object; cells are those that it has now.
 func (t *table) apply(c *inventory.Change, cells []string) {
 	e := c.Event
-	s, named := t.section(e.Target.Resource().GroupResource()), name{e.Object.Namespace, e.Object.Name}
+	s, named := t.section(e.Target.Resource().GroupResource()), name{e.Target.Cluster, e.Object.Namespace, e.Object.Name}
 	r := s.rows[named]
 	isDeleted := e.Type == event.Deleted
 	switch {
@@ -53,7 +54,7 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 		t.forget(c.State.Of)
 		return
 	case !isDeleted:
-		s.setColumns(c.State.Columns())
+		s.setColumns(e.Target.Cluster, c.State.Columns())
 	}
 	if r == nil {
 		r = &row{}
@@ -66,7 +67,7 @@ func (t *table) apply(c *inventory.Change, cells []string) {
 		r.leave(e)
 	} else {
 		t.succeed(r, c.State.Of)
-		r.take(c.State, cells)
+		r.take(c.State, s.fit(c.State, cells))
 		s.widen(r)
 	}
 	s.tally(r, 1)
@@ -85,6 +86,16 @@ func (t *table) succeed(r *row, by *inventory.Object) {
 		t.forget(r.earlier)
 	}
 	r.earlier = r.Of
+}
+
+// leave takes away the rows of a target of which nothing more is heard. What is deleted goes by itself.
+func (t *table) leave(target event.Target) {
+	s := t.section(target.Resource().GroupResource())
+	for _, r := range s.rows {
+		if !r.gone && r.Of.IsIn(target) {
+			t.remove(s, r)
+		}
+	}
 }
 
 func (t *table) remove(s *section, r *row) {
@@ -155,7 +166,7 @@ func (t *table) clone(past func(*row) []inventory.History) *table {
 	for _, s := range t.sections {
 		copied := *s
 		copied.rows, copied.order = make(map[name]*row, len(s.rows)), nil
-		copied.widths = slices.Clone(s.widths)
+		copied.widths, copied.sets = slices.Clone(s.widths), maps.Clone(s.sets)
 		for key, r := range s.rows {
 			one := *r
 			one.changed, one.past = slices.Clone(r.changed), past(r)

@@ -14,7 +14,8 @@ type view struct {
 	*canvas
 	*store
 	cursor
-	paused *pause // nil: the table goes on
+	clusters *clusters
+	paused   *pause // nil: the table goes on
 }
 
 // pause is the table as it was when the user paused it.
@@ -232,6 +233,9 @@ func (v *view) about() string {
 		return ""
 	}
 	text := s.resource.Resource + "/" + output.Line(r.Of.Name)
+	if r.Of.Cluster != "" {
+		text = output.Line(r.Of.Cluster) + " " + text
+	}
 	if r.gone {
 		return text + "  deleted " + output.HowLong(v.clock(), r.at) + " ago"
 	}

@@ -76,21 +76,21 @@ func flagOf(values url.Values, name string) (is bool, err error) {
 
 // selection is which objects are asked for.
 type selection struct {
-	resource, namespace, name string
-	labels                    labels.Selector
-	keys                      []string
-	where                     *expression.Expression // nil: all
+	resource, cluster, namespace, name string
+	labels                             labels.Selector
+	keys                               []string
+	where                              *expression.Expression // nil: all
 }
 
 // selecting are the parameters of a selection.
-var selecting = []string{"resource", "namespace", "name", "labelSelector", "key", "where"}
+var selecting = []string{"resource", "cluster", "namespace", "name", "labelSelector", "key", "where"}
 
 // selectionOf reads a selection and, beside it, other parameters.
 func selectionOf(r *http.Request, others ...string) (s selection, values url.Values, err error) {
 	if values, err = query(r, slices.Concat(selecting, others)...); err != nil {
 		return s, nil, err
 	}
-	s = selection{resource: values.Get("resource"), namespace: values.Get("namespace"), name: values.Get("name"), keys: values["key"]}
+	s = selection{resource: values.Get("resource"), cluster: values.Get("cluster"), namespace: values.Get("namespace"), name: values.Get("name"), keys: values["key"]}
 	if s.labels, err = labels.Parse(values.Get("labelSelector")); err != nil {
 		return s, nil, fmt.Errorf("labelSelector: %w", err)
 	}
@@ -104,6 +104,7 @@ func selectionOf(r *http.Request, others ...string) (s selection, values url.Val
 func (s *selection) has(state *inventory.State) bool {
 	o := state.Of
 	return (s.resource == "" || s.resource == o.Resource.String()) &&
+		(s.cluster == "" || s.cluster == o.Cluster) &&
 		(s.namespace == "" || s.namespace == o.Namespace) &&
 		(s.name == "" || s.name == o.Name) &&
 		(len(s.keys) == 0 || slices.Contains(s.keys, o.ID)) &&
@@ -111,13 +112,13 @@ func (s *selection) has(state *inventory.State) bool {
 }
 
 // find returns the states of the selection that there are now, in order.
-func (s *selection) find(ctx context.Context, i *inventory.Inventory) ([]*inventory.State, error) {
-	all, err := i.At(inventory.Now, s.has)
+func (s *selection) find(ctx context.Context, h *Hub) ([]*inventory.State, error) {
+	all, err := h.inventory.At(inventory.Now, s.has)
 	if err != nil || s.where == nil {
 		return all, err
 	}
 	found := all[:0]
-	err = evaluate(ctx, s.where, all, func(state *inventory.State, holds bool) error {
+	err = evaluate(ctx, s.where, h.clock(), all, func(state *inventory.State, holds bool) error {
 		if holds {
 			found = append(found, state)
 		}
@@ -173,7 +174,7 @@ func (h *Hub) objects(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := asked.find(r.Context(), h.inventory)
+	all, err := asked.find(r.Context(), h)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint6
 		if d := drawn(s); d != nil {
 			rows = append(rows, d.row)
 		} else { // it has just come
-			rows = append(rows, encode(rowOf(s, &drawing{}, 0)))
+			rows = append(rows, encode(rowOf(s, h.placed(s), &drawing{}, 0)))
 		}
 	}
 	return rows, h.log.last

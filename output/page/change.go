@@ -54,7 +54,7 @@ func textOf(c *inventory.Change) string {
 	case c.Event.Type == event.Added && !s.Of.Replaced.IsZero():
 		return fmt.Sprintf("replaces the one deleted %d s ago", max(s.Time.Sub(s.Of.Replaced), 0)/time.Second)
 	case c.Event.Type == event.Deleted && c.Event.FinalStateUnknown:
-		return "found out later"
+		return inventory.FoundLater
 	case c.Event.Type != event.Modified:
 		return ""
 	case c.Diff == nil && c.Before != nil:
@@ -63,6 +63,8 @@ func textOf(c *inventory.Change) string {
 		return "changed; what, is not known: the state before is not"
 	case s.Deletion != c.Before.Deletion:
 		return clip(s.Deletion, maxMessage)
+	case s.Listed: // there may have been other states in between
+		return inventory.FoundLater
 	}
 	return ""
 }

@@ -5,20 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
-	"dwatch/output"
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
-const (
-	// maxYAML is how many bytes of an object as YAML are sent.
-	maxYAML       = 2 << 20
-	maxConditions = 50
-)
+const maxConditions = 50
 
 // detail is all that there is about one object.
 type detail struct {
@@ -28,7 +22,10 @@ type detail struct {
 	Object     json.RawMessage   `json:"object,omitempty"`
 	YAML       string            `json:"yaml"`
 	YAMLCut    bool              `json:"yamlCut,omitempty"`
+	Moments    []int64           `json:"moments"` // since when it was as it is held
 	Conditions []condition       `json:"conditions"`
+	Before     []condition       `json:"conditionsBefore,omitempty"` // as it was found at the start
+	Containers []container       `json:"containers,omitempty"`       // of a Pod
 	Owned      []json.RawMessage `json:"owned"`
 	OwnedMore  int               `json:"ownedMore,omitempty"`
 	History    history           `json:"history"`
@@ -37,8 +34,8 @@ type detail struct {
 type condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	Time    string `json:"time"`
 }
 
@@ -68,19 +65,25 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	o := past.States[len(past.States)-1].Object
 	content := o.Raw()
 	d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
-	text, err := new(output.Options).YAML(o)
-	if err != nil {
-		text = []byte(content) // JSON is YAML
+	if first := past.States[0]; first.Initial {
+		d.Before = conditionsOf(first.Object.Raw())
+		for i := range d.Before { // why is of no interest any more
+			d.Before[i].Reason, d.Before[i].Message = "", ""
+		}
 	}
-	if d.YAML = string(text); len(text) > maxYAML {
-		d.YAML, d.YAMLCut = strings.ToValidUTF8(d.YAML[:maxYAML], ""), true
+	d.Containers = containersOf(content)
+	d.YAML, d.YAMLCut = yamlOf(o)
+	for _, s := range past.States {
+		if at := millis(s.Time); len(d.Moments) == 0 || at > d.Moments[len(d.Moments)-1] {
+			d.Moments = append(d.Moments, at)
+		}
 	}
 	return d, nil
 }
 
 // detail returns what is drawn of an object and of what it owns.
 func (h *Hub) detail(o *inventory.Object) *detail {
-	owned := h.inventory.Owned(o.UID)
+	owned := h.inventory.Owned(o.Cluster, o.UID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := &detail{Stream: h.stream, Seq: h.log.last, Owned: []json.RawMessage{}, OwnedMore: max(len(owned)-maxLimit, 0)}

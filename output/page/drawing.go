@@ -40,9 +40,10 @@ const (
 // drawing is what viewers see of an object at a glance.
 type drawing struct {
 	state   *inventory.State
-	row     []byte // encoded, but for the course of time
-	changed int64  // when it last did
-	changes int    // how often it did
+	row     []byte   // encoded, but for the course of time
+	changed int64    // when it last did
+	about   *subject // of an Event, as it was seen first
+	changes int      // how often it did
 	// segments are states and since when, ticks the changes; the first ones go, and are counted.
 	segments                []segment
 	ticks                   []int64
@@ -60,14 +61,18 @@ func drawn(s *inventory.State) *drawing {
 	return d
 }
 
-// show takes over a state and its change, number seq, and reports whether that is to be seen.
-func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
+// show takes over a state and its change, number seq. It returns what has become another of the row, or all
+// of a new one; nil: there is nothing to be seen.
+func (d *drawing) show(s *inventory.State, r *resource, m *changed, seq uint64) []byte {
 	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
 	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
 		before := gjson.GetBytes(d.row, "seq").Uint()
-		if bytes.Equal(d.row, encode(rowOf(s, d, before))) {
-			return false
+		if bytes.Equal(d.row, encode(rowOf(s, r, d, before))) {
+			return nil
 		}
+	}
+	if isNew && s.Told != nil {
+		d.about = aboutOf(s)
 	}
 	if m.Feed {
 		d.changes++
@@ -77,12 +82,43 @@ func (d *drawing) show(s *inventory.State, m *changed, seq uint64) bool {
 	if !deleted {
 		d.enter(m.Time, statusOf(s).State)
 	}
-	row := rowOf(s, d, seq)
+	row := rowOf(s, r, d, seq)
 	if deleted {
 		row.Ended = m.Time
 	}
-	d.row = encode(row)
-	return true
+	before := d.row
+	if d.row = encode(row); isNew {
+		return d.row
+	}
+	return different(before, d.row)
+}
+
+// inMessage are the members of a row that its message has, too.
+var inMessage = map[string]bool{"key": true, "resource": true, "cluster": true, "namespace": true, "name": true, "seq": true}
+
+// different is what has become another of the members of a row; of those that are gone it is null.
+func different(before, now []byte) []byte {
+	was, out := map[string]string{}, []byte("{")
+	gjson.ParseBytes(before).ForEach(func(name, value gjson.Result) bool {
+		was[name.Str] = value.Raw
+		return true
+	})
+	add := func(name, value string) {
+		if !inMessage[name] {
+			out = fmt.Appendf(out, `%s%q:%s`, ","[:min(len(out)-1, 1)], name, value)
+		}
+	}
+	gjson.ParseBytes(now).ForEach(func(name, value gjson.Result) bool {
+		if was[name.Str] != value.Raw {
+			add(name.Str, value.Raw)
+		}
+		delete(was, name.Str)
+		return true
+	})
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		add(name, "null")
+	}
+	return append(out, '}')
 }
 
 func (d *drawing) enter(at int64, state string) {
@@ -114,10 +150,11 @@ func (d *drawing) appendTo(dst []byte) []byte {
 	return fmt.Appendf(dst, `],"segmentsMore":%d,"ticksMore":%d}`, d.segmentsMore, d.ticksMore)
 }
 
-func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
+// rowOf is a row with cells as its resource has them.
+func rowOf(s *inventory.State, of *resource, d *drawing, seq uint64) *row {
 	r := &row{
-		called: calledBy(s.Of), Seq: seq, UID: string(s.Of.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s),
-		First: millis(s.Of.First), Initial: s.Of.Initial, Changed: d.changed, Changes: d.changes,
+		called: calledBy(s.Of), Seq: seq, UID: string(s.Of.UID), Created: millis(s.Created), Status: statusOf(s), Cells: cellsOf(s, of),
+		First: millis(s.Of.First), Initial: s.Of.Initial, Changed: d.changed, Changes: d.changes, About: d.about,
 	}
 	r.Labels, r.LabelsMore = labelsOf(s)
 	for _, name := range s.Managers[:min(len(s.Managers), maxManagers)] {
@@ -129,8 +166,17 @@ func rowOf(s *inventory.State, d *drawing, seq uint64) *row {
 	return r
 }
 
+// aboutOf is what an Event is about; of one that a list had, also when it had happened last.
+func aboutOf(s *inventory.State) *subject {
+	a := &subject{UID: clip(string(s.Told.About.UID), maxName), Kind: clip(s.Told.About.Kind, maxName), Name: clip(s.Told.About.Name, maxName)}
+	if s.Initial || s.Listed {
+		a.At = millis(s.Told.Last)
+	}
+	return a
+}
+
 func calledBy(o *inventory.Object) called {
-	return called{o.ID, o.Resource.String(), o.Namespace, clip(o.Name, maxName)}
+	return called{o.ID, o.Resource.String(), clip(o.Cluster, maxName), o.Namespace, clip(o.Name, maxName)}
 }
 
 func statusOf(s *inventory.State) state {
@@ -156,8 +202,24 @@ func labelsOf(s *inventory.State) (some map[string]string, more int) {
 	return some, len(all) - len(some)
 }
 
-// cellsOf returns the cells of an object for viewers; nil if the server makes none.
-func cellsOf(s *inventory.State) (cells []any) {
+// cellsOf returns the cells of an object for viewers, each where its resource has the column; nil if
+// the server makes none.
+func cellsOf(s *inventory.State, r *resource) []any {
+	own := ownCells(s)
+	if len(own) == 0 || r.places == nil {
+		return own
+	}
+	cells := make([]any, len(r.Columns))
+	for i, at := range r.places[&s.Columns()[0]] {
+		if i < len(own) && at >= 0 {
+			cells[at] = own[i]
+		}
+	}
+	return cells
+}
+
+// ownCells are in the order of the columns of the state.
+func ownCells(s *inventory.State) (cells []any) {
 	for i, value := range s.Values() {
 		if i == min(len(s.Columns()), maxCells) {
 			break

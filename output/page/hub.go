@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
 )
 
 // Options say what the page is about.
@@ -19,8 +22,20 @@ type Options struct {
 	// Title, Cluster and Server say for people what is watched, in which cluster, at which address;
 	// Version which dwatch shows it.
 	Title, Cluster, Server, Version string
+	// UTC shows times in UTC, and not in the zone of who looks.
+	UTC bool
 	// Compare says which changes count, and what is masked in all that is shown.
 	Compare change.Options
+	// Events asks the server for the Events about an object and what it owns, the newest first; nil: nobody can.
+	// It is called by several goroutines.
+	Events func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
+	// Revisions asks the server for the revisions of the template of a workload; nil: nobody can. It is called by
+	// several goroutines.
+	Revisions func(ctx context.Context, cluster string, o event.Object) ([]event.Object, error)
+	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
+	Clusters func() []event.Member
+	// Past is what is shown of a recording; nil: the present is.
+	Past *Past
 	// Loss says for people what is wrong with a connection; nil: its error does.
 	Loss func(error) string
 }
@@ -30,6 +45,8 @@ type Hub struct {
 	Options
 	stream    string
 	started   time.Time
+	clock     func() time.Time // what is shown is as of then
+	ofPast    *Known           // of the past; nil: the present is shown
 	inventory *inventory.Inventory
 
 	look     look
@@ -54,7 +71,7 @@ func New(o Options) *Hub {
 		o.Loss = error.Error
 	}
 	h := &Hub{
-		Options: o, stream: random(), started: time.Now(), log: log{max: maxLog}, resources: map[string]*resource{},
+		Options: o, stream: random(), started: time.Now(), clock: time.Now, log: log{max: maxLog}, resources: map[string]*resource{},
 		searches: make(chan struct{}, maxSearches), matchers: make(chan struct{}, maxSearches),
 		news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
@@ -66,6 +83,13 @@ func New(o Options) *Hub {
 		h.resource(t)
 	}
 	return h
+}
+
+// startedAt says when what is shown begins.
+func (h *Hub) startedAt(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.started, h.targets.started = at, at
 }
 
 // random is text that nobody guesses: 128 bits.
@@ -134,14 +158,15 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 	defer h.mu.Unlock()
 	s := c.State
 	h.publish(c)
-	h.columns(h.resource(s.Target), s)
+	resource := h.placed(s)
 	h.targets.links.Observe(c.Event)
 	d := drawn(s)
 	if d == nil {
 		d = &drawing{}
 		s.Of.Drawn = d
 	}
-	if !d.show(s, m, h.log.next()) {
+	seen := d.show(s, resource, m, h.log.next())
+	if seen == nil {
 		return
 	}
 	m.Seq = h.log.next()
@@ -153,7 +178,7 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 		m.Lead, m.Root = c.Lead.Number, nil
 	}
 	head := encode(m)
-	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: d.row, key: m.Key, feed: m.Feed})
+	h.log.add(&entry{seq: m.Seq, head: head[:len(head)-1], row: seen, key: m.Key, feed: m.Feed})
 }
 
 // resource returns what viewers know of the resource of a target; they get it if there was none.
@@ -177,13 +202,50 @@ func (h *Hub) addResource(r *resource) {
 	h.log.add(&entry{seq: m.Seq, head: encode(m)})
 }
 
-// columns gives viewers the columns of a state, if they have others.
+// columns gives viewers the columns of a state, if they have others. Of several clusters they get those
+// of all, in which none ever has another place.
 func (h *Hub) columns(r *resource, s *inventory.State) {
 	all := s.Columns()
-	if !s.HasTable() || len(all) == 0 || len(r.Columns) > 0 && &r.Columns[0] == &all[0] {
+	if !s.HasTable() || len(all) == 0 || len(r.Columns) > 0 && &r.Columns[0] == &all[0] || r.places[&all[0]] != nil {
 		return
 	}
 	replaced := *r // viewers may be encoding the other
-	replaced.Columns = all[:min(len(all), maxCells)]
+	replaced.Columns = all
+	if h.Clusters != nil {
+		replaced.Columns = inventory.MergeColumns(r.Columns, all)
+	}
+	replaced.Columns = replaced.Columns[:min(len(replaced.Columns), maxCells)]
+	if h.Clusters != nil {
+		replaced.place(all)
+	}
+	if len(replaced.Columns) == len(r.Columns) && h.Clusters != nil {
+		h.resources[r.ID] = &replaced
+		return
+	}
 	h.addResource(&replaced)
 }
+
+// placed is the resource of a state, whose columns it has.
+func (h *Hub) placed(s *inventory.State) *resource {
+	h.columns(h.resource(s.Target), s)
+	return h.resource(s.Target)
+}
+
+// place notes where the cells of rows with columns of their own stand.
+func (r *resource) place(own []inventory.Column) {
+	r.places = maps.Clone(r.places)
+	if len(r.places) >= maxPlaces { // a server that never sends the same twice
+		clear(r.places)
+	}
+	if r.places == nil {
+		r.places = map[*inventory.Column][]int{}
+	}
+	places := make([]int, len(own))
+	for i, c := range own {
+		places[i] = slices.IndexFunc(r.Columns, func(known inventory.Column) bool { return known.Header() == c.Header() })
+	}
+	r.places[&own[0]] = places
+}
+
+// maxPlaces is of how many different columns it is known where they stand.
+const maxPlaces = 100

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,6 +37,8 @@ func TestFeed(t *testing.T) {
 	initial.Initial = true
 	unknown := deleted(pods, event.NewObject(second.Identity, ""), 9)
 	unknown.FinalStateUnknown = true
+	across := modified(pods, second, pod("a", "u1", "5", "Failed"), 4)
+	across.Listed = true
 	tests := []struct {
 		what   string
 		event  event.Event
@@ -49,6 +52,7 @@ func TestFeed(t *testing.T) {
 		{"it changes", modified(pods, first, second, 2), true, true, "[map[kind:changed new:Running old:Pending path:status.phase]]", ""},
 		{"only its version changes", modified(pods, second, pod("a", "u1", "3", "Running"), 3), false, false, "", ""},
 		{"the state before is not known", modified(pods, event.Object{}, pod("c", "u4", "4", "Running"), 4), true, true, "<nil>", "changed; what, is not known: the state before is not"},
+		{"it changed while nobody saw it", across, true, true, "[map[kind:changed new:Failed old:Running path:status.phase]]", "found out later"},
 		{"it is deleted", deleted(pods, other, 5), true, true, "<nil>", ""},
 		{"another takes its place", added(pods, pod("b", "u3", "6", "Running"), 8), true, true, "<nil>", "replaces the one deleted 3 s ago"},
 		{"it is found deleted", unknown, true, true, "<nil>", "found out later"},
@@ -98,6 +102,35 @@ func TestRow(t *testing.T) {
 		if row.text(name) != value {
 			t.Errorf("%s: %s, not %s", name, row.text(name), value)
 		}
+	}
+}
+
+// TestDifferent: of a row comes with a change what has become another.
+func TestDifferent(t *testing.T) {
+	h := newHub()
+	rest := func(labels, phase string) string {
+		return `,"labels":{` + labels + `}},"status":{"phase":"` + phase + `"}`
+	}
+	row := `{"columnDefinitions":[{"name":"Name"},{"name":"Phase"}],"cells":["a",%q]}`
+	of := func(version, labels, phase string) event.Object {
+		return object("Pod", "a", "u1", version, rest(labels, phase)).WithRow(fmt.Sprintf(row, phase))
+	}
+	one, two, three := of("1", `"app":"a"`, "Running"), of("2", `"app":"a"`, "Failed"), of("3", "", "Failed")
+	deliver(t, h, added(pods, one, 0), modified(pods, one, two, 1), modified(pods, two, three, 2))
+	var rows []string
+	for _, m := range taken(t, h, 0) {
+		if m["type"] == "change" {
+			rows = append(rows, string(encode(m["row"])))
+		}
+	}
+	if len(rows) != 3 || !strings.Contains(rows[0], `"name":"a"`) || !strings.Contains(rows[0], `"labels":{"app":"a"}`) {
+		t.Fatalf("%q", rows)
+	}
+	if want := `{"cells":["a","Failed"],"changed":1789000001000,"changes":2,"status":{"message":"the pod failed","state":"Failed"}}`; rows[1] != want {
+		t.Errorf("%s, want\n%s", rows[1], want)
+	}
+	if want := `{"changed":1789000002000,"changes":3,"labels":null}`; rows[2] != want {
+		t.Errorf("%s, want\n%s", rows[2], want)
 	}
 }
 

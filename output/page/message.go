@@ -8,7 +8,7 @@ import (
 )
 
 // protocol is raised when a page that was made for an older one would go wrong.
-const protocol = 1
+const protocol = 2
 
 // The messages, as docs/page.md has them.
 
@@ -24,11 +24,21 @@ type hello struct {
 	Cluster   string      `json:"cluster"`
 	Server    string      `json:"server"`
 	Title     string      `json:"title"`
+	UTC       bool        `json:"utc,omitempty"` // times are shown in it
 	Ping      int64       `json:"ping"`
 	Resources []*resource `json:"resources"`
 	Targets   []target    `json:"targets"`
+	Clusters  []cluster   `json:"clusters,omitempty"` // of several
 	Watch     watch       `json:"watch"`
 	Limits    limits      `json:"limits"`
+	// Past is the time that is shown of a recording; nil: it is the present.
+	Past *pastMessage `json:"past,omitempty"`
+}
+
+// readingMessage says that a recording is being read, or why it can't be.
+type readingMessage struct {
+	Type  string `json:"type"`
+	Error string `json:"error,omitempty"`
 }
 
 type limits struct {
@@ -46,10 +56,13 @@ type resource struct {
 	Kind       string             `json:"kind"`
 	Namespaced bool               `json:"namespaced"`
 	Columns    []inventory.Column `json:"columns"`
+	// places has where the cells of other columns stand, by the first of these; of several clusters.
+	places map[*inventory.Column][]int
 }
 
 type target struct {
 	Resource  string `json:"resource"`
+	Cluster   string `json:"cluster,omitempty"` // of several
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	State     string `json:"state"`
@@ -83,11 +96,21 @@ type row struct {
 	Changes    int               `json:"changes,omitempty"`
 	Initial    bool              `json:"initial,omitempty"`
 	Ended      int64             `json:"ended,omitempty"`
+	About      *subject          `json:"about,omitempty"`
+}
+
+// subject is the object of an Event, and when that had happened last if a list had it: at the start, or after the connection was lost.
+type subject struct {
+	UID  string `json:"uid"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	At   int64  `json:"at,omitempty"`
 }
 
 type called struct {
 	Key       string `json:"key"`
 	Resource  string `json:"resource"`
+	Cluster   string `json:"cluster,omitempty"` // of several
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
@@ -174,6 +197,20 @@ type ping struct {
 type bye struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
+}
+
+// cluster is how one of several is.
+type cluster struct {
+	Name  string `json:"name"`
+	Color int    `json:"color"`
+	State string `json:"state"`
+	Since int64  `json:"since,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
+type clustersMessage struct {
+	Type  string    `json:"type"`
+	Items []cluster `json:"items"`
 }
 
 type whereMessage struct {

@@ -25,6 +25,7 @@ type problemItem struct {
 	Root rootRef `json:"root"`
 	// Resource is that of the root, if it is watched.
 	Resource  string `json:"resource,omitempty"`
+	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Why       string `json:"why"`
 	Failed    bool   `json:"failed,omitempty"`
@@ -50,13 +51,13 @@ type look struct {
 	message []byte
 }
 
-// now returns the message about what needs a look, as of a second ago at most.
-func (l *look) now(i *inventory.Inventory, o change.Options) []byte {
+// now returns the message about what needs a look. It is made anew a second after it was there: to make it may take longer.
+func (l *look) now(clock func() time.Time, i *inventory.Inventory, o change.Options) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.at) >= time.Second {
+	if now := clock(); now.Sub(l.at) >= time.Second {
 		l.message = encode(problemsOf(i.Problems(now, maxProblems, o)))
-		l.at = time.Now()
+		l.at = clock()
 	}
 	return l.message
 }
@@ -66,7 +67,7 @@ func problemsOf(all []inventory.Problem) problemsMessage {
 	for n := range all[:min(len(all), maxProblems)] {
 		p := &all[n]
 		one := problemItem{
-			Key: p.State.Of.ID, Root: rootRef{clip(p.Root.Kind, maxName), clip(p.Root.Name, maxName)}, Namespace: p.Root.Namespace,
+			Key: p.State.Of.ID, Root: rootRef{clip(p.Root.Kind, maxName), clip(p.Root.Name, maxName)}, Cluster: p.State.Of.Cluster, Namespace: p.Root.Namespace,
 			Why: clip(p.State.Why, maxMessage), Failed: p.Failed, Objects: p.Objects,
 			Since: millis(p.Since), First: millis(p.State.Of.First), Over: millis(p.Over),
 		}
@@ -84,7 +85,7 @@ func problemsOf(all []inventory.Problem) problemsMessage {
 
 // tellProblems tells a viewer what needs a look, if that is something else than before.
 func (v *viewer) tellProblems(ctx context.Context) error {
-	message := v.look.now(v.inventory, v.Compare)
+	message := v.look.now(v.clock, v.inventory, v.Compare)
 	if bytes.Equal(message, v.looked) {
 		return nil
 	}

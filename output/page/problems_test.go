@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"dwatch/output/inventory"
 )
@@ -41,6 +42,23 @@ func (d *dialed) problems() message {
 		if m := d.read(); m["type"] == "problems" {
 			return m
 		}
+	}
+}
+
+// TestSlowProblems: what took long to make is not made again at once.
+func TestSlowProblems(t *testing.T) {
+	h, now := newHub(), time.Unix(1700000000, 0)
+	clock := func() time.Time {
+		now = now.Add(900 * time.Millisecond)
+		return now
+	}
+	var l look
+	first := l.now(clock, h.inventory, h.Compare)
+	if second := l.now(clock, h.inventory, h.Compare); &first[0] != &second[0] {
+		t.Error("it is made again within a second after it was made")
+	}
+	if third := l.now(clock, h.inventory, h.Compare); &first[0] == &third[0] {
+		t.Error("it is not made again after a second")
 	}
 }
 

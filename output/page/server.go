@@ -44,6 +44,9 @@ type Server struct {
 	// ctx is of all requests; cancel ends them.
 	ctx    context.Context
 	cancel context.CancelFunc
+	asking *questions[happened]
+	before *questions[remembered]
+	hubs   *hubs // of times of a recording
 
 	mu      sync.Mutex // for what follows
 	closing bool
@@ -54,11 +57,12 @@ type Server struct {
 // NewServer returns a Server that does not serve yet.
 func NewServer(hub *Hub, o ServerOptions) *Server {
 	s := &Server{
-		hub: hub, options: o, token: random(),
+		hub: hub, options: o, token: random(), hubs: newHubs(hub.Options),
 		viewers:  make(chan struct{}, maxViewers),
 		patience: patience,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.asking, s.before = newQuestions(s.ctx, func(h *Hub) asking[happened] { return about{h}.of }), newQuestions(s.ctx, func(h *Hub) asking[remembered] { return memory{h}.of })
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -125,6 +129,7 @@ func (s *Server) Serve() error {
 // has ended. Those who do not take it are left behind after a moment.
 func (s *Server) Close(reason string) {
 	s.hub.Close(reason)
+	s.hubs.close(reason)
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
@@ -138,6 +143,9 @@ func (s *Server) Close(reason string) {
 	// Shutdown would wait longer, for connections on which a browser asks for nothing.
 	s.http.Close()
 	s.cancel()
+	s.asking.working.Wait()
+	s.before.working.Wait()
+	s.hubs.reading.Wait()
 }
 
 func (s *Server) handler() http.Handler {
@@ -145,9 +153,13 @@ func (s *Server) handler() http.Handler {
 		"/":            s.index,
 		"/ws":          s.viewing(s.socket),
 		"/api/events":  s.viewing(s.events),
-		"/api/objects": s.searching(s.hub.objects),
-		"/api/object":  s.searching(s.hub.object),
-		"/api/feed":    s.searching(s.hub.feed),
+		"/api/objects": s.searching((*Hub).objects),
+		"/api/object":  s.searching((*Hub).object),
+		"/api/feed":    s.searching((*Hub).feed),
+		"/api/yaml":    s.searching(func(h *Hub, r *http.Request) (any, error) { return moments{h}.find(r) }),
+		"/api/leadup":  s.searching(func(h *Hub, r *http.Request) (any, error) { return ledUp{h}.find(r) }),
+		"/api/about":   s.viewing(s.asking.serve(s)),
+		"/api/before":  s.viewing(s.before.serve(s)),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -232,8 +244,14 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 
 // searching makes requests that look at many objects wait for each other, until their answer is
 // written, and gives up those who do not take it.
-func (s *Server) searching(find func(*http.Request) (any, error)) http.HandlerFunc {
+func (s *Server) searching(find func(*Hub, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		hub, leave, err := s.hubAt(r)
+		if err != nil {
+			unshown(w, err)
+			return
+		}
+		defer leave()
 		release, err := s.hub.search(r.Context())
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err.Error())
@@ -241,7 +259,7 @@ func (s *Server) searching(find func(*http.Request) (any, error)) http.HandlerFu
 		}
 		defer release()
 		code, found := http.StatusOK, any(nil)
-		switch found, err = find(r); {
+		switch found, err = find(hub, r); {
 		case errors.Is(err, errNotHeld):
 			code = http.StatusNotFound
 		case err != nil:

@@ -37,6 +37,11 @@ func (s socket) send(_ context.Context, message []byte) error {
 }
 
 func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
+	at, err := s.timeOf(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // of the Origin, which guard has checked
 		// Each message by itself: otherwise each viewer would hold what it takes to compress.
@@ -56,7 +61,12 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		defer close(read)
 		cancel(listen(ctx, conn, questions))
 	}()
-	err = s.hub.view(ctx, socket{conn, s.ctx, s.patience}, since(r), questions)
+	to := socket{conn, s.ctx, s.patience}
+	hub, leave, err := s.awaitHub(ctx, at, to)
+	if err == nil {
+		defer leave()
+		err = hub.view(ctx, to, since(r), questions)
+	}
 	var mistake mistakeError
 	switch {
 	case errors.Is(err, errBye):

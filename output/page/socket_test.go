@@ -287,7 +287,7 @@ func TestHostileObject(t *testing.T) {
 	before, now := content("x"), content("y")
 	deliver(t, h, added(pods, before.WithRow(row), 0), modified(pods, before, now.WithRow(row), 1))
 	d.next("resource")
-	for range 2 {
+	for first := true; ; first = false {
 		_, text, err := d.Read(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -297,6 +297,9 @@ func TestHostileObject(t *testing.T) {
 		}
 		if bytes.ContainsAny(text, "<>\x00\x1b\n\u2028") {
 			t.Errorf("%.300q", text)
+		}
+		if !first { // of the row nothing of what is hostile has become another
+			break
 		}
 		r := message(decode(t, text)["row"].(map[string]any))
 		if n := len(r["labels"].(map[string]any)); n > maxLabels || r.number("labelsMore") != uint64(5000-n) {

@@ -99,6 +99,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	if s.hub.Past != nil {
+		fail(w, http.StatusBadRequest, "of a recording no events are to come: dwatch RESOURCE... --from DIR prints what it has")
+		return
+	}
 	subscriber := s.hub.subscribe(wanted)
 	defer s.hub.unsubscribe(subscriber)
 	w.Header().Set("Content-Type", "application/x-ndjson")

@@ -3,6 +3,7 @@ package page
 import (
 	"time"
 
+	"dwatch/output"
 	"dwatch/watcher/event"
 )
 
@@ -11,6 +12,7 @@ const (
 	starting = "starting"
 	live     = "live"
 	degraded = "degraded"
+	left     = "left"
 )
 
 // states are the phases of a target as the page has them.
@@ -35,13 +37,17 @@ type targets struct {
 	links   *event.Links
 	loss    func(error) string
 	started time.Time
+	// members are the clusters, of several; nil: it is one.
+	members func() []event.Member
+	palette output.Palette // of their names
+	outages outages
 	// state is how all of them are, since when.
 	state string
 	since int64
 }
 
 func newTargets(o Options, now time.Time) targets {
-	return targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, state: starting, since: millis(now)}
+	return targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, members: o.Clusters, state: starting, since: millis(now)}
 }
 
 func (ts *targets) list() []target {
@@ -54,7 +60,7 @@ func (ts *targets) list() []target {
 
 func (ts *targets) show(l *event.Link) target {
 	t := target{
-		Resource: l.Target.Resource().GroupResource().String(), Namespace: l.Target.Namespace, Name: l.Target.Name,
+		Resource: l.Target.Resource().GroupResource().String(), Cluster: l.Target.Cluster, Namespace: l.Target.Namespace, Name: l.Target.Name,
 		State: states[l.Phase()], Since: millis(l.Since), Count: l.Count,
 	}
 	if l.Mark == "" {
@@ -88,20 +94,34 @@ func (ts *targets) observe(e *event.Event) watchMessage {
 	}
 	ts.update(e.Time)
 	now := ts.links.Of(e.Target)
+	ts.outages.observe(e, before.Phase(), now.Phase())
+	now.Target = e.Target // also of one that has left
 	seen := ts.show(&now)
+	if e.Type == event.Left {
+		seen.State = left
+	}
 	return watchMessage{
 		Type: "watch", Time: millis(e.Time), Feed: e.Type != event.Synced, Event: string(e.Type),
 		Target: &seen, Watch: ts.watch(), Text: text,
 	}
 }
 
-// update says how all of them are.
+// update says how all of them are. A cluster that has never answered has none.
 func (ts *targets) update(now time.Time) {
 	state := live
+	lost, connecting := ts.links.Count(event.PhaseLost)+ts.links.Count(event.PhaseDenied), ts.links.Count(event.PhaseConnecting)
+	for _, s := range ts.standings() {
+		switch s.Phase {
+		case event.PhaseLost, event.PhaseDenied:
+			lost++
+		case event.PhaseConnecting:
+			connecting++
+		}
+	}
 	switch {
-	case ts.links.Count(event.PhaseLost)+ts.links.Count(event.PhaseDenied) > 0:
+	case lost > 0:
 		state = degraded
-	case ts.links.Count(event.PhaseConnecting) > 0:
+	case connecting > 0:
 		state = starting
 	}
 	if state != ts.state {

@@ -44,6 +44,7 @@ type viewer struct {
 	question *question
 	buffer   []byte
 	looked   []byte           // the message about problems that it has
+	known    []byte           // and that about clusters
 	tick     <-chan time.Time // when a ping is due
 }
 
@@ -106,10 +107,13 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	}
 	m := hello{
 		Type: "hello", Protocol: protocol, Stream: v.stream, Seq: v.log.last, Resumed: resumed,
-		Now: millis(time.Now()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title,
+		Now: millis(v.clock()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title, UTC: v.UTC,
 		Ping: interval.Milliseconds(), Resources: slices.Collect(maps.Values(v.resources)),
-		Targets: v.targets.list(), Watch: v.targets.watch(),
+		Targets: v.targets.list(), Clusters: v.targets.clusters(v.clock()), Watch: v.targets.watch(),
 		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},
+	}
+	if v.ofPast != nil {
+		m.Past = v.ofPast.message(v.clock())
 	}
 	v.mu.Unlock()
 	slices.SortFunc(m.Resources, func(a, b *resource) int { return strings.Compare(a.ID, b.ID) })
@@ -121,8 +125,8 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 			return err
 		}
 	}
-	v.looked = nil
-	return v.tellProblems(ctx)
+	v.looked, v.known = nil, nil
+	return v.tell(ctx)
 }
 
 // snapshot sends all rows, in parts, each as it is when its turn comes.
@@ -209,9 +213,17 @@ func (v *viewer) again(ctx context.Context) error {
 
 func (v *viewer) ping(ctx context.Context) error {
 	v.mu.Lock()
-	m := ping{"ping", millis(time.Now()), v.log.last, v.targets.watch().LastEvent}
+	m := ping{"ping", millis(v.clock()), v.log.last, v.targets.watch().LastEvent}
 	v.mu.Unlock()
 	if err := v.to.send(ctx, encode(m)); err != nil {
+		return err
+	}
+	return v.tell(ctx)
+}
+
+// tell tells the viewer what needs a look, and of several clusters how they are.
+func (v *viewer) tell(ctx context.Context) error {
+	if err := v.tellClusters(ctx); err != nil {
 		return err
 	}
 	return v.tellProblems(ctx)

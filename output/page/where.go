@@ -55,14 +55,14 @@ var errTooLong = fmt.Errorf("the expression takes more than %s for all objects",
 
 // evaluate calls take, until that returns an error, with what an expression says of each state; it
 // does not hold where it can't be evaluated.
-func evaluate(ctx context.Context, x *expression.Expression, states []*inventory.State, take func(s *inventory.State, holds bool) error) error {
+func evaluate(ctx context.Context, x *expression.Expression, now time.Time, states []*inventory.State, take func(s *inventory.State, holds bool) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxQuestion, errTooLong)
 	defer cancel()
 	for _, s := range states {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		holds, err := x.HoldsOf(s.Object, time.Now())
+		holds, err := x.HoldsOf(s.Of.Cluster, s.Object, now)
 		if err := take(s, holds && err == nil); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (v *viewer) findAll(ctx context.Context, q *question) (keys []string, err e
 		return nil, err
 	}
 	q.holds = map[string]bool{}
-	err = evaluate(ctx, q.expression, all, func(s *inventory.State, holds bool) error {
+	err = evaluate(ctx, q.expression, v.clock(), all, func(s *inventory.State, holds bool) error {
 		if holds {
 			q.holds[s.Of.ID] = true
 			keys = append(keys, s.Of.ID)
@@ -165,7 +165,7 @@ func (v *viewer) matches(ctx context.Context, entries []*entry) error {
 	if err := v.awaitTurn(ctx); err != nil {
 		return err
 	}
-	err := evaluate(ctx, q.expression, v.inventory.Present(slices.Collect(maps.Keys(seen))), func(s *inventory.State, holds bool) error {
+	err := evaluate(ctx, q.expression, v.clock(), v.inventory.Present(slices.Collect(maps.Keys(seen))), func(s *inventory.State, holds bool) error {
 		key := s.Of.ID
 		delete(seen, key)
 		switch {

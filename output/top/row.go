@@ -8,27 +8,50 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
-
 	"dwatch/output"
+	"dwatch/watcher/event"
 	"dwatch/watcher/object/churn"
 )
 
-// row is an object, as JSON: what its members mean is in docs/top.md.
-type row struct {
-	Time      time.Time        `json:"time"`
-	PerMinute float64          `json:"perMinute"`
-	Changes   int              `json:"changes"`
-	Idle      int              `json:"idle,omitempty"`
-	Object    object           `json:"object"`
-	Fields    []field          `json:"fields,omitempty"`
-	Fights    []*churn.Finding `json:"fights,omitempty"`
-	HotLoop   *churn.Finding   `json:"hotLoop,omitempty"`
+// By is what is ranked.
+type By string
 
-	name string
+// The things that may be ranked.
+const (
+	ByObject  By = "object"
+	ByField   By = "field"
+	ByManager By = "manager"
+)
+
+// row is one of what is ranked, as JSON: what its members mean is in docs/top.md.
+type row struct {
+	Time       event.Stamp    `json:"time"`
+	PerMinute  float64        `json:"perMinute"`
+	Changes    int            `json:"changes"`
+	Idle       int            `json:"idle,omitempty"`
+	Manager    *string        `json:"manager,omitempty"`
+	Objects    int            `json:"objects,omitempty"`
+	Object     *object        `json:"object,omitempty"`
+	Path       string         `json:"path,omitempty"`
+	Fields     []field        `json:"fields,omitempty"`
+	MoreFields int            `json:"moreFields,omitempty"`
+	Managers   map[string]int `json:"managers,omitempty"`
+	Fights     []finding      `json:"fights,omitempty"`
+	HotLoop    *finding       `json:"hotLoop,omitempty"`
+	HotLoops   []finding      `json:"hotLoops,omitempty"` // of a manager
+
+	name string // of the object
+}
+
+// finding is what is found out about the object of the row, or for a manager about one of its own.
+type finding struct {
+	Object *object `json:"object,omitempty"`
+	*churn.Finding
+	name string // of the object, if it has one
 }
 
 type object struct {
+	Cluster    string `json:"cluster,omitempty"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
@@ -41,78 +64,178 @@ type field struct {
 	Managers map[string]int `json:"managers,omitempty"`
 }
 
-func (t *Top) row(o *churn.Object, now time.Time) row {
-	r := row{Time: now, Changes: o.Times, Idle: o.Idle(), name: t.ShortName(o.Target.Resource()) + "/" + o.Key.Name}
-	r.Object = object{o.APIVersion, o.Kind, o.Key.Namespace, o.Key.Name}
-	// A run that is younger than a minute knows what a minute would be only about.
-	since := min(now.Sub(t.began), time.Minute)
-	r.PerMinute = float64(o.LastMinute(now)) * float64(time.Minute) / float64(max(since, time.Second))
-	r.PerMinute = float64(int(r.PerMinute*10+0.5)) / 10
-	for _, f := range o.Fields() {
-		managers := map[string]int{}
-		for _, m := range f.Managers {
-			managers[m.Name] = m.Times
+// rows are those that are printed.
+func (t *Top) rows(now time.Time) []row {
+	switch t.By {
+	case ByField:
+		return rowsOf(t, t.tally.TopFields(now), now, func(f churn.FieldOf) row { return t.fieldRow(f, now) })
+	case ByManager:
+		return rowsOf(t, t.tally.TopManagers(now), now, func(m *churn.ManagerOf) row { return t.managerRow(m, now) })
+	}
+	return rowsOf(t, t.tally.Top(now), now, func(o *churn.Object) row { return t.objectRow(o, now) })
+}
+
+// rowsOf are those of the first, and of others those about which something is found out: these are what is looked
+// for, and may change less than what is only busy.
+func rowsOf[T interface{ IsFound(time.Time) bool }](t *Top, all []T, now time.Time, rowOf func(T) row) (rows []row) {
+	for i, one := range all {
+		if t.Rows == 0 || i < t.Rows || one.IsFound(now) {
+			rows = append(rows, rowOf(one))
 		}
-		r.Fields = append(r.Fields, field{f.Path, f.Times, managers})
+	}
+	return rows
+}
+
+func (t *Top) objectRow(o *churn.Object, now time.Time) row {
+	r := row{Time: event.Stamp{Time: now}, PerMinute: t.perMinute(o.LastMinute(now), now), Changes: o.Times, Idle: o.Idle(now), MoreFields: o.MoreFields}
+	r.Object, r.name = t.nameOf(o)
+	for _, f := range o.Fields() {
+		r.Fields = append(r.Fields, field{f.Path, f.Times, managersOf(f)})
 	}
 	for _, f := range o.Findings(now) {
 		if f.IsFight() {
-			r.Fights = append(r.Fights, f)
+			r.Fights = append(r.Fights, finding{Finding: f})
 		} else {
-			r.HotLoop = f
+			r.HotLoop = &finding{Finding: f}
 		}
 	}
-	r.name = output.Line(r.name)
 	return r
 }
 
-// lines are the table: a row for each object, and below it what is found out about that.
+func (t *Top) fieldRow(f churn.FieldOf, now time.Time) row {
+	if f.Field == nil {
+		r := t.objectRow(f.Object, now)
+		return row{Time: event.Stamp{Time: now}, Idle: r.Idle, Object: r.Object, HotLoop: r.HotLoop, name: r.name}
+	}
+	r := row{Time: event.Stamp{Time: now}, PerMinute: t.perMinute(f.Field.LastMinute(now), now), Changes: f.Field.Times, Path: f.Field.Path, Managers: managersOf(f.Field)}
+	r.Object, r.name = t.nameOf(f.Object)
+	for _, found := range f.Findings(now) {
+		if found.Path == f.Field.Path {
+			r.Fights = append(r.Fights, finding{Finding: found})
+		}
+	}
+	return r
+}
+
+func (t *Top) managerRow(m *churn.ManagerOf, now time.Time) row {
+	r := row{Time: event.Stamp{Time: now}, PerMinute: t.perMinute(m.LastMinute(now), now), Changes: m.Times, Idle: m.Idle(now), Manager: &m.Name, Objects: m.Objects}
+	if m.Most.Object != nil {
+		r.Object, r.name = t.nameOf(m.Most.Object)
+	}
+	if m.Most.Field != nil {
+		r.Path = m.Most.Field.Path
+	}
+	for _, f := range m.Findings {
+		one := finding{Finding: f.Finding}
+		if one.Object, one.name = t.nameOf(f.Object); f.IsFight() {
+			r.Fights = append(r.Fights, one)
+		} else {
+			r.HotLoops = append(r.HotLoops, one)
+		}
+	}
+	return r
+}
+
+func (t *Top) nameOf(o *churn.Object) (*object, string) {
+	return &object{o.Key.Cluster, o.APIVersion, o.Kind, o.Key.Namespace, o.Key.Name},
+		strings.TrimSpace(o.Key.Cluster + " " + t.ShortName(o.Target.Resource()) + "/" + o.Key.Name)
+}
+
+// perMinute makes a rate of what was in the last minute. A run that is younger knows only of a part of one.
+func (t *Top) perMinute(lastMinute int, now time.Time) float64 {
+	since := max(min(now.Sub(t.began), time.Minute), time.Second)
+	return float64(int(float64(lastMinute)*float64(time.Minute)/float64(since)*10+0.5)) / 10
+}
+
+func managersOf(f *churn.Field) map[string]int {
+	managers := map[string]int{}
+	for _, m := range f.Managers {
+		if m.Name != "" {
+			managers[m.Name] = m.Times
+		}
+	}
+	return managers
+}
+
+// found is how the lines begin that say what is found out.
+const found = "  ! "
+
+// String is what is found out, of whom if the row is not about that.
+func (f finding) String() string {
+	if f.Object == nil {
+		return f.Finding.String()
+	}
+	return f.name + ": " + f.Finding.String()
+}
+
+// lines are the table: its rows, and below each what is found out about that.
 func (t *Top) lines(rows []row) (lines []string) {
-	cells := [][]string{{"PER MIN", "CHANGES", "OBJECT", "FIELD", "MANAGER"}}
-	if t.Namespaces {
-		cells[0] = append([]string{"NAMESPACE"}, cells[0]...)
+	cells := [][]string{t.header()}
+	for i := range rows {
+		cells = append(cells, t.cells(&rows[i]))
 	}
-	below := map[int][]string{}
-	for _, r := range rows {
-		path, managers := r.most()
-		line := []string{fmt.Sprintf("%.1f", r.PerMinute), fmt.Sprint(r.Changes), r.name, path, managers}
-		if t.Namespaces {
-			line = append([]string{output.Line(r.Object.Namespace)}, line...)
+	for i, line := range output.Columns(cells) {
+		lines = append(lines, line)
+		if i == 0 {
+			continue
 		}
-		cells = append(cells, line)
-		for _, f := range r.Fights {
-			below[len(cells)-1] = append(below[len(cells)-1], f.String())
-		}
-		if r.HotLoop != nil {
-			below[len(cells)-1] = append(below[len(cells)-1], r.HotLoop.String())
-		}
-	}
-	widths := make([]int, len(cells[0]))
-	for _, line := range cells {
-		for i, cell := range line {
-			widths[i] = max(widths[i], displaywidth.String(cell))
-		}
-	}
-	for n, line := range cells {
-		lines = append(lines, aligned(line, widths))
-		for _, text := range below[n] {
-			lines = append(lines, "  ! "+output.Line(text))
+		for _, f := range rows[i-1].findings() {
+			lines = append(lines, found+output.Line(f.String()))
 		}
 	}
 	return lines
 }
 
-const gap = 3 // kubectl's
-
-func aligned(cells []string, widths []int) string {
-	var b strings.Builder
-	for i, cell := range cells {
-		b.WriteString(cell)
-		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", widths[i]-displaywidth.String(cell)+gap))
-		}
+// findings are those of a line each: that of managers over several fields of an object is one.
+func (r *row) findings() (all []finding) {
+	of := map[string][]*churn.Finding{}
+	for _, f := range r.Fights {
+		of[f.name] = append(of[f.name], f.Finding)
 	}
-	return strings.TrimRight(b.String(), " ")
+	for _, f := range r.Fights {
+		for _, one := range churn.Merge(of[f.name]) {
+			all = append(all, finding{f.Object, one, f.name})
+		}
+		delete(of, f.name)
+	}
+	all = append(all, r.HotLoops...)
+	if r.HotLoop != nil {
+		all = append(all, *r.HotLoop)
+	}
+	return all
+}
+
+func (t *Top) header() []string {
+	header := []string{"PER MIN", "CHANGES", "OBJECT", "FIELD", "MANAGER"}
+	if t.By == ByManager {
+		header = []string{"PER MIN", "CHANGES", "MANAGER", "OBJECTS", "MOSTLY", "FIELD"}
+	}
+	return t.inNamespace("NAMESPACE", header)
+}
+
+func (t *Top) cells(r *row) []string {
+	cells := []string{fmt.Sprintf("%.1f", r.PerMinute), fmt.Sprint(r.Changes)}
+	switch t.By {
+	case ByManager:
+		cells = append(cells, cmp.Or(*r.Manager, "<unknown>"), fmt.Sprint(r.Objects), r.name, r.Path)
+	case ByField:
+		cells = append(cells, r.name, r.Path, inOrder(r.Managers))
+	default:
+		path, managers := r.most()
+		cells = append(cells, r.name, path, managers)
+	}
+	namespace := ""
+	if r.Object != nil {
+		namespace = r.Object.Namespace
+	}
+	return t.inNamespace(namespace, cells)
+}
+
+func (t *Top) inNamespace(namespace string, cells []string) []string {
+	if !t.Namespaces {
+		return cells
+	}
+	return append([]string{namespace}, cells...)
 }
 
 // most returns the field that changed most, and its managers.
@@ -121,9 +244,19 @@ func (r *row) most() (path, managers string) {
 		return "", ""
 	}
 	f := r.Fields[0]
-	path = output.Line(f.Path)
+	path = f.Path
 	if more := len(r.Fields) - 1; more > 0 {
-		path += fmt.Sprintf(", +%d", more)
+		path += fmt.Sprintf(", +%d", more+r.MoreFields)
 	}
-	return path, output.Line(strings.Join(slices.SortedFunc(maps.Keys(f.Managers), func(a, b string) int { return cmp.Or(f.Managers[b]-f.Managers[a], cmp.Compare(a, b)) }), ", "))
+	if r.MoreFields > 0 {
+		path += " or more"
+	}
+	return path, inOrder(f.Managers)
+}
+
+// inOrder are managers, those that did most first.
+func inOrder(managers map[string]int) string {
+	return strings.Join(slices.SortedFunc(maps.Keys(managers), func(a, b string) int {
+		return cmp.Or(managers[b]-managers[a], cmp.Compare(a, b))
+	}), ", ")
 }

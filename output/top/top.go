@@ -23,11 +23,12 @@ import (
 
 // Options say what is shown, and how.
 type Options struct {
-	JSON bool // a line for each object
+	By   By
+	JSON bool // a line for each row
 	// InPlace draws each table over the one before, which Size has to fit: columns and lines.
 	InPlace bool
 	Size    func() (width, height int)
-	// Rows is of how many objects there are rows; 0: of all.
+	// Rows is how many there are at most; 0: all.
 	Rows       int
 	Namespaces bool // a column of them
 	// ShortName returns the name that a resource is shown by.
@@ -70,6 +71,14 @@ func (t *Top) Deliver(_ context.Context, batch []event.Event) error {
 	return nil
 }
 
+// Lost returns, at any time, how many objects are not counted any more, as there were too many, and how many changes
+// of fields are not, as an object had too many of these.
+func (t *Top) Lost() (objects, fields int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tally.Forgotten, t.tally.Uncounted
+}
+
 // Note shows below the next tables what becomes of the watch. It is for what is drawn in place.
 func (t *Top) Note(_ time.Time, text string) {
 	t.mu.Lock()
@@ -81,13 +90,7 @@ func (t *Top) Note(_ time.Time, text string) {
 func (t *Top) Print(now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var rows []row
-	for _, o := range t.tally.Top(now) {
-		if t.Rows > 0 && len(rows) == t.Rows {
-			break
-		}
-		rows = append(rows, t.row(o, now))
-	}
+	rows := t.rows(now)
 	var b bytes.Buffer
 	switch {
 	case t.JSON:
@@ -118,9 +121,9 @@ func (t *Top) table(b *bytes.Buffer, rows []row) {
 	}
 	width, height := t.Size()
 	if t.note != "" {
-		lines = append(lines[:min(len(lines), max(height-2, 1))], t.note)
+		lines = append(upTo(lines, height-2), t.note)
 	}
-	lines = lines[:min(len(lines), max(height-1, 1))]
+	lines = upTo(lines, height-1)
 	if t.drawn > 0 {
 		fmt.Fprintf(b, "\x1b[%dA\x1b[J", t.drawn)
 	}
@@ -130,17 +133,23 @@ func (t *Top) table(b *bytes.Buffer, rows []row) {
 	t.drawn = len(lines)
 }
 
-// cut shortens a line to a terminal.
-func cut(line string, width int) string {
-	if displaywidth.String(line) <= width {
-		return line
+// upTo cuts lines to n, at least one, of which the last says how many findings have no room.
+func upTo(lines []string, n int) []string {
+	n = max(n, 1)
+	if len(lines) <= n {
+		return lines
 	}
-	var b strings.Builder
-	for _, r := range line {
-		if displaywidth.String(b.String()+string(r)) >= width {
-			break
+	hidden := 0
+	for _, line := range lines[n-1:] {
+		if strings.HasPrefix(line, found) {
+			hidden++
 		}
-		b.WriteRune(r)
 	}
-	return b.String() + "…"
+	if hidden == 0 || n == 1 {
+		return lines[:n]
+	}
+	return append(lines[:n-1], fmt.Sprintf("%sfights and hot loops for which there is no room: %d", found, hidden))
 }
+
+// cut shortens a line to a terminal.
+func cut(line string, width int) string { return displaywidth.TruncateString(line, width, "…") }

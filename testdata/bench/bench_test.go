@@ -206,11 +206,11 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	got, err := parseStatus("Name:\tdwatch\nVmPeak:\t 9999 kB\nVmHWM:\t    1024 kB\nVmRSS:\t     512 kB\nThreads:\t7\n")
-	if want := (memory{peak: 1 << 20, now: 1 << 19}); err != nil || got != want {
+	got, err := parseStatus("Name:\tdwatch\nVmPeak:\t 9999 kB\nVmHWM:\t    1024 kB\nVmRSS:\t     512 kB\nRssFile:\t     256 kB\nThreads:\t7\n")
+	if want := (memory{peak: 1 << 20, now: 1 << 19, binary: 1 << 18}); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, wrong := range []string{"", "Name:\tzombie\nState:\tZ (zombie)\n", "\nVmHWM:\tmuch\nVmRSS:\t 1 kB\n"} {
+	for _, wrong := range []string{"", "Name:\tzombie\nState:\tZ (zombie)\n", "\nVmHWM:\tmuch\nVmRSS:\t 1 kB\nRssFile:\t 1 kB\n"} {
 		if _, err := parseStatus(wrong); err == nil {
 			t.Errorf("%q is no error", wrong)
 		}

@@ -9,12 +9,13 @@
 //	a round: every contender in turn, alone: watch all pods until all are out,
 //	         rest, follow updates at full speed, follow updates at a steady rate;
 //	         then every contender in turn, some times: start on one small object;
-//	         then the ways to a receiver, each beside a bare one
+//	         then the ways to a receiver, each beside a bare one, and several clusters
+//	         in one run; at the end a recording
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go and dialect.go say what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go, deliver.go and jetstream.go measure, results.go and table.go make the
+// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go and recording.go measure, results.go and table.go make the
 // tables.
 package main
 
@@ -44,7 +45,9 @@ type options struct {
 	kubectl string  // path of the binary
 	without string  // the contender to leave out
 	only    string  // the contenders to measure, separated by commas; empty: all
-	deliver bool    // only delivery is measured
+	deliver bool    // delivery is measured
+	fleet   bool    // several clusters are
+	record  bool    // recordings are
 }
 
 func main() {
@@ -93,12 +96,19 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	about += fmt.Sprintf("\nOther programs took %.0f %% of the CPU meanwhile.", percent)
-	if about += "\n\n"; !opts.deliver {
+	if about += "\n\n"; opts.measures(false) {
 		about += found.tables(opts) + notes() + "\n"
 	}
-	_, err = os.Stdout.WriteString(about + found.deliveries() + "\n" + deliveryNotes())
+	about += found.fleets() + "\n" + found.recordings() + "\n"
+	if opts.measures(opts.deliver) {
+		about += found.deliveries() + "\n" + deliveryNotes()
+	}
+	_, err = os.Stdout.WriteString(about)
 	return err
 }
+
+// measures reports whether a part is measured that was chosen, or not: without a choice all are.
+func (o options) measures(chosen bool) bool { return chosen || !o.deliver && !o.fleet && !o.record }
 
 // parse reads the command line.
 func parse(args []string) (options, error) {
@@ -113,7 +123,9 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.StringVar(&o.before, "before", "", "`path` of another dwatch to compare with, such as the one before a change")
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
-	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery")
+	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery, and what else is chosen so")
+	flags.BoolVar(&o.fleet, "clusters", false, "measure nothing but several clusters in one run, and what else is chosen so")
+	flags.BoolVar(&o.record, "recording", false, "measure nothing but the size of recordings, and what else is chosen so")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
 	flags.StringVar(&o.only, "only", "", "measure only these `contenders` beside curl, e.g. \""+tableName+","+kubectlTableName+"\"")
 	if err := flags.Parse(args); err != nil {

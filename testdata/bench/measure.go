@@ -53,7 +53,15 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 			return nil, err
 		}
 	}
-	return b.found, nil
+	if !opts.measures(opts.record) {
+		return b.found, nil
+	}
+	err = b.recording(ctx)
+	if err != nil && !opts.record { // on a busy machine the server cuts off a kubectl that is late, which ends
+		say("no recordings: %v", err)
+		err = nil
+	}
+	return b.found, err
 }
 
 // warmUp starts everything once, unmeasured: it fills the contenders' caches of
@@ -77,19 +85,30 @@ func (b *bench) warmUp(ctx context.Context) error {
 // round measures all contenders once, in turn: whatever drifts with time, such
 // as the server's memory, then meets them all.
 func (b *bench) round(ctx context.Context, number int) error {
-	if !b.options.deliver {
-		if err := b.watching(ctx, number); err != nil {
+	for _, part := range []struct {
+		name     string
+		measured bool
+		measure  func(context.Context) error
+	}{
+		{"watching", b.measures(false), b.watching},
+		{"several clusters", b.measures(b.options.fleet), b.fleet},
+		{"delivery", b.measures(b.options.deliver), b.deliver},
+	} {
+		if !part.measured {
+			continue
+		}
+		say("round %d of %d: %s", number, b.rounds, part.name)
+		if err := part.measure(ctx); err != nil {
 			return err
 		}
 	}
-	say("round %d of %d: delivery", number, b.rounds)
-	return b.deliver(ctx)
+	return nil
 }
 
 // watching measures what watches.
-func (b *bench) watching(ctx context.Context, number int) error {
+func (b *bench) watching(ctx context.Context) error {
 	for _, c := range b.contenders {
-		say("round %d of %d: %s", number, b.rounds, c.name)
+		say("%s", c.name)
 		job := b.watch
 		if c.watch == nil {
 			job = b.list
@@ -98,7 +117,7 @@ func (b *bench) watching(ctx context.Context, number int) error {
 			return err
 		}
 	}
-	say("round %d of %d: starts", number, b.rounds)
+	say("starts")
 	for range b.starts {
 		for _, c := range b.contenders {
 			seconds, err := b.startOnce(ctx, c)

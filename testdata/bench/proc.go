@@ -11,6 +11,8 @@ import (
 type memory struct {
 	peak int64 // resident, at most, since its start
 	now  int64 // resident
+	// binary is what is resident of files: the program itself.
+	binary int64
 }
 
 // memoryOf asks the kernel for the memory of a process. What wait reports would
@@ -26,7 +28,7 @@ func memoryOf(pid int) (memory, error) {
 // parseStatus reads the content of /proc/PID/status.
 func parseStatus(status string) (memory, error) {
 	var m memory
-	for name, to := range map[string]*int64{"VmHWM:": &m.peak, "VmRSS:": &m.now} {
+	for name, to := range map[string]*int64{"VmHWM:": &m.peak, "VmRSS:": &m.now, "RssFile:": &m.binary} {
 		_, rest, found := strings.Cut(status, "\n"+name)
 		if !found {
 			return m, fmt.Errorf("no %s in the status: the process has ended", name)

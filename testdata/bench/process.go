@@ -77,7 +77,7 @@ func (p *process) end(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.EOF):
-		err = fmt.Errorf("it ended too early: %v", p.cmd.ProcessState)
+		err = fmt.Errorf("%w: it ended too early: %v", err, p.cmd.ProcessState)
 	}
 	return fmt.Errorf("%s: %w\n%s", p.cmd, err, &p.stderr)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/tidwall/gjson"
+
+	"dwatch/testdata/said"
 )
 
 // pageViewers is how many viewers look at the page of a contender that has one.
@@ -39,8 +41,8 @@ func (p *pageTap) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	p.text.Write(text)
-	if found := pageAddress.FindSubmatch(p.text.Bytes()); found != nil {
-		address, err := url.Parse(string(found[1]))
+	if found := pageAddress.FindStringSubmatch(said.Undated(p.text.String())); found != nil {
+		address, err := url.Parse(found[1])
 		if err != nil {
 			return 0, err
 		}

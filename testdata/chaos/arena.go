@@ -10,26 +10,16 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
-
-// recoverWithin is how long after a fault dwatch may be silent, though there are
-// changes. Its longest wait between two tries is half a minute, client-go's a whole
-// one; to notice that a watch is dead may take some.
-const recoverWithin = 4 * time.Minute
 
 // arenaOptions say what meets in an arena.
 type arenaOptions struct {
 	// label is the arena's own, in labels and names.
-	label  string
-	server *server
-	binary string
-	seed   uint64
+	label string
+	// servers are those of the clusters that each dwatch watches.
+	servers []*server
+	binary  string
+	seed    uint64
 	// pace is the mean wait of each writer between two changes.
 	pace time.Duration
 	// state: dwatch keeps its state in a file.
@@ -38,25 +28,21 @@ type arenaOptions struct {
 	deliver bool
 }
 
-// arena is where writers, faults and dwatch meet: namespaces of its own, and a
-// proxy of its own.
+// arena is where writers, faults and dwatch meet: namespaces of its own, and proxies of
+// its own, one for each cluster.
 type arena struct {
 	arenaOptions
 	dir        string
 	namespaces []string
-	client     dynamic.Interface
-	proxy      *proxy
+	sites      []*site
 	rng        *rand.Rand
 	watchers   []*dwatch
 
-	writers    []*writer
 	writing    sync.WaitGroup
 	pause      context.CancelFunc // of the writers
 	reviving   sync.WaitGroup
 	endRevival context.CancelFunc // ends the revival of dwatch, and the measuring
 	disk       disk
-
-	figures figures
 }
 
 func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
@@ -67,12 +53,8 @@ func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
 		rng:          rand.New(rand.NewPCG(o.seed, 0)),
 		pause:        func() {},
 		endRevival:   func() {},
-		figures:      newFigures(o.seed),
 	}
 	var err error
-	if a.client, err = dynamic.NewForConfig(o.server.config); err != nil {
-		return nil, err
-	}
 	if a.dir, err = os.MkdirTemp("", "dwatch-chaos-"); err != nil {
 		return nil, err
 	}
@@ -93,31 +75,21 @@ func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
 }
 
 func (a *arena) setUp(ctx context.Context) error {
-	namespaces := a.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	for _, name := range a.namespaces {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
-		u.SetName(name)
-		if _, err := namespaces.Create(ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	for i, server := range a.servers {
+		s, err := a.newSite(ctx, siteName(i, len(a.servers)), server)
+		if err != nil {
 			return err
 		}
-	}
-	tokens := credentials{path: filepath.Join(a.dir, "token.json")}
-	if err := tokens.renew(); err != nil {
-		return err
-	}
-	var err error
-	if a.proxy, err = startProxy(a.server.config, tokens); err != nil {
-		return err
-	}
-	path, err := kubeconfig(a.dir, a.proxy)
-	if err != nil {
-		return err
+		a.sites = append(a.sites, s)
 	}
 	var all []string
 	for _, r := range resources {
 		all = append(all, r.GroupResource().String())
 	}
-	what := []string{"--kubeconfig", path, "-r", strings.Join(all, ",")}
+	what := []string{"-r", strings.Join(all, ",")}
+	if len(a.sites) > 1 {
+		what = append(what, "--all-contexts")
+	}
 	return errors.Join(
 		// One speaks HTTP/2, which notices a dead connection by itself, soon.
 		a.watch("plain", append(what, "-n", strings.Join(a.namespaces, ",")),
@@ -133,8 +105,11 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 		args = append(args, "--state", filepath.Join(a.dir, name+".state"))
 	}
 	d := &dwatch{
-		name: name, binary: a.binary, args: args, server: a.proxy.url(), env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
-		said: filepath.Join(a.dir, name+".stderr"), record: newRecord(name == "selecting"), revivable: a.state, disk: &a.disk,
+		name: name, binary: a.binary, args: args, dir: a.dir, sites: a.sites, env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
+		said: filepath.Join(a.dir, name+".stderr"), records: map[string]*record{}, revivable: a.state, disk: &a.disk,
+	}
+	for _, s := range a.sites {
+		d.records[s.name] = newRecord(name == "selecting")
 	}
 	if a.deliver {
 		d.args = append(d.args, "--show-secrets", "--workers", "4", "--max-backoff", "2s", "--deadline", "5s")
@@ -149,69 +124,19 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 
 // startWriters starts them once each dwatch watches everything.
 func (a *arena) startWriters(ctx context.Context) error {
-	for _, r := range resources {
-		for _, namespace := range a.namespaces {
-			a.writers = append(a.writers, &writer{
-				client:    a.client.Resource(r.GroupVersionResource).Namespace(namespace),
-				resource:  r,
-				namespace: namespace,
-				label:     a.label,
-				rng:       rand.New(rand.NewPCG(a.seed, uint64(len(a.writers)+1))),
-				pace:      a.pace,
-				known:     map[string]acknowledged{},
-			})
-		}
-	}
-	if err := a.awaitSentinels(ctx); err != nil {
-		return err
-	}
 	writing, pause := context.WithCancel(ctx)
 	a.pause = pause
-	for _, w := range a.writers {
-		a.writing.Go(func() { w.run(writing) })
+	for _, s := range a.sites {
+		if err := s.awaitSentinels(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range a.sites {
+		for _, w := range s.writers {
+			a.writing.Go(func() { w.run(writing) })
+		}
 	}
 	return nil
-}
-
-// inject brings a fault about. It reports whether anything was hit.
-func (a *arena) inject(ctx context.Context, f fault, window time.Duration) (bool, error) {
-	for _, d := range a.watchers {
-		d.meets(f.name)
-	}
-	hit, err := f.inject(&injection{ctx: ctx, proxy: a.proxy, window: window, server: a.server, watchers: a.watchers})
-	if err != nil {
-		return hit, fmt.Errorf("%s: %w", f.name, err)
-	}
-	if hit {
-		a.figures.injected(f.name)
-	}
-	return hit, nil
-}
-
-// recovered waits until each dwatch prints what happens from now on, of every
-// resource in every namespace, and notes how long that took.
-func (a *arena) recovered(name string) {
-	over := time.Now()
-	for _, d := range a.watchers {
-		a.figures.silent(name, a.awaitLines(d, over))
-	}
-}
-
-// awaitLines returns when d has printed something of every resource in every
-// namespace since the fault was over, and how long that took.
-func (a *arena) awaitLines(d *dwatch, over time.Time) time.Duration {
-	back := func() bool {
-		for _, w := range a.writers {
-			if at := d.last[place{kind: w.kind, namespace: w.namespace}]; !at.After(over) {
-				return false
-			}
-		}
-		return true
-	}
-	if !d.await(recoverWithin, back) {
-		d.note(lost, "nothing of some resource within %v", recoverWithin)
-	}
-	return time.Since(over)
 }
 
 func (a *arena) tearDown() error {
@@ -226,8 +151,16 @@ func (a *arena) tearDown() error {
 			d.receiver.stop()
 		}
 	}
-	if a.proxy != nil {
-		a.proxy.stop()
+	for _, s := range a.sites {
+		s.proxy.stop()
 	}
 	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
+}
+
+// siteName is the name of the context of one of some clusters; that of a single one is empty.
+func siteName(i, of int) string {
+	if of == 1 {
+		return ""
+	}
+	return fmt.Sprintf("cluster-%d", i+1)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dwatch/testdata/race"
 )
 
 var (
@@ -29,8 +31,8 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "dwatch")
-	args := []string{"build", "-o", binary}
-	if raceEnabled {
+	args := []string{"build", "-ldflags", "-s -w", "-o", binary}
+	if race.Enabled {
 		args = append(args, "-race")
 	}
 	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
@@ -56,8 +58,8 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := arenaFor(t, arenaOptions{server: shared, seed: 1})
-			a.injectAll(t, time.Second, faults...)
+			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1})
+			a.sites[0].injectAll(t, time.Second, faults...)
 			checkEnd(t, a)
 		})
 	}
@@ -66,8 +68,8 @@ func TestFaults(t *testing.T) {
 		// between one list and the next.
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			a := arenaFor(t, arenaOptions{server: shared, seed: 1})
-			a.injectAll(t, 2*time.Second, f)
+			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1})
+			a.sites[0].injectAll(t, 2*time.Second, f)
 			checkEnd(t, a)
 		})
 	}
@@ -95,8 +97,8 @@ func TestServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := arenaFor(t, arenaOptions{server: serverFor(t, test.flags...), seed: 1})
-			a.injectAll(t, 3*time.Second, test.faults...)
+			a := arenaFor(t, arenaOptions{servers: []*server{serverFor(t, test.flags...)}, seed: 1})
+			a.sites[0].injectAll(t, 3*time.Second, test.faults...)
 			checkEnd(t, a)
 		})
 	}
@@ -106,11 +108,12 @@ func TestServer(t *testing.T) {
 // over another one while they still are.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
-	a := arenaFor(t, arenaOptions{server: shared, seed: 1})
-	thaw := a.proxy.freeze()
-	a.awaitLines(a.watchers[0], time.Now())
+	a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1})
+	s := a.sites[0]
+	thaw := s.proxy.freeze()
+	s.awaitLines(a.watchers[0].records[s.name], time.Now())
 	thaw()
-	a.recovered("frozen")
+	s.recovered("frozen")
 	checkEnd(t, a)
 }
 
@@ -132,12 +135,40 @@ func TestDeliver(t *testing.T) {
 	testMix(t, arenaOptions{seed: 3, deliver: true})
 }
 
+// TestClusters: two clusters in one stream, of which each is killed, frozen and cut off,
+// while dwatch is killed. By its seed, the first is killed at once and the second frozen meanwhile. It
+// is not parallel: the others have enough servers running.
+func TestClusters(t *testing.T) {
+	faults := []fault{faultOf("server-killed"), faultOf("server-frozen"), faultOf("refuse"), faultOf("freeze")}
+	servers, err := startServers(2)
+	t.Cleanup(func() {
+		for _, s := range servers {
+			s.stop()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := arenaFor(t, arenaOptions{servers: servers, seed: 12, state: true})
+	mix(t, a, 4*time.Second, [][]fault{faults})
+	for _, s := range a.sites {
+		if len(s.figures.faults) == 0 || s.figures.kills == 0 {
+			t.Errorf("%s had no fault, or dwatch was not killed: %+v", s.name, s.figures)
+		}
+	}
+}
+
 func testMix(t *testing.T, o arenaOptions) {
-	o.server = serverFor(t)
+	o.servers = []*server{serverFor(t)}
 	a := arenaFor(t, o)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	mix(t, a, 30*time.Second, a.groups())
+}
+
+func mix(t *testing.T, a *arena, lasts time.Duration, groups [][]fault) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), lasts)
 	defer cancel()
-	if err := a.mix(ctx, a.groups(), 2*time.Second); err != nil {
+	if err := a.mix(ctx, groups, 2*time.Second); err != nil {
 		t.Error(err)
 	}
 	checkEnd(t, a)
@@ -160,7 +191,7 @@ func serverFor(t *testing.T, flags ...string) *server {
 
 // injectAll injects one fault after the other, each until it has hit something:
 // the informer may wait for longer than it lasts. dwatch recovers from each.
-func (a *arena) injectAll(t *testing.T, window time.Duration, faults ...fault) {
+func (s *site) injectAll(t *testing.T, window time.Duration, faults ...fault) {
 	t.Helper()
 	for _, f := range faults {
 		hit, lasts := false, window
@@ -169,10 +200,10 @@ func (a *arena) injectAll(t *testing.T, window time.Duration, faults ...fault) {
 				t.Fatalf("%s hits nothing", f.name)
 			}
 			var err error
-			if hit, err = a.inject(t.Context(), f, lasts); err != nil {
+			if hit, err = s.inject(t.Context(), f, lasts); err != nil {
 				t.Fatal(err)
 			}
-			a.recovered(f.name)
+			s.recovered(f.name)
 		}
 	}
 }
@@ -200,15 +231,16 @@ func checkEnd(t *testing.T, a *arena) {
 	if err := a.finish(t.Context()); err != nil {
 		t.Error(err)
 	}
-	var what string
-	a.figures.peak, what, a.figures.requests = a.proxy.counter.peak()
-	// What is started again and again asks more often than what waits.
-	if !a.state && a.figures.peak > 8 {
-		t.Errorf("%d requests in a second for %s", a.figures.peak, what)
-	}
-	t.Logf("%s", a.figures.String())
-	for _, wrong := range a.figures.wrong[:min(len(a.figures.wrong), 20)] {
-		t.Error(wrong)
+	for _, s := range a.sites {
+		f := &s.figures
+		// What is started again and again asks more often than what waits.
+		if !a.state && f.peak > 8 {
+			t.Errorf("%d requests in a second for %s", f.peak, f.busiest)
+		}
+		t.Logf("%s", f.String())
+		for _, wrong := range f.wrong[:min(len(f.wrong), 20)] {
+			t.Error(wrong)
+		}
 	}
 	if t.Failed() {
 		for _, d := range a.watchers {

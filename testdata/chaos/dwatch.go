@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +12,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // dwatch is the program under test, run as a child.
@@ -20,13 +23,15 @@ type dwatch struct {
 	binary string
 	args   []string
 	env    []string
-	// server is the URL of the proxy. Each run has a path of its own there.
-	server string
+	// sites are the clusters that it watches. Each run has a path of its own at each proxy.
+	sites []*site
+	dir   string // for its kubeconfigs
 	// receiver is where it delivers to; nil: it prints.
 	receiver *receiver
 	// said is the file with all that it wrote to stderr.
 	said string
-	*record
+	// records are what it has printed of each site, by name.
+	records map[string]*record
 
 	// revivable: it may be killed, and is revived.
 	revivable bool
@@ -49,12 +54,16 @@ const endWithin = 10 * time.Second
 
 // start starts the program, or starts it again.
 func (d *dwatch) start() error {
+	args, err := d.argsOf(d.run())
+	if err != nil {
+		return err
+	}
 	stderr, err := os.OpenFile(d.said, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer stderr.Close() // the child has its own descriptor
-	child := exec.Command(d.binary, d.argsOf(d.run())...)
+	child := exec.Command(d.binary, args...)
 	child.Env = append(os.Environ(), d.env...)
 	child.Stderr = stderr
 	stdout, err := child.StdoutPipe()
@@ -79,12 +88,13 @@ func (d *dwatch) run() string {
 	return fmt.Sprintf("%s-%d", d.name, d.runs+1)
 }
 
-func (d *dwatch) argsOf(run string) []string {
-	args := append(slices.Clone(d.args), "--server", d.server+"/"+run)
+func (d *dwatch) argsOf(run string) ([]string, error) {
+	path, err := kubeconfig(d.dir, run, d.sites)
+	args := append(slices.Clone(d.args), "--kubeconfig", path)
 	if d.receiver != nil {
 		args = slices.Concat([]string{"send"}, args, []string{"--to", d.receiver.url(run)})
 	}
-	return args
+	return args, err
 }
 
 // follow takes each line, to the end of the child.
@@ -96,7 +106,9 @@ func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) 
 			break // half a line is none: it was killed
 		}
 		d.reading.Lock()
-		d.take(text)
+		if l, r, err := d.read(text); r != nil {
+			r.take(text, l, err)
+		}
 		d.reading.Unlock()
 	}
 	err := child.Wait()
@@ -107,6 +119,31 @@ func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) 
 		d.note(lost, "dwatch ended by itself: %v", err)
 	}
 	close(ended)
+}
+
+// receive takes a message that its receiver has got from one of its runs.
+func (d *dwatch) receive(run, id string, body []byte) {
+	if l, r, err := d.read(body); r != nil {
+		r.receive(run, id, body, l, err)
+	}
+}
+
+// read reads a line, and returns the record that it belongs to; nil if it is of no cluster
+// that is watched, which is noted.
+func (d *dwatch) read(text []byte) (*line, *record, error) {
+	l, err := parseLine(text)
+	r := d.records[l.Cluster]
+	if r == nil {
+		d.note(disordered, "of which cluster is it? %v: %.200q", err, text)
+	}
+	return l, r, err
+}
+
+// note notes what is wrong with all that it prints.
+func (d *dwatch) note(f fail, format string, args ...any) {
+	for _, r := range d.records {
+		r.note(f, format, args...)
+	}
 }
 
 // mayEnd tells whether the end of the child is one that it may come to: by a kill,
@@ -128,7 +165,9 @@ func (d *dwatch) kill() {
 	since := time.Now().Add(-d.disk.behind())
 	child.Process.Kill()
 	<-ended
-	d.killed(since) // before the next run prints
+	for _, r := range d.records {
+		r.killed(since) // before the next run prints
+	}
 	d.mu.Lock()
 	d.dying = false
 	d.mu.Unlock()
@@ -182,18 +221,20 @@ func (d *dwatch) lastWords() string {
 	return string(text[max(0, len(text)-16<<10):])
 }
 
-// kubeconfig writes a kubeconfig that leads through the proxy, with a credential
-// plugin that reads the present token.
-func kubeconfig(dir string, p *proxy) (string, error) {
-	ca, path := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "kubeconfig")
-	return path, errors.Join(os.WriteFile(ca, p.ca, 0o600), os.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-current-context: chaos
-contexts: [{name: chaos, context: {cluster: chaos, user: chaos}}]
-clusters: [{name: chaos, cluster: {server: %q, certificate-authority: %q}}]
-users:
-- name: chaos
-  user:
-    exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [%q], interactiveMode: Never}
-`, p.url(), ca, p.tokens.path), 0o600))
+// kubeconfig writes the kubeconfig of a run: a context for each site, which leads through its
+// proxy, with a credential plugin that reads the present token.
+func kubeconfig(dir, run string, sites []*site) (string, error) {
+	config := api.NewConfig()
+	for _, s := range sites {
+		name := cmp.Or(s.name, "chaos")
+		config.CurrentContext = name
+		config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
+		config.Clusters[name] = &api.Cluster{Server: s.proxy.url() + "/" + run, CertificateAuthorityData: s.proxy.ca}
+		config.AuthInfos[name] = &api.AuthInfo{Exec: &api.ExecConfig{
+			APIVersion: "client.authentication.k8s.io/v1", Command: "cat", Args: []string{s.proxy.tokens.path},
+			InteractiveMode: api.NeverExecInteractiveMode,
+		}}
+	}
+	path := filepath.Join(dir, run+".kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
 }

@@ -195,6 +195,7 @@ var garbageFaults = func() []fault {
 // serverFaults hit the server itself.
 var serverFaults = []fault{
 	{"server-killed", func(i *injection) (bool, error) { return true, i.server.crash(i.ctx, i.window) }},
+	{"server-frozen", func(i *injection) (bool, error) { return true, i.server.freeze(i.ctx, i.window) }},
 	{"crd-replaced", func(i *injection) (bool, error) { return true, i.server.replaceCRD(i.ctx, i.window) }},
 }
 

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// figures are what a run comes to.
+// figures are what a run comes to in one cluster.
 type figures struct {
+	cluster string // empty: there is one
 	seed    uint64
 	faults  map[string]int
 	silence map[string]time.Duration // the longest after each kind of fault
@@ -28,33 +29,37 @@ type figures struct {
 	count    map[fail]int
 	requests int
 	peak     int
+	busiest  string // which resource the peak was for
 }
 
-func newFigures(seed uint64) figures {
-	return figures{seed: seed, faults: map[string]int{}, silence: map[string]time.Duration{}, count: map[fail]int{}}
+func newFigures(cluster string, seed uint64) figures {
+	return figures{cluster: cluster, seed: seed, faults: map[string]int{}, silence: map[string]time.Duration{}, count: map[fail]int{}}
 }
 
 func (f *figures) injected(name string) { f.faults[name]++ }
 
 func (f *figures) silent(name string, d time.Duration) { f.silence[name] = max(f.silence[name], d) }
 
-// add takes what a dwatch printed. The record must be locked.
-func (f *figures) add(d *dwatch) {
-	f.printed += d.lines
-	f.repeated += d.repeated
+// add takes what a dwatch printed of the cluster. The record must be locked.
+func (f *figures) add(d *dwatch, r *record) {
+	f.printed += r.lines
+	f.repeated += r.repeated
 	f.kills += d.runs - 1
 	if d.receiver != nil {
 		f.receiverKills += d.receiver.kills.Load()
 	}
-	for _, p := range d.wrong {
+	for _, p := range r.wrong {
 		f.count[p.fail]++
-		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s: %s", d.name, p.fail, p.text))
+		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s: %s", strings.TrimSpace(d.name+" "+f.cluster), p.fail, p.text))
 	}
 }
 
 func (f *figures) String() string {
 	var text strings.Builder
 	row := func(name string, value any) { fmt.Fprintf(&text, "%-32s %v\n", name, value) }
+	if f.cluster != "" {
+		row("cluster", f.cluster)
+	}
 	total, longest := 0, time.Duration(0)
 	for _, name := range slices.Sorted(maps.Keys(f.faults)) {
 		times := fmt.Sprintf("%d times", f.faults[name])

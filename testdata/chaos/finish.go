@@ -16,82 +16,97 @@ const finalWithin = 90 * time.Second
 func (a *arena) finish(ctx context.Context) error {
 	a.pause()
 	a.writing.Wait()
-	if err := a.awaitSentinels(ctx); err != nil {
-		return err
-	}
-	all, err := readTruth(ctx, a.client, a.namespaces, "")
-	if err != nil {
-		return err
-	}
-	selected, err := readTruth(ctx, a.client, a.namespaces, a.selector())
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for _, w := range a.writers {
-		if w.Group == "" || !a.server.replaced.Load() {
-			errs = append(errs, w.check(all))
-		}
-		a.figures.written += w.written
+	for _, s := range a.sites {
+		errs = append(errs, s.settle(ctx))
 	}
-	a.figures.serverKills = a.server.kills.Load()
-	for _, d := range a.watchers {
-		t := all
-		if d.selects {
-			t = selected
-		}
-		d.await(finalWithin, func() bool { return len(d.compareLocked(t)) == 0 })
-	}
-	// What comes too much would come before another last write.
-	errs = append(errs, a.awaitSentinels(ctx))
 	a.endRevival()
 	a.reviving.Wait()
 	for _, d := range a.watchers {
-		errs = append(errs, d.stop(), a.compareTruth(ctx, d))
+		errs = append(errs, d.stop())
+	}
+	for _, s := range a.sites {
+		for _, d := range s.watchers {
+			errs = append(errs, s.compareTruth(ctx, d))
+		}
+		s.figures.serverKills = s.server.kills.Load()
+		s.figures.peak, s.figures.busiest, s.figures.requests = s.proxy.counter.peak()
 	}
 	return errors.Join(errs...)
 }
 
-// compareTruth compares the truth with the record for good.
-func (a *arena) compareTruth(ctx context.Context, d *dwatch) error {
-	selector := ""
-	if d.selects {
-		selector = a.selector()
+// settle waits until each dwatch has printed the truth.
+func (s *site) settle(ctx context.Context) error {
+	if err := s.awaitSentinels(ctx); err != nil {
+		return err
 	}
-	t, err := readTruth(ctx, a.client, a.namespaces, selector)
+	all, err := readTruth(ctx, s.client, s.namespaces, "")
 	if err != nil {
 		return err
 	}
-	d.record.mu.Lock()
-	defer d.record.mu.Unlock()
-	d.wrong = append(d.wrong, d.compareLocked(t)...)
-	if d.receiver != nil {
-		missing, seen := a.proxy.witness.missing(d.name, d.delivered)
-		for _, s := range missing {
-			d.wrong = append(d.wrong, problem{lost, fmt.Sprintf("%s at %s was seen, and not delivered", s.uid, s.version)})
-		}
-		a.figures.seen += seen
+	selected, err := readTruth(ctx, s.client, s.namespaces, s.selector())
+	if err != nil {
+		return err
 	}
-	a.figures.add(d)
+	var errs []error
+	for _, w := range s.writers {
+		if w.Group == "" || !s.server.replaced.Load() {
+			errs = append(errs, w.check(all))
+		}
+		s.figures.written += w.written
+	}
+	for _, d := range s.watchers {
+		r, t := d.records[s.name], all
+		if r.selects {
+			t = selected
+		}
+		r.await(finalWithin, func() bool { return len(r.compareLocked(t)) == 0 })
+	}
+	// What comes too much would come before another last write.
+	return errors.Join(append(errs, s.awaitSentinels(ctx))...)
+}
+
+// compareTruth compares the truth with the record for good.
+func (s *site) compareTruth(ctx context.Context, d *dwatch) error {
+	r, selector := d.records[s.name], ""
+	if r.selects {
+		selector = s.selector()
+	}
+	t, err := readTruth(ctx, s.client, s.namespaces, selector)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrong = append(r.wrong, r.compareLocked(t)...)
+	if d.receiver != nil {
+		missing, seen := s.proxy.witness.missing(d.name, r.delivered)
+		for _, m := range missing {
+			r.wrong = append(r.wrong, problem{lost, fmt.Sprintf("%s at %s was seen, and not delivered", m.uid, m.version)})
+		}
+		s.figures.seen += seen
+	}
+	s.figures.add(d, r)
 	return nil
 }
 
 // awaitSentinels writes a last object for each writer and waits until each dwatch
 // has printed it.
-func (a *arena) awaitSentinels(ctx context.Context) error {
-	for _, w := range a.writers {
+func (s *site) awaitSentinels(ctx context.Context) error {
+	for _, w := range s.writers {
 		version, err := w.sentinel(ctx)
 		if err != nil {
 			return err
 		}
 		at := place{w.kind, w.namespace, sentinel}
-		for _, d := range a.watchers {
+		for _, d := range s.watchers {
+			r := d.records[s.name]
 			printed := func() bool {
-				h := d.objects[d.living[at]]
+				h := r.objects[r.living[at]]
 				return h != nil && compare(h.version, version) >= 0
 			}
-			if !d.await(finalWithin, printed) {
-				d.note(lost, "%v was not printed at %s within %v", at, version, finalWithin)
+			if !r.await(finalWithin, printed) {
+				r.note(lost, "%v was not printed at %s within %v", at, version, finalWithin)
 			}
 		}
 	}

@@ -17,6 +17,9 @@
 // each that is gone, DELETED. Each line is checked as it comes, for what was
 // printed before or out of order.
 //
+// With -clusters 2, each dwatch watches that many servers, behind a proxy each; what is
+// said here holds for each of them, whatever happens to the others meanwhile.
+//
 // With -deliver, each dwatch sends to a receiver in place of stdout, which refuses,
 // hangs, fails and forgets to answer; and dwatch, the receivers and the server are killed
 // every few seconds. Then every state that dwatch has seen must be there, for the first
@@ -26,7 +29,8 @@
 // their order. How they meet does not repeat, so a failure may take several runs
 // to come back.
 //
-// One file a subject: arena.go is the place where all meet, mix.go the order of
+// One file a subject: arena.go is the place where all meet, site.go what is there of
+// each cluster, mix.go the order of
 // the faults, faults.go their list; proxy.go, rule.go, listener.go, body.go,
 // editors.go and answers.go bring them about, server.go those of the server;
 // writer.go writes, dwatch.go runs the program, receiver.go and faults_receiver.go are
@@ -48,6 +52,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 )
 
@@ -62,6 +67,8 @@ type options struct {
 	pace    time.Duration
 	window  time.Duration
 	open    bool
+	// clusters is how many each dwatch watches.
+	clusters int
 }
 
 // errLies means that what was printed is not what happened.
@@ -88,13 +95,17 @@ func run(ctx context.Context, args []string) (err error) {
 	klog.LogToStderr(false) // of the writers' errors there are many
 	klog.SetOutput(io.Discard)
 	say("starting the server")
-	server, err := startServer()
+	servers, err := startServers(o.clusters)
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.stop())
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.stop()) }()
 	a, err := newArena(context.WithoutCancel(ctx), arenaOptions{
-		label: "chaos", server: server, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver,
+		label: "chaos", servers: servers, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver,
 	})
 	if err != nil {
 		return err
@@ -113,17 +124,37 @@ func run(ctx context.Context, args []string) (err error) {
 	if err := a.finish(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	a.figures.requests, a.figures.peak = a.proxy.counter.total, a.proxy.counter.most
-	fmt.Print(a.figures.String())
+	for _, s := range a.sites {
+		fmt.Print(s.figures.String())
+	}
 	return a.report()
+}
+
+// startServers starts some at once. Those that it returns have to be stopped, also after an
+// error.
+func startServers(n int) ([]*server, error) {
+	started := make([]*server, n)
+	var starting errgroup.Group
+	for i := range started {
+		starting.Go(func() (err error) {
+			started[i], err = startServer()
+			return err
+		})
+	}
+	err := starting.Wait()
+	return slices.DeleteFunc(started, func(s *server) bool { return s == nil }), err
 }
 
 // report says on stderr what went wrong.
 func (a *arena) report() error {
-	if len(a.figures.wrong) == 0 {
+	var all []string
+	for _, s := range a.sites {
+		all = append(all, s.figures.wrong...)
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	for _, wrong := range a.figures.wrong[:min(len(a.figures.wrong), 50)] {
+	for _, wrong := range all[:min(len(all), 50)] {
 		fmt.Fprintln(os.Stderr, wrong)
 	}
 	for _, d := range a.watchers {
@@ -144,6 +175,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.pace, "pace", 100*time.Millisecond, "each of the writers waits `TIME` between two changes, on the average")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
 	flags.BoolVar(&o.open, "half-open", false, "also leave watches open and silent for good, which takes minutes to notice")
+	flags.IntVar(&o.clusters, "clusters", 1, "watch `N` clusters, each with writers and faults of its own, in one stream")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -152,6 +184,9 @@ func parse(args []string) (options, error) {
 	}
 	if o.lasts <= 0 || o.pace <= 0 || o.window <= 0 {
 		return o, errors.New("times are positive")
+	}
+	if o.clusters < 1 {
+		return o, errors.New("-clusters: there is at least one")
 	}
 	return o, nil
 }

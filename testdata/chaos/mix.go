@@ -37,31 +37,42 @@ func (o arenaOptions) groups() [][]fault {
 	return groups
 }
 
-// mix injects faults of the groups, one after the other, until ctx ends. Each
-// lasts for the window at most. It returns the first fault that failed itself.
-func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) (err error) {
-	var killing errgroup.Group
-	defer func() { err = errors.Join(err, killing.Wait()) }()
+// mix injects faults of the groups until ctx ends, in each cluster by itself, whatever
+// happens in the others. Each lasts for the window at most. It returns the first fault that
+// failed itself.
+func (a *arena) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
+	var mixing errgroup.Group
 	if a.state {
 		rng := a.fork()
-		killing.Go(func() error { a.killWatchers(ctx, rng); return nil })
+		mixing.Go(func() error { a.killWatchers(ctx, rng); return nil })
 	}
 	if a.deliver {
-		receivers, server := a.fork(), a.fork()
-		killing.Go(func() error { a.killReceivers(ctx, receivers); return nil })
-		killing.Go(func() error { return a.killServer(ctx, server) })
+		rng := a.fork()
+		mixing.Go(func() error { a.killReceivers(ctx, rng); return nil })
 	}
+	for _, s := range a.sites {
+		if a.deliver {
+			rng := a.fork()
+			mixing.Go(func() error { return s.killServer(ctx, rng) })
+		}
+		mixing.Go(func() error { return s.mix(ctx, groups, window) })
+	}
+	return mixing.Wait()
+}
+
+// mix injects one fault after the other.
+func (s *site) mix(ctx context.Context, groups [][]fault, window time.Duration) error {
 	for ctx.Err() == nil {
-		group := groups[a.rng.IntN(len(groups))]
-		f := group[a.rng.IntN(len(group))]
-		if _, err := a.inject(ctx, f, a.upTo(window)); err != nil {
+		group := groups[s.rng.IntN(len(groups))]
+		f := group[s.rng.IntN(len(group))]
+		if _, err := s.inject(ctx, f, s.upTo(window)); err != nil {
 			return unlessOver(ctx, err)
 		}
-		switch a.rng.IntN(3) {
+		switch s.rng.IntN(3) {
 		case 0: // the next one comes before dwatch has recovered from this one
-			sleep(ctx, a.upTo(time.Second))
+			sleep(ctx, s.upTo(time.Second))
 		default:
-			a.recovered(f.name)
+			s.recovered(f.name)
 		}
 	}
 	return nil
@@ -75,8 +86,8 @@ func unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-func (a *arena) upTo(most time.Duration) time.Duration {
-	return time.Duration(a.rng.Int64N(int64(most)))
+func (s *site) upTo(most time.Duration) time.Duration {
+	return time.Duration(s.rng.Int64N(int64(most)))
 }
 
 // fork is another source of chance, for another goroutine.
@@ -103,20 +114,21 @@ func (a *arena) killReceivers(ctx context.Context, rng *rand.Rand) {
 
 // killServer kills the server now and then, until ctx ends. It is back soon, and lives at
 // least until each dwatch has delivered something of what has happened since.
-func (a *arena) killServer(ctx context.Context, rng *rand.Rand) error {
+func (s *site) killServer(ctx context.Context, rng *rand.Rand) error {
 	next := time.Now()
 	for sleep(ctx, time.Until(next)) {
 		next = time.Now().Add(time.Duration(rng.Int64N(int64(2 * lives))))
-		if err := a.server.crash(ctx, restartAfter); err != nil {
+		if err := s.server.crash(ctx, restartAfter); err != nil {
 			return fmt.Errorf("the server does not start again: %w", err)
 		}
 		back := time.Now()
-		for _, d := range a.watchers {
+		for _, d := range s.watchers {
+			r := d.records[s.name]
 			delivers := func() bool {
-				return ctx.Err() != nil || slices.ContainsFunc(slices.Collect(maps.Values(d.last)), back.Before)
+				return ctx.Err() != nil || slices.ContainsFunc(slices.Collect(maps.Values(r.last)), back.Before)
 			}
-			if !d.await(recoverWithin, delivers) {
-				d.note(lost, "nothing within %v after the server was killed", recoverWithin)
+			if !r.await(recoverWithin, delivers) {
+				r.note(lost, "nothing within %v after the server was killed", recoverWithin)
 			}
 		}
 	}

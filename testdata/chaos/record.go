@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // line is an event as dwatch prints it.
 type line struct {
 	Type    string          `json:"type"`
+	Cluster string          `json:"cluster"` // empty: there is one
 	Initial bool            `json:"initial"`
 	Unknown bool            `json:"finalStateUnknown"`
 	Object  json.RawMessage `json:"object"`
@@ -28,7 +30,7 @@ type line struct {
 // place is where an object lives under its name.
 type place struct{ kind, namespace, name string }
 
-// record is what one dwatch has printed. It checks each line as it comes.
+// record is what one dwatch has printed of one cluster. It checks each line as it comes.
 type record struct {
 	// selects: objects may leave the selection and come back under the same UID.
 	selects bool
@@ -88,9 +90,8 @@ func newRecord(selects bool) *record {
 	}
 }
 
-// take notes a line.
-func (r *record) take(text []byte) {
-	l, err := parseLine(text)
+// take notes a line, as parseLine has read it.
+func (r *record) take(text []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takeLineLocked(text, l, err)
@@ -119,10 +120,9 @@ func (r *record) takeLineLocked(text []byte, l *line, err error) {
 	r.changed = make(chan struct{})
 }
 
-// receive notes a message that a receiver has got from a run of dwatch. It may come
-// again at any time; for the first time each comes in the order of its object.
-func (r *record) receive(run, id string, body []byte) {
-	l, err := parseLine(body)
+// receive notes a message that a receiver has got from a run of dwatch, as parseLine has read
+// it. It may come again at any time; for the first time each comes in the order of its object.
+func (r *record) receive(run, id string, body []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	is := state{l.meta.UID, l.meta.ResourceVersion}
@@ -130,7 +130,7 @@ func (r *record) receive(run, id string, body []byte) {
 		r.delivered[is] = map[string]bool{}
 	}
 	r.delivered[is][run] = true
-	if want := fmt.Sprintf("%s/%s/%s", is.uid, is.version, l.Type); id != want {
+	if want := path.Join(l.Cluster, string(is.uid), is.version, l.Type); id != want {
 		r.faultLocked(disordered, "%s has the id %q, not %q", l, id, want)
 	}
 	if r.ids[id] {
@@ -148,7 +148,7 @@ func (r *record) takeLocked(l *line) {
 	before := r.objects[l.meta.UID]
 	if before == nil {
 		before = &history{place: at, kind: "DELETED"}
-		if cutOff := r.kills > 0 && l.Type == "DELETED" && l.Unknown; l.Type != "ADDED" && !cutOff {
+		if l.Type != "ADDED" && !r.cutOffLocked(l) {
 			r.faultLocked(disordered, "%s before ADDED", l)
 		}
 	} else if before.loose {
@@ -181,6 +181,7 @@ func (r *record) checkLocked(before *history, l *line) {
 		r.faultLocked(duplicated, "%s", l)
 	case order < 0:
 		r.faultLocked(disordered, "%s after %s %s", l, before.kind, before.version)
+	case l.Type == "DELETED" && !living && order > 0 && r.selects && r.cutOffLocked(l): // it matched again
 	case l.Type == "DELETED" && !living, l.Type == "MODIFIED" && !living:
 		r.faultLocked(disordered, "%s after it was deleted at %s", l, before.version)
 	case l.Type == "ADDED" && living:
@@ -190,6 +191,12 @@ func (r *record) checkLocked(before *history, l *line) {
 	case l.Type != "DELETED" && order == 0:
 		r.faultLocked(duplicated, "%s after %s", l, before.kind)
 	}
+}
+
+// cutOffLocked reports whether the line before one may be missing: a run was killed that was about to
+// print it. Whether it did the next run can't know, so it says that the object is gone.
+func (r *record) cutOffLocked(l *line) bool {
+	return r.kills > 0 && l.Type == "DELETED" && l.Unknown
 }
 
 // repeatLocked checks the first line of an object after a kill, shortly before

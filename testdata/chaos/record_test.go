@@ -36,6 +36,9 @@ func TestRecord(t *testing.T) {
 		{"repeated after a kill", "ADDED a u1 1, KILL, ADDED a u1 1, MODIFIED a u1 2", "a u1 2", false, ""},
 		{"known only as it was", "ADDED a u1 1, MODIFIED a u1 3, KILL, LOST a u1 1", "", false, ""},
 		{"ADDED was cut off", "KILL, LOST a u1 1", "", false, ""},
+		{"ADDED of one selected again was cut off", "ADDED a u1 1, DELETED a u1 2, WAIT, KILL, LOST a u1 3", "", true, ""},
+		{"lost after its deletion", "ADDED a u1 1, DELETED a u1 2, WAIT, KILL, LOST a u1 3", "", false, "out of order"},
+		{"lost again", "ADDED a u1 1, DELETED a u1 2, LOST a u1 3", "", true, "out of order"},
 		{"older after a kill", "ADDED a u1 1, MODIFIED a u1 3, KILL, MODIFIED a u1 2", "a u1 2", false, "out of order"},
 		{"twice after a kill", "ADDED a u1 1, KILL, ADDED a u1 1, ADDED a u1 1", "a u1 1", false, "duplicated"},
 		{"long before a kill", "ADDED a u1 1, WAIT, KILL, ADDED a u1 1", "a u1 1", false, "duplicated"},
@@ -53,7 +56,9 @@ func TestRecord(t *testing.T) {
 				case "KILL":
 					r.killed(printed)
 				default:
-					r.take(lineOf(text))
+					text := lineOf(text)
+					l, err := parseLine(text)
+					r.take(text, l, err)
 				}
 			}
 			r.wrong = append(r.wrong, r.compareLocked(truthOf(test.truth))...)
@@ -66,6 +71,33 @@ func TestRecord(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestClusterOf: a line is judged with those of its cluster, of which resourceVersions are
+// compared, and names; one of no cluster that is watched is wrong.
+func TestClusterOf(t *testing.T) {
+	d := &dwatch{records: map[string]*record{"one": newRecord(false), "two": newRecord(false)}}
+	print := func(cluster, text string) {
+		line := strings.Replace(string(lineOf(text)), "{", fmt.Sprintf(`{"cluster":%q,`, cluster), 1)
+		if l, r, err := d.read([]byte(line)); r != nil {
+			r.take([]byte(line), l, err)
+		}
+	}
+	expect := func(one, two int) {
+		t.Helper()
+		if len(d.records["one"].wrong) != one || len(d.records["two"].wrong) != two {
+			t.Errorf("%v and %v, want %d and %d", d.records["one"].wrong, d.records["two"].wrong, one, two)
+		}
+	}
+	print("one", "ADDED a u1 5")
+	print("two", "ADDED a u2 3")
+	print("one", "MODIFIED a u1 6")
+	print("two", "MODIFIED a u2 4")
+	expect(0, 0)
+	print("two", "MODIFIED a u2 4")
+	expect(0, 1)
+	print("three", "ADDED a u3 7")
+	expect(1, 2)
 }
 
 func lineOf(text string) []byte {

@@ -85,6 +85,16 @@ func (s *server) crash(ctx context.Context, after time.Duration) error {
 	return s.start()
 }
 
+// freeze lets the server hold its connections and answer nothing for a while, or until ctx
+// ends.
+func (s *server) freeze(ctx context.Context, lasts time.Duration) error {
+	if err := s.cluster.Freeze(); err != nil {
+		return err
+	}
+	sleep(ctx, lasts)
+	return s.cluster.Thaw()
+}
+
 // replaceCRD deletes the custom resource with all its objects, and makes it anew
 // after a while, or when ctx ends.
 func (s *server) replaceCRD(ctx context.Context, after time.Duration) error {

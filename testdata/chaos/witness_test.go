@@ -77,7 +77,8 @@ func TestReceive(t *testing.T) {
 			record := newRecord(false)
 			test.then(func(kind string, version int) {
 				id, body := message(kind, version)
-				record.receive("web-1", id, body)
+				l, err := parseLine(body)
+				record.receive("web-1", id, body, l, err)
 			})
 			var wrong []fail
 			for _, p := range record.wrong {

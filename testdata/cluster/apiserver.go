@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -23,7 +23,6 @@ type apiServer struct {
 	options *options.ServerRunOptions
 	flags   *pflag.FlagSet
 	address string        // host:port it serves on
-	certDir string        // where its certificate is
 	done    chan struct{} // closed when it ended
 	err     error         // why, once done is closed
 }
@@ -96,17 +95,16 @@ func (s *apiServer) set(arg string) error {
 }
 
 // start runs the server on listener until ctx ends. It returns when the
-// configuration is accepted and the certificate is there, which is before the
-// server is ready.
+// configuration is accepted, which is before the server is ready.
 func (s *apiServer) start(ctx context.Context, listener net.Listener, etcd string, users *users, data *dataDir) error {
 	address := listener.Addr().(*net.TCPAddr)
-	s.address, s.certDir = address.String(), data.path("certs")
+	s.address = address.String()
 	for _, arg := range []string{
 		"etcd-servers=" + etcd,
 		"bind-address=127.0.0.1",
 		"advertise-address=127.0.0.1",
 		fmt.Sprintf("secure-port=%d", address.Port),
-		"cert-dir=" + s.certDir,
+		"cert-dir=" + data.path(certDir),
 		"token-auth-file=" + users.tokenFile,
 		"service-account-issuer=https://kubernetes.default.svc",
 		"service-account-key-file=" + users.signingKeyFile,
@@ -123,10 +121,38 @@ func (s *apiServer) start(ctx context.Context, listener net.Listener, etcd strin
 		return fmt.Errorf("kube-apiserver refuses its flags: %w", err)
 	}
 	go func() {
-		s.err = app.Run(ctx, completed)
+		s.err = runAPIServer(ctx, completed)
 		close(s.done)
 	}()
 	return nil
+}
+
+// runAPIServer is app.Run without what takes a third of a start: policyHook, since writePolicy
+// has done its work, and version 2 of the schema, which clients ask for only where there is
+// no version 3. The part that serves custom resources keeps it: without it they have no schema of
+// version 3, either.
+func runAPIServer(ctx context.Context, completed options.CompletedOptions) error {
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return err
+	}
+	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(policyHook)
+	for _, part := range []*genericapiserver.Config{config.KubeAPIs.ControlPlane.Generic, &config.Aggregator.GenericConfig.Config} {
+		part.OpenAPIConfig = nil
+	}
+	ready, err := config.Complete()
+	if err != nil {
+		return err
+	}
+	server, err := app.CreateServerChain(ready)
+	if err != nil {
+		return err
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return err
+	}
+	return prepared.Run(ctx)
 }
 
 // complete applies the log settings, which are global, and fills in all others.
@@ -144,12 +170,8 @@ func (s *apiServer) complete(ctx context.Context) (options.CompletedOptions, err
 }
 
 // reach returns how clients reach the server, which must have been started.
-func (s *apiServer) reach(users *users) (*endpoint, error) {
-	certificate, err := os.ReadFile(s.certDir + "/apiserver.crt")
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the API server's certificate: %w", err)
-	}
-	return &endpoint{url: "https://" + s.address, ca: certificate, tokens: users.tokens}, nil
+func (s *apiServer) reach(users *users, certificate []byte) *endpoint {
+	return &endpoint{url: "https://" + s.address, ca: certificate, tokens: users.tokens}
 }
 
 // wait waits until the server ended, at most for limit.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
@@ -47,7 +48,7 @@ func etcdConfig(dir string) *embed.Config {
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger())
 	config.EnableGRPCGateway = false           // it would dial the advertised port, which is not real
-	config.TickMs, config.ElectionMs = 10, 100 // alone, it need not wait for votes
+	config.TickMs, config.ElectionMs = 50, 250 // alone, it need not wait for votes; each tick costs
 	config.UnsafeNoFsync = true
 	config.QuotaBackendBytes = 8 << 30 // room for long churns between compactions
 	return config
@@ -56,6 +57,20 @@ func etcdConfig(dir string) *embed.Config {
 // endpoint returns the URL at which clients reach etcd.
 func (e *etcdServer) endpoint() string {
 	return "http://" + e.Clients[0].Addr().String()
+}
+
+// create writes all values whose keys are not there, at once.
+func (e *etcdServer) create(ctx context.Context, values map[string][]byte) error {
+	var all pb.TxnRequest
+	for key, value := range values {
+		one := &pb.TxnRequest{
+			Compare: []*pb.Compare{{Key: []byte(key), Target: pb.Compare_CREATE, TargetUnion: &pb.Compare_CreateRevision{}}},
+			Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key), Value: value}}}},
+		}
+		all.Success = append(all.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: one}})
+	}
+	_, err := e.Server.Txn(ctx, &all)
+	return err
 }
 
 // stop writes out the data and ends etcd, within bounds: it does not wait for

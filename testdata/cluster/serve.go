@@ -101,11 +101,18 @@ func serve(ctx context.Context, opts serveOptions, server *apiServer, stdout io.
 	if err != nil {
 		return err
 	}
+	certificate, err := loadCertificate(data)
+	if err != nil {
+		return err
+	}
 	etcd, err := startEtcd(ctx, data.path("etcd"))
 	if err != nil {
 		return unlessDone(ctx, err)
 	}
 	defer etcd.stop()
+	if err := writePolicy(ctx, etcd); err != nil {
+		return unlessDone(ctx, err)
+	}
 
 	// Cancelled by its own defer, not by ctx: the API server stops first.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -116,7 +123,7 @@ func serve(ctx context.Context, opts serveOptions, server *apiServer, stdout io.
 	defer server.wait(stopAPIServerTimeout)
 	defer stop()
 	defer stopping.Store(true)
-	if err := announce(ctx, running, opts, server, users, data, stdout); err != nil {
+	if err := announce(ctx, running, opts, server, server.reach(users, certificate), stdout); err != nil {
 		return unlessDone(ctx, err)
 	}
 	return waitForEnd(ctx, server, etcd)
@@ -132,19 +139,12 @@ func unlessDone(ctx context.Context, err error) error {
 }
 
 // announce makes a freshly started API server usable: it waits until it is
-// ready, sets up the users and the controllers, and only then writes the
-// kubeconfig and the line on stdout.
-func announce(ctx, running context.Context, opts serveOptions, server *apiServer, users *users, data *dataDir, stdout io.Writer) error {
+// ready, sets up the controllers, and only then writes the kubeconfig and the
+// line on stdout.
+func announce(ctx, running context.Context, opts serveOptions, server *apiServer, endpoint *endpoint, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	endpoint, err := server.reach(users)
-	if err != nil {
-		return err
-	}
 	if err := server.waitReady(ctx, endpoint); err != nil {
-		return err
-	}
-	if err := grantLimited(ctx, endpoint); err != nil {
 		return err
 	}
 	if opts.controllers {

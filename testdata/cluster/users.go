@@ -1,21 +1,15 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/csv"
 	"fmt"
 	"strings"
-	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/keyutil"
 )
 
@@ -43,7 +37,7 @@ func loadUsers(data *dataDir) (*users, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot load the users: %w", err)
 	}
-	if _, err := data.loadOrCreate("service-account.key", newSigningKey); err != nil {
+	if _, err := data.loadOrCreate("service-account.key", newPrivateKey); err != nil {
 		return nil, fmt.Errorf("cannot load the service account key: %w", err)
 	}
 	loaded := &users{
@@ -70,8 +64,8 @@ func newTokens() ([]byte, error) {
 	return []byte(file.String()), nil
 }
 
-// newSigningKey returns a private key for service account tokens.
-func newSigningKey() ([]byte, error) {
+// newPrivateKey returns a private key, of a kind that is made in no time.
+func newPrivateKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -79,47 +73,23 @@ func newSigningKey() ([]byte, error) {
 	return keyutil.MarshalPrivateKeyToPEM(key)
 }
 
-// grantLimited lets the limited user read pods and deployments in the default
-// namespace, and nothing else anywhere. It returns when that is so: the server
-// learns of new roles from a watch.
-func grantLimited(ctx context.Context, endpoint *endpoint) error {
-	client, err := kubernetes.NewForConfig(endpoint.restConfig(userAdmin, "cluster"))
-	if err != nil {
-		return err
-	}
+// limitedRole lets its user read pods and deployments in the default namespace, and nothing
+// else anywhere.
+func limitedRole() *rbacv1.Role {
 	verbs := []string{"get", "list", "watch"}
-	role := rbacapply.Role(userLimited, metav1.NamespaceDefault).WithRules(
-		rbacapply.PolicyRule().WithAPIGroups("").WithResources("pods").WithVerbs(verbs...),
-		rbacapply.PolicyRule().WithAPIGroups("apps").WithResources("deployments").WithVerbs(verbs...),
-	)
-	binding := rbacapply.RoleBinding(userLimited, metav1.NamespaceDefault).
-		WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(userLimited)).
-		WithSubjects(rbacapply.Subject().WithAPIGroup(rbacv1.GroupName).WithKind(rbacv1.UserKind).WithName(userLimited))
-	how := metav1.ApplyOptions{FieldManager: "cluster", Force: true}
-	if _, err := client.RbacV1().Roles(metav1.NamespaceDefault).Apply(ctx, role, how); err != nil {
-		return fmt.Errorf("cannot make the role of user %s: %w", userLimited, err)
+	return &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: userLimited, Namespace: metav1.NamespaceDefault},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: verbs},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: verbs},
+		},
 	}
-	if _, err := client.RbacV1().RoleBindings(metav1.NamespaceDefault).Apply(ctx, binding, how); err != nil {
-		return fmt.Errorf("cannot bind the role of user %s: %w", userLimited, err)
-	}
-	return awaitGrant(ctx, client)
 }
 
-// awaitGrant waits until the limited user may do what it is to.
-func awaitGrant(ctx context.Context, client kubernetes.Interface) error {
-	question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:               userLimited,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Verb: "list", Resource: "pods"},
-	}}
-	for {
-		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, question, metav1.CreateOptions{})
-		if err == nil && answer.Status.Allowed {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the role of user %s is not in force in time: %w", userLimited, cmp.Or(err, ctx.Err()))
-		case <-time.After(10 * time.Millisecond):
-		}
+func limitedBinding() *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: userLimited, Namespace: metav1.NamespaceDefault},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: userLimited},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: userLimited}},
 	}
 }

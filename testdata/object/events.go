@@ -3,6 +3,7 @@ package object
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 type line struct {
 	Type                       event.Type
 	Initial, FinalStateUnknown bool
-	Time                       time.Time
+	Time, Heard                time.Time
 	Object                     json.RawMessage
 
 	Resource, Namespace, Name, ResourceVersion string
@@ -26,38 +27,47 @@ type line struct {
 
 // Events returns the events of what dwatch has printed with -o json, --marks and
 // --show-managed-fields. Each has the state before, which is that of the event before.
-func Events(t testing.TB, stream string) (events []event.Event) {
+func Events(t testing.TB, stream string) []event.Event {
 	t.Helper()
+	events, err := Read(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// Read is Events, for who has no test.
+func Read(stream string) (events []event.Event, _ error) {
 	last := map[types.UID]event.Object{}
 	lines := bufio.NewScanner(strings.NewReader(stream))
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			t.Fatalf("%v: %s", err, lines.Text())
+			return nil, fmt.Errorf("%w: %s", err, lines.Text())
 		}
 		e := event.Event{
-			Type: l.Type, Initial: l.Initial, FinalStateUnknown: l.FinalStateUnknown, Time: l.Time,
+			Type: l.Type, Initial: l.Initial, FinalStateUnknown: l.FinalStateUnknown, Time: l.Time, Heard: l.Heard,
 			Count: l.Count, ResourceVersion: l.ResourceVersion,
 		}
-		if l.Object == nil {
+		switch {
+		case l.Object != nil:
+			var err error
+			if e.Object, err = parse(string(l.Object)); err != nil {
+				return nil, err
+			}
+			gvk := e.Object.GroupVersionKind()
+			e.Target = target(gvk.GroupVersion().WithResource(plural(gvk.Kind)), e.Object.Namespace, "")
+			if e.Type == event.Modified {
+				e.Old = last[e.Object.UID]
+			}
+			last[e.Object.UID] = e.Object
+		case l.Resource != "":
 			e.Target = target(*parseResource(l.Resource), l.Namespace, l.Name)
-			events = append(events, e)
-			continue
 		}
-		e.Object = Parse(t, string(l.Object))
-		gvk := e.Object.GroupVersionKind()
-		e.Target = target(gvk.GroupVersion().WithResource(plural(gvk.Kind)), e.Object.Namespace, "")
-		if e.Type == event.Modified {
-			e.Old = last[e.Object.UID]
-		}
-		last[e.Object.UID] = e.Object
 		events = append(events, e)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return events
+	return events, lines.Err()
 }
 
 // parseResource reads resource.version.group, which has a dot behind it for the core

@@ -13,9 +13,17 @@ import (
 // Parse returns the object that is written as one line of JSON.
 func Parse(t testing.TB, text string) event.Object {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+	o, err := parse(text)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return event.NewObject(shallow.Identity(u), text)
+	return o
+}
+
+func parse(text string) (event.Object, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		return event.Object{}, err
+	}
+	return event.NewObject(shallow.Identity(u), text), nil
 }

@@ -73,6 +73,12 @@ type violation struct {
 // On a busy machine the page may lose its connection, which makes it pale.
 func (b *tab) checkAccess(what string) {
 	b.t.Helper()
+	b.checkAccessWhile(what, live)
+}
+
+// checkAccessWhile does so while an expression holds.
+func (b *tab) checkAccessWhile(what, state string) {
+	b.t.Helper()
 	script, err := axe()
 	if err != nil {
 		b.t.Logf("%s: not checked for accessibility: %v", what, err)
@@ -82,9 +88,9 @@ func (b *tab) checkAccess(what string) {
 		b.do(chromedp.Evaluate[chromedp.Void](script + "; undefined"))
 	}
 	for {
-		b.await(live)
+		b.await(state)
 		found := b.violations()
-		if !value[bool](b, live) {
+		if !value[bool](b, state) {
 			continue
 		}
 		for _, v := range found {

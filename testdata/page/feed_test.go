@@ -76,3 +76,41 @@ func TestWho(t *testing.T) {
 	b.press(strings.Repeat("\b", len("who:argo")) + "flux")
 	b.await(row("beta") + " && !" + row("alpha")) // the search finds managers, too
 }
+
+// At every width the new value is seen, and who it was; the path gives way at its front, and the old
+// value before that. On a phone all of it is there, on as many lines as it takes.
+func TestWidths(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "deploy,cm", "-n", ns).url, look{})
+	b.awaitLive()
+	image := func(name string) string { return "registry.example.com/shop/" + name + ":1.0" }
+	set := func(name string) {
+		c.kubectl(t, "", "-n", ns, "set", "image", "deploy/slow", "main="+image(name))
+	}
+	set("first-that-was-there")
+	set("second")
+	for _, width := range []int64{1000, 1280, 1600} {
+		b.look(look{width: width, height: 800})
+		b.press("3")
+		b.await(entry(image("second")))
+		// It is drawn for this width.
+		b.await(`((e) => e && e.room === Math.floor(document.getElementById("lines").clientWidth / 7.2))(` + entry(image("second")) + `)`)
+		said := value[string](b, `((e) => {
+			const whole = (part) => { const box = e.querySelector(part), text = document.createRange(); text.selectNodeContents(box); return text.getBoundingClientRect().width <= box.getBoundingClientRect().width + 0.5; };
+			const path = e.querySelector(".path").textContent;
+			return [whole(".new-value"), e.querySelector(".who").textContent, /^(spec|…).*image$/.test(path)].join();
+		})(`+entry(image("second"))+`)`)
+		if said != "true,kubectl-set,true" {
+			t.Errorf("at %d: %s", width, said)
+		}
+	}
+	b.look(look{width: 360, height: 740})
+	b.press("3")
+	told := `((all) => { const at = all.findIndex((e) => e.textContent.includes("shop/second") || e.textContent.includes("second:1.0")); return at < 0 ? "" : all.slice(Math.max(0, at - 3), at + 3).map((e) => e.querySelector(".text").textContent).join(""); })([...document.querySelectorAll("#lines .entry:not([hidden])")])`
+	b.await(`(` + told + `).includes("` + image("second") + `")`)
+	b.await(`(` + told + `).includes("· kubectl-set")`)
+	if cut := value[string](b, `[...document.querySelectorAll("#lines .entry:not([hidden]) .text")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent).join("\n")`); cut != "" {
+		t.Errorf("on a phone this is cut: %s", cut)
+	}
+}

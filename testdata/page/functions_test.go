@@ -31,6 +31,21 @@ func TestFunctions(t *testing.T) {
 			{ time: 5000, changes: [{ path: "status.conditions[type=Ready].status", old: "False", new: "True" }] }], 0, 9000)[0].spans`,
 			`[[0,5000,"False"],[5000,9000,"True"]]`},
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:03Z" }], [], 1000, 9000)[0].spans`, `[[3000,9000,"True"]]`},
+		// What was found at the start says since when it was so, which nobody saw; what it was before that is not known.
+		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:05Z" }, { type: "New", status: "True", time: "1970-01-01T00:00:06Z" }], [
+			{ time: 5000, changes: [{ path: "status.conditions[type=Ready].status", old: "False", new: "True" }] }], 1000, 9000, 4000, [{ type: "Ready", status: "False", time: "1970-01-01T00:00:02Z" }])
+			.map((c) => [c.before, c.spans, c.since])`, `[[[2000,4000,"False",2000],[[4000,5000,"False"],[5000,9000,"True"]],5000],[null,[[6000,9000,"True"]],6000]]`},
+		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:01Z" }], [], 3000, 9000, 4000, [{ type: "Ready", status: "True", time: "1970-01-01T00:00:01Z" }])
+			.map((c) => [c.before, c.spans])`, `[[[3000,4000,"True",1000],[[4000,9000,"True"]]]]`},
+		// The time before is shown as far as conditions say something of it, up to ten minutes, or as long as it was seen.
+		{"conditions", `[m.windowOf([], 5e6, 6e6), m.windowOf([{ time: "1970-01-01T01:23:10Z" }, { time: "" }], 5e6, 5.1e6), m.windowOf([{ time: "1970-01-01T00:00:01Z" }], 5e6, 5.1e6), m.windowOf([{ time: "1970-01-01T00:00:01Z" }], 5e6, 7e6)]`,
+			`[[5000000,6000000],[4990000,5100000],[4400000,5100000],[3000000,7000000]]`},
+		// What is no longer held is none of the objects of a line either.
+		{"followed", `(() => { const f = new m.Followed({ kind: () => "pod", feed: [] }); const all = ["a", "b"].map((key) => ({ key, root: { kind: "Deployment", name: "d" }, resource: "pods", name: key, time: 1 })); ` +
+			`const { group } = f.add(all[0]); f.add(all[1]); all[0].dropped = true; f.drop(); return [...group.keys].join(); })()`, `"b"`},
+		// Between two changes that do not fit together, others are no longer held.
+		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:08Z" }], [2000, 5000].map((time) => ({ time, changes: [{ path: "status.conditions[type=Ready].status", old: "True", new: "False" }] })), 0, 9000)[0].spans.join(" ")`,
+			`"0,2000,True 2000,5000,not held 5000,8000,not held 8000,9000,True"`},
 		{"conditions", `m.spans([], [{ time: 5000, changes: [{ path: "status.conditions[type=Old]", old: '{"status":"True"}' }] }], 0, 9000)[0].spans`, `[[0,5000,"True"]]`},
 		{"conditions", `m.spans([{ type: "Ready", status: "True", time: "1970-01-01T00:00:05Z" }], [{ time: 3000, changes: [{ path: "status.conditions[type=Ready]", kind: "added", new: "False, NoRoute: why" }] },
 			{ time: 5000, changes: [{ path: "status.conditions[type=Ready]", old: "False", new: "True" }] }], 0, 9000)[0].spans`, `[[3000,5000,"False"],[5000,9000,"True"]]`},
@@ -63,6 +78,14 @@ func TestFunctions(t *testing.T) {
 		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is not held any more.","09~spec.x 1 → 2",""]`},
 		// How many changes are held at most is true.
 		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.mostChanges, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
+		// Of a change only what is different of the row comes.
+		{"store", `((s) => {
+			s.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });
+			s.apply({ type: "snapshot", seq: 1, part: 0, last: true, rows: [{ key: "a", seq: 1, resource: "r", name: "n", created: 7, labels: { l: "1" }, cells: ["x"], status: { state: "Current" } }] });
+			s.apply({ type: "change", seq: 2, event: "MODIFIED", time: 9, feed: true, key: "a", resource: "r", name: "n", row: { labels: null, cells: ["y"], changes: 1 } });
+			const { name, created, labels, cells, changes, seq, ticks } = s.objects.get("a");
+			return [name, created, labels ?? null, cells, changes, seq, ticks, s.feed[0].created];
+		})(new Store())`, `["n",7,null,["y"],1,2,[9],7]`},
 		// However much is meant, what follows is told, and what is meant longer than that.
 		{"store", `((s) => {
 			for (let i = 0; i < 6000; i++) s.append({ type: "change", meant: true, time: i });
@@ -90,7 +113,7 @@ func TestFunctions(t *testing.T) {
 			return [...held, f.early.size, f.groups.size, f.count];
 		})(new m.Followed(new Store()))`, `[0,2,true,0,1,1]`},
 		{"feed", `((f) => {
-			f.warnings = new Map([["a", { message: { dropped: true } }], ["b", { message: {} }]]);
+			f.warnings = new Map([["a", [{ message: { dropped: true } }]], ["b", [{ message: {} }]]]);
 			f.store.feedDropped = 1;
 			f.dropOld();
 			return [...f.warnings.keys()];
@@ -107,9 +130,13 @@ func TestFunctions(t *testing.T) {
 		{"feed", `m.lines({ type: "change", event: "MODIFIED", text: "is being deleted", changes: [{ path: "metadata.deletionTimestamp", kind: "added", new: "x" }] }).map((l) => l.text)`,
 			`["is being deleted"]`},
 		{"feed", `m.lines({ type: "change", event: "DELETED", time: 60000, created: 1000, status: { state: "Terminating" } })[0].text`, `"was Terminating, 59s old"`},
-		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "a", kind: "added", new: "1" }] }, true).map((l) => [l.first, l.path ?? ""])`,
+		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "a", kind: "added", new: "1" }] }, 40).map((l) => [l.first, l.path ?? ""])`,
 			`[[true,""],[false,"a"]]`},
 		{"feed", `m.lines({ type: "change", event: "ADDED", resource: "events", text: "pod/a Warning BackOff: x", status: { state: "Current" } })[0].text`, `"pod/a Warning BackOff: x"`},
+		// On a phone all of what it became is there, and who it was.
+		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.text", kind: "changed", old: "a few words that were there", new: "abcdefghijklmnopqrstuvwxyz", who: "kubectl-edit" }] }, 20)
+			.map((l) => [l.path, l.old, l.arrow, l.new, l.text].filter(Boolean).join(" "))`,
+			`["","spec.text","a few words that","were there","→ abcdefghijklmnopqr","stuvwxyz","· kubectl-edit"]`},
 		// An outage of all watches is one line, and so is its end; what came in between parts them.
 		{"feed", `((all) => {
 			const mark = (event, resource, namespace) => ({ type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource, namespace } });
@@ -134,20 +161,78 @@ func TestFunctions(t *testing.T) {
 		{"select", `((store) => { ["Current", "InProgress", "Terminating", "Failed", "Unknown"].forEach((state) => store.put({ key: state, namespace: "n", resource: "r", name: state, status: { state } }));
 			const counts = m.counts(store), shown = m.table(store, { q: "", kind: [], ns: [], change: [], notready: true }, 0).map((i) => i.key).filter(Boolean);
 			return [counts.notReady, counts.namespaces.get("n"), shown]; })(new Store())`, `[3,{"all":5,"failed":1,"busy":2},["Failed","InProgress","Terminating"]]`},
+		// That nothing needs a look is said when all is known.
+		{"problems", `["starting", "live", "lost"].map((state) => new m.Problems({ store: { problems: { items: [] }, targets: new Map([["a", { state }]]) }, linked: () => true }).lines()[0])`,
+			`["What needs a look is not known while not all is connected.","Nothing needs a look.","What needs a look is not known while not all is connected."]`},
 		// Of what is gone it is not said that its connection was lost.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
 			`["partly","Connection lost","pods"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
 		{"columns", `m.own({ columns: [{ name: "Last Seen", counts: true }, { name: "Last Seen" }] })`, `[0]`},
+		// A column in which no cell says anything goes; the images stay, at least in part, before what else is wide; what is spare is given to what was cut.
+		{"columns", `((all, resource, image) => {
+			const say = (room) => { const { shown, widths, grid } = all.layout(resource, room); return shown.map((i, n) => resource.columns[i].name + " " + Math.round(widths[n])).join() + "; " + /([\d.]+)ch [\d.]+ch [\d.]+ch$/.exec(grid)[1]; };
+			const put = (state, message, ...cells) => all.measure(resource, { name: "x".repeat(40), status: { state, message }, cells });
+			put("Current", "", "checkout", "2/2", "<none>", "", "main", image, "app=checkout");
+			const before = [90, 130, 145, 250].map(say);
+			put("Failed", "Progress deadline exceeded", "checkout", "2/2", "<none>", "later", "main", image, "app=checkout");
+			return [...before, say(90), say(145)];
+		})(new m.Columns(), { id: "deployments.apps", columns: [["Name"], ["Ready"], ["Port"], ["Note"], ["Containers", 1], ["Images", 1], ["Selector", 1]].map(([name, priority]) => ({ name, priority })) }, "registry.example.com/shop/team/checkout:5.2.1-alpine")`,
+			`["Ready 6; 12","Ready 6,Images 34; 18","Ready 6,Containers 11,Images 36; 18","Ready 6,Containers 11,Images 53,Selector 13; 18","Ready 6,Note 6; 27","Ready 6,Note 6,Images 32; 27"]`},
+		// Of an Event the message is what there is room for first, and its type is the state.
+		{"columns", `((all, resource) => {
+			all.measure(resource, { name: "web.1", status: { state: "Warning" }, cells: [1000, "Warning", "BackOff", "pod/web-7d9f-x", "back-off 5m0s restarting failed container"] });
+			return [70, 100, 145].map((room) => all.layout(resource, room)).map(({ shown, widths }) => shown.map((i, n) => resource.columns[i].name + " " + Math.round(widths[n])).join());
+		})(new m.Columns(), { id: "events", columns: [["Last Seen", 0, true], ["Type"], ["Reason"], ["Object"], ["Message"]].map(([name, priority, counts]) => ({ name, priority, counts })) })`, `["Message 22","Reason 8,Message 42","Last Seen 10,Reason 8,Object 15,Message 42"]`},
 		{"columns", `[m.cellText(1000, { counts: true }, 61000), m.cellText("5s", { counts: true }, 61000), m.cellText(null, { counts: true }, 61000), m.cellText(1000, {}, 61000), m.cellText(9000, { counts: true }, 1000)]`,
 			`["60s","5s","","1000","0s"]`},
 		{"store", `[((s) => { s.matching = new Set(["x", "y"]); s.forget("x"); return [...s.matching]; })(family())]`, `[["y"]]`},
 		{"filters", `((store, panel) => {
 			for (let i = 0; i < 250; i++) store.put({ key: "k" + i, namespace: "n" + i, resource: "r", name: "x", status: { state: "Current" } });
-			new m.Filters({ store, panel, state: () => ({ kind: [], ns: ["n99"], change: [] }), onChange() {} }).update();
+			new m.Filters({ store, panel, state: () => ({ cluster: [], kind: [], ns: ["n99"], change: [] }), onChange() {} }).update();
 			return [panel.querySelectorAll("[aria-label=Namespaces] button").length, panel.querySelector("[aria-label=Namespaces] + .note").textContent];
 		})(family(), document.createElement("div"))`, `[201,"and 49 more: the search finds them, too"]`},
-		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, 0).map((i) => [i.key, i.depth])`,
+		{"axis", `[m.untilWith(50000, 0.5, 100, 200000), m.untilWith(50000, 0.25, 100, 200000), m.untilWith(150000, 0.5, 100, 200000)]`, `[100000,125000,0]`},
+		// What failed is first, then what is not ready; what was as it should be all the time is folded, unless it is searched, or opened.
+		{"select", `((store, state) => {
+			for (const [key, is, owner, more] of [["a"], ["a1", "Current", "a"], ["a2", "Current", "a1"], ["b", "InProgress"], ["b1", "Current", "b"], ["b2", "InProgress", "b"], ["c"], ["c1", "Failed", "c"], ["c2", "Current", "c"],
+				["d"], ["d1", "Current", "d", { ticks: [150] }], ["e"], ["e1", "Current", "e", { segments: [[1, "Failed"], [150, "Current"]] }]]) {
+				store.put({ key, uid: key, resource: "r", name: key, initial: true, created: 1, first: 90, status: { state: is ?? "Current" }, segments: [[90, is ?? "Current"]], owners: owner ? [{ uid: owner }] : [], ...more });
+			}
+			const text = (...more) => m.timeline(store, ...more).map((i) => " ".repeat(i.depth) + i.key + (i.quiet ? "+" + i.quiet : "") + (i.open ? "-" + i.open : "")).join();
+			return [text(state, [80, 200]), text(state, [180, 200]), text(state, [180, 200], new Set(["a"])), text({ ...state, q: "r" }, [180, 200])];
+		})(new Store(), { q: "", kind: [], ns: [], change: [] })`,
+			`["c+1, c1,b+1, b2,a+2,d, d1,e, e1","c+1, c1,b+1, b2,a+2,d+1,e+1","c+1, c1,b+1, b2,a-2, a1,  a2,d+1,e+1","c, c1, c2,b, b2, b1,a, a1,  a2,d, d1,e, e1"]`},
+		// An Event has no lane beside its object, nor if that is over; a Warning keeps the object from being folded.
+		{"select", `((store, state) => {
+			store.on_resource({ resource: { id: "pods", kind: "Pod" } });
+			const put = (key, more) => store.put({ key, uid: key, resource: "pods", name: key, initial: true, created: 1, first: 90, status: { state: "Current" }, segments: [[90, "Current"]], ...more });
+			const event = (key, uid, kind, state, more) => put(key, { resource: "events", status: { state }, about: { uid, kind, name: uid, at: 95 }, ...more });
+			put("d");
+			put("p", { owners: [{ uid: "d" }] });
+			put("q", { owners: [{ uid: "d" }] });
+			put("gone", { ended: 95 });
+			for (const [key, ...more] of [["w", "p", "Pod", "Warning"], ["n", "q", "Pod", "Normal"], ["o", "gone", "Pod", "Warning"], ["never", "x", "Pod", "Warning"], ["other", "j", "Job", "Warning"]]) event(key, ...more);
+			const text = (more, from = 91) => m.timeline(store, { ...state, ...more }, [from, 200]).map((i) => i.key + (i.quiet ? "+" + i.quiet : "")).sort().join(" ");
+			const all = [text({}), text({}, 99), text({ kind: ["events"] }), text({ q: "never" }), text({ q: "w" })];
+			store.forget("w");
+			return [...all, store.eventsOf(store.objects.get("p")).length, store.told.size];
+		})(new Store(), { q: "", kind: [], ns: [], change: [] })`,
+			`["d+1 gone other p","d+2 other","n never o other w","never","never o other w",0,4]`},
+		{"warnings", `((store) => {
+			store.on_resource({ resource: { id: "pods", kind: "Pod" } });
+			store.on_resource({ resource: { id: "events", columns: ["Last Seen", "Reason", "Message", "Count"].map((name) => ({ name })) } });
+			store.put({ key: "p", uid: "p", resource: "pods", name: "web", status: { state: "Failed" } });
+			store.put({ key: "e", resource: "events", name: "e", status: { state: "Warning" }, cells: [1, "BackOff", "back-off", 3], initial: true, created: 5, first: 90, ticks: [95], about: { uid: "p", kind: "Pod", name: "web", at: 50 } });
+			store.put({ key: "f", resource: "events", name: "f", status: { state: "Normal" }, first: 91, about: { uid: "p", kind: "Pod", name: "web" } });
+			const warnings = new m.Warnings(store), all = [warnings.of(store.objects.get("p"))];
+			store.forget("e");
+			warnings.ask("d", { items: [{ time: 7, warning: true, reason: "Failed", message: "no", about: "pod/web" }, { time: 8, reason: "Pulled", about: "pod/web" }, { time: 9, warning: true, reason: "Own", message: "" }] });
+			all.push(warnings.of(store.objects.get("p")));
+			store.put({ key: "d", resource: "deployments.apps", name: "web", status: { state: "Failed" } });
+			return [...all, warnings.of(store.objects.get("p")), warnings.of(store.objects.get("d"))].map((marks) => marks.map((one) => one.time + " " + one.text).join("; "));
+		})(new Store())`, `["5 ×3 Warning BackOff: back-off; 50 ×3 Warning BackOff: back-off; 95 ×3 Warning BackOff: back-off","","7 Warning Failed: no","9 Warning Own"]`},
+		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, [0, 99]).map((i) => [i.key, i.depth])`,
 			`[["d",0],["r",1],["p1",2],["p2",2],["x",0],["y",1]]`},
 	} {
 		got := value[string](b, `import("./assets/store.js").then(async ({ Store }) => {

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,7 +67,7 @@ func findBrowser() string {
 // dwatchBinary builds dwatch, once.
 var dwatchBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(temporary, "dwatch")
-	build := exec.Command("go", "build", "-o", path, ".")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build dwatch: %w\n%s", err, out)
@@ -194,7 +193,10 @@ func serve(t *testing.T, c *cluster, args ...string) *dwatch {
 		t.Fatal(err)
 	}
 	d := &dwatch{t: t, ended: make(chan struct{})}
-	d.cmd = exec.Command(binary, slices.Concat([]string{"serve"}, args, []string{"--kubeconfig", c.kubeconfig})...)
+	if args = append([]string{"serve"}, args...); c != nil { // else it shows a recording
+		args = append(args, "--kubeconfig", c.kubeconfig)
+	}
+	d.cmd = exec.Command(binary, args...)
 	stderr, err := d.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

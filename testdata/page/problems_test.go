@@ -1,7 +1,9 @@
 package page
 
 import (
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -32,11 +34,54 @@ func TestProblems(t *testing.T) {
 		!strings.Contains(got, "since ") || !strings.Contains(got, "after kubectl-set: image nginx:1.27 → nginx:1.28") {
 		t.Errorf("what needs a look: %s", got)
 	}
-	if got := value[string](b, `[...document.querySelectorAll("#list .row.object .state")].map((e) => e.textContent).join()`); !strings.Contains(got, "0/2 pods available") || !strings.Contains(got, "CrashLoopBackOff") {
-		t.Errorf("the states: %s", got)
-	}
+	const states = `[...document.querySelectorAll("#list .row.object .state")].map((e) => e.textContent).join()`
+	b.await(states + `.includes("0/2 pods available") && ` + states + `.includes("CrashLoopBackOff")`)
 	value[bool](b, `document.querySelector("#problems .what").click() ?? true`)
 	b.await(`document.querySelector("#detail h2")?.textContent.includes("web-")`)
+	// The object says what is wrong with its containers, and where it stands.
+	panel := func(part string) string {
+		return `document.querySelector('#detail section[aria-label="` + part + `"]')?.innerText.replace(/\s+/g, " ")`
+	}
+	// What changed in the ten minutes before that: of what it belongs to, and that more was not seen.
+	value[bool](b, `document.querySelector("#problems .leads").click() ?? true`)
+	leadUp := panel("The 10 minutes before it went wrong")
+	b.await(leadUp + `?.includes("image nginx:1.27 → nginx:1.28")`)
+	if got := value[string](b, leadUp); !strings.Contains(got, "what it belongs to") || !strings.Contains(got, "deployment/web") || !strings.Contains(got, "kubectl-set") || !strings.Contains(got, "was not seen") {
+		t.Errorf("what changed before: %s", got)
+	}
+	b.await(panel("Containers") + `?.includes("CrashLoopBackOff")`)
+	if got := value[string](b, panel("Containers")); !strings.Contains(got, "nginx") || !strings.Contains(got, "4 restarts") || !strings.Contains(got, "Before: Error, exit 1") || !strings.Contains(got, "back-off 40s") {
+		t.Errorf("the containers: %s", got)
+	}
+	if got := value[string](b, panel("Owners and owned")); !regexp.MustCompile(`deployment/web .*replicaset/web-\w+ .*pod/web-\w+-\w+ CrashLoopBackOff`).MatchString(got) {
+		t.Errorf("the tree: %s", got)
+	}
+	value[bool](b, `document.querySelector("#detail .related button").click() ?? true`)
+	b.await(`document.querySelector("#detail h2")?.textContent === "web" && [...document.querySelectorAll("#detail .related .deep2 .state")].filter((e) => e.textContent === "CrashLoopBackOff").length === 2`)
 	value[bool](b, `document.querySelector("#problems .cause").click() ?? true`)
-	b.await(`new URLSearchParams(location.search).get("at") > 0 && document.querySelector("#detail .history li.selected")?.textContent.includes("nginx:1.28")`)
+	b.await(`new URLSearchParams(location.search).get("at") > 0 && ` + chosen("nginx:1.28"))
+}
+
+// What dwatch saw at the same moment is chosen together: it was busy, or stopped, while it happened.
+func TestSameMoment(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
+	d := serve(t, c, "deploy", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	b.await(row("web") + `.textContent.includes("2/2")`)
+	d.signal(syscall.SIGSTOP)
+	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
+	c.kubectl(t, "", "-n", ns, "rollout", "status", "deploy/web")
+	d.signal(syscall.SIGCONT)
+	b.await(live + ` && ` + entry("→ nginx:1.28"))
+	value[bool](b, entry("→ nginx:1.28")+`.click() ?? true`)
+	b.await(chosen("nginx:1.28"))
+	// It stands in view: what began it, and not what followed at once.
+	b.await(`((e) => e.top >= 0 && e.bottom <= innerHeight)([...document.querySelectorAll("#detail .history li.selected")].at(-1).getBoundingClientRect())`)
+}
+
+// chosen reports whether a change that is chosen in the panel of the object has a text in it.
+func chosen(text string) string {
+	return `[...document.querySelectorAll("#detail .history li.selected")].some((e) => e.textContent.includes(` + quote(text) + `))`
 }

@@ -47,7 +47,7 @@ func TestRollout(t *testing.T) {
 	value[bool](b, row("web")+`.click() ?? true`)
 	b.await(`document.querySelector("#detail .history")`)
 	detail := value[string](b, `document.getElementById("detail").textContent`)
-	for _, want := range []string{"Deployment · " + ns, "nginx:1.27 → nginx:1.28", "kubectl-set", "Conditions", "Available", "owns", "replicaset/web-", "image: nginx:1.28"} {
+	for _, want := range []string{"Deployment · " + ns, "nginx:1.27 → nginx:1.28", "kubectl-set", "Conditions", "Available", "Owners and owned", "replicaset/web-", "image: nginx:1.28"} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("the object does not say %q:\n%s", want, detail)
 		}

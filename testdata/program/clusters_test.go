@@ -31,22 +31,14 @@ import (
 // it. "ask NAME" asks a program how its watch is, by SIGUSR1. kubectl is there, too.
 func TestClusters(t *testing.T) {
 	t.Parallel()
-	more := map[string]*bed.Cluster{}
-	for _, name := range []string{"us", "asia"} {
-		c, err := bed.Start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Thaw(); c.Kill() })
-		more[name] = c
-	}
+	more := startClusters(t, "us", "asia")
 	all := maps.Clone(commands)
 	for name, do := range map[string]func(*bed.Cluster) error{"freeze": (*bed.Cluster).Freeze, "thaw": (*bed.Cluster).Thaw} {
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
-			if len(args) != 1 || more[args[0]] == nil {
+			if len(args) != 1 || more[args[0]].Cluster == nil {
 				ts.Fatalf("usage: %s us|asia", name)
 			}
-			ts.Check(do(more[args[0]]))
+			ts.Check(do(more[args[0]].Cluster))
 		}
 	}
 	all["crash"] = func(ts *testscript.TestScript, neg bool, args []string) { more[args[0]].Kill() }
@@ -54,7 +46,7 @@ func TestClusters(t *testing.T) {
 		ts.Check(of(ts).programs[args[0]].cmd.Process.Signal(syscall.SIGUSR1))
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 scripts + "/clusters", // one script: it ends the servers
+		Dir:                 scripts + "/clusters", // of which clusters alone freezes and ends asia
 		Setup:               func(env *testscript.Env) error { return setupClusters(t, more, env) },
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -63,11 +55,41 @@ func TestClusters(t *testing.T) {
 	})
 }
 
-func setupClusters(t *testing.T, more map[string]*bed.Cluster, env *testscript.Env) error {
+// another is a server beside that of all tests. Its kubeconfig is read when it starts: the file
+// goes with it, and scripts begin after another one has ended it.
+type another struct {
+	*bed.Cluster
+	config *api.Config
+}
+
+// startClusters starts more servers than that of all tests.
+func startClusters(t *testing.T, names ...string) map[string]another {
+	t.Helper()
+	more := map[string]another{}
+	for _, name := range names {
+		c, err := bed.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Thaw(); c.Kill() })
+		config, err := clientcmd.LoadFromFile(c.Kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more[name] = another{c, config}
+	}
+	return more
+}
+
+func setupClusters(t *testing.T, more map[string]another, env *testscript.Env) error {
 	if err := setupWithKubectl(t, testbed, env); err != nil {
 		return err
 	}
-	path, namespace := filepath.Join(env.WorkDir, ".kubeconfig"), env.Getenv("NS")
+	return writeContexts(filepath.Join(env.WorkDir, ".kubeconfig"), env.Getenv("NS"), more)
+}
+
+// writeContexts writes a kubeconfig with the contexts of TestClusters, all in one namespace.
+func writeContexts(path, namespace string, more map[string]another) error {
 	config, err := clientcmd.LoadFromFile(testbed.Kubeconfig)
 	if err != nil {
 		return err
@@ -77,13 +99,9 @@ func setupClusters(t *testing.T, more map[string]*bed.Cluster, env *testscript.E
 	config.Clusters["eu-alias"] = config.Clusters["eu"]
 	config.Contexts = map[string]*api.Context{}
 	for name, c := range more {
-		other, err := clientcmd.LoadFromFile(c.Kubeconfig)
-		if err != nil {
-			return err
-		}
-		config.Clusters[name], config.AuthInfos[name] = other.Clusters["cluster"], other.AuthInfos["admin"]
+		config.Clusters[name], config.AuthInfos[name] = c.config.Clusters["cluster"], c.config.AuthInfos["admin"]
 		if name == "us" {
-			config.AuthInfos["limited"] = other.AuthInfos["limited"]
+			config.AuthInfos["limited"] = c.config.AuthInfos["limited"]
 		}
 	}
 	config.Clusters["down"] = &api.Cluster{Server: "https://127.0.0.1:1"}
@@ -97,8 +115,5 @@ func setupClusters(t *testing.T, more map[string]*bed.Cluster, env *testscript.E
 		config.Contexts[name] = &api.Context{Cluster: at[0], AuthInfo: at[1], Namespace: namespace}
 	}
 	config.CurrentContext = "eu"
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		return err
-	}
-	return nil
+	return clientcmd.WriteToFile(*config, path)
 }

@@ -69,7 +69,7 @@ func setupWithKubectl(t *testing.T, c *bed.Cluster, env *testscript.Env) error {
 	if err := setupOn(c, env); err != nil {
 		return err
 	}
-	path := []string{binaries, filepath.Dir(readme.Path(t, "bin/kubectl")), env.Getenv("PATH")}
+	path := []string{filepath.Join(binaries, undatedDir), filepath.Dir(readme.Path(t, "bin/kubectl")), env.Getenv("PATH")}
 	env.Setenv("PATH", strings.Join(path, string(os.PathListSeparator)))
 	env.Setenv("HOME", env.WorkDir)
 	return nil

@@ -97,6 +97,7 @@ type changedLines struct {
 	args       []string
 	kubeconfig string
 	cmd        *exec.Cmd
+	late       *time.Timer // ends a run that hangs
 	out        *bufio.Scanner
 	stderr     strings.Builder
 	synced     bool
@@ -116,8 +117,8 @@ func (k *changedLines) start() {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	late := time.AfterFunc(patience, func() { k.cmd.Process.Kill() })
-	k.t.Cleanup(func() { late.Stop() })
+	process := k.cmd.Process // not the one of a later start
+	k.late = time.AfterFunc(patience, func() { process.Kill() })
 	k.out = bufio.NewScanner(out)
 	k.out.Buffer(nil, 1<<20)
 }
@@ -160,6 +161,7 @@ func (k *changedLines) end(signal os.Signal) {
 	for k.next() {
 	}
 	k.cmd.Wait()
+	k.late.Stop()
 	if said := k.stderr.String(); strings.Contains(said, "judge") {
 		k.t.Error(said)
 	}

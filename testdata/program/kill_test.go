@@ -289,7 +289,7 @@ func (k *killed) look() {
 	}
 	defer f.Close()
 	k.kept = map[string][]event.Reported{}
-	for _, target := range f.Orphans(nil) {
+	for _, target := range f.Orphans("", nil) {
 		if _, err := f.Past(target, func(o event.Reported) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
 			k.t.Fatal(err)
 		}

@@ -219,8 +219,8 @@ func TestLive(t *testing.T) {
 	m := startTmux(t, 80, 24, kubeconfig)
 	m.live("deploy,cm,secrets")
 	m.shows(`● connected · `)
-	m.shows(`^   DEPLOYMENTS 1 +READY +UP-TO-DATE +AVAILABLE +AGE`)
-	m.shows(`^◌  web +0/2 +0 +0 +\d+s`)
+	m.shows(`^   DEPLOYMENTS 1 +(STATE +)?READY +UP-TO-DATE +AVAILABLE +AGE`)
+	m.shows(`^◌  web .*0/2 +0 +0 +\d+s`)
 	m.shows(`^   CONFIGMAPS \d+ +DATA +AGE`)
 
 	// What changes is marked; ages tick.
@@ -303,6 +303,41 @@ func TestLive(t *testing.T) {
 		m.shows(`DEPLOYMENTS`)
 	}
 	m.press("q")
+	m.shows(`^END=0$`)
+	m.isAsBefore()
+}
+
+// liveRecorded is what TestLiveFrom shows.
+const liveRecorded = `{"type":"ADDED","time":"2026-01-31T02:00:01.000Z","initial":true,"object":{"apiVersion":"v1","data":{"k":"v"},"kind":"ConfigMap","metadata":{"creationTimestamp":"2026-01-31T01:59:00Z","managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}},"manager":"kubectl","operation":"Update","time":"2026-01-31T01:59:00Z"}],"name":"alpha","namespace":"default","resourceVersion":"10","uid":"u-default-alpha"}}}
+{"type":"SYNCED","time":"2026-01-31T02:00:01.000Z","resource":"configmaps.v1.","namespace":"default","count":1}
+{"type":"BOOKMARK","time":"2026-01-31T02:00:01.001Z","resource":"configmaps.v1.","namespace":"default","heard":"2026-01-31T02:00:01.001Z"}
+{"type":"BOOKMARK","time":"2026-01-31T02:00:02.000Z","resource":"configmaps.v1.","namespace":"default","heard":"2026-01-31T02:00:02.000Z"}
+{"type":"MODIFIED","time":"2026-01-31T02:00:03.000Z","object":{"apiVersion":"v1","data":{"k":"v","more":"v"},"kind":"ConfigMap","metadata":{"creationTimestamp":"2026-01-31T01:59:00Z","managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}},"manager":"kubectl","operation":"Update","time":"2026-01-31T01:59:00Z"}],"name":"alpha","namespace":"default","resourceVersion":"11","uid":"u-default-alpha"}}}
+{"type":"DELETED","time":"2026-01-31T02:00:05.000Z","object":{"apiVersion":"v1","data":{"k":"v","more":"v"},"kind":"ConfigMap","metadata":{"creationTimestamp":"2026-01-31T01:59:00Z","managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}},"manager":"kubectl","operation":"Update","time":"2026-01-31T01:59:00Z"}],"name":"alpha","namespace":"default","resourceVersion":"12","uid":"u-default-alpha"}}}
+{"type":"BOOKMARK","time":"2026-01-31T02:00:06.000Z","resource":"configmaps.v1.","namespace":"default","heard":"2026-01-31T02:00:06.000Z"}
+`
+
+// TestLiveFrom: of a recording it shows what was there, without a server.
+func TestLiveFrom(t *testing.T) {
+	t.Parallel()
+	rec := filepath.Join(t.TempDir(), "rec")
+	if _, _, err := writeRecording(rec, liveRecorded, time.Now().Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	m := startTmux(t, 120, 24, "nowhere")
+	m.live("cm --from " + rec)
+	m.shows(`^ recording .* known$`)
+	m.press("[", "[")
+	m.shows(`that is the begin of what was read`)
+	m.shows(`^   alpha +\S+ `)
+	m.press("Right")
+	m.shows(`^ ~ alpha `)
+	m.shows(`~ cm/alpha  data\.more  \+ v`)
+	m.press("Right")
+	m.shows(`^ - alpha `)
+	m.press("Left", "d")
+	m.shows(`^   more: v$`)
+	m.press("q", "q")
 	m.shows(`^END=0$`)
 	m.isAsBefore()
 }
@@ -396,7 +431,7 @@ func TestLivePanics(t *testing.T) {
 			}
 		}
 	}
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(dir, "dwatch"), ".")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-overlay", overlay, "-o", filepath.Join(dir, "dwatch"), ".")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -45,6 +45,7 @@ func startPiped(t *testing.T, kubeconfig string, args ...string) *piped {
 	}
 	p.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
 	p.cmd.Stdout, p.cmd.Stderr = write, &p.stderr
+	p.stderr.isSaid = true
 	p.cmd.WaitDelay = promptly // for what it has started, and left behind with its stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,8 @@ func (f front) handler(t *testing.T) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Header.Del("Authorization") // a plugin's
+			r.Out.Header.Del("Authorization")   // a plugin's
+			r.Out.Header.Del("Accept-Encoding") // change wants to read what comes: Kubernetes 1.37 compresses watches
 		},
 		FlushInterval:  -1,
 		ModifyResponse: f.change,

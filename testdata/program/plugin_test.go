@@ -190,5 +190,5 @@ func TestPluginThatAsks(t *testing.T) {
 	}
 	p.says(t, "^no configmaps in namespace \\S+ yet$")
 	p.signal(os.Interrupt)
-	p.ends(t, fail.ExitOK, `Go on\x1b\[31m\? watching .*\nno configmaps .*\n`)
+	p.ends(t, fail.ExitOK, `Go on\x1b\[31m\? \S+ watching .*\nno configmaps .*\n`)
 }

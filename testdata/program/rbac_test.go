@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +77,53 @@ func TestRBACOfIdentity(t *testing.T) {
 	t.Cleanup(hook.Close)
 	isSmallest(t, o, "identity", "send cm -n NS --to "+hook.URL, func(t *testing.T, args []string) bool {
 		return isDenied(t, append(args, "--count", "1")) || !strings.HasPrefix(<-sources, "urn:uuid:")
+	})
+}
+
+// TestRBACOfPage: the same of what shows the Events about a Deployment and the pods of it.
+func TestRBACOfPage(t *testing.T) {
+	t.Parallel()
+	o := rbacObjects(t)
+	const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`
+	o.applyText(t, deployment)
+	uid := func(what string) string {
+		out, err := dwatchCmd("list", what, "-n", o.namespace, "-o", "jsonpath={.metadata.uid}").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	owned := func(text, kind, name, owner string) string {
+		return fmt.Sprintf(strings.ReplaceAll(text, "{name: web}", "{name: %s, ownerReferences: [{apiVersion: apps/v1, kind: %s, name: %s, uid: %q, controller: true}]}"), name, kind, owner, uid(strings.ToLower(kind)+"/"+owner))
+	}
+	o.applyText(t, owned(strings.Replace(deployment, "Deployment", "ReplicaSet", 1), "Deployment", "web-1", "web"))
+	o.applyText(t, owned("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: web}]}\n", "ReplicaSet", "web-1-x", "web-1"))
+	o.applyText(t, fmt.Sprintf("apiVersion: v1\nkind: Event\nmetadata: {name: seen}\ninvolvedObject: {apiVersion: v1, kind: Pod, name: web-1-x, namespace: %s, uid: %s}\nreason: Seen\nmessage: seen\n", o.namespace, uid("pod/web-1-x")))
+	key := regexp.MustCompile(`"key":"([^"]*)"`)
+	isSmallest(t, o, "page", "serve deploy -n NS", func(t *testing.T, args []string) bool {
+		if isDenied(t, append([]string{"list"}, args[1:]...)) {
+			return true // there is nothing to look at
+		}
+		p := startPiped(t, testbed.Kubeconfig, args...)
+		b := p.page(t, nil)
+		b.view(t).until(t, `"event":"SYNCED".*|"type":"snapshot".*"name":"web"`)
+		found := key.FindStringSubmatch(b.get(t, "/api/objects"))
+		if found == nil {
+			t.Fatal(b.get(t, "/api/objects"))
+		}
+		about := b.get(t, "/api/about?key="+url.QueryEscape(found[1]))
+		p.signal(os.Interrupt)
+		p.waits(t)
+		return !strings.Contains(about, `"reason":"Seen"`)
 	})
 }
 

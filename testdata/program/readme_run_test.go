@@ -28,19 +28,19 @@ import (
 func TestReadmeExamples(t *testing.T) {
 	t.Parallel()
 	sections := meanwhiles(t)
-	stages := map[bool]*stage{} // with and without controllers
+	stages := map[string]*stage{} // by kind
 	for _, page := range pagesWithExamples(t) {
 		examples, err := parseExamples(page, readme.Read(t, page), sections)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range examples {
-			if stages[e.controllers] == nil {
-				stages[e.controllers] = newStage(t, e.controllers)
+			if stages[e.stage] == nil {
+				stages[e.stage] = newStage(t, e.stage)
 			}
 			t.Run(e.name, func(t *testing.T) {
 				needTools(t, e)
-				play := &play{stage: stages[e.controllers], T: t, dir: t.TempDir()}
+				play := &play{stage: stages[e.stage], T: t, dir: t.TempDir()}
 				play.clear(t)
 				if text := play.run(e); !e.isShownBy(text) {
 					readme.Update(t, page, e.text, text)
@@ -109,7 +109,7 @@ func (p *play) start(command string) {
 	defer terminal.Close()
 	p.cmd = exec.Command("sh", "-c", command)
 	p.cmd.Dir = p.dir
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1",
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "HOME="+p.cmd.Dir, "NO_COLOR=1", "TZ="+midday(),
 		"PATH="+strings.Join([]string{binaries, readme.Path(p.T, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -211,11 +211,16 @@ func (p *play) when() {
 func (p *play) steps() {
 	for len(p.script) > 0 && !p.ended && !strings.HasPrefix(p.script[0], "when ") {
 		verb, args, _ := strings.Cut(strings.TrimSpace(p.script[0]), " ")
+		at := p
+		if verb == "us" {
+			verb, args, _ = strings.Cut(args, " ")
+			at = &play{stage: p.us, T: p.T, dir: p.dir}
+		}
 		step, ok := readmeSteps[verb]
 		if !ok {
 			p.Fatalf("there is no step %q", verb)
 		}
-		if err := step(p, args); err != nil {
+		if err := step(at, args); err != nil {
 			p.Fatalf("%s: %v", p.script[0], err)
 		}
 		p.script = p.script[1:]
@@ -297,6 +302,7 @@ var (
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
 	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // with the time, if it is not the same second
+	anyRollout         = regexp.MustCompile(`(rollout: )\d+ changes, \d+ s`)
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
@@ -318,6 +324,7 @@ func sameEachTime(text string) string {
 	text = anyNode.ReplaceAllString(text, "node-1")
 	text = anyHidden.ReplaceAllString(text, "20$1")
 	text = anyNoise.ReplaceAllString(text, "+3$1")
+	text = anyRollout.ReplaceAllString(text, "${1}31 changes, 2 s")
 	text = renumber(anyPod, text, distinct(anyPod, text), func(i int) string { return fmt.Sprintf("%cx7kq", "tzbdfghjlmn"[i]) })
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)
@@ -350,3 +357,6 @@ func renumber(pattern *regexp.Regexp, text string, values []string, name func(in
 		return parts[1] + name(slices.Index(values, parts[2]))
 	})
 }
+
+// midday is a time zone in which it is noon, so that two hours ago was today.
+func midday() string { return fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) }

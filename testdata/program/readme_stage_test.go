@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"dwatch/testdata/bed"
 )
@@ -42,13 +43,14 @@ type stage struct {
 	port       string
 	cluster    *bed.Cluster
 	objects    *objects
+	us         *stage // the other cluster, where there are two
 }
 
-func newStage(t *testing.T, controllers bool) *stage {
+func newStage(t *testing.T, kind string) *stage {
 	t.Helper()
 	dir := t.TempDir()
 	s := &stage{dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig"), port: "0"}
-	if controllers {
+	if kind == controllers {
 		s.flags = []string{"--controllers"}
 	}
 	t.Cleanup(func() {
@@ -66,7 +68,37 @@ func newStage(t *testing.T, controllers bool) *stage {
 		t.Fatal(err)
 	}
 	s.port = server.Port()
+	if kind == clusters {
+		s.us = newStage(t, "")
+		s.kubeconfig = s.contexts(t)
+	}
 	return s
+}
+
+// contexts writes a kubeconfig that leads to both clusters, and to none.
+func (s *stage) contexts(t *testing.T) (path string) {
+	t.Helper()
+	eu, err := clientcmd.LoadFromFile(s.kubeconfig)
+	us, err2 := clientcmd.LoadFromFile(s.us.kubeconfig)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	config := api.NewConfig()
+	add := func(name string, from *api.Config, user string) {
+		here := from.Contexts[from.CurrentContext]
+		config.Clusters[name], config.AuthInfos[name] = from.Clusters[here.Cluster], from.AuthInfos[cmp.Or(user, here.AuthInfo)]
+		config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
+	}
+	add("prod-eu", eu, "")
+	add("prod-us", us, "")
+	add("prod-denied", us, "limited")
+	add("prod-down", us, "")
+	config.Clusters["prod-down"] = &api.Cluster{Server: "https://127.0.0.1:1"}
+	path = filepath.Join(s.dir, "contexts")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // start starts the API server with the data it had, and writes a kubeconfig.
@@ -75,15 +107,7 @@ func (s *stage) start(port, kubeconfig string) (err error) {
 	if err != nil {
 		return err
 	}
-	config, err := s.cluster.Config("admin")
-	if err != nil {
-		return err
-	}
-	s.objects = &objects{config: config, namespace: metav1.NamespaceDefault}
-	if s.objects.client, err = dynamic.NewForConfig(config); err != nil {
-		return err
-	}
-	s.objects.discovery, err = discovery.NewDiscoveryClientForConfig(config)
+	s.objects, err = objectsIn(s.cluster, metav1.NamespaceDefault)
 	return err
 }
 
@@ -123,6 +147,9 @@ func (s *stage) available(name string) error {
 // clear leaves nothing but what objects.yaml has.
 func (s *stage) clear(t *testing.T) {
 	t.Helper()
+	if s.us != nil {
+		s.us.clear(t)
+	}
 	files, err := filepath.Glob(filepath.Join(readmeObjects, "*.yaml"))
 	for _, file := range files {
 		err = errors.Join(err, s.remove(t.Context(), file))

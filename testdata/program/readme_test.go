@@ -34,7 +34,11 @@ import (
 //	when DELETED
 //	  end
 //
-// The first line may be "controllers": the cluster then has controllers and nodes,
+// The first line may be "clusters": then there are the contexts prod-eu, where the steps are, prod-us, where
+// those are that begin with "us", prod-denied, who may do nothing there, and prod-down, where nobody listens.
+// As of several clusters, the lines may come in any order.
+//
+// Or it is "controllers": the cluster then has controllers and nodes,
 // and the lines may come in any order, as events of different resources have none.
 // Steps before the first "when" come before the commands. A "when" waits until
 // the output, after what the last one found, matches a regular expression. The
@@ -43,12 +47,18 @@ import (
 
 // example is a console block.
 type example struct {
-	name        string   // of its section, or else its page and line
-	controllers bool     // they run
-	meanwhile   []string // the other lines of its section
-	commands    []string // without the prompt
-	text        string   // the block, with prompts and output
+	name      string   // of its section, or else its page and line
+	stage     string   // the kind of its stage: that of one cluster, controllers or clusters
+	meanwhile []string // the other lines of its section
+	commands  []string // without the prompt
+	text      string   // the block, with prompts and output
 }
+
+// The kinds of stages but for that of one cluster alone.
+const (
+	controllers = "controllers"
+	clusters    = "clusters"
+)
 
 var (
 	consoleBlock = regexp.MustCompile("(?m)(?:^<!-- example: (\\S+) -->\n+)?^```console\n((?:.*\n)*?)^```$")
@@ -90,8 +100,8 @@ func parseExamples(page, text string, sections map[string][]string) ([]example, 
 			if e.meanwhile = sections[e.name]; e.meanwhile == nil {
 				return nil, fmt.Errorf("%s:%d: testdata/readme/examples.txtar has no section %s", page, line, e.name)
 			}
-			if e.controllers = e.meanwhile[0] == "controllers"; e.controllers {
-				e.meanwhile = e.meanwhile[1:]
+			if first := e.meanwhile[0]; first == controllers || first == clusters {
+				e.stage, e.meanwhile = first, e.meanwhile[1:]
 			}
 		}
 		for line := range strings.Lines(e.text) {
@@ -136,7 +146,7 @@ func TestParseExamples(t *testing.T) {
 	sections := map[string][]string{"pods": {"controllers", "when added", "end"}}
 	examples, err := parseExamples("a.md", "text\n\n<!-- example: pods -->\n"+block+block, sections)
 	want := []example{
-		{name: "pods", controllers: true, meanwhile: []string{"when added", "end"}, commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
+		{name: "pods", stage: controllers, meanwhile: []string{"when added", "end"}, commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
 		{name: "a.md:9", commands: []string{"dwatch pods"}, text: "$ dwatch pods\nadded\n"},
 	}
 	if diff := cmp.Diff(want, examples, cmp.AllowUnexported(example{})); err != nil || diff != "" {
@@ -157,7 +167,7 @@ func TestParseExamples(t *testing.T) {
 
 // isShownBy reports whether text is what its page says that e prints.
 func (e example) isShownBy(text string) bool {
-	if !e.controllers {
+	if e.stage == "" {
 		return e.text == text
 	}
 	lines := func(s string) []string { return slices.Sorted(strings.SplitSeq(s, "\n")) }

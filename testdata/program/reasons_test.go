@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"dwatch/testdata/bed"
 	"dwatch/testdata/readme"
 )
 
@@ -39,7 +42,20 @@ type fault struct {
 	// state is what the change view, the live table and the page say of an object of shown.
 	shown, state string
 	waits        string // what dwatch wait says; -x7 is any suffix
+	// looks is when it is among what needs a look: alwaysLooks, or when else.
+	looks string
+	// cause is what is said there in place of the state, where what it owns says that.
+	cause string
+
+	in *objects // where it is
 }
+
+// What needs a look says what an object says itself: a state without a reason may be one on its way.
+const (
+	alwaysLooks = ""
+	goesLooks   = "after 2 min"
+	neverLooks  = "no"
+)
 
 // deployment is one of one pod, which nobody runs if it is placed elsewhere.
 func deployment(name, pod string) string {
@@ -91,7 +107,7 @@ var faults = []fault{
 		shown:  "pods", state: "InProgress: CreateContainerConfigError: couldn't find key colour in ConfigMap shop/web", waits: "deploy/key 0/1: po/key-x7 CreateContainerConfigError: couldn't find key colour in ConfigMap shop/web"},
 	{name: "a volume of a ConfigMap that does not exist", objects: deployment("mount", placed), of: "pods", target: "deploy/mount",
 		status: creating(`{"reason":"ContainerCreating"}`), warning: [2]string{"FailedMount", `MountVolume.SetUp failed for volume "config" : configmap "shop" not found`},
-		shown: "pods", state: "InProgress: Pod is in the Pending phase", waits: `deploy/mount 0/1: po/mount-x7 Pod is in the Pending phase; FailedMount: volume "config": configmap "shop" not found`},
+		shown: "pods", state: "InProgress: Pod is in the Pending phase", looks: neverLooks, waits: `deploy/mount 0/1: po/mount-x7 Pod is in the Pending phase; FailedMount: volume "config": configmap "shop" not found`},
 	{name: "a readiness probe", objects: deployment("probe", probed), of: "pods", target: "deploy/probe",
 		status:  `{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","image":"nginx:1.288","imageID":"","ready":false,"restartCount":0,"started":true,"state":{"running":{}}}]}`,
 		warning: [2]string{"Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503"},
@@ -126,10 +142,10 @@ var faults = []fault{
 		shown:   "deployments", state: "InProgress: 0/1 pods created: FailedCreate: minimum memory usage per Container is 128Mi, but request is 64Mi", waits: "deploy/limits InProgress: 0/1 pods created: FailedCreate: minimum memory usage per Container is 128Mi, but request is 64Mi"},
 	{name: "a class of priority that does not exist", target: "sts/db",
 		objects: "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  selector: {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec: {priorityClassName: nosuch, containers: [{name: db, image: db}]}\n",
-		shown:   "statefulsets", state: "InProgress: 0/1 pods created", waits: "sts/db InProgress: 0/1 pods created; FailedCreate: no PriorityClass with name nosuch was found"},
+		shown:   "statefulsets", state: "InProgress: 0/1 pods created", looks: neverLooks, waits: "sts/db InProgress: 0/1 pods created; FailedCreate: no PriorityClass with name nosuch was found"},
 	{name: "a Job past its limit", target: "job/once",
 		objects: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec:\n  backoffLimit: 0\n  template:\n    spec: {restartPolicy: Never, containers: [{name: once, image: once, command: [\"false\"]}]}\n",
-		shown:   "jobs", state: "Failed: BackoffLimitExceeded: Job has reached the specified backoff limit", waits: "job/once Failed: BackoffLimitExceeded: Job has reached the specified backoff limit"},
+		shown:   "jobs", cause: "Error (exit 1)", state: "Failed: BackoffLimitExceeded: Job has reached the specified backoff limit", waits: "job/once Failed: BackoffLimitExceeded: Job has reached the specified backoff limit"},
 	{name: "a Job past its deadline", target: "job/late",
 		objects: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: late}\nspec:\n  activeDeadlineSeconds: 1\n  template:\n    spec: {restartPolicy: Never, nodeName: elsewhere, containers: [{name: late, image: late}]}\n",
 		shown:   "jobs", state: "Failed: DeadlineExceeded: Job was active longer than specified deadline", waits: "job/late Failed: DeadlineExceeded: Job was active longer than specified deadline"},
@@ -145,7 +161,7 @@ var faults = []fault{
 		shown:   "horizontalpodautoscalers", state: "InProgress: FailedGetResourceMetric: ", waits: "hpa/scale InProgress: FailedGetResourceMetric: "},
 	{name: "a finalizer", target: "cm/held",
 		objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: held, finalizers: [example.com/hold]}\n",
-		shown:   "configmaps", state: "Terminating: waits for example.com/hold", waits: "cm/held Terminating: waits for example.com/hold"},
+		shown:   "configmaps", looks: goesLooks, state: "Terminating: waits for example.com/hold", waits: "cm/held Terminating: waits for example.com/hold"},
 	{name: "a custom resource that says so", target: "gauges.reasons.example.com/boiler", of: "gauges.reasons.example.com",
 		objects: "apiVersion: reasons.example.com/v1\nkind: Gauge\nmetadata: {name: boiler, labels: {app: boiler}}\n",
 		status:  `{"conditions":[{"type":"Ready","status":"False","reason":"PressureLow","message":"0.2 bar"}]}`,
@@ -163,7 +179,8 @@ spec:
   - {name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
-// TestReasons: of each fault it is said what is wrong, where a state is shown and by dwatch wait.
+// TestReasons: of each fault it is said what is wrong, by dwatch wait, in the change view, in the live table and on
+// the page.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
@@ -173,39 +190,144 @@ func TestReasons(t *testing.T) {
 	}
 	t.Cleanup(definition.leave)
 	applyText(t, definition, gauges)
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			o, err := newObjectsOn(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(o.leave)
-			kubeconfig := filepath.Join(t.TempDir(), "config")
-			if err := writeKubeconfigOf(c, kubeconfig, o.namespace); err != nil {
-				t.Fatal(err)
-			}
-			f.make(t, o)
-			args := []string{"wait", f.target, "--timeout", patience.String()}
-			if strings.HasPrefix(f.target, "cm/") {
-				args = append(args, "--for", "delete")
-			}
-			p := startPiped(t, kubeconfig, args...)
-			pattern := strings.ReplaceAll(regexp.QuoteMeta(f.waits), "-x7 ", "-[0-9a-z-]+ ")
-			p.says(t, "^(waiting for|error: .*:) "+pattern)
-			p.signal(syscall.SIGINT)
-			p.says(t, "^error: .*: "+pattern)
-			startPiped(t, kubeconfig, f.shown, "-o", "changes", "--initial").reads(t, f.state)
-		})
+	made := slices.Clone(faults)
+	for n := range made {
+		if made[n].in, err = newObjectsOn(c); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(made[n].in.leave)
+	}
+	denying := denyingServer(t) // whoever asks it, as long as anybody looks
+	t.Run("each", func(t *testing.T) {
+		for n := range made {
+			t.Run(made[n].name, func(t *testing.T) {
+				t.Parallel()
+				made[n].make(t, made[n].in, denying)
+				made[n].isSaid(t, c)
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	resources := "po,deploy,sts,jobs,pvc,hpa,cm,gauges.reasons.example.com"
+	server := startPiped(t, c.Kubeconfig, "serve", resources, "-A")
+	live := startTmux(t, 400, 40, c.Kubeconfig)
+	live.live(resources + " -A")
+	page := server.page(t, nil)
+	problemsOn(t, page, made)
+	live.shows(`● connected`)
+	live.shows(`^ [✗◌] .*(\n.*){4}… and \d+ more`)
+	for n := range made {
+		made[n].isSeen(t, page, live)
 	}
 }
 
-func (f *fault) make(t *testing.T, o *objects) {
+// isSaid: what dwatch wait says of it, and the change view.
+func (f *fault) isSaid(t *testing.T, c *bed.Cluster) {
 	t.Helper()
-	name := f.target[strings.IndexByte(f.target, '/')+1:]
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := writeKubeconfigOf(c, kubeconfig, f.in.namespace); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"wait", f.target, "--timeout", patience.String()}
+	if strings.HasPrefix(f.target, "cm/") {
+		args = append(args, "--for", "delete")
+	}
+	p := startPiped(t, kubeconfig, args...)
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(f.waits), "-x7 ", "-[0-9a-z-]+ ")
+	p.says(t, "^(waiting for|error: .*:) "+pattern)
+	p.signal(syscall.SIGINT)
+	p.says(t, "^error: .*: "+pattern)
+	startPiped(t, kubeconfig, f.shown, "-o", "changes", "--initial").reads(t, f.state)
+}
+
+// isSeen: its state on the page, and in the live table of the object that is selected.
+func (f *fault) isSeen(t *testing.T, page *page, live *tmux) {
+	t.Helper()
+	resource, _, _ := strings.Cut(f.shown, ".")
+	var rows string
+	live.until(func() bool {
+		rows = page.get(t, "/api/objects?namespace="+f.in.namespace)
+		return strings.Contains(rows, stateOnPage(t, f.state))
+	}, func() string { return "the page does not say " + f.state + ": " + rows })
+	live.press("Escape", "/")
+	live.types(resource + " " + f.in.namespace)
+	live.press("Enter")
+	live.shows(`^ ?` + resource + `/` + f.called() + `\S*  .*` + regexp.QuoteMeta(f.state))
+}
+
+// called is the name of what is waited for.
+func (f *fault) called() string { return f.target[strings.IndexByte(f.target, '/')+1:] }
+
+// why is the state of a fault without its word.
+func (f *fault) why() string {
+	for _, word := range []string{"InProgress: ", "Failed: ", "Terminating: "} {
+		if why, is := strings.CutPrefix(f.state, word); is {
+			return why
+		}
+	}
+	return f.state
+}
+
+// stateOnPage is a state as a message has it.
+func stateOnPage(t *testing.T, state string) string {
+	t.Helper()
+	f := fault{state: state}
+	text, err := json.Marshal(f.why())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `"message":` + strings.TrimSuffix(string(text), `"`) // it may go on
+}
+
+// problemsOn waits until the page says of each fault that it needs a look, and why; but for those that do not, or
+// not so soon.
+func problemsOn(t *testing.T, page *page, all []fault) {
+	t.Helper()
+	v := page.view(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for missing, said := "", ""; ; {
+		_, text, err := v.conn.Read(ctx)
+		if err != nil {
+			t.Fatalf("%v, and among what needs a look is not\n%sbut %s", err, missing, said)
+		}
+		var m struct {
+			Type  string
+			Items []struct{ Namespace, Why string }
+		}
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Type != "problems" {
+			continue
+		}
+		missing, said = "", string(text)
+		for n := range all {
+			f := &all[n]
+			is := slices.ContainsFunc(m.Items, func(one struct{ Namespace, Why string }) bool {
+				return one.Namespace == f.in.namespace && strings.HasPrefix(one.Why, cmp.Or(f.cause, f.why()))
+			})
+			switch {
+			case !is && f.looks == alwaysLooks:
+				missing += fmt.Sprintf("%s, in %s: %s\n", f.name, f.in.namespace, cmp.Or(f.cause, f.why()))
+			case is && f.looks == neverLooks:
+				t.Errorf("%s needs a look: docs/reasons.md says that it does not", f.name)
+			}
+		}
+		if missing == "" {
+			return
+		}
+	}
+}
+
+func (f *fault) make(t *testing.T, o *objects, denying *httptest.Server) {
+	t.Helper()
+	name := f.called()
 	switch name {
 	case "denied":
-		f.objects = denyingWebhook(t, o.namespace)
+		f.objects = denyingWebhook(denying, o.namespace)
 	case "down":
 		f.objects = webhook("https://127.0.0.1:1/", "", o.namespace)
 	}
@@ -276,8 +398,8 @@ func (f *fault) report(t *testing.T, o *objects, name string) {
 	}
 }
 
-// denyingWebhook is the configuration of one that denies all pods of a namespace.
-func denyingWebhook(t *testing.T, namespace string) string {
+// denyingServer answers for one that denies all pods.
+func denyingServer(t *testing.T) *httptest.Server {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			APIVersion, Kind string
@@ -291,6 +413,11 @@ func denyingWebhook(t *testing.T, namespace string) string {
 		fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"response":{"uid":%q,"allowed":false,"status":{"message":"nginx:1.288 is not signed"}}}`, review.APIVersion, review.Kind, review.Request.UID)
 	}))
 	t.Cleanup(server.Close)
+	return server
+}
+
+// denyingWebhook is the configuration of it, for the pods of a namespace.
+func denyingWebhook(server *httptest.Server, namespace string) string {
 	bundle := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	return webhook(server.URL, bundle, namespace)
 }
@@ -313,9 +440,13 @@ webhooks:
 // TestReasonsPage: docs/reasons.md has the faults, and what is said of each.
 func TestReasonsPage(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("| What is wrong | The state | `dwatch wait` |\n|---|---|---|\n")
+	table.WriteString("| What is wrong | The state | `dwatch wait` | Needs a look |\n|---|---|---|---|\n")
 	for _, f := range faults {
-		fmt.Fprintf(&table, "| %s | `%s` | `%s` |\n", f.name, strings.TrimSpace(f.state), strings.TrimSpace(f.waits))
+		looks := cmp.Or(f.looks, "yes")
+		if f.cause != "" {
+			looks += ": `" + f.cause + "`"
+		}
+		fmt.Fprintf(&table, "| %s | `%s` | `%s` | %s |\n", f.name, strings.TrimSpace(f.state), strings.TrimSpace(f.waits), looks)
 	}
 	path := readme.Path(t, "docs/reasons.md")
 	text, err := os.ReadFile(path)

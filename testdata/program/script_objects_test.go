@@ -41,15 +41,8 @@ var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
 func newObjects() (*objects, error) { return newObjectsOn(testbed) }
 
 func newObjectsOn(c *bed.Cluster) (*objects, error) {
-	config, err := c.Config("admin")
+	o, err := objectsIn(c, "")
 	if err != nil {
-		return nil, err
-	}
-	o := &objects{config: config}
-	if o.client, err = dynamic.NewForConfig(config); err != nil {
-		return nil, err
-	}
-	if o.discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
 		return nil, err
 	}
 	ns := &unstructured.Unstructured{Object: map[string]any{
@@ -60,6 +53,31 @@ func newObjectsOn(c *bed.Cluster) (*objects, error) {
 	}
 	o.namespace = ns.GetName()
 	return o, nil
+}
+
+// newObjectsNamed makes a namespace of that name.
+func newObjectsNamed(c *bed.Cluster, name string) (*objects, error) {
+	o, err := objectsIn(c, name)
+	if err != nil {
+		return nil, err
+	}
+	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+	_, err = o.client.Resource(namespaces).Create(context.Background(), ns, metav1.CreateOptions{})
+	return o, err
+}
+
+// objectsIn writes in a namespace that is there.
+func objectsIn(c *bed.Cluster, namespace string) (*objects, error) {
+	config, err := c.Config("admin")
+	if err != nil {
+		return nil, err
+	}
+	o := &objects{config: config, namespace: namespace}
+	if o.client, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	o.discovery, err = discovery.NewDiscoveryClientForConfig(config)
+	return o, err
 }
 
 // leave does not wait: the API server ends with the test.

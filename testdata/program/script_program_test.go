@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"dwatch/testdata/said"
 )
 
 var signals = map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM, "SIGKILL": os.Kill}
@@ -34,6 +36,7 @@ func newProgram(ts *testscript.TestScript, argv []string) (*program, error) {
 	}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	p.stderr.isSaid = true
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -62,6 +65,7 @@ func (p *program) kill() {
 
 // transcript is what a program has written so far. The zero value is empty.
 type transcript struct {
+	isSaid  bool // on stderr: without times
 	mu      sync.Mutex
 	text    bytes.Buffer
 	changed chan struct{} // closed and replaced at each write
@@ -80,6 +84,13 @@ func (t *transcript) Write(p []byte) (int, error) {
 func (t *transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.read()
+}
+
+func (t *transcript) read() string {
+	if t.isSaid {
+		return said.Undated(t.text.String())
+	}
 	return t.text.String()
 }
 
@@ -90,7 +101,7 @@ func (t *transcript) look() (string, <-chan struct{}) {
 	if t.changed == nil {
 		t.changed = make(chan struct{})
 	}
-	return t.text.String(), t.changed
+	return t.read(), t.changed
 }
 
 // await reports whether pattern matches n times before the program ends.

@@ -21,12 +21,13 @@ import (
 	"dwatch/cli"
 	"dwatch/cli/complete"
 	"dwatch/testdata/bed"
+	"dwatch/testdata/race"
 )
 
 // The scripts of testdata/script run the built binary against one real API
 // server. Each has a namespace of its own, $NS, which is the default namespace
 // of both contexts of its kubeconfig, admin and limited. $SERVER is the URL of
-// the server. Those of testdata/script/controllers run against another, which has
+// the server, $DWATCH dwatch itself, $BRIEF the --timeout of what is to end by it. Those of testdata/script/controllers run against another, which has
 // controllers and nodes, too (controllers_test.go).
 //
 // Besides testscript's own, they have these commands:
@@ -61,10 +62,13 @@ import (
 //	nats await NAME REGEXP     wait until that matches
 //	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
 //	                           print the body
+//	recorded DIR FILE          write a recording of the events and marks in FILE, which end a
+//	                           minute ago
 //	kubelet                    start a kubelet that answers for logs, with a node $NS:
 //	                           see startKubelet
 //
-// After quit and end its output is in the files NAME.out and NAME.err.
+// After quit and end its output is in the files NAME.out and NAME.err. What dwatch says on stderr is
+// without the times in front of the lines (testdata/said); dated.txtar is about these.
 
 const scripts = "../script"
 
@@ -98,15 +102,38 @@ func testMain(m *testing.M) int {
 	return bed.Main(m, &testbed)
 }
 
+// brief is the --timeout of what is to end by it: time enough to learn what is there.
+func brief() string {
+	if race.Enabled {
+		return "6s"
+	}
+	return "3s"
+}
+
 // build builds dwatch, with the race detector if the test has it.
 func build(dir string) error {
-	args := []string{"build", "-o", filepath.Join(dir, "dwatch")}
-	if raceEnabled {
+	args := []string{"build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "dwatch")}
+	if race.Enabled {
 		args = append(args, "-race")
 	}
 	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
+	if err := link(dir); err != nil {
+		return err
+	}
+	undated := filepath.Join(dir, undatedDir)
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(undated, "dwatch"), "../said/undated").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return link(undated)
+}
+
+// undatedDir is the directory, among the binaries, of those that scripts run by exec: what they say has no times.
+const undatedDir = "undated"
+
+// link gives dwatch all its names.
+func link(dir string) error {
 	for _, name := range []string{cli.PluginName, complete.PluginName} {
 		if err := os.Symlink("dwatch", filepath.Join(dir, name)); err != nil {
 			return err
@@ -140,6 +167,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"down":      down,
 	"up":        up,
 	"kubelet":   startKubelet,
+	"recorded":  writeRecorded,
 }
 
 func TestScripts(t *testing.T) {
@@ -208,9 +236,11 @@ func setupOn(c *bed.Cluster, env *testscript.Env) error {
 	kubeconfig := filepath.Join(env.WorkDir, ".kubeconfig")
 	env.Setenv("NS", o.namespace)
 	env.Setenv("SERVER", o.config.Host)
+	env.Setenv("DWATCH", filepath.Join(binaries, "dwatch"))
+	env.Setenv("BRIEF", brief())
 	env.Setenv(raceOptions())
 	env.Setenv("KUBECONFIG", kubeconfig)
-	env.Setenv("PATH", binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
+	env.Setenv("PATH", filepath.Join(binaries, undatedDir)+string(os.PathListSeparator)+binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return writeKubeconfigOf(c, kubeconfig, o.namespace)
 }
 
@@ -253,7 +283,7 @@ func patch(ts *testscript.TestScript, neg bool, args []string) {
 
 func nudge(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
-		ts.Fatalf("usage: nudge TYPE/NAME NAME.out|NAME.log REGEXP")
+		ts.Fatalf("usage: nudge TYPE/NAME NAME.out|NAME.err|NAME.log REGEXP")
 	}
 	pattern, err := regexp.Compile("(?m)" + args[2])
 	ts.Check(err)
@@ -264,6 +294,9 @@ func nudge(ts *testscript.TestScript, neg bool, args []string) {
 		out = &of(ts).receivers[name].log
 	} else {
 		out, ended = &of(ts).programs[name].stdout, of(ts).programs[name].ended
+		if stream == "err" {
+			out = &of(ts).programs[name].stderr
+		}
 	}
 	deadline := time.Now().Add(patience)
 	last := ""
@@ -271,8 +304,8 @@ func nudge(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s does not match %s", args[1], args[2])
 		}
-		last = fmt.Sprintf(`"nudge":"%d"`, i)
-		ts.Check(of(ts).objects.patch(args[0], `{"metadata":{"annotations":{`+last+`}}}`))
+		last = fmt.Sprintf(`nudge\b.*\b%d\b`, i) // in JSON, or as the change view has it
+		ts.Check(of(ts).objects.patch(args[0], fmt.Sprintf(`{"metadata":{"annotations":{"nudge":"%d"}}}`, i)))
 	}
 	if !out.await(regexp.MustCompile(last), 1, ended) {
 		ts.Fatalf("%s does not have the last change, %s", args[1], last)

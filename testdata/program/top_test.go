@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,13 +17,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"dwatch/testdata/bed"
+	"dwatch/testdata/readme"
 )
 
 // topRow is a line of dwatch top -o json.
 type topRow struct {
-	Changes int
-	Object  struct{ Name string }
-	Fights  []struct {
+	Changes  int
+	Object   struct{ Name string }
+	Path     string
+	Manager  *string
+	Managers map[string]int
+	Objects  int
+	Fights   []struct {
 		Path  string
 		Sides []struct{ Manager, Old, New string }
 	}
@@ -82,6 +90,72 @@ func TestTop(t *testing.T) {
 	t.Errorf("fight %t, hot loop %t", fight, loop)
 }
 
+// TestTopBy: fields and managers are ranked, each by how often it changes something.
+func TestTopBy(t *testing.T) {
+	t.Parallel()
+	o, err := newObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.leave()
+	client := configMapsOf(o)
+	for _, name := range []string{"one", "two"} {
+		u := newConfigMap(name)
+		u.Object["data"] = map[string]any{"k": "1"}
+		if _, err := client.Create(t.Context(), u, metav1.CreateOptions{FieldManager: "maker"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := writeKubeconfig(kubeconfig, o.namespace); err != nil {
+		t.Fatal(err)
+	}
+	fields, managers := startTop(t, kubeconfig, "--by", "field"), startTop(t, kubeconfig, "--by", "manager")
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer cancel()
+	writing.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			for by, path := range map[string]string{"busy": "often", "calm": "seldom"} {
+				if by == "calm" && n%3 > 0 {
+					continue
+				}
+				for _, name := range []string{"one", "two"} {
+					text := fmt.Sprintf(`{"data":{"%s":"%d"}}`, path, n)
+					_, err := client.Patch(ctx, name, types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: by})
+					if err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+	})
+	seen := map[string]bool{}
+	for r := range fields {
+		by, known := map[string]string{"data.often": "busy", "data.seldom": "calm"}[r.Path]
+		if !known || len(r.Managers) != 1 || r.Managers[by] != r.Changes || r.Manager != nil {
+			t.Errorf("by field: %+v", r)
+		}
+		if seen[r.Object.Name+r.Path] = true; len(seen) == 4 {
+			break
+		}
+	}
+	clear(seen)
+	for r := range managers {
+		path, known := map[string]string{"busy": "data.often", "calm": "data.seldom"}[*r.Manager]
+		if !known || r.Path != path || r.Objects < 1 || r.Objects > 2 {
+			t.Errorf("by manager: %+v, %s", r, *r.Manager)
+		}
+		if r.Objects == 2 {
+			seen[*r.Manager] = true
+		}
+		if len(seen) == 2 {
+			break
+		}
+	}
+}
+
 // churnAll is what happens: a fight, a hot loop, and others that change now and then.
 func churnAll(ctx context.Context, t *testing.T, client dynamic.ResourceInterface) {
 	patch := func(name, manager string, how types.PatchType, text string) {
@@ -106,8 +180,9 @@ func churnAll(ctx context.Context, t *testing.T, client dynamic.ResourceInterfac
 }
 
 // startTop starts dwatch top, which ends with the test, and returns its rows.
-func startTop(t *testing.T, kubeconfig string) func(func(topRow) bool) {
-	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "dwatch"), "top", "cm", "-o", "json", "--interval", "1s", "--rows", "0")
+func startTop(t *testing.T, kubeconfig string, more ...string) func(func(topRow) bool) {
+	args := append([]string{"top", "cm", "-o", "json", "--interval", "1s", "--rows", "0"}, more...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "dwatch"), args...)
 	cmd.Env = append(slices.Clone(cmd.Environ()), "KUBECONFIG="+kubeconfig)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -136,5 +211,69 @@ func startTop(t *testing.T, kubeconfig string) func(func(topRow) bool) {
 			}
 		}
 		t.Error(stderr.String())
+	}
+}
+
+// TestTopInPlace: at a terminal each table is drawn over the one before.
+func TestTopInPlace(t *testing.T) {
+	t.Parallel()
+	o, err := newObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.leave()
+	client := configMapsOf(o)
+	if _, err := client.Create(t.Context(), newConfigMap("one"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m := startTmux(t, 80, 20, testbed.Kubeconfig)
+	m.command("dwatch top cm -n " + o.namespace + "; echo END=$?")
+	m.shows(`^PER MIN +CHANGES +OBJECT +FIELD +MANAGER$`)
+	row := regexp.MustCompile(`(?m)^\d+\.\d +([1-9]\d*) +cm/one +data`)
+	for n := 0; ; n++ {
+		o.mustPatch(t, "cm/one", fmt.Sprintf(`{"data":{"k":"%d"}}`, n))
+		screen := m.screen()
+		if strings.Count(screen, "PER MIN") > 1 || len(row.FindAllString(screen, -1)) > 1 {
+			t.Fatalf("not in place:\n%s", screen)
+		}
+		if seen := row.FindStringSubmatch(screen); seen != nil && len(seen[1]) > 1 { // it has been drawn again
+			break
+		}
+	}
+	m.press("C-c")
+	m.shows(`^END=0$`)
+}
+
+// TestTopQuiet: in a cluster where controllers and nodes do nothing but what they always do, nothing is found.
+func TestTopQuiet(t *testing.T) {
+	t.Parallel()
+	c, err := bed.Start("--controllers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	kubectl := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
+	kubectl("rollout", "status", "deploy/web", "--timeout", "2m")
+	// As long as it takes to find a hot loop.
+	cmd := exec.Command(filepath.Join(binaries, "dwatch"), "top", "*", "-A", "-o", "json", "--rows", "0", "--timeout", "65s", "--kubeconfig", c.Kubeconfig)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var r topRow
+		if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Fights) > 0 || r.HotLoop != nil {
+			t.Errorf("%v: %s", err, line)
+		}
 	}
 }

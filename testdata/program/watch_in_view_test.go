@@ -193,6 +193,7 @@ func startScreen(t *testing.T, columns int, env []string, args ...string) *scree
 	s.piped = p
 	p.cmd.Env = append([]string{"HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"), "TERM=xterm"}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, &p.stderr
+	p.stderr.isSaid = true
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,33 @@ const (
 	// Heartbeat: the run is alive. It is about all targets: Target is zero, Count is their number,
 	// Connected says whether all of them are, and LastEvent when an object was last reported.
 	Heartbeat Type = "HEARTBEAT"
+	// Bookmark: all that happened to the target up to Heard has been reported, as its server has
+	// shown; without Heard: some of what was reported since the one before may have come late. Only
+	// who asks for them gets them.
+	Bookmark Type = "BOOKMARK"
+)
+
+// IsPrompt reports whether a watch has caught up, of which by now all has come that happened up to
+// heard, and nothing since moved: it may be a second behind, or as long as bookmarks take to come
+// if nothing has.
+func IsPrompt(heard, moved, now time.Time) bool {
+	behind := now.Sub(heard)
+	return behind <= time.Second || behind <= 5*time.Second && !moved.After(heard)
+}
+
+// AskEvery is how often a server is asked where it is by who wants to know how far behind a watch is,
+// and AnswerWithin how soon it is to answer, and the watch to have come there: a watch for which that
+// is so is behind by both at most, at any time.
+const (
+	AskEvery     = 5 * time.Second
+	AnswerWithin = 2 * time.Second
 )
 
 // IsMark reports whether events of this type are about the watch and carry no object.
 func (t Type) IsMark() bool { return t != Added && t != Modified && t != Deleted }
+
+// IsSign reports whether marks of this type are signs of life alone: nothing has become of a watch.
+func (t Type) IsSign() bool { return t == Heartbeat || t == Bookmark }
 
 // Event is one line of the stream.
 type Event struct {

@@ -6,6 +6,8 @@ type Evidence struct {
 	// Writers are field managers that wrote the object in that second: with FromManagedFields the
 	// one that the event is about, with FromCreation those that may have created it.
 	Writers []Writer
+	// Sole, with FromCreation, is that one of Writers did it: nobody else has written the object, as far as it shows.
+	Sole bool
 	// Around, with FromManagedFields, is Object without what the manager holds.
 	Around Object
 	// Revision is the number of that whose template came, with FromRevision.

@@ -73,7 +73,7 @@ func NewLinks(targets []Target) *Links {
 // Observe takes the next event of the run.
 func (l *Links) Observe(e *Event) {
 	switch {
-	case e.Type == Heartbeat:
+	case e.Type.IsSign():
 	case e.Type == Left:
 		l.leave(e.Target)
 	case e.Type.IsMark():

@@ -26,6 +26,8 @@ type Ledger struct {
 	epoch    uint32
 	pending  []event.Event // deletions to be reported before anything else
 
+	check *check // nil: none is open
+
 	keep   bool
 	packed []byte // memory for pack
 }
@@ -97,6 +99,7 @@ func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 			return dst
 		}
 		delete(l.reported, key)
+		l.noteDeleted(known.uid)
 		return append(dst, e)
 	}
 	if known.unsure && known.uid == o.UID {
@@ -135,6 +138,7 @@ func isOld(e event.Event, known entry) bool {
 
 // lost is the deletion of an object whose end was not seen; listed: a sync shows that it is gone.
 func (l *Ledger) lost(key cache.ObjectName, known entry, listed bool) event.Event {
+	l.noteDeleted(known.uid)
 	last := known.last.object()
 	if last.IsZero() {
 		apiVersion, kind := l.kind.ToAPIVersionAndKind()

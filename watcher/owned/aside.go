@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"dwatch/watcher/event"
 )
 
@@ -17,25 +15,26 @@ const maxAside = 500
 // aside has the last events of objects that did not pass, but will if they stand in front of pods that are
 // not known yet: a Service may be made before its Deployment.
 type aside struct {
-	events map[types.UID]event.Event
+	events map[identity]event.Event
 	judged int // how much the subject knew when they were judged last
 }
 
 // keep remembers an event that did not pass. Of too many objects the later ones are not remembered.
 func (a *aside) keep(e event.Event, s *Subject) {
-	delete(a.events, e.Object.UID)
+	id := identityOf(&e)
+	delete(a.events, id)
 	if s == nil || e.Reconstructed != nil || !mayFront(e.Object.GroupVersionKind().GroupKind()) || len(a.events) >= maxAside {
 		return
 	}
 	if a.events == nil {
-		a.events, a.judged = map[types.UID]event.Event{}, s.growth()
+		a.events, a.judged = map[identity]event.Event{}, s.growth()
 	}
-	a.events[e.Object.UID] = e
+	a.events[id] = e
 }
 
 // leave forgets the objects of a target, of which nothing is reported any more.
 func (a *aside) leave(t event.Target) {
-	maps.DeleteFunc(a.events, func(_ types.UID, e event.Event) bool { return e.Target.Key() == t.Key() })
+	maps.DeleteFunc(a.events, func(_ identity, e event.Event) bool { return e.Target.Key() == t.Key() })
 }
 
 // found returns what belongs to a subject now, since that knows more, in the order in which it was seen.
@@ -43,11 +42,11 @@ func (a *aside) found(s *Subject) (found []event.Event) {
 	for len(a.events) > 0 && a.judged != s.growth() {
 		a.judged = s.growth()
 		inOrder := slices.SortedFunc(maps.Values(a.events), func(a, b event.Event) int {
-			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(string(a.Object.UID), string(b.Object.UID)))
+			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(string(a.Object.UID), string(b.Object.UID)), strings.Compare(a.Object.Name, b.Object.Name))
 		})
 		for _, e := range inOrder {
 			if u, err := e.Object.Open(); err == nil && s.Fronts(u) {
-				delete(a.events, e.Object.UID)
+				delete(a.events, identityOf(&e))
 				found = append(found, e)
 			}
 		}

@@ -23,18 +23,35 @@ type Stage struct {
 	owners owner.Lookup
 	// Subject is nil if nothing but Events of what the root owns is to pass.
 	Subject *Subject
-	// reported are the Events that have passed and are there, with their targets: what comes of
+	// reported are the objects that have passed and are there, with their targets: what comes of
 	// them later passes, too, even if nothing but their identity is known then.
-	reported map[types.UID]event.Key
+	reported map[identity]event.Key
 	aside    aside
 	passing  []event.Event // of the present batch; the memory is used again
 }
 
 var _ event.Sink = (*Stage)(nil)
 
+// identity tells an object from all others. Some that are made by extensions of the server have no UID, and
+// are known by their names.
+type identity struct {
+	uid             types.UID
+	resource        event.Key
+	namespace, name string
+}
+
+func identityOf(e *event.Event) identity {
+	if e.Object.UID != "" {
+		return identity{uid: e.Object.UID}
+	}
+	of := e.Target.Key()
+	of.Namespace, of.Name = "", ""
+	return identity{resource: of, namespace: e.Object.Namespace, name: e.Object.Name}
+}
+
 // New returns a Stage before next. The root is known by its kind and name, in any namespace.
 func New(next event.Sink, root owner.Ref, owners owner.Lookup) *Stage {
-	return &Stage{next: next, root: root, owners: owners, reported: map[types.UID]event.Key{}}
+	return &Stage{next: next, root: root, owners: owners, reported: map[identity]event.Key{}}
 }
 
 // Deliver implements event.Sink. It waits for the owners of what it has not met before.
@@ -68,11 +85,12 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 		}
 		return true, nil
 	}
-	_, known := s.reported[e.Object.UID]
+	id := identityOf(e)
+	_, known := s.reported[id]
 	switch {
 	case e.Type == event.Deleted:
-		delete(s.reported, e.Object.UID)
-		delete(s.aside.events, e.Object.UID)
+		delete(s.reported, id)
+		delete(s.aside.events, id)
 		return known, nil
 	case known:
 		s.learn(e.Object)
@@ -83,14 +101,14 @@ func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
 		s.aside.keep(*e, s.Subject)
 		return false, err
 	}
-	delete(s.aside.events, e.Object.UID)
+	delete(s.aside.events, id)
 	s.isFirst(e)
 	return true, err
 }
 
 // isFirst makes an event the first of what passes of its object.
 func (s *Stage) isFirst(e *event.Event) {
-	s.reported[e.Object.UID] = e.Target.Key()
+	s.reported[identityOf(e)] = e.Target.Key()
 	if e.Type == event.Modified && e.Reconstructed == nil {
 		e.Type, e.Old = event.Added, event.Object{}
 	}
@@ -113,8 +131,8 @@ func (s *Stage) Has(ctx context.Context, o event.Object) (bool, error) {
 		return s.hasObject(ctx, o)
 	}
 	about := kubeevent.Parse(o.Raw()).About
-	if s.Subject != nil && s.Subject.Refers(about) {
-		return true, nil
+	if s.Subject != nil && (s.Subject.Refers(about) || !s.Subject.isIn(o.Namespace)) {
+		return s.Subject.Refers(about), nil // elsewhere there is nothing of it but Events about Nodes
 	}
 	has, err := owner.Belongs(ctx, about, s.isRoot, s.owners)
 	if err != nil {

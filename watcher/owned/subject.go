@@ -25,14 +25,23 @@ type Subject struct {
 	mu       sync.Mutex
 	refs     []owner.Ref
 	known    map[owner.Ref]bool // refs, and what stands in front, by Ref.Named
-	labels   []labels.Set       // of its pods
-	services map[string]bool    // in front of them, by name
+	labels   []labelled         // its pods
+	services map[named]bool     // in front of them
 	learned  int                // how often labels or services were added
+}
+
+// named is an object of some kind, in a namespace.
+type named struct{ namespace, name string }
+
+// labelled are pods in a namespace that have the same labels.
+type labelled struct {
+	namespace string
+	labels.Set
 }
 
 // NewSubject returns one that knows nothing yet.
 func NewSubject(root owner.Ref) *Subject {
-	return &Subject{root: root, grown: make(chan struct{}, 1), known: map[owner.Ref]bool{}, services: map[string]bool{}}
+	return &Subject{root: root, grown: make(chan struct{}, 1), known: map[owner.Ref]bool{}, services: map[named]bool{}}
 }
 
 // Grown has a signal when Refs has more than before.
@@ -59,9 +68,11 @@ func (s *Subject) Learn(u *unstructured.Unstructured) {
 			}
 		}
 	}
-	set := podLabels(u)
-	isKnown := slices.ContainsFunc(s.labels, func(known labels.Set) bool { return maps.Equal(known, set) })
-	if len(set) > 0 && !isKnown {
+	set := labelled{u.GetNamespace(), podLabels(u)}
+	isKnown := slices.ContainsFunc(s.labels, func(known labelled) bool {
+		return known.namespace == set.namespace && maps.Equal(known.Set, set.Set)
+	})
+	if len(set.Set) > 0 && !isKnown {
 		s.labels = append(s.labels[:min(len(s.labels), maxLabels-1)], set)
 		s.learned++
 	}
@@ -87,8 +98,14 @@ func podLabels(u *unstructured.Unstructured) labels.Set {
 	return nil
 }
 
+// IsNode reports whether o is a Node, the Events about which have another namespace than it, which has none.
+func IsNode(o owner.Ref) bool { return o.GroupKind() == schema.GroupKind{Kind: "Node"} }
+
 // Refers reports whether something is known to be referred to, or to stand in front.
 func (s *Subject) Refers(o owner.Ref) bool {
+	if IsNode(o) {
+		o.Namespace = ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known[o.Named()]
@@ -125,29 +142,41 @@ func (s *Subject) fronts(u *unstructured.Unstructured) bool {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Service"}:
 		by, _, _ := unstructured.NestedStringMap(u.Object, "spec", "selector")
-		if len(by) == 0 || !s.selects(labels.SelectorFromSet(by)) {
+		if len(by) == 0 || !s.selects(u.GetNamespace(), labels.SelectorFromSet(by)) {
 			return false
 		}
-		if !s.services[u.GetName()] {
-			s.services[u.GetName()] = true
+		this := named{u.GetNamespace(), u.GetName()}
+		if !s.services[this] {
+			s.services[this] = true
 			s.learned++
 		}
 		return true
 	case schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}:
-		return s.selects(selectorOf(u))
+		return s.selects(u.GetNamespace(), selectorOf(u))
 	case schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
-		kind, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "kind")
-		name, _, _ := unstructured.NestedString(u.Object, "spec", "scaleTargetRef", "name")
-		return kind == s.root.Kind && name == s.root.Name
+		return s.scales(u)
 	case schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}:
-		return s.leads(u.Object["spec"])
+		return s.leads(u.GetNamespace(), u.Object["spec"])
 	}
 	return false
 }
 
-func (s *Subject) selects(by labels.Selector) bool {
+// scales reports whether an autoscaler is one of the root.
+func (s *Subject) scales(u *unstructured.Unstructured) bool {
+	of, _, _ := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef")
+	kind := schema.FromAPIVersionAndKind(of["apiVersion"], of["kind"])
+	isRoot := kind.GroupKind() == s.root.GroupKind() || of["apiVersion"] == "" && kind.Kind == s.root.Kind
+	return isRoot && of["name"] == s.root.Name && s.isIn(u.GetNamespace())
+}
+
+// isIn reports whether the root may be in a namespace.
+func (s *Subject) isIn(namespace string) bool {
+	return s.root.Namespace == "" || s.root.Namespace == namespace
+}
+
+func (s *Subject) selects(namespace string, by labels.Selector) bool {
 	for _, set := range s.labels {
-		if !by.Empty() && by.Matches(set) {
+		if set.namespace == namespace && !by.Empty() && by.Matches(set) {
 			return true
 		}
 	}
@@ -168,21 +197,21 @@ func selectorOf(u *unstructured.Unstructured) labels.Selector {
 }
 
 // leads reports whether a part of an Ingress names one of the Services, or the root.
-func (s *Subject) leads(part any) bool {
+func (s *Subject) leads(namespace string, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:
 		name, _, _ := unstructured.NestedString(part, "service", "name")
-		if name != "" && (s.services[name] || s.root.Kind == "Service" && s.root.Name == name) {
+		if name != "" && (s.services[named{namespace, name}] || s.root.Kind == "Service" && s.root.Name == name && s.isIn(namespace)) {
 			return true
 		}
 		for _, below := range part {
-			if s.leads(below) {
+			if s.leads(namespace, below) {
 				return true
 			}
 		}
 	case []any:
 		for _, below := range part {
-			if s.leads(below) {
+			if s.leads(namespace, below) {
 				return true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -82,6 +83,107 @@ func TestSubject(t *testing.T) {
 	case <-stage.Subject.Grown():
 	default:
 		t.Error("nobody says that there is more")
+	}
+}
+
+// TestNamespaces: nothing stands in front of pods in another namespace, whatever its name and selector.
+func TestNamespaces(t *testing.T) {
+	there := func(version, kind, rest string) *unstructured.Unstructured {
+		u, err := object(version, kind, "web", rest).Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.SetNamespace("there")
+		return u
+	}
+	root := web
+	root.Namespace = "shop"
+	s := NewSubject(root)
+	for _, o := range []event.Object{
+		object("apps/v1", "Deployment", "web", `"x":1},"spec":{"template":{"metadata":{"labels":{"app":"web"}}}}`),
+		object("v1", "Pod", "web-1", `"labels":{"app":"web"}}`),
+	} {
+		u, err := o.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Learn(u)
+	}
+	here, err := object("v1", "Service", "web", `"x":1},"spec":{"selector":{"app":"web"}}`).Open()
+	if err != nil || !s.Fronts(here) {
+		t.Errorf("the Service does not belong to it: %v", err)
+	}
+	for _, u := range []*unstructured.Unstructured{
+		there("v1", "Service", `"x":1},"spec":{"selector":{"app":"web"}}`),
+		there("networking.k8s.io/v1", "Ingress", `"x":1},"spec":{"defaultBackend":{"service":{"name":"web"}}}`),
+		there("policy/v1", "PodDisruptionBudget", `"x":1},"spec":{"selector":{"matchLabels":{"app":"web"}}}`),
+		there("autoscaling/v2", "HorizontalPodAutoscaler", `"x":1},"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}`),
+	} {
+		if s.Fronts(u) {
+			t.Errorf("%s in another namespace belongs to it", u.GetKind())
+		}
+	}
+	scaled, err := object("autoscaling/v2", "HorizontalPodAutoscaler", "web", `"x":1},"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Deployment","name":"web"}}`).Open()
+	if err != nil || s.Fronts(scaled) {
+		t.Errorf("an autoscaler of another kind with this name belongs to it: %v", err)
+	}
+}
+
+// TestNodes: the Events about a Node of the pods belong to it, though they are in another namespace; nothing else
+// that happens there does, whatever its name.
+func TestNodes(t *testing.T) {
+	root := web
+	root.Namespace = "shop"
+	stage := New(nil, root, func(context.Context, owner.Ref) ([]owner.Owner, error) {
+		t.Error("it is asked who owns what can't belong to it")
+		return nil, nil
+	})
+	stage.Subject = NewSubject(root)
+	pod, err := object("v1", "Pod", "web-1", `"x":1},"spec":{"nodeName":"n1"}`).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage.Subject.Learn(pod)
+	for involved, want := range map[string]bool{
+		`{"kind":"Node","name":"n1","uid":"n1"}`:                                               true,
+		`{"apiVersion":"v1","kind":"Node","name":"n2"}`:                                        false,
+		`{"apiVersion":"apps/v1","kind":"Deployment","namespace":"default","name":"web"}`:      false,
+		`{"apiVersion":"apps/v1","kind":"ReplicaSet","namespace":"default","name":"web-86c5"}`: false,
+	} {
+		o := happened("e", "", `{"metadata":{"namespace":"default"},"involvedObject":`+involved+`}`)
+		o.Namespace = "default"
+		if got, err := stage.Has(t.Context(), o); err != nil || got != want {
+			t.Errorf("%s: %v, %v", involved, got, err)
+		}
+	}
+}
+
+// TestNoUID: objects without UIDs are told from each other by their names.
+func TestNoUID(t *testing.T) {
+	target := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}, "PodMetrics", true), Namespace: "shop"}
+	var got []string
+	stage := New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name))
+		}
+		return nil
+	}), web, func(context.Context, owner.Ref) ([]owner.Owner, error) { return nil, nil })
+	stage.Subject = NewSubject(web)
+	of := func(what event.Type, name, rest string) event.Event {
+		o := object("metrics.k8s.io/v1beta1", "PodMetrics", name, rest)
+		o.UID = ""
+		return event.Event{Type: what, Target: target, Object: o}
+	}
+	const ofWeb = `"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"u"}]}`
+	batch := []event.Event{
+		of(event.Added, "web-1", ofWeb), of(event.Added, "other", `"x":1}`),
+		of(event.Deleted, "other", `"x":1}`), of(event.Modified, "web-1", ofWeb), of(event.Deleted, "web-1", ofWeb),
+	}
+	if err := stage.Deliver(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"ADDED web-1", "MODIFIED web-1", "DELETED web-1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

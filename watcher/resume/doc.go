@@ -20,6 +20,9 @@
 // what it holds. With [File.KeepDigests] also digests of the state that was reported, in the same
 // entry: they are of that state, always. The outbox has what its Sink puts there: events as they are sent, so masked.
 //
+// Clusters: a file for several has a part for each, with the targets of it, and what is recorded of one
+// does not touch the others. The outbox is one.
+//
 // Targets: what was reported of an object belongs to one target. One of all objects takes it over,
 // in one transaction, from one of a single object that it covers: at the start, or when it joins.
 //

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -30,7 +29,15 @@ type File struct {
 // Open opens the file at path, or makes it, for what h says. The error says in one line what is
 // wrong with it, and what to do.
 func Open(path string, h Header) (*File, error) {
-	f, err := open(path, h)
+	return openFor(path, func(f *File) error { return f.claim(h) })
+}
+
+// OpenSeveral is Open for several clusters, each of which has a part that is there once it has joined.
+// Parts of others stay as they are.
+func OpenSeveral(path string) (*File, error) { return openFor(path, (*File).claimSeveral) }
+
+func openFor(path string, claim func(*File) error) (*File, error) {
+	f, err := open(path, claim)
 	var inPath *fs.PathError
 	if errors.As(err, &inPath) {
 		err = inPath.Err // the path is said already, and another one would only confuse
@@ -41,7 +48,7 @@ func Open(path string, h Header) (*File, error) {
 	return f, nil
 }
 
-func open(path string, h Header) (*File, error) {
+func open(path string, claim func(*File) error) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -56,7 +63,7 @@ func open(path string, h Header) (*File, error) {
 	if f.store, err = openStore(path, f.check); err != nil {
 		return nil, err
 	}
-	if err := f.claim(h); err != nil {
+	if err := claim(f); err != nil {
 		f.store.close()
 		return nil, err
 	}
@@ -142,8 +149,11 @@ func (f *File) claim(h Header) error {
 		if err != nil {
 			return err
 		}
-		if before == nil {
+		switch {
+		case before == nil:
 			return h.write(tx)
+		case tx.Bucket(clustersBucket) != nil:
+			return errors.New("it was made for several clusters, not for one: take another one, or delete it to start over")
 		}
 		if err := before.check(h); err != nil {
 			return err
@@ -154,6 +164,49 @@ func (f *File) claim(h Header) error {
 		}
 		return h.write(tx)
 	})
+}
+
+func (f *File) claimSeveral() error {
+	return f.update(func(tx *bolt.Tx) error {
+		before, err := readHeader(tx)
+		switch {
+		case err != nil:
+			return err
+		case before == nil:
+			if _, err := tx.CreateBucket(clustersBucket); err != nil {
+				return err
+			}
+			return Header{}.write(tx)
+		case tx.Bucket(clustersBucket) == nil:
+			return errors.New("it was made for one cluster, not for several: take another one, or delete it to start over")
+		}
+		return nil
+	})
+}
+
+// Join makes sure that the part of a cluster is for h, and says so in it. fresh: there was none. It is
+// not called while the Stage delivers.
+func (f *File) Join(cluster string, h Header) (fresh bool, err error) {
+	err = f.update(func(tx *bolt.Tx) error {
+		parts, key := tx.Bucket(clustersBucket), []byte(cluster)
+		text := parts.Get(key)
+		if fresh = text == nil; !fresh {
+			var before Header
+			if err := json.Unmarshal(text, &before); err != nil {
+				return damaged(err)
+			}
+			if err := before.check(h); err != nil {
+				return err
+			}
+			h.Cluster = cmp.Or(h.Cluster, before.Cluster)
+		}
+		now, err := json.Marshal(h)
+		if err != nil {
+			return err
+		}
+		return parts.Put(key, now)
+	})
+	return fresh, f.named(err)
 }
 
 // Fresh reports whether nothing had been reported when the file was opened.
@@ -167,94 +220,4 @@ func (f *File) named(err error) error {
 		return nil
 	}
 	return fmt.Errorf("state file %s: %w", f.path, err)
-}
-
-// Header says what a file is for. What it recorded holds only there.
-type Header struct {
-	Server string `json:"server"` // the address
-	// Cluster identifies the cluster, wherever its server is; empty if that is not known.
-	Cluster   string          `json:"cluster,omitempty"`
-	Selection event.Selection `json:"selection"`
-}
-
-// format is the version of what is in the file. In format 1 the selection was a sentence. A dwatch
-// that does not know of an outbox must not take a file with one.
-const (
-	format       = 2
-	formatOutbox = 3 // as 2, with an outbox
-	// formatDigests is as either, and states may have digests.
-	formatDigests = 4
-)
-
-var (
-	headerBucket  = []byte("dwatch")
-	targetsBucket = []byte("targets")
-	formatKey     = []byte("format")
-	headerKey     = []byte("header")
-	digestsKey    = []byte("digests") // of the digests; there from the first one on
-)
-
-var errForeign = errors.New("it is not a state file of dwatch: take another one")
-
-// readHeader returns nil where nothing has been written yet.
-func readHeader(tx *bolt.Tx) (*Header, error) {
-	b := tx.Bucket(headerBucket)
-	if b == nil {
-		if name, _ := tx.Cursor().First(); name != nil {
-			return nil, errForeign
-		}
-		return nil, nil
-	}
-	version, err := strconv.Atoi(string(b.Get(formatKey)))
-	switch {
-	case err != nil:
-		return nil, errForeign
-	case version > formatDigests:
-		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatDigests)
-	case version < format:
-		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
-	}
-	h := &Header{}
-	if err := json.Unmarshal(b.Get(headerKey), h); err != nil {
-		return nil, damaged(err)
-	}
-	return h, nil
-}
-
-func (h Header) write(tx *bolt.Tx) error {
-	b, err := tx.CreateBucketIfNotExists(headerBucket)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	return errors.Join(writeFormat(tx), b.Put(headerKey, text))
-}
-
-func writeFormat(tx *bolt.Tx) error {
-	version := format
-	switch {
-	case tx.Bucket(headerBucket).Get(digestsKey) != nil:
-		version = formatDigests
-	case tx.Bucket(outboxBucket) != nil:
-		version = formatOutbox
-	}
-	return tx.Bucket(headerBucket).Put(formatKey, []byte(strconv.Itoa(version)))
-}
-
-// check returns why a file that was made for h can't be used for now. The address of a cluster
-// that is known to be the same one may change.
-func (h Header) check(now Header) error {
-	known := h.Cluster != "" && now.Cluster != ""
-	switch {
-	case known && h.Cluster != now.Cluster:
-		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to start over", h.Server, now.Server)
-	case !known && h.Server != now.Server:
-		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to start over", h.Server, now.Server)
-	case !h.Selection.Equal(now.Selection):
-		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to start over", h.Selection, now.Selection)
-	}
-	return nil
 }

@@ -16,12 +16,17 @@ import (
 )
 
 func bucketName(k event.Key) []byte {
-	return fmt.Appendf(nil, "%s %s %s", k.Resource, k.Namespace, k.Name)
+	name := fmt.Appendf(nil, "%s %s %s", k.Resource, k.Namespace, k.Name)
+	if k.Cluster != "" {
+		name = append([]byte(k.Cluster+"\x00"), name...)
+	}
+	return name
 }
 
 // about is what is written about a target itself.
 type about struct {
 	metav1.GroupVersionResource
+	Cluster    string `json:"cluster,omitempty"`
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced,omitempty"`
 	Namespace  string `json:"namespace,omitempty"`
@@ -32,6 +37,7 @@ type about struct {
 func describe(t event.Target) about {
 	return about{
 		GroupVersionResource: metav1.GroupVersionResource(t.Resource()),
+		Cluster:              t.Cluster,
 		Kind:                 t.Mapping.GroupVersionKind.Kind, Namespaced: t.Namespaced(),
 		Namespace: t.Namespace, Name: t.Name,
 	}
@@ -39,7 +45,7 @@ func describe(t event.Target) about {
 
 func (a about) target() event.Target {
 	resource := schema.GroupVersionResource(a.GroupVersionResource)
-	return event.Target{Mapping: event.NewMapping(resource, a.Kind, a.Namespaced), Namespace: a.Namespace, Name: a.Name}
+	return event.Target{Cluster: a.Cluster, Mapping: event.NewMapping(resource, a.Kind, a.Namespaced), Namespace: a.Namespace, Name: a.Name}
 }
 
 // saved is one target in the file.
@@ -107,17 +113,17 @@ func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, e
 	return s.about.Synced, f.view(func(tx *bolt.Tx) error { return s.read(tx, take) })
 }
 
-// Orphans returns the targets of which the file has objects, and nothing would be reported as they
-// are not among present, in no order and with the mappings of the last run. One that is covered,
+// Orphans returns the targets at a cluster, empty if there is one, of which the file has objects, and
+// nothing would be reported as they are not among present, in no order and with the mappings of the last run. One that is covered,
 // by a target that is present or by another orphan, is part of that.
-func (f *File) Orphans(present []event.Target) []event.Target {
+func (f *File) Orphans(cluster string, present []event.Target) []event.Target {
 	here := map[event.Key]bool{}
 	for _, t := range present {
 		here[t.Key()] = true
 	}
 	var orphans []event.Target
 	for key, s := range f.saved {
-		if s.any && !here[key] && !f.isCovered(key, here) {
+		if key.Cluster == cluster && s.any && !here[key] && !f.isCovered(key, here) {
 			orphans = append(orphans, s.about.target())
 		}
 	}
@@ -127,7 +133,7 @@ func (f *File) Orphans(present []event.Target) []event.Target {
 // isCovered reports whether the target of this key is covered by one that is here, or of which the
 // file has objects.
 func (f *File) isCovered(key event.Key, here map[event.Key]bool) bool {
-	wide := event.Key{Resource: key.Resource, Namespace: key.Namespace}
+	wide := event.Key{Cluster: key.Cluster, Resource: key.Resource, Namespace: key.Namespace}
 	s := f.saved[wide]
 	return wide.Covers(key) && (here[wide] || s != nil && s.any)
 }

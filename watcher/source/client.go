@@ -132,6 +132,7 @@ func (c *session) endSync(resourceVersion string) {
 	}
 	c.synced.Store(true)
 	c.observer.Observe(Observation{Kind: SyncEnded, Event: ended})
+	c.mark(c.ctx, c.syncBegan, resourceVersion)
 }
 
 // show shows an object of a sync to the observer, and leaves to the informer which one it is.

@@ -38,6 +38,8 @@ type connection struct {
 	heard   time.Time
 	silence silence
 	columns shallow.Columns
+	// again: the next watch, which is a short one, shows sooner how far behind the stream is.
+	again bool
 
 	phase    phase
 	deadline *time.Timer // of the phase
@@ -50,7 +52,7 @@ func newConnection(s *stream) *connection {
 	return &connection{
 		stream:   s,
 		opened:   now,
-		life:     (least + rand.N(least/3+1)).Round(time.Second), // the server counts seconds
+		life:     s.life((least + rand.N(least/3+1)).Round(time.Second)), // the server counts seconds
 		bounded:  !s.syncing,
 		patience: least / 6,
 		silence:  silence{limit: s.session.options.SyncSilence, since: now},
@@ -89,13 +91,16 @@ func (c *connection) open(ctx context.Context, cancel context.CancelCauseFunc) (
 		return nil, err
 	}
 	c.session.hear()
-	if c.syncing || !c.lost {
+	if c.syncing || !c.lost && !c.session.options.Bookmarks {
 		return conn, nil
 	}
-	if err := c.checkPresent(ctx); err != nil {
+	at := time.Now()
+	present, err := c.checkPresent(ctx)
+	if err != nil {
 		conn.Stop()
 		return nil, err
 	}
+	c.proof.noteAsked(at, present)
 	c.lost, c.unchecked = false, 0
 	return conn, nil
 }
@@ -117,6 +122,10 @@ func (c *connection) listOptions() metav1.ListOptions {
 func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 	c.deadline = time.NewTimer(shortWatch)
 	defer c.deadline.Stop()
+	asking, stop := context.WithCancel(ctx)
+	ask := c.newQuestions()
+	defer ask.end()
+	defer stop()
 	c.phase = phaseYoung
 	if c.syncing {
 		c.enter(phaseSync, c.silence.wait())
@@ -126,11 +135,21 @@ func (c *connection) relay(ctx context.Context, conn watch.Interface) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-c.deadline.C:
-			if err := c.expire(); err != nil {
+			if err := c.expire(ctx); err != nil {
 				return err
 			}
 		case <-c.rechecked():
+			c.proof.restart()
 			return errRenewed
+		case <-c.session.relist:
+			if c.syncing { // it lists all
+				continue
+			}
+			return apierrors.NewResourceExpired("all is to be listed anew")
+		case <-ask.due.C:
+			ask.ask(asking, c)
+		case a := <-ask.answers:
+			ask.answer(ctx, c, a)
 		case e, open := <-conn.ResultChan():
 			if !open {
 				c.session.hear() // it was there until now
@@ -149,15 +168,19 @@ func (c *connection) enter(p phase, d time.Duration) {
 	c.deadline.Reset(d)
 }
 
-func (c *connection) expire() error {
+func (c *connection) expire(ctx context.Context) error {
 	switch c.phase {
 	case phaseSync:
 		return errSilentSync
 	case phaseYoung:
 		c.noteAnswer()
+		c.prove(ctx, false)
 		c.enter(phaseLive, time.Until(c.opened.Add(c.life+c.patience)))
 		return nil
 	default:
+		if c.again {
+			return errRenewed
+		}
 		return c.renew()
 	}
 }
@@ -183,9 +206,21 @@ func (c *connection) take(ctx context.Context, e watch.Event) error {
 		return err
 	}
 	c.heard = time.Now()
+	if e.Type != watch.Bookmark {
+		c.proof.moved = c.heard
+		c.proof.noteChange(c.resumeFrom)
+	}
+	if !syncing {
+		c.prove(ctx, e.Type == watch.Bookmark)
+	}
+	if !syncing && e.Type == watch.Bookmark {
+		c.session.reach(ctx, c.resumeFrom)
+	}
 	switch {
 	case c.syncing:
 		c.enter(phaseSync, c.silence.wait())
+	case syncing && c.session.options.Bookmarks:
+		c.enter(phaseLive, shortWatch) // the next one shows how far behind it is
 	case syncing:
 		c.enter(phaseLive, c.life)
 	}

@@ -47,6 +47,8 @@ type session struct {
 	// takes what it gets then for all, and follows no continue token. Only List looks at it.
 	unpaged bool
 	cuts    atomic.Int32 // the syncs in a row that broke off
+	// syncBegan is when the sync began that goes on, or went on last.
+	syncBegan time.Time
 }
 
 // anyNumber is the size of a semaphore that is waited for, and bounds nothing.
@@ -128,20 +130,28 @@ func (s *Source) newSession(ctx context.Context, fail context.CancelCauseFunc) (
 }
 
 // beginSync observes that the server is to name all that there is. What the informer was given
-// before is observed first, lest it come after what the sync shows.
+// before is observed first, lest it come after what the sync shows. That all is to be listed is
+// done by it.
 func (s *session) beginSync(ctx context.Context) {
 	s.drain(ctx)
+	select {
+	case <-s.relist:
+	default:
+	}
+	s.syncBegan = time.Now()
 	s.observer.Observe(Observation{Kind: SyncBegan})
 }
 
 // drain waits until all that the informer took after the sync has been observed: on its stop it
-// would drop the rest.
-func (s *session) drain(ctx context.Context) {
+// would drop the rest. It reports whether that is so.
+func (s *session) drain(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
-	if s.inFlight.Acquire(ctx, anyNumber) == nil {
-		s.inFlight.Release(anyNumber)
+	if s.inFlight.Acquire(ctx, anyNumber) != nil {
+		return false
 	}
+	s.inFlight.Release(anyNumber)
+	return true
 }
 
 // end stops the informer and waits for all that the session started.

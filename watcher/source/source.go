@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/shallow"
 )
 
 // Options say how to watch. Client and Gate must be set.
@@ -39,6 +41,12 @@ type Request struct {
 	// it is half as long again. A right that is taken away, or a connection that died without a
 	// sign, is noticed by then. 0 means 90 seconds; fractions of a second do not count.
 	WatchLife time.Duration
+	// Bookmarks makes the source observe up to when all that happened has been observed, at the end
+	// of each sync, when a connection has caught up, and about once in the
+	// life of a watch. It costs a small list for each watch request, and a watch of some seconds after each sync and loss.
+	Bookmarks bool
+	// Positions makes the source observe by Reached where a watch has come to of which nothing comes.
+	Positions bool
 }
 
 // Source asks the server for the objects of one target, and reports what comes to its Observer. One
@@ -49,6 +57,8 @@ type Source struct {
 	observer Observer
 	// recheck holds one: the server is to be asked whether it has the resource.
 	recheck chan struct{}
+	// relist holds one: all is to be listed.
+	relist chan struct{}
 
 	// answered: the server has answered once, be it with a no. Before that nothing is retried.
 	// connected: since the last loss it has.
@@ -65,7 +75,7 @@ func New(t event.Target, options Options, observer Observer) *Source {
 	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
 	options.SyncSilence = cmp.Or(options.SyncSilence, 10*time.Second)
 	options.WatchLife = cmp.Or(options.WatchLife, 90*time.Second)
-	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1)}
+	return &Source{target: t, options: options, observer: observer, recheck: make(chan struct{}, 1), relist: make(chan struct{}, 1)}
 }
 
 // SetTarget goes on with another version of the resource, or scope. No session may run.
@@ -73,6 +83,9 @@ func (s *Source) SetTarget(t event.Target) { s.target = t }
 
 // Recheck makes a session whose watch is live ask the server again. It does not wait.
 func (s *Source) Recheck() { Signal(s.recheck) }
+
+// Relist makes a session whose watch is live list all anew. It does not wait.
+func (s *Source) Relist() { Signal(s.relist) }
 
 // Signal sends to c, which holds one signal, unless one is waiting there.
 func Signal(c chan<- struct{}) {
@@ -112,6 +125,27 @@ func (s *Source) noteAnswer(resourceVersion string) {
 	}
 }
 
+// Named returns what the server names of t, as it is when it is asked, and at which resourceVersion
+// that is. client asks for nothing but metadata.
+func (o *Options) Named(ctx context.Context, client dynamic.Interface, t event.Target) (named []*event.Identity, resourceVersion string, err error) {
+	page := metav1.ListOptions{Limit: pageSize}
+	o.narrowTo(t)(&page)
+	for {
+		bounded, cancel := context.WithTimeoutCause(ctx, cmp.Or(o.RequestTimeout, time.Minute), errNoAnswer)
+		list, err := client.Resource(t.Resource()).Namespace(t.Namespace).List(bounded, page)
+		cancel()
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range list.Items {
+			named = append(named, shallow.Identity(&list.Items[i]))
+		}
+		if page.Continue = list.GetContinue(); page.Continue == "" {
+			return named, list.GetResourceVersion(), nil
+		}
+	}
+}
+
 // narrowTo returns what makes a request ask for t and no more.
 func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
 	selector := o.FieldSelector
@@ -146,6 +180,10 @@ const (
 	// Answered: the server answers (again). ResourceVersion is where the watch goes on; empty where
 	// a sync comes first.
 	Answered
+	// Proved: all that happened up to Heard has been observed, the last of it at ResourceVersion.
+	Proved
+	// Reached: all that happened up to ResourceVersion has been observed, of a watch that goes on.
+	Reached
 	// Lost: the connection is down, or a right is missing; Err says how, and Heard when something
 	// was last heard of the server. Each failed try is observed.
 	Lost

@@ -41,6 +41,7 @@ type stream struct {
 	received  bool // an event
 	short     int  // how many connections in a row the server ended at once
 	backoff   Backoff
+	proof     proof
 }
 
 func newStream(r resourceClient, options metav1.ListOptions) *stream {
@@ -112,7 +113,7 @@ func (s *stream) serve() bool {
 	default:
 		s.session.drain(s.ctx) // what came before the loss is observed before it
 		s.session.lost(err)
-		s.lost = true
+		s.lost, s.proof = true, proof{}
 		return s.backoff.Wait(s.ctx, err) && !(s.syncing && s.received)
 	}
 }
@@ -138,24 +139,36 @@ func (s *stream) noteAnswer() {
 // checkPresent returns an error if the server is at an older resourceVersion than the one from
 // which the watch goes on: it has lost its past then, as when etcd was restored from a backup,
 // and would keep silent up to that. Who may not list, or gets no answer again and again, has to
-// do without.
-func (s *stream) checkPresent(ctx context.Context) error {
+// do without. It returns where the server is, if that is known.
+func (s *stream) checkPresent(ctx context.Context) (resourceVersion string, err error) {
+	present, err := s.present(ctx)
+	if err != nil && !s.lost {
+		return "", nil
+	}
+	if err != nil {
+		s.unchecked++
+		if isRefused(err) || s.unchecked >= maxUnchecked {
+			return "", nil
+		}
+		return "", err
+	}
+	if order, err := resourceversion.CompareResourceVersion(present, s.resumeFrom); err == nil && order < 0 {
+		return "", apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
+	}
+	return present, nil
+}
+
+// present asks the server where it is.
+func (s *stream) present(ctx context.Context) (resourceVersion string, err error) {
 	list, err := s.ResourceInterface.List(ctx, metav1.ListOptions{
 		LabelSelector: s.options.LabelSelector,
 		FieldSelector: s.options.FieldSelector,
 		Limit:         1,
 	})
 	if err != nil {
-		s.unchecked++
-		if isRefused(err) || s.unchecked >= maxUnchecked {
-			return nil
-		}
-		return err
+		return "", err
 	}
-	if order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), s.resumeFrom); err == nil && order < 0 {
-		return apierrors.NewResourceExpired("the server is at an older resourceVersion than before")
-	}
-	return nil
+	return list.GetResourceVersion(), nil
 }
 
 // maxUnchecked is how often in a row the server may fail to say where it is.

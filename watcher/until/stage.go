@@ -37,8 +37,9 @@ type Options struct {
 // Awaited is a resource that the server does not have, and perhaps the name of an object; or a
 // cluster of which no resource is watched yet.
 type Awaited struct {
-	Name string // as people know it
-	Why  string // it is not there
+	Name    string // as people know it
+	Cluster string // of a run of several; empty in a run of one
+	Why     string // it is not there
 	// Is reports whether it is a target that the server has by now.
 	Is func(event.Target) bool
 }
@@ -140,6 +141,13 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 		return o
 	}
 	return s.decideAll(e)
+}
+
+// Settle has what is said no longer be awaited, and returns the outcome if that decides. It may be
+// called when no Deliver is under way.
+func (s *Stage) Settle(is func(Awaited) bool) *Outcome {
+	s.Awaited = slices.DeleteFunc(s.Awaited, is)
+	return s.decideAll(&event.Event{})
 }
 
 // IsTimed reports whether anything can be decided by time alone.

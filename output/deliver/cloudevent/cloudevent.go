@@ -3,7 +3,10 @@ package cloudevent
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -12,13 +15,13 @@ import (
 	"dwatch/output/deliver"
 )
 
-// New returns a message as a CloudEvent. All attributes are strings but the time.
+// New returns a message as a CloudEvent, of this source if the message does not know its own. All attributes are strings but the time.
 func New(m *deliver.Message, source string) *event.Event {
 	subject, dataType := pathOf(m), typeOf(m.Body)
 	return &event.Event{
 		Context: &event.EventContextV1{
 			ID:              Valid(m.ID),
-			Source:          *types.ParseURIRef(source),
+			Source:          *types.ParseURIRef(cmp.Or(m.Source, source)),
 			Type:            "io.dwatch.resource." + strings.ToLower(string(m.Type)),
 			DataContentType: &dataType,
 			Subject:         &subject,
@@ -40,7 +43,8 @@ func extensions(m *deliver.Message, subject string) map[string]any {
 		"name":            m.Name,
 		"uid":             string(m.UID),
 		"resourceversion": m.ResourceVersion,
-		"partitionkey":    subject,
+		"cluster":         m.Cluster,
+		"partitionkey":    m.Cluster + subject,
 	}
 	for name, value := range all {
 		if text := Valid(value.(string)); text == "" {
@@ -52,13 +56,22 @@ func extensions(m *deliver.Message, subject string) map[string]any {
 	return all
 }
 
+// yamlEvent is how an event in YAML begins.
+var yamlEvent = regexp.MustCompile(`^type: [A-Z]+\n`)
+
 // typeOf is the media type of a message's body. A message that has waited for longer than
 // a run may not be as this run would print it.
 func typeOf(body []byte) string {
-	if bytes.HasPrefix(body, []byte("{")) {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	switch {
+	case bytes.HasPrefix(body, []byte(`{"type":"`)): // an event
 		return event.ApplicationJSON
+	case (bytes.HasPrefix(trimmed, []byte("{")) || bytes.HasPrefix(trimmed, []byte("["))) && json.Valid(trimmed):
+		return event.ApplicationJSON
+	case yamlEvent.Match(body):
+		return "application/yaml"
 	}
-	return "application/yaml"
+	return event.TextPlain + "; charset=utf-8"
 }
 
 func pathOf(m *deliver.Message) string {

@@ -41,7 +41,7 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	var parts []string
 	for _, s := range found {
 		for _, subject := range s.Config.Subjects {
-			all = all || covers(subject, r.Prefix)
+			all = all || covers(subject, r.published())
 		}
 		parts = append(parts, fmt.Sprintf("%s takes %s", s.Config.Name, strings.Join(s.Config.Subjects, ", ")))
 	}
@@ -55,11 +55,18 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 
 func (r *Receiver) subjects() string { return r.Prefix + ".>" }
 
-// covers reports whether a stream with a subject takes all that is published below
-// prefix: four parts.
-func covers(subject, prefix string) bool {
+// published is what subjects look like below the prefix: four parts, or five.
+func (r *Receiver) published() string {
+	if r.Several {
+		return r.Prefix + ".*.*.*.*.*"
+	}
+	return r.Prefix + ".*.*.*.*"
+}
+
+// covers reports whether a stream with a subject takes all that is published.
+func covers(subject, all string) bool {
 	taken := strings.Split(subject, ".")
-	published := strings.Split(prefix+".*.*.*.*", ".")
+	published := strings.Split(all, ".")
 	for i, t := range taken {
 		switch {
 		case t == ">":
@@ -74,7 +81,7 @@ func covers(subject, prefix string) bool {
 // streams returns those that take some of the subjects.
 func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.StreamInfo, err error) {
 	err = c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.LIST", func(ctx context.Context) error {
-		list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(r.Prefix+".*.*.*.*"))
+		list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(r.published()))
 		for s := range list.Info() {
 			found = append(found, s)
 		}

@@ -16,10 +16,14 @@ const (
 	noNamespace = "_"
 )
 
-// Subject is PREFIX.GROUP.RESOURCE.NAMESPACE.NAME of an object. Letters, digits, '-', '_'
+// Subject is PREFIX.GROUP.RESOURCE.NAMESPACE.NAME of an object, with several clusters
+// PREFIX.CLUSTER.GROUP.RESOURCE.NAMESPACE.NAME. Letters, digits, '-', '_'
 // and ':' stand for themselves, every other byte is escaped as in a URL: %2E is a dot.
 // Different objects have different subjects.
 func Subject(prefix string, m *deliver.Message) string {
+	if m.Cluster != "" {
+		prefix += "." + token(m.Cluster, noNamespace)
+	}
 	return prefix + "." + token(m.Resource.Group, coreGroup) + "." + token(m.Resource.Resource, noNamespace) +
 		"." + token(m.Namespace, noNamespace) + "." + token(m.Name, noNamespace)
 }

@@ -83,7 +83,7 @@ func TestCovers(t *testing.T) {
 		"a.b.>": true, "a.>": true, ">": true, "*.b.>": true, "a.*.>": true, "a.b.*.*.*.*": true, "a.b.*.*.*.>": true,
 		"a.b": false, "a.b.*": false, "a.b.apps.>": false, "b.>": false, "a.b.*.*.*": false, "a.b.*.*.*.*.*": false, "a.b.*.*.*.*.>": false, "a.b.c.d.e.f": false,
 	} {
-		if covers(subject, "a.b") != want {
+		if covers(subject, "a.b.*.*.*.*") != want {
 			t.Errorf("%s: %v", subject, !want)
 		}
 	}

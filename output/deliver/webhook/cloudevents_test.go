@@ -25,10 +25,17 @@ func received(t *testing.T, m *deliver.Message, structured bool) event.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := to(t, serve(t, handler.ServeHTTP), func(o *Options) { o.Structured = structured }).Send(t.Context(), m); err != nil {
+	if err := to(t, serve(t, handler.ServeHTTP), func(o *Options) { o.Form = form(structured) }).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return <-got
+}
+
+func form(structured bool) Form {
+	if structured {
+		return Structured
+	}
+	return Binary
 }
 
 // TestCloudEvents: a client of the CloudEvents SDK understands what is sent.

@@ -18,18 +18,28 @@ import (
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
+	"dwatch/output/deliver/otlp"
 )
 
 // Options say where messages go, and in which form.
 type Options struct {
-	URL        *url.URL // of the scheme http or https, with a host
-	Structured bool     // a message is one JSON document; else its attributes are headers
-	UserAgent  string
-	Workers    int // how many messages are sent at the same time
+	URL       *url.URL // of the scheme http or https, with a host
+	Form      Form
+	UserAgent string
+	Workers   int // how many messages are sent at the same time
 
 	Token, Headers, Signing Credential // a bearer token, "Name: value" lines, whsec_BASE64 secrets
 	deliver.TLS
 }
+
+// Form is what a message looks like on the wire.
+type Form uint8
+
+const (
+	Binary     Form = iota // a CloudEvent: its attributes are headers, its data is the body
+	Structured             // a CloudEvent as one JSON document
+	Logs                   // a log record of OpenTelemetry
+)
 
 // Webhook is a Receiver behind a URL.
 type Webhook struct {
@@ -78,29 +88,30 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 	if err != nil {
 		return w.unanswered(ctx, err, connected.Load())
 	}
-	drain(answer)
+	var text bytes.Buffer
+	if w.Form == Logs {
+		drain(answer, &text)
+	} else {
+		drain(answer, io.Discard) // nothing looks at it
+	}
 	if answer.StatusCode == http.StatusExpectationFailed {
 		w.unasked.Store(true)
 	}
-	return outcome(answer, time.Now())
+	err = outcome(answer, time.Now())
+	if err == nil && w.Form == Logs {
+		if err = otlp.Check(answer.Header.Get("Content-Type"), text.Bytes()); err != nil {
+			err = &deliver.RefusedError{Err: err}
+		}
+	}
+	return err
 }
 
 // request returns the request that sends a message. Its errors are of files.
 func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Request, error) {
-	e := cloudevent.New(m, w.source)
 	header := make(http.Header, 24)
-	body := m.Body
-	if w.Structured {
-		header["Content-Type"] = []string{event.ApplicationCloudEventsJSON}
-		var err error
-		if body, err = e.MarshalJSON(); err != nil {
-			return nil, err
-		}
-	} else {
-		header["Content-Type"] = []string{e.DataContentType()}
-		cloudevent.Headers(e, func(name, value string) {
-			header["Ce-"+strings.ToUpper(name[:1])+name[1:]] = []string{value}
-		})
+	body, err := w.encode(m, header)
+	if err != nil {
+		return nil, err
 	}
 	header["User-Agent"] = []string{w.UserAgent}
 	if len(body) >= largeBody && !w.unasked.Load() {
@@ -120,6 +131,24 @@ func (w *Webhook) request(ctx context.Context, m *deliver.Message) (*http.Reques
 	return request, nil
 }
 
+// encode returns the body of a request, and sets the headers that say what it is.
+func (w *Webhook) encode(m *deliver.Message, header http.Header) ([]byte, error) {
+	if w.Form == Logs {
+		header["Content-Type"] = []string{otlp.ContentType}
+		return otlp.Encode(m, w.source)
+	}
+	e := cloudevent.New(m, w.source)
+	if w.Form == Structured {
+		header["Content-Type"] = []string{event.ApplicationCloudEventsJSON}
+		return e.MarshalJSON()
+	}
+	header["Content-Type"] = []string{e.DataContentType()}
+	cloudevent.Headers(e, func(name, value string) {
+		header["Ce-"+strings.ToUpper(name[:1])+name[1:]] = []string{value}
+	})
+	return m.Body, nil
+}
+
 // authorize adds credentials, as they are now.
 func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
 	more, headersErr := w.headers.get()
@@ -136,17 +165,17 @@ func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
 }
 
 // longestAnswer is how much of an answer is read, and drainTimeout for how long, so that its
-// connection can be used again. Nothing looks at it.
+// connection can be used again.
 const (
 	longestAnswer = 256 << 10
 	drainTimeout  = time.Second
 )
 
-func drain(answer *http.Response) {
+func drain(answer *http.Response, to io.Writer) {
 	if answer.StatusCode != http.StatusSwitchingProtocols { // which is a connection, without a deadline
 		late := time.AfterFunc(drainTimeout, func() { answer.Body.Close() })
 		defer late.Stop()
-		_, _ = io.CopyN(io.Discard, answer.Body, longestAnswer) // the answer is known already
+		_, _ = io.CopyN(to, answer.Body, longestAnswer) // its status says enough without it
 	}
 	answer.Body.Close()
 }

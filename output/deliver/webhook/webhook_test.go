@@ -303,7 +303,7 @@ func TestSigned(t *testing.T) {
 			body, _ = io.ReadAll(r.Body)
 		})
 		w := to(t, address, func(o *Options) {
-			o.Structured, o.Signing = structured, Credential{Name: "secrets", Text: first + "\n" + second + "\n"}
+			o.Form, o.Signing = form(structured), Credential{Name: "secrets", Text: first + "\n" + second + "\n"}
 		})
 		m := message()
 		m.ID = "widgets.example.com/a b/7/ADDED"

@@ -1,10 +1,12 @@
 // The page: it puts the parts together. What comes is taken into the store at once, and
 // shown some times a second; what a hand does is shown in the next frame.
 import { h, byId, setText, setAttribute } from "./dom.js";
-import { count, visible } from "./format.js";
+import { count, showUTC, visible } from "./format.js";
+import { Clusters } from "./clusters.js";
 import { Connection } from "./connection.js";
 import { Detail } from "./detail.js";
 import { Feed } from "./feed.js";
+import { Past } from "./past.js";
 import { Problems } from "./problems.js";
 import { Filters, cleared } from "./filters.js";
 import { Store } from "./store.js";
@@ -25,17 +27,20 @@ const mostWaiting = 20000;
 
 const store = new Store();
 let state = url.parse(location.search);
-const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity };
+const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, unfolded: new Set() };
 
 const now = () => page.paused || store.now();
 
-const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0) });
+const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0), onFold: fold });
 const timeline = new Timeline({ store, table, state: () => state, now, onWindow: (w) => go(w), onOpen: open });
 const feed = new Feed({ store, viewport: byId("lines"), button: byId("newest"), onOpen: open, onToggle: () => showNow() });
 const filters = new Filters({ store, panel: byId("filters"), state: () => state, onChange: (part) => go(part, true) });
-const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", onOpen: open });
-const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close() });
+const clusters = new Clusters({ store, panel: byId("clusters"), state: () => state, onChange: (part) => go(part, true) });
+const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", chosen: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
+const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.ask(key, answer) });
+const past = new Past({ store, panel: byId("past"), onTime: rewind });
 const connection = new Connection({
+  parameters: () => (state.time ? { time: state.time } : {}),
   url: new URL("ws", document.baseURI).href.replace(/^http/, "ws"),
   position: () => (page.lost || store.loading ? {} : { stream: store.stream, seq: store.seq }),
   onMessage: take, onState: linkState,
@@ -44,10 +49,18 @@ const connection = new Connection({
 /** How long an answer may take. A machine that slept would wait for one for ever. */
 const longestAnswer = 15000;
 
-/** api asks the server; its answer always is an object, perhaps with an error. */
+/** api asks the server about what is shown; its answer always is an object, perhaps with an error. While another
+ * time of a recording is read, it asks nothing; what it asked of the one before, it asks anew. */
 async function api(path, parameters) {
+  while (page.reading) await new Promise((greeted) => page.waitingForHello.push(greeted));
+  const time = store.hello?.past?.at, answer = await ask(path, parameters);
+  return time && (page.reading || store.hello?.past?.at !== time) ? api(path, parameters) : answer;
+}
+
+async function ask(path, parameters) {
+  const time = store.hello ? store.hello.past?.at : state.time;
   try {
-    const answer = await fetch(`api/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(longestAnswer) });
+    const answer = await fetch(`api/${path}?${new URLSearchParams({ ...parameters, ...(time && { time }) })}`, { signal: AbortSignal.timeout(longestAnswer) });
     return { status: answer.status, ...await answer.json() };
   } catch {
     return { error: "no answer from dwatch" };
@@ -57,6 +70,10 @@ async function api(path, parameters) {
 // What comes
 
 function take(message) {
+  if (message.type === "reading") {
+    Object.assign(page, { reading: true, unread: message.error ?? "" });
+    return soon();
+  }
   if ((message.type === "where" || message.type === "matches") && message.id !== page.whereID) return;
   if (message.type === "where" && message.error) {
     store.where(null); // what is wrong selects nothing, and hides nothing
@@ -79,7 +96,7 @@ function applyNow(message) {
     page.lost = true; // a number is missing: what is held can't be trusted
     return connection.lost("a message was missing");
   }
-  if (message.type === "change" && message.row) measure(message.row);
+  if (message.type === "change" && message.row && store.objects.has(message.key)) measure(store.objects.get(message.key));
   if (message.type === "snapshot") message.rows.forEach(measure);
   if (message.type === "snapshot" && message.last) askPast();
   page.changed = true;
@@ -91,12 +108,18 @@ const measure = (row) => {
 };
 
 function greet(hello) {
+  showUTC(Boolean(hello.utc));
   const before = store.stream;
   page.waiting = []; // it comes again, or is in what is there
-  page.lost = false;
+  Object.assign(page, { lost: false, reading: false, unread: "" });
   page.shownAll = before && !hello.resumed ? performance.now() : 0;
   store.apply(hello);
-  if (before && before !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
+  page.waitingForHello.splice(0).forEach((greeted) => greeted());
+  if (hello.past && state.time !== hello.past.at) go({ time: hello.past.at });
+  past.show();
+  byId("pause").hidden = Boolean(hello.past);
+  if (hello.past) detail.again();
+  else if (before && before !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
   else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
   else if (before && page.downSince) store.note("connected again; nothing was missed");
   page.downSince = 0;
@@ -110,10 +133,10 @@ function greet(hello) {
 /** askPast reads what the feed does not have: at the start, and after a snapshot. */
 async function askPast() {
   let before, rounds = 8;
-  const known = store.feed.at(-1)?.seq ?? 0;
+  const known = store.feed.at(-1)?.seq ?? 0, { stream } = store;
   do {
-    const answer = await api("feed", { limit: 500, ...(before && { before }) });
-    if (answer.error || answer.stream !== store.stream) return;
+    const answer = await ask("feed", { limit: 500, ...(before && { before }) });
+    if (answer.error || answer.stream !== stream || stream !== store.stream) return;
     store.addPast(answer.items ?? []);
     page.changed = true;
     soon();
@@ -138,7 +161,7 @@ function linkState(link, why) {
 
 /** whyDenied finds out what a WebSocket does not tell: that the page has no right. */
 async function whyDenied() {
-  const answer = await api("feed", { limit: 1 });
+  const answer = await ask("feed", { limit: 1 });
   if (answer.status !== 401 && answer.status !== 403) return;
   Object.assign(page, { link: "denied", linkWhy: "This page needs the address with the token that dwatch printed when it started: open that once, then this link." });
   soon();
@@ -154,19 +177,20 @@ function soon() {
 }
 
 function show() {
-  watch.show(watch.describe({ store, ...page, waiting: page.waiting.length }, store.now()), page.title);
+  watch.show(watch.describe({ store, ...page, readingOf: state.time, waiting: page.waiting.length }, store.now()), page.title);
   // While all is read anew, what was there stays, greyed by nothing: it is soon replaced.
   if (store.loading && page.shownAll && performance.now() - page.shownAll < 3000) return;
   if (page.paused && !page.force) return;
   page.force = false;
   if (page.changed) {
     page.changed = false;
-    const signature = JSON.stringify([state.q, state.where, state.kind, state.ns, state.change, state.notready]);
+    const signature = JSON.stringify([state.q, state.where, state.cluster, state.kind, state.ns, state.change, state.notready]);
     listIfDue(`${signature}${state.where && store.matching?.size}`);
     feed.update(state, signature + matchingNow());
     setText(byId("feed-shown"), feed.summary());
     detail.update();
     problems.update();
+    clusters.update();
   }
   table.rows.draw();
   timeline.soon();
@@ -185,9 +209,9 @@ function matchingNow() {
 function listIfDue(signature) {
   const at = performance.now(), due = listed + (store.objects.size > 500 ? listEvery : 0);
   countIfDue(at);
-  const whole = `${signature} ${state.view} ${state.sort} ${store.membership}`;
+  const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership}`;
   // What is sorted or filtered by what changes, and what is about to leave.
-  const moving = state.sort || state.notready || state.q || store.ended.length > 0;
+  const moving = state.sort || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
   if (whole === page.listSignature && !page.forceList && (!moving || at - listed < 1000)) return;
   if (at < due && !page.forceList) {
     page.changed = true;
@@ -209,14 +233,23 @@ function countIfDue(at) {
 }
 
 function list() {
-  const items = state.view === "timeline"
-    ? select.timeline(store, state, timeWindow(state, timeline.begins, now())[0])
-    : select.table(store, state, now());
+  const items = state.view === "timeline" ? lanes() : select.table(store, state, now());
   table.selected = state.object;
   table.show(items, state.view === "timeline" ? "timeline" : "table");
   const objects = items.filter((item) => item.key).length;
   setText(byId("shown"), shownText(objects));
   sayNothing(objects);
+}
+
+/** lanes are the rows of the timeline. What is chosen is not folded, however it was chosen. */
+function lanes() {
+  const all = () => select.timeline(store, state, timeWindow(state, timeline.begins, now()), page.unfolded);
+  const items = all();
+  if (!state.object || page.chosen === state.object) return items;
+  page.chosen = state.object;
+  if (items.some((item) => item.key === state.object)) return items;
+  for (let row = store.objects.get(state.object), up = 0; (row = row && store.owner(row)) && up < 16; up++) page.unfolded.add(row.key);
+  return all();
 }
 
 function shownText(objects) {
@@ -260,7 +293,11 @@ function reflect(before) {
   for (const button of [...byId("views").children, ...byId("places").children]) {
     setAttribute(button, "aria-pressed", button.value === (page.place || state.view));
   }
-  for (const button of byId("zoom").children) setAttribute(button, "aria-pressed", Number(button.value) === state.span && !state.until);
+  for (const button of byId("zoom").children) {
+    setAttribute(button, "aria-pressed", Number(button.value) === state.span && !state.until);
+    if (button.className === "now") button.hidden = !state.until;
+  }
+  if (state.until !== (before?.until ?? 0)) feed.moveTo(state.until);
   for (const id of ["q", "where", "sort"]) {
     if (byId(id) !== document.activeElement || !before) byId(id).value = state[id];
   }
@@ -282,8 +319,28 @@ function hideObject() {
   table.select("", false);
 }
 
+/** fold shows what is quiet below an object on the timeline, or folds it again. */
+function fold(key) {
+  if (!page.unfolded.delete(key)) page.unfolded.add(key);
+  showNow();
+}
+
 function open(key, at) {
   go({ object: key, at }, key !== state.object);
+}
+
+/** rewind shows another time of a recording. */
+function rewind(time) {
+  const before = state.time;
+  go({ time });
+  if (time !== before) readAgain();
+}
+
+/** readAgain asks for all anew: what is held is of another time. */
+function readAgain() {
+  Object.assign(page, { lost: true, reading: true, unread: "" });
+  soon();
+  connection.again();
 }
 
 function close() {
@@ -337,7 +394,9 @@ const actions = {
     if (at) go({ at });
     return Boolean(at);
   },
+  minute: (by) => past.step(by),
   zoom: (factor) => (factor ? timeline.shown && timeline.zoom(factor) : go({ span: 0, until: 0 })),
+  fold: () => state.view === "timeline" && table.folds(state.object) && fold(state.object),
   notready: () => go({ notready: !state.notready }, true),
   pause,
   help: () => byId("keys").showModal(),
@@ -367,12 +426,12 @@ function speak() {
 function build() {
   const button = (className, [value, label], action) => h("button", { type: "button", value: String(value), class: className, onclick: action }, label);
   byId("views").append(...views.map((v) => button("", v, () => actions.view(v[0]))));
-  byId("zoom").append(...spans.map((s) => button("", s, () => go({ span: s[0], until: 0 }))));
+  byId("zoom").append(...spans.map((s) => button("", s, () => go({ span: s[0], until: 0 }))), button("now", [-1, "Now"], () => go({ until: 0 })));
   byId("places").append(...views.map((v) => button("", v, () => actions.view(v[0]))),
     button("", ["filters", "Filters"], () => { page.place = page.place ? "" : "filters"; go({}); }));
   keys.fillHelp(byId("keys"), [
     "The address holds what you look at: send it, and others see the same.",
-    "Ctrl and the wheel zoom the timeline, a drag moves it, a click on a tick leads to the change.",
+    "Ctrl and the wheel, or two fingers, zoom the timeline; a drag moves it, and the feed with it; a click on a tick leads to the change.",
     "Values of Secrets are masked before they come here.",
   ]);
   let typing = 0;
@@ -390,6 +449,7 @@ function build() {
     const before = state;
     state = url.parse(location.search);
     if (state.where !== before.where) sendWhere();
+    if (state.time !== before.time) readAgain();
     reflect(before);
     showNow();
   });

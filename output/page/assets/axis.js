@@ -1,5 +1,5 @@
 // The time axis: which window of time is shown, and where its lines are. Pure functions.
-import { clock } from "./format.js";
+import { clock, wall, zone } from "./format.js";
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800].map((s) => s * 1000);
 
@@ -19,10 +19,10 @@ export function timeWindow(state, start, now) {
 export function marks(from, to, width, apart = 84) {
   const least = (to - from) / width * apart;
   const step = steps.find((s) => s >= least) ?? steps.at(-1);
-  // Local midnight, and not UTC's, is where days begin.
-  const zone = new Date(from).getTimezoneOffset() * 60000;
+  // Midnight by the clocks that are shown is where days begin.
+  const offset = zone(from);
   const all = [];
-  for (let t = Math.ceil((from - zone) / step) * step + zone; t <= to; t += step) {
+  for (let t = Math.ceil((from - offset) / step) * step + offset; t <= to; t += step) {
     all.push({ time: t, label: label(t, step) });
   }
   return all;
@@ -31,7 +31,7 @@ export function marks(from, to, width, apart = 84) {
 function label(time, step) {
   const text = clock(time);
   if (step < 60000) return text;
-  if (text === "00:00:00" || step >= 86400000) return new Date(time).toLocaleDateString(undefined, { month: "short", day: "numeric" });
+  if (text === "00:00:00" || step >= 86400000) return wall(time).toLocaleDateString(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
   return text.slice(0, 5);
 }
 
@@ -48,4 +48,10 @@ export function zoomed([from, to], around, factor, now, longest) {
 export function panned([from, to], by, now) {
   const until = to + by;
   return { span: Math.max(shortest, Math.round((to - from) / 1000)), until: until >= now ? 0 : Math.round(until) };
+}
+
+/** untilWith is where a window of so many seconds ends in which a time stands at a share of it. */
+export function untilWith(time, share, span, now) {
+  const until = time + (1 - share) * span * 1000;
+  return until >= now - span * 20 ? 0 : Math.round(until);
 }

@@ -11,8 +11,8 @@ const longestWait = 5000;
 /** Connection calls onMessage with each message, and onState with "open", "down" or
  * "ended" and why. position says from where to go on. */
 export class Connection {
-  constructor({ url, position, onMessage, onState }) {
-    Object.assign(this, { url, position, onMessage, onState });
+  constructor({ url, position, parameters, onMessage, onState }) {
+    Object.assign(this, { url, position, parameters, onMessage, onState });
     this.socket = null;
     this.state = "";
     this.attempts = 0;
@@ -34,7 +34,7 @@ export class Connection {
     this.timer = 0;
     const { stream, seq } = this.position();
     const address = new URL(this.url);
-    if (stream) address.search = new URLSearchParams({ stream, since: seq });
+    address.search = new URLSearchParams({ ...(stream && { stream, since: seq }), ...this.parameters() });
     const socket = this.socket = new WebSocket(address);
     this.heard = Date.now();
     socket.onmessage = (e) => this.socket === socket && this.take(e.data);

@@ -3,20 +3,24 @@
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, shortState, size, visible } from "./format.js";
 import { change, diffLines, fillChange, lines, sign, telling } from "./feed.js";
+import { remembered } from "./before.js";
+import { ledUp, wrongSince } from "./leadup.js";
 import { times } from "./followed.js";
 import { cellText, own } from "./columns.js";
-import { spans, tone } from "./conditions.js";
+import { spans, tone, windowOf } from "./conditions.js";
 import { statusClass } from "./store.js";
+import { Moments, diffText } from "./moments.js";
 import { yamlBlocks } from "./yaml.js";
 
-const mostHistory = 60, mostRelated = 12, reloadEvery = 1000;
+const mostHistory = 60, mostRelated = 14, mostDeep = 5, mostFamily = 2000, mostEvents = 12, reloadEvery = 1000, eventsEvery = 5000;
 
 export class Detail {
-  constructor({ store, panel, api, onOpen, onClose }) {
-    Object.assign(this, { store, panel, api, onOpen, onClose });
+  constructor({ store, panel, api, onOpen, onClose, onEvents = () => {} }) {
+    Object.assign(this, { store, panel, api, onOpen, onClose, onEvents });
     this.key = "";
     this.answer = null; // the answer of /api/object
     this.parts = {};
+    this.moments = new Moments({ api, onChange: () => this.update() });
   }
 
   /** open shows an object, and leads to the change at this time. */
@@ -28,18 +32,43 @@ export class Detail {
       this.askedAt = -reloadEvery;
       this.whole = {};
       this.askedFor = -1;
+      this.events = null; // the answer of /api/about
+      this.eventsAt = -eventsEvery;
+      this.onEvents(key, null);
+      this.before = null; // the answer of /api/before
+      this.leadUp = null; // the answer of /api/leadup
+      this.leadUpFor = undefined;
       this.panel.scrollTop = 0;
       this.build();
+      this.moments.open(key);
     }
+    if (at !== this.at || !this.answer) this.moments.lead(at);
     this.at = at;
     this.leadTo = at;
     this.signatures = {};
     this.update();
   }
 
+  /** again asks for all anew: another time is shown. */
+  again() {
+    if (!this.key) return;
+    this.askedFor = -1;
+    this.askedAt = this.eventsAt = -Infinity;
+    this.moments.open(this.key);
+    this.update();
+  }
+
+  /** leave shows nothing of an object that was not there then. */
+  leave() {
+    this.answer = this.events = null;
+    this.signatures = {};
+    for (const { section } of Object.values(this.parts)) section.hidden = true;
+  }
+
   close() {
     this.key = "";
     this.answer = null;
+    this.onEvents("", null);
     this.panel.replaceChildren();
   }
 
@@ -60,8 +89,9 @@ export class Detail {
     const close = h("button", { type: "button", class: "round", "aria-label": "Close the object", title: "Close (esc)", onclick: () => this.onClose() }, "×");
     this.panel.replaceChildren(
       h("header", {}, h("div", {}, this.sub, this.title), close, this.stateLine),
-      part("facts", "Summary"), part("conditions", "Conditions"), part("related", "Owners and owned"),
-      part("changes", "Changes"), part("yaml", "YAML"));
+      part("facts", "Summary"), part("leadup", "The 10 minutes before it went wrong"), part("containers", "Containers"), part("conditions", "Conditions"), part("related", "Owners and owned"),
+      part("events", "Events"), part("changes", "Changes"), part("before", this.store.hello?.past ? "Before what is shown" : "Before dwatch started"), part("yaml", "YAML"));
+    this.parts.yaml.section.querySelector("h3").after(this.moments.element);
     this.parts.yaml.section.querySelector("h3").append(this.copy = h("button", { type: "button", hidden: true, onclick: () => this.copyYAML() }, "Copy"));
   }
 
@@ -70,16 +100,26 @@ export class Detail {
     if (!this.key) return;
     const row = this.store.objects.get(this.key) ?? this.answer?.row;
     this.ask(row);
+    this.askEvents(row);
+    this.askBefore(row);
+    this.askLeadUp(row);
     this.drawHead(row);
     if (!row) return;
-    const owners = [...this.family(row)].map((r) => `${r.row?.key ?? r.name} ${r.row?.status.state} ${r.row?.ended ?? ""}`).join();
+    const owners = [...this.family(row)].map((r) => `${r.row?.key ?? r.name} ${r.row?.status.state} ${r.row?.status.message ?? ""} ${r.row?.ended ?? ""}`).join();
     const columns = this.store.resources.get(row.resource)?.columns.length;
     this.part("facts", `${row.seq} ${columns} ${this.whole.labels} ${Math.floor(this.store.now() / 1000)}`, () => this.facts(row));
+    this.part("leadup", `${JSON.stringify(this.leadUp)} ${this.whole.leadup}`, () => this.leadUp && ledUp(this.leadUp, { store: this.store, whole: this.whole.leadup, more: (text) => this.more("leadup", text), onOpen: this.onOpen }));
+    this.leadToLeadUp();
     this.part("related", owners, () => this.related(row));
+    this.part("events", `${JSON.stringify(this.events)} ${this.whole.events} ${Math.floor(this.store.now() / 2000)}`, () => this.happenings());
+    this.part("before", `${JSON.stringify(this.before)} ${this.whole.before}`, () => this.before && remembered(this.before, this.store.now(), this.whole.before, (text) => this.more("before", text)));
     if (!this.answer) return;
+    this.part("containers", JSON.stringify(this.answer.containers ?? []), () => this.containers());
     this.part("conditions", `${this.answer.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
     this.part("changes", `${this.answer.seq} ${this.store.hello?.started} ${this.at} ${this.whole.history}`, () => this.changes());
-    this.part("yaml", `${this.whole.yaml} ${this.answer.yaml}`, () => this.yaml());
+    this.moments.fill(this.answer.moments ?? [], Boolean(row.ended));
+    const shown = this.moments.shown();
+    this.part("yaml", `${this.whole.yaml} ${shown ? JSON.stringify(shown) : this.answer.yaml}`, () => this.yaml(shown));
     this.lead();
   }
 
@@ -111,14 +151,73 @@ export class Detail {
     if (key !== this.key) return void this.update();
     this.error = answer.error ?? "";
     if (!answer.error) this.answer = answer;
+    else if (answer.status === 404 && this.store.hello?.past) this.leave();
     else if (answer.status !== 404) this.askedFor = -1; // it is asked again: at once would be too soon
     this.update();
   }
 
+  /** askEvents asks for the Events about it and what it owns: they come without a change of it. */
+  async askEvents(row) {
+    const now = performance.now(), key = this.key;
+    if (!row || this.askingEvents || now - this.eventsAt < eventsEvery) return;
+    this.eventsAt = now;
+    this.askingEvents = true;
+    const answer = await this.api("about", { key });
+    this.askingEvents = false;
+    if (key !== this.key) return void (this.eventsAt = -eventsEvery);
+    if (answer.status !== 404) this.onEvents(key, this.events = answer);
+    this.update();
+  }
+
+  /** askBefore asks what was before dwatch began: that stays as it is. */
+  async askBefore(row) {
+    const { key } = this;
+    if (!row?.initial || this.askingBefore || this.before && !this.before.error) return;
+    if (this.before && performance.now() - this.beforeAt < eventsEvery) return; // what went wrong may pass
+    Object.assign(this, { askingBefore: true, beforeAt: performance.now() });
+    const answer = await this.api("before", { key });
+    this.askingBefore = false;
+    if (key !== this.key) return void this.update(); // another one is to be asked about
+    this.before = answer;
+    this.update();
+  }
+
+  /** askLeadUp asks what changed before something went wrong with it, once for each time that it does. */
+  async askLeadUp(row) {
+    const wrong = wrongSince(this.store, row), asked = JSON.stringify([wrong, this.store.stream]);
+    if (asked === this.leadUpFor) return;
+    this.leadUpFor = asked;
+    if (!wrong) return void (this.leadUp = null);
+    if (!wrong.at) return void (this.leadUp = { error: "It was so when it was seen first: what was before is not known." });
+    const answer = await this.api("leadup", wrong);
+    if (asked !== this.leadUpFor) return;
+    if (answer.status !== 404) this.leadUp = answer;
+    this.update();
+  }
+
+  /** showLeadUp brings what changed before into view, once it is there. */
+  showLeadUp() {
+    this.leadingUp = true;
+    this.leadToLeadUp();
+  }
+
+  leadToLeadUp() {
+    if (!this.leadingUp || this.parts.leadup.section.hidden) return;
+    this.leadingUp = false;
+    this.parts.leadup.section.scrollIntoView({ block: "start" });
+  }
+
+  /** missing says why there is no row. */
+  missing() {
+    const past = this.store.hello?.past;
+    if (!past) return "Not held any more";
+    return past.unknown ? "Not known then" : "Not there then";
+  }
+
   drawHead(row) {
     const resource = this.store.resources.get(row?.resource);
-    setText(this.sub, row ? [resource?.kind ?? row.resource, visible(row.namespace ?? "")].filter(Boolean).join(" · ") : "Object");
-    setText(this.title, visible(row?.name ?? "Not held any more"));
+    setText(this.sub, row ? [resource?.kind ?? row.resource, visible(row.cluster ?? ""), visible(row.namespace ?? "")].filter(Boolean).join(" · ") : "Object");
+    setText(this.title, visible(row?.name ?? this.missing()));
     this.stateLine.className = `state ${statusClass(row?.status.state)}`;
     setText(this.state, row ? (row.ended ? `Deleted ${ago(this.store.now() - row.ended)}` : row.status.state) : "");
     setText(this.message, row ? visible(row.status.message ?? "") : this.error);
@@ -129,7 +228,7 @@ export class Detail {
     const list = h("dl", { class: "facts" });
     const fact = (name, text) => text && list.append(h("dt", {}, name), h("dd", {}, text));
     if (row.created) fact("Created", `${moment(row.created, now)}, ${age((row.ended || now) - row.created)} old`);
-    if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since dwatch started`);
+    if (row.changes) fact("Last change", `${moment(row.changed, now)}, ${ago(now - row.changed)}; ${count(row.changes, "change")} since ${this.store.began()}`);
     if (resource) for (const i of own(resource)) fact(visible(resource.columns[i].name), cellText(row.cells?.[i], resource.columns[i], row.ended || now));
     const labels = Object.entries(row.labels ?? {});
     if (labels.length) {
@@ -146,45 +245,92 @@ export class Detail {
   }
 
   conditions(row) {
-    const now = row.ended || this.store.now(), from = Math.min(this.store.hello?.started ?? now, now - 1000);
-    const all = spans(this.answer.conditions ?? [], this.answer.history?.items ?? [], from, now);
+    const now = row.ended || this.store.now(), begin = Math.min(row.first ?? now, now);
+    const found = this.answer.conditionsBefore ?? [], [from] = windowOf(found, begin, now);
+    const all = spans(this.answer.conditions ?? [], this.answer.history?.items ?? [], from, now, begin, found);
     if (!all.length) return null;
     const grid = h("div", { class: "conditions" });
     for (const c of all) {
-      const text = c.spans.map(([a, b, status]) => `${status} for ${age(b - a)}`).join(", ");
-      grid.append(h("span", { title: visible(c.type) }, visible(c.type)), bar(c, from, now, text),
-        h("span", { class: `state ${tone(c.type, c.status)}` }, visible(c.status ?? "gone")));
+      const since = c.since ? `${c.since < begin ? "since before dwatch saw it" : "since"}: ${moment(c.since, now)}` : "";
+      grid.append(h("span", { title: visible(c.type) }, visible(c.type)), bar(c, from, now),
+        h("span", { class: `state ${tone(c.type, c.status)}`, title: since }, visible(c.status ?? "gone"), c.since && c.status ? h("small", {}, age(now - c.since)) : ""));
       const why = [c.reason, c.message].filter(Boolean).join(": ");
       if (why && tone(c.type, c.status) !== "is-current") grid.append(h("span", { class: "why" }, visible(why)));
     }
     grid.append(h("span", { class: "span", "aria-hidden": "true" }, h("span", {}, clock(from)), h("span", {}, row.ended ? clock(now) : "now")));
+    if (all.some((c) => c.before)) grid.append(h("span", { class: "why" }, `Thin: before ${clock(begin)}, as they say; dwatch did not see it.`));
     return grid;
   }
 
-  /** family is its owners and what it owns. */
+  containers() {
+    const all = this.answer.containers ?? [];
+    if (!all.length) return null;
+    return h("ul", { class: "containers" }, ...all.map((c) => {
+      const about = [c.restarts ? count(c.restarts, "restart") : "", ...(c.limits ?? []).map((l) => `limit ${l}`)].filter(Boolean).join(", ");
+      const said = [["", c.message], [`Before: ${c.last}`, c.lastMessage]].filter(([head, text]) => text || (head && c.last))
+        .map(([head, text]) => h("p", { class: "what" }, visible([head, text].filter(Boolean).join(": "))));
+      return h("li", { class: statusClass(c.look) }, h("span", { class: "dot" }), h("b", {}, visible(c.name)), h("span", { class: "role" }, c.role ?? ""),
+        h("span", { class: "state" }, visible(c.state)), h("span", { class: "note" }, visible([about, c.image].filter(Boolean).join(" · "))), ...said);
+    }));
+  }
+
+  /** family is the tree that it stands in: what owns it, it, and what it owns; of what it owns first what is
+   * not as it should be, and last what was deleted. */
   *family(row) {
-    for (const owner of row.owners ?? []) {
-      yield { role: "owned by", row: this.store.objects.get(this.store.byUID.get(owner.uid)), name: `${owner.kind.toLowerCase()}/${owner.name}` };
+    const up = [];
+    for (let one = row; (one = this.store.owner(one)) && up.length < mostDeep && !up.includes(one);) up.unshift(one);
+    const top = up[0] ?? row;
+    let depth = 0;
+    for (const owner of top.owners ?? []) {
+      if (!this.store.held(top, owner.uid)) yield { depth, name: `${owner.kind.toLowerCase()}/${owner.name}` };
     }
-    const children = this.store.children(row).sort((a, b) => (a.ended ?? 0) - (b.ended ?? 0) || (b.first ?? 0) - (a.first ?? 0));
-    for (const child of children) yield { role: "owns", row: child };
+    if (top.owners?.length) depth++;
+    for (const one of up) yield { depth: depth++, row: one };
+    yield { depth, row, self: true };
+    yield* this.below(row, depth + 1, new Set([row]));
+  }
+
+  *below(row, depth, seen) {
+    const rank = (r) => (r.ended ? 2 : ["Failed", "InProgress"].includes(r.status.state) ? 0 : 1);
+    for (const child of this.store.children(row).sort((a, b) => rank(a) - rank(b) || (b.first ?? 0) - (a.first ?? 0))) {
+      if (seen.has(child) || seen.size > mostFamily) continue;
+      seen.add(child);
+      yield { depth, row: child };
+      if (depth < mostDeep) yield* this.below(child, depth + 1, seen);
+    }
   }
 
   related(row) {
     const all = [...this.family(row)];
-    if (!all.length) return null;
+    if (all.length < 2) return null;
     const shown = this.whole.related ? all.slice(0, 500) : all.slice(0, mostRelated);
     const list = h("ul", { class: "related" }, ...shown.map((r) => this.relative(r)));
     const rest = all.length - shown.length;
     return rest ? [list, this.whole.related ? h("p", { class: "note" }, `and ${rest} more`) : this.more("related", `${rest} more`)] : list;
   }
 
-  relative({ role, row, name }) {
-    if (!row) return h("li", {}, h("span", { class: "role" }, role), h("span", {}, visible(name)), h("span", { class: "state" }, "not watched"));
-    const kind = (this.store.resources.get(row.resource)?.kind ?? row.resource).toLowerCase();
-    return h("li", { class: statusClass(row.status.state) }, h("span", { class: "role" }, role), h("span", { class: "dot" }),
-      h("button", { type: "button", class: "link", onclick: () => this.onOpen(row.key, 0) }, visible(`${kind}/${row.name}`)),
-      h("span", { class: "state" }, row.ended ? "Deleted" : shortState(row.status)));
+  relative({ depth, row, name, self }) {
+    const role = `deep${Math.min(depth, mostDeep)}`;
+    if (!row) return h("li", { class: role }, h("span", {}, visible(name)), h("span", { class: "state" }, "not watched"));
+    const kind = (this.store.resources.get(row.resource)?.kind ?? row.resource).toLowerCase(), called = visible(`${kind}/${row.name}`);
+    const state = h("span", { class: "state", title: visible(row.status.message ?? "") }, row.ended ? "Deleted" : shortState(row.status));
+    return h("li", { class: `${role} ${row.ended ? "is-unknown" : statusClass(row.status.state)}` }, h("span", { class: "dot" }),
+      self ? h("b", {}, called) : h("button", { type: "button", class: "link", onclick: () => this.onOpen(row.key, 0) }, called), state);
+  }
+
+  happenings() {
+    if (!this.events) return null;
+    if (this.events.error) return h("p", { class: "note" }, visible(this.events.error));
+    const all = this.events.items ?? [];
+    if (!all.length) return null;
+    const shown = this.whole.events ? all : all.slice(0, mostEvents), now = this.store.now();
+    const list = h("ul", { class: "history" }, ...shown.map((e) => h("li", { class: e.warning ? "warning" : "" },
+      h("div", { class: "head" }, h("time", { title: moment(e.time, 0) }, ago(now - e.time)),
+        h("b", {}, visible(`${e.count > 1 ? `×${e.count} ` : ""}${e.warning ? "Warning " : ""}${e.reason}`)),
+        e.about ? h("span", {}, visible(e.about)) : null, h("span", { class: "who" }, visible(e.by ?? ""))),
+      h("p", {}, visible(e.message)))));
+    const rest = all.length - shown.length;
+    return rest ? [list, this.more("events", `${rest} older`)] : list;
   }
 
   changes() {
@@ -194,7 +340,7 @@ export class Detail {
     const shown = this.whole.history ? all : all.slice(0, Math.max(mostHistory, chosen + 1));
     setText(this.parts.changes.extra, "");
     const { started } = this.store.hello ?? {}; // not known yet: a link opened the object
-    if (!dropped && !all.length) return h("p", { class: "note" }, `None since dwatch started${started ? ` (${moment(started, this.store.now())})` : ""}.`);
+    if (!dropped && !all.length) return h("p", { class: "note" }, `None since ${this.store.began()}${started && !this.store.hello.past ? ` (${moment(started, this.store.now())})` : ""}.`);
     const missed = this.at && chosen < 0 ? [h("li", { class: "selected", "data-time": String(this.at) }, h("p", { class: "note" }, `The change of ${moment(this.at, this.store.now())} is not held any more.`))] : [];
     const list = h("ul", { class: "history" }, ...missed, ...shown.map((m) => this.happened(m)));
     const rest = all.length - shown.length;
@@ -218,43 +364,52 @@ export class Detail {
       m.times ? h("p", { class: "note" }, `so${times(m)}`.replace(", ", " ")) : null);
   }
 
-  yaml() {
-    const { yaml, yamlCut } = this.answer;
-    setText(this.parts.yaml.extra, `${size(yaml.length)}${yamlCut ? ", cut" : ""}`);
-    this.copy.hidden = false;
+  yaml(shown) {
+    const { text: yaml, cut: yamlCut, diff, more, note } = shown ?? { text: this.answer.yaml, cut: this.answer.yamlCut };
+    this.copied = diff?.join("\n") ?? yaml ?? "";
+    setText(this.parts.yaml.extra, yaml === undefined ? "" : `${size(yaml.length)}${yamlCut ? ", cut" : ""}`);
+    this.copy.hidden = !this.copied;
+    if (diff) return [note ? h("p", { class: "note" }, note) : null, diffText(diff), more ? h("p", { class: "note" }, `and ${count(more, "more line")}`) : null].filter(Boolean);
+    if (yaml === undefined) return h("p", { class: "note" }, visible(note));
     const { blocks, rest } = yamlBlocks(yaml, this.whole.yaml ? Infinity : 600);
     const pre = h("pre", { class: "yaml", tabIndex: 0, role: "region", "aria-label": "The YAML of the object" }, ...blocks);
-    return rest ? [pre, this.more("yaml", `${count(rest, "more line")}`)] : pre;
+    return [note ? h("p", { class: "note" }, note) : null, pre, rest ? this.more("yaml", `${count(rest, "more line")}`) : null].filter(Boolean);
   }
 
   async copyYAML() {
-    await navigator.clipboard?.writeText(this.answer?.yaml ?? "");
+    await navigator.clipboard?.writeText(this.copied);
     setText(this.copy, "Copied");
     setTimeout(() => setText(this.copy, "Copy"), 2000);
   }
 
-  /** lead brings the change that was asked for into view, once it is there. */
+  /** lead brings the change that was asked for into view, once it is there: of those that were seen at the
+   * same moment, which all are chosen, the first. */
   lead() {
     if (!this.leadTo) return;
-    const element = this.parts.changes.body.querySelector(`[data-time="${Number(this.leadTo)}"]`);
+    const element = [...this.parts.changes.body.querySelectorAll(`[data-time="${Number(this.leadTo)}"]`)].at(-1);
     if (!element) return;
     this.leadTo = 0;
     element.scrollIntoView({ block: "center" });
   }
 }
 
-function bar(condition, from, to, text) {
+function bar(condition, from, to) {
+  const long = ([a, b, status]) => `${status} for ${age(b - a)}`, { before } = condition;
+  const text = [...(before ? [`${before[2]} since ${moment(before[3], to)}, as it says: not seen by dwatch`] : []), ...condition.spans.map(long)].join(", ");
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 1000 12");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", visible(`${condition.type}: ${text || "not known"}`));
-  for (const [a, b, status] of condition.spans) {
+  const title = svg.appendChild(document.createElementNS(svg.namespaceURI, "title"));
+  title.textContent = svg.getAttribute("aria-label");
+  for (const [a, b, status, said] of [...(before ? [before] : []), ...condition.spans]) {
     const rect = document.createElementNS(svg.namespaceURI, "rect");
     const x = (a - from) / (to - from) * 1000;
     rect.setAttribute("x", x);
     rect.setAttribute("width", Math.max(3, (b - from) / (to - from) * 1000 - x));
-    rect.setAttribute("height", 12);
+    rect.setAttribute("y", said ? 4 : 0);
+    rect.setAttribute("height", said ? 4 : 12);
     rect.setAttribute("class", tone(condition.type, status));
     svg.append(rect);
   }

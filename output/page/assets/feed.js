@@ -18,9 +18,9 @@ const signs = { ADDED: ["+", "added"], MODIFIED: ["~", "modified"], DELETED: ["-
 /** sign is the sign of a message, and its class. */
 export const sign = (m) => signs[m.event] ?? ["!", "mark"];
 
-/** lines is a message as lines: {message, first, path, old, arrow, new, text, who}. Where
- * there is little room, what it is about has a line of its own. */
-export function lines(m, narrow = false) {
+/** lines is a message as lines: {message, first, path, old, arrow, new, text, who}. Where there is room for
+ * so few letters, as on a phone, what it is about has a line of its own, and what is long has several. */
+export function lines(m, narrow = 0) {
   if (m.type === "watch") return [{ message: m, first: true, marks: [m], text: markText([m]) }];
   const changes = telling(m), all = [];
   if (m.event !== "MODIFIED" || m.text || !changes.length) {
@@ -32,9 +32,34 @@ export function lines(m, narrow = false) {
     const rest = changes.length - shown.length + (m.more ?? 0);
     if (rest) all.push({ text: `… ${count(rest, "more change")}` });
   }
-  if (narrow) all.unshift({});
-  all.forEach((line, i) => Object.assign(line, { message: m, first: i === 0 }));
-  return all;
+  const shown = narrow ? [{}, ...all.flatMap((line) => wrapped(line, narrow))] : all;
+  shown.forEach((line, i) => Object.assign(line, { message: m, first: i === 0 }));
+  return shown;
+}
+
+/** wrapped is a line as several, where one has no room: the path, what it was, what it is, and who did it. */
+function wrapped(line, room) {
+  const said = [line.text, line.who && `· ${line.who}`].filter(Boolean).join(" ");
+  if (line.diff) return pieces(line.text, room).map((text) => ({ diff: line.diff, text }));
+  if ([line.path, line.old, line.arrow, line.new, said].filter(Boolean).join(" ").length <= room) return [{ ...line, text: said }];
+  return [
+    ...(line.path ? [{ path: line.path, arrow: "" }] : []),
+    ...pieces(line.old, room).map((old) => ({ old })),
+    ...pieces(line.new, room - 2).map((value, i) => ({ arrow: i ? "" : line.arrow, new: value, removed: line.removed })),
+    ...pieces(said, room).map((text) => ({ text })),
+  ];
+}
+
+/** pieces are parts of a text of so many letters at most, between words where there are any. */
+function pieces(text, most) {
+  const all = [];
+  let rest = Array.from(text ?? "");
+  while (rest.length > most) {
+    const space = rest.lastIndexOf(" ", most), end = space > most / 2 ? space : most;
+    all.push(rest.slice(0, end).join(""));
+    rest = rest.slice(rest[end] === " " ? end + 1 : end);
+  }
+  return rest.length ? [...all, rest.join("")] : all;
 }
 
 const isEvent = (m) => /^events(\.events\.k8s\.io)?$/.test(m.resource ?? "");
@@ -85,7 +110,7 @@ function markText(marks) {
     const all = [...new Set(marks.map((mark) => mark.target?.[field]).filter(Boolean))];
     return all.length > most ? `${all.length} ${many}` : all.map(visible).join(", ");
   };
-  const where = [named("resource", "resources", 2), named("namespace", "namespaces", 3), named("name", "objects", 2)].filter(Boolean).join(" · ");
+  const where = [named("cluster", "clusters", 3), named("resource", "resources", 2), named("namespace", "namespaces", 3), named("name", "objects", 2)].filter(Boolean).join(" · ");
   const until = clock(m.time) === clock(last.time) ? "" : `until ${clock(last.time)}`;
   const about = [where, until].filter(Boolean).join(", ");
   return visible(m.text || m.event.toLowerCase()) + (about && ` (${about})`);
@@ -95,7 +120,7 @@ function markText(marks) {
  * nothing but marks of others came in between: an outage of all is not a line for each, and
  * two outages are not one. It reports whether there was such a line. */
 export function fold(lines, m) {
-  const of = (mark) => JSON.stringify([mark.target?.resource, mark.target?.namespace, mark.target?.name]);
+  const of = (mark) => JSON.stringify([mark.target?.cluster, mark.target?.resource, mark.target?.namespace, mark.target?.name]);
   for (let i = lines.length - 1; i >= 0 && lines[i].marks && m.target; i--) {
     const line = lines[i];
     if (line.marks.some((mark) => of(mark) === of(m))) return false;
@@ -122,6 +147,7 @@ export class Feed {
     viewport.addEventListener("click", (e) => this.open(e.target.closest(".entry")?.index));
     viewport.addEventListener("keydown", (e) => this.key(e));
     viewport.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    for (const hand of ["wheel", "pointerdown", "keydown"]) viewport.addEventListener(hand, () => { this.wanted = 0; }, { passive: true });
     button.addEventListener("click", () => this.toEnd());
     this.following = true;
     this.top = 0;
@@ -131,7 +157,7 @@ export class Feed {
    * other parts of the page grow, is no reason. */
   scrolled() {
     const { scrollTop } = this.viewport;
-    this.following = this.atEnd() || this.following && scrollTop >= this.top;
+    this.following = !this.wanted && (this.atEnd() || this.following && scrollTop >= this.top);
     this.top = scrollTop;
     this.drawButton();
   }
@@ -139,8 +165,10 @@ export class Feed {
   /** update takes what came since; all anew where the filter became another. */
   update(state, signature) {
     const pass = filter(state, this.store).change;
-    this.narrow = this.viewport.clientWidth <= 560; // as in page.css
-    this.room = Math.floor(this.viewport.clientWidth / letter);
+    const { clientWidth } = this.viewport;
+    this.narrow = clientWidth <= 640 ? Math.max(20, Math.floor((clientWidth - 44) / letter)) : 0; // as in page.css
+    this.followed.narrow = Boolean(this.narrow);
+    this.room = Math.floor(clientWidth / letter);
     this.flat = Boolean(state.q); // who searches sees what was found
     signature += this.narrow;
     const anew = signature !== this.signature || this.version !== this.store.feedVersion;
@@ -150,11 +178,12 @@ export class Feed {
     this.version = this.store.feedVersion;
     this.rows.setHeight(parseFloat(getComputedStyle(this.viewport).getPropertyValue("--line-height")) || 22);
     this.rows.setCount(this.lines.length);
-    this.following ||= this.lines.length * this.rows.height <= this.viewport.clientHeight;
+    this.following ||= !this.wanted && this.lines.length * this.rows.height <= this.viewport.clientHeight;
     if (this.following) {
       this.viewport.scrollTop = this.lines.length * this.rows.height;
       this.top = this.viewport.scrollTop; // as far as it could
     }
+    if (this.viewport.clientHeight) this.lead();
     this.rows.draw();
     this.drawButton();
   }
@@ -200,7 +229,7 @@ export class Feed {
     if (this.dropped === this.store.feedDropped) return;
     this.dropped = this.store.feedDropped;
     this.followed.drop();
-    for (const [key, line] of this.warnings) if (line.message.dropped) this.warnings.delete(key);
+    for (const [key, [line]] of this.warnings) if (line.message.dropped) this.warnings.delete(key);
     const top = Math.floor(this.viewport.scrollTop / this.rows.height), at = this.lines[this.cursor];
     let above = 0;
     this.lines = this.lines.filter((line, i) => {
@@ -216,19 +245,32 @@ export class Feed {
     if (m.type === "watch" && fold(this.lines, m)) return;
     if (m.type === "change" && !m.meant && !this.flat) return this.follow(m);
     if (isEvent(m) && !this.flat) {
-      const line = this.warnings.get(m.key);
-      if (line && !line.message.dropped) return void Object.assign(line, lines(m)[0], { began: line.began ?? line.message.time });
+      const held = this.warnings.get(m.key);
+      if (held && !held[0].message.dropped && this.again(m, held)) return;
     }
     this.changes++;
     const all = lines(m, this.narrow);
     all[0].counted = true;
-    if (isEvent(m)) this.warnings.set(m.key, all.at(-1));
+    if (isEvent(m)) this.warnings.set(m.key, all);
     this.lines.push(...all);
     const ahead = this.followed.groups.get(`#${m.seq}`); // what followed was told before it
     if (ahead && !ahead.leads) {
       this.lines.splice(this.lines.indexOf(ahead.line), 1);
       this.place(ahead);
     }
+  }
+
+  /** again shows an Event that counts on where it stood, and reports whether it did. */
+  again(m, held) {
+    const at = this.lines.indexOf(held[0]), all = lines(m, this.narrow), more = all.length - held.length;
+    if (at < 0) return false;
+    Object.assign(all[0], { counted: held[0].counted, began: held[0].began ?? held[0].message.time });
+    all.at(-1).last = m.time;
+    this.lines.splice(at, held.length, ...all);
+    this.warnings.set(m.key, all);
+    if (this.cursor > at) this.cursor += more;
+    if (!this.following && at * this.rows.height < this.viewport.scrollTop) this.viewport.scrollTop += more * this.rows.height;
+    return true;
   }
 
   /** follow puts a change that was not meant into the line of what it belongs to: below what led
@@ -271,7 +313,7 @@ export class Feed {
     return this.followed.shown(group).flatMap((m) => {
       const all = lines(m, this.narrow);
       all.forEach((line) => { line.inner = true; });
-      if (m.times) all.at(-1).text += times(m);
+      if (m.times) all.at(-1).text = `${all.at(-1).text ?? ""}${times(m)}`;
       return all;
     });
   }
@@ -283,11 +325,31 @@ export class Feed {
     return this.store.feedDropped || this.cutOff ? `${held}; older ones are not held` : held;
   }
 
+  /** moveTo shows what there was until a time; 0: the newest. It stays there until somebody scrolls. */
+  moveTo(time) {
+    this.wanted = time;
+    this.following = !time;
+    if (this.viewport.clientHeight) this.lead();
+  }
+
+  /** lead scrolls to what was wanted. */
+  lead() {
+    if (!this.wanted) return;
+    const until = this.lines.findLastIndex((line) => line.first && shownAt(line) <= this.wanted);
+    let end = until + 1;
+    while (this.lines[end] && !this.lines[end].first) end++;
+    this.viewport.scrollTop = end * this.rows.height - this.viewport.clientHeight;
+    this.top = this.viewport.scrollTop;
+    this.following = false;
+    this.drawButton();
+  }
+
   atEnd() {
     return this.viewport.scrollTop + this.viewport.clientHeight >= this.viewport.scrollHeight - 1.5 * this.rows.height;
   }
 
   toEnd() {
+    this.wanted = 0;
     this.following = true;
     this.viewport.scrollTop = this.viewport.scrollHeight;
     this.drawButton();
@@ -347,10 +409,13 @@ export class Feed {
   }
 }
 
+/** shownAt is the time that a line shows. */
+const shownAt = (line) => line.began ?? line.group?.from ?? line.message.time;
+
 function create() {
   const part = (name) => h("span", { class: name });
   return h("div", { role: "option", class: "entry", "aria-selected": "false" },
-    h("time"), part("sign"), h("span", { class: "subject" }, h("u"), h("i"), h("b")),
+    h("time"), part("sign"), h("span", { class: "subject" }, h("em", { class: "cluster" }), h("u"), h("i"), h("b")),
     h("span", { class: "text" }, part("path"), part("old"), part("arrow"), part("new-value"), part("words")), part("who"));
 }
 
@@ -359,16 +424,19 @@ function fill(element, line, store, room) {
   const [time, mark, subject, text, who] = element.children;
   const about = line.subject ?? { kind: m.resource && store.kind(m.resource), name: visible(m.name ?? ""), namespace: m.namespace };
   element.className = `entry${line.first ? "" : " more"}${line.group ? " followed" : ""}${line.inner ? " inner" : ""}${m.type === "watch" ? " watch-mark" : ""}${element.classList.contains("selected") ? " selected" : ""}`;
-  setText(time, clock(line.began ?? line.group?.from ?? m.time));
+  setText(time, clock(shownAt(line)));
   setAttribute(time, "title", moment(m.time, 0));
   setText(mark, line.group ? (line.open ? "−" : "+") : glyph);
   setAttribute(element, "aria-expanded", line.group ? line.open : null);
   mark.className = line.group ? "sign" : `sign ${name}`;
   subject.hidden = m.type === "watch" || !line.first;
-  setText(subject.children[0], store.manyNamespaces && about.namespace ? `${visible(about.namespace)} ` : "");
-  setText(subject.children[1], about.kind ? `${about.kind}/` : "");
-  setText(subject.children[2], about.name);
-  const beside = [line.first ? `${about.kind}/${about.name}` : "", line.old, line.arrow, line.new, line.text, line.who];
+  const [cluster, namespace, kind, called] = subject.children;
+  setText(cluster, m.cluster ? `${visible(m.cluster)} ` : "");
+  setAttribute(cluster, "data-color", m.cluster ? store.color(m.cluster) : null);
+  setText(namespace, store.manyNamespaces && about.namespace ? `${visible(about.namespace)} ` : "");
+  setText(kind, about.kind ? `${about.kind}/` : "");
+  setText(called, about.name);
+  const beside = [line.first ? `${cluster.textContent}${namespace.textContent}${about.kind}/${about.name}` : "", line.old, line.arrow, line.new, line.text, line.who];
   const left = beside.reduce((left, part) => left - (part?.length ?? 0) - 1, room - 13);
   fillChange(text, line, Math.max(leastPath, Math.min(longestPath, left)));
   setText(who, line.who ?? "");
@@ -379,11 +447,12 @@ export function fillChange(element, line, mostPath) {
   const [path, before, arrow, after, words] = element.children;
   setText(path, line.path ? shortPath(line.path, mostPath) : "");
   setAttribute(path, "title", line.path ?? null);
-  setText(before, line.path && line.old ? ` ${line.old}` : "");
-  setText(arrow, line.path ? ` ${line.arrow}` : "");
-  setText(after, line.path && line.new ? ` ${line.new}` : "");
+  const beside = line.path ? " " : "";
+  setText(before, line.old ? beside + line.old : "");
+  setText(arrow, line.arrow ? beside + line.arrow : "");
+  setText(after, line.new ? `${line.arrow ? " " : beside}${line.new}` : "");
   after.className = line.removed ? "old" : "new-value";
   arrow.className = `arrow ${{ "+": "plus", "−": "minus" }[line.arrow] ?? ""}`;
   words.className = line.diff ? `words diff ${line.diff}` : "words";
-  setText(words, line.began ? `${line.text} (last ${clock(line.message.time)})` : line.text ? (line.path ? ` ${line.text}` : line.text) : "");
+  setText(words, line.last ? `${line.text} (last ${clock(line.last)})` : line.text ? (line.path ? ` ${line.text}` : line.text) : "");
 }

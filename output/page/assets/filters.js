@@ -24,6 +24,7 @@ export class Filters {
     };
     const narrowed = group("Show");
     this.notReady = this.button(narrowed, "notready", "Not ready only", () => ({ notready: !this.state().notready }));
+    this.clusters = group("Clusters");
     this.resources = group("Resources");
     this.namespaces = group("Namespaces");
     const happened = group("Changes");
@@ -45,6 +46,8 @@ export class Filters {
   /** update counts anew. It returns how many namespaces there are. */
   update() {
     const state = this.state(), all = counts(this.store);
+    this.list(this.clusters, "cluster", all.clusters);
+    this.clusters.previousSibling.hidden = this.clusters.hidden = !this.store.clusters;
     this.list(this.resources, "kind", all.resources);
     this.list(this.namespaces, "ns", all.namespaces);
     setText(this.notReady.lastChild, all.notReady.toLocaleString("en"));
@@ -95,4 +98,4 @@ export class Filters {
 }
 
 /** cleared is the state without filters. */
-export const cleared = { q: "", where: "", kind: [], ns: [], change: [], notready: false };
+export const cleared = { q: "", where: "", cluster: [], kind: [], ns: [], change: [], notready: false };

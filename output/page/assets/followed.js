@@ -6,7 +6,8 @@ import { change, telling } from "./feed.js";
 /** groupOf names the line that a change which was not meant belongs to. */
 function groupOf(m, store) {
   if (m.lead) return `#${m.lead}`;
-  return m.root ? `${m.root.kind.toLowerCase()}/${m.namespace ?? ""}/${m.root.name}` : `${store.kind(m.resource)}/${m.namespace ?? ""}/${m.name}`;
+  const [kind, name] = m.root ? [m.root.kind.toLowerCase(), m.root.name] : [store.kind(m.resource), m.name];
+  return `${m.cluster ?? ""}/${kind}/${m.namespace ?? ""}/${name}`;
 }
 
 /** By how many ms what one watch tells may come before what another one told of a cause of it. */
@@ -17,6 +18,7 @@ export class Followed {
   constructor(store) {
     this.store = store;
     this.opened = new Set(); // names of groups
+    this.narrow = false; // there is no room for what changed beside how much did
     this.clear();
   }
 
@@ -68,6 +70,7 @@ export class Followed {
         this.groups.delete(id);
       } else if (first.dropped) {
         group.messages = group.messages.filter((m) => !m.dropped);
+        group.keys = new Set(group.messages.map((m) => m.key));
       }
     }
   }
@@ -90,7 +93,7 @@ export class Followed {
     const { line, keys } = group, m = line.message;
     line.open = this.isOpen(group);
     const took = group.to - group.from >= 1000 ? ` in ${age(group.to - group.from)}` : "";
-    const one = !group.lead && keys.size === 1 && telling(m)[0];
+    const one = !group.lead && !this.narrow && keys.size === 1 && telling(m)[0];
     Object.assign(line, { path: "", old: "", arrow: "", new: "", removed: false, who: "" }, one ? change(one) : {});
     const many = keys.size > 1 ? ` of ${count(keys.size, "object")}` : "";
     line.text = `${count(group.count, "change")}${group.lead ? " followed" : ""}${many}${took}${one ? times(m) : ""}${this.outcome(group)}`;

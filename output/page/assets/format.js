@@ -2,17 +2,28 @@
 
 const two = (n) => String(n).padStart(2, "0");
 
-/** clock is a time of day, local, with seconds: 10:04:31. */
+let inUTC = false; // and not in the zone of who looks
+
+/** showUTC has all times shown in UTC, or else as the clocks here show them. */
+export function showUTC(on) { inUTC = on; }
+
+/** zone is how much later it is in UTC than here, in milliseconds. */
+export const zone = (ms) => (inUTC ? 0 : new Date(ms).getTimezoneOffset() * 60000);
+
+/** wall is a date that has in UTC what clocks show. */
+export const wall = (ms) => new Date(ms - zone(ms));
+
+/** clock is a time of day with seconds: 10:04:31. */
 export function clock(ms) {
-  const t = new Date(ms);
-  return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}`;
+  const t = wall(ms);
+  return `${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())}`;
 }
 
 /** moment is clock, with the day where that is not today. */
 export function moment(ms, now = Date.now()) {
-  const t = new Date(ms);
-  if (t.toDateString() === new Date(now).toDateString()) return clock(ms);
-  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock(ms)}`;
+  const day = wall(ms).toISOString().slice(0, 10);
+  if (day === wall(now).toISOString().slice(0, 10)) return clock(ms);
+  return `${day} ${clock(ms)}`;
 }
 
 /** age is how kubectl writes a length of time: 12s, 5m, 2h10m, 3d4h, 2y30d. */

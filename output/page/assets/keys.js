@@ -10,7 +10,9 @@ export const bindings = [
   ["Esc", "close, or clear the search", "escape"],
   ["1 2 3", "objects, timeline, changes", ""],
   ["← →", "the change before, the next (timeline)", ""],
+  ["[ ]", "a minute back, on (a recording)", ""],
   ["+ − 0", "zoom the timeline; all of it", ""],
+  ["f", "show what is quiet below the object, or fold it (timeline)", "fold"],
   ["n", "not ready only", "notready"],
   ["p", "pause, and go on", "pause"],
   ["g G", "first, last object", ""],
@@ -19,7 +21,7 @@ export const bindings = [
 
 const moves = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20, Home: -1e9, g: -1e9, End: 1e9, G: 1e9 };
 const views = { 1: "table", 2: "timeline", 3: "feed" };
-const named = { "/": "search", w: "where", Enter: "open", n: "notready", p: "pause", "?": "help" };
+const named = { "/": "search", w: "where", Enter: "open", f: "fold", n: "notready", p: "pause", "?": "help" };
 const zooms = { "+": 0.5, "=": 0.5, "-": 2, "−": 2, 0: 0 };
 
 /** listen calls the method of actions that a key stands for. */
@@ -50,6 +52,8 @@ function act(event, actions) {
     actions[named[key]]();
   } else if (key === "ArrowLeft" || key === "ArrowRight") {
     return actions.step(key === "ArrowLeft" ? -1 : 1);
+  } else if (key === "[" || key === "]") {
+    return actions.minute(key === "[" ? -1 : 1);
   } else if (key in zooms) {
     actions.zoom(zooms[key]);
   } else {

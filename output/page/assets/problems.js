@@ -1,13 +1,13 @@
 // What needs a look, above the objects: a line for each root of what is wrong.
 import { h, setText } from "./dom.js";
-import { age, moment, visible } from "./format.js";
+import { age, count, moment, visible } from "./format.js";
 
 /** How many lines there are at first. */
 const shownFirst = 4;
 
 export class Problems {
-  constructor({ store, panel, now, linked, onOpen }) {
-    Object.assign(this, { store, panel, now, linked, onOpen, all: false, drawn: "" });
+  constructor({ store, panel, now, linked, chosen = () => [], onOpen, onLeadUp }) {
+    Object.assign(this, { store, panel, now, linked, chosen, onOpen, onLeadUp, all: false, drawn: "" });
   }
 
   /** update draws anew what has become another. */
@@ -27,14 +27,26 @@ export class Problems {
 
   /** lines are what is to be said: one quiet line, or lines, and what the last button says. */
   lines() {
-    const { store } = this, { items = [], more = 0 } = store.problems ?? {};
+    const { store } = this, { items: all = [], more = 0 } = store.problems ?? {};
     if (!store.problems) return ["", [], ""];
-    const open = !this.linked() || [...store.targets.values()].some((t) => ["lost", "denied", "connecting"].includes(t.state));
-    if (!items.length) return [open ? "What needs a look is not known while not all is connected." : "Nothing needs a look.", [], ""];
+    const chosen = this.chosen(), items = all.filter((p) => !chosen.length || chosen.includes(p.cluster));
+    if (!items.length && !more) return [this.nothing(chosen), [], ""];
     const shown = this.all ? items : items.slice(0, items.length > shownFirst + 1 ? shownFirst : shownFirst + 1);
     const rest = items.length - shown.length + more;
     const button = this.all && items.length > shownFirst + 1 ? "Fewer" : rest ? `${rest} more` : "";
     return ["", shown.map((item) => this.words(item)), button];
+  }
+
+  /** nothing says that nothing needs a look, as far as that is known. */
+  nothing(chosen) {
+    const { store } = this, unknown = "What needs a look is not known while not all is connected.";
+    const clusters = (store.clusters ?? []).filter((c) => !chosen.length || chosen.includes(c.name));
+    const known = clusters.filter((c) => c.state === "live").length;
+    if (!this.linked() || store.loading) return unknown;
+    if (store.hello?.past?.unknown) return "What needed a look then is not all known.";
+    if (known && known < clusters.length) return `Nothing needs a look in ${known} of ${count(clusters.length, "cluster")}; of the others it is not known.`;
+    const open = clusters.length ? !known : [...store.targets.values()].some((t) => ["lost", "denied", "starting"].includes(t.state));
+    return open ? unknown : "Nothing needs a look.";
   }
 
   words(p) {
@@ -42,11 +54,12 @@ export class Problems {
     const kind = p.resource ? store.kind(p.resource) : p.root.kind.toLowerCase();
     return {
       key: p.key, look: p.over ? "over" : p.failed ? "failed" : "progress",
+      cluster: p.cluster ? `${visible(p.cluster)} ` : "", color: p.cluster ? store.color(p.cluster) : null,
       where: store.manyNamespaces && p.namespace ? `${visible(p.namespace)} ` : "",
       what: `${visible(kind)}/${visible(p.root.name)}`,
       why: visible(p.why) + (p.objects > 1 ? ` ×${p.objects}` : ""),
       when: p.over ? `well again for ${age(this.now() - p.over)}` : p.since ? `since ${moment(p.since)}` : `before ${moment(p.first)}`,
-      cause: p.cause && [p.cause.who, p.cause.what].filter(Boolean).map(visible).join(": "), causeKey: p.cause?.key, causeAt: p.cause?.time,
+      cause: p.cause && [p.cause.who, p.cause.what].filter(Boolean).map(visible).join(": "), leadsTo: p.since && !p.over, causeKey: p.cause?.key, causeAt: p.cause?.time,
     };
   }
 
@@ -56,8 +69,9 @@ export class Problems {
     const sign = h("span", { class: "sign", "aria-hidden": "true" });
     setText(sign, { over: "●", failed: "✗", progress: "◌" }[l.look]);
     return h("p", { class: l.look },
-      open(l.key, 0, "what", sign, h("span", { class: "ns" }, l.where), h("b", null, l.what), h("span", { class: "why" }, l.why)),
+      open(l.key, 0, "what", sign, h("em", { class: "cluster", "data-color": l.color }, l.cluster), h("span", { class: "ns" }, l.where), h("b", null, l.what), h("span", { class: "why" }, l.why)),
       h("span", { class: "when" }, l.when),
-      l.cause ? open(l.causeKey, l.causeAt, "cause", `after ${l.cause}`) : "");
+      l.cause ? open(l.causeKey, l.causeAt, "cause", `after ${l.cause}`) : "",
+      l.leadsTo ? h("button", { type: "button", class: "leads", "data-id": `leads ${l.key}`, title: "What changed in the ten minutes before this", onclick: () => this.onLeadUp(l.key) }, "10 min before") : "");
   }
 }

@@ -1,5 +1,6 @@
 // What dwatch has said so far: the objects, what became of them, and the watch itself.
 // It takes messages as docs/page.md has them, and knows nothing of how they look.
+import { moment } from "./format.js";
 
 /** How many changes the feed holds, and how much text in all. Older ones are dropped, and
  * that is said. */
@@ -30,12 +31,14 @@ export class Store {
     this.limits = fallbackLimits;
     this.resources = new Map(); // id -> RESOURCE
     this.targets = new Map();
+    this.clusters = null; // how each of several is; null: it is one
     this.watch = { state: "starting", since: 0, lastEvent: 0 };
     this.objects = new Map(); // key -> row
-    this.byUID = new Map(); // uid -> key
-    this.owned = new Map(); // uid of an owner -> Set of keys
+    this.byUID = new Map(); // uid in a cluster -> key
+    this.owned = new Map(); // uid of an owner in a cluster -> Set of keys
+    this.told = new Map(); // uid of what an Event is about in a cluster -> Set of keys of Events
     this.ended = []; // keys in the order of their end
-    this.order = []; // rows by resource, namespace, name
+    this.order = []; // rows by resource, cluster, namespace, name
     this.dirty = true; // order has to be sorted
     this.membership = 0; // goes up whenever an object comes, goes or ends
     this.problems = null; // what needs a look, as the last message about it says; null: not known
@@ -51,8 +54,11 @@ export class Store {
     this.feedVersion = 0; // goes up when what is there already becomes another
   }
 
-  /** now is the time by the clock of dwatch. */
-  now() { return Date.now() + this.clockOffset; }
+  /** now is the time by the clock of dwatch, or the one that is shown of a recording. */
+  now() { return this.hello?.past?.at ?? Date.now() + this.clockOffset; }
+
+  /** began says since when all is seen that is shown. */
+  began() { return this.hello?.past ? moment(this.hello.started) : "dwatch started"; }
 
   /** apply takes a message. It returns false if a number is missing before it. */
   apply(message) {
@@ -81,8 +87,14 @@ export class Store {
     const place = (r) => (asked.includes(r.id) ? asked.indexOf(r.id) : asked.length);
     this.resources = new Map(m.resources.sort((a, b) => place(a) - place(b)).map((r) => [r.id, r]));
     this.targets = new Map(m.targets.map((t) => [targetKey(t), t]));
+    this.clusters = m.clusters ?? null;
     this.watch = m.watch;
   }
+
+  on_clusters(m) { this.clusters = m.items; }
+
+  /** color is the number of the colour of a cluster. */
+  color(cluster) { return this.clusters?.find((c) => c.name === cluster)?.color ?? 0; }
 
   on_snapshot(m) {
     if (m.part === 0) this.seq = m.seq;
@@ -96,25 +108,35 @@ export class Store {
   on_resource(m) { this.resources.set(m.resource.id, m.resource); }
 
   on_watch(m) {
-    if (m.target) this.setTarget(m.target);
+    if (m.event === "LEFT") this.leave(m);
+    else if (m.target) this.setTarget(m.target);
     if (m.watch) this.watch = m.watch;
     if (m.feed) this.append(m);
+  }
+
+  /** leave lets go of the objects of a target that are there: nothing more is heard of them. */
+  leave({ target: t, seq }) {
+    this.targets.delete(targetKey(t));
+    for (const row of this.objects.values()) {
+      if (!row.ended && row.seq < seq && isOf(row, t)) this.forget(row.key);
+    }
   }
 
   /** setTarget takes how a target is, which has the place of those that are part of it. */
   setTarget(t) {
     for (const [key, other] of this.targets) {
-      if (!t.name && other.name && other.resource === t.resource && other.namespace === t.namespace) this.targets.delete(key);
+      if (!t.name && other.name && other.resource === t.resource && other.cluster === t.cluster && other.namespace === t.namespace) this.targets.delete(key);
     }
     this.targets.set(targetKey(t), t);
   }
 
-  /** asOf is of when the objects of a resource are, of one namespace where that is given: of
-   * when the server was last heard, if there is no connection; 0: of now. */
-  asOf(resource, namespace) {
+  /** asOf is of when the objects of a resource are, of one namespace and one cluster where these are given:
+   * of when the server was last heard, if there is no connection; 0: of now. */
+  asOf(resource, namespace, cluster) {
     let at = 0;
     for (const t of this.targets.values()) {
       if (t.resource !== resource || t.state !== "lost" && t.state !== "denied" || namespace !== undefined && t.namespace && t.namespace !== namespace) continue;
+      if (cluster && t.cluster !== cluster) continue;
       const heard = t.heard || t.since;
       at = at ? Math.min(at, heard) : heard;
     }
@@ -131,18 +153,20 @@ export class Store {
   on_change(m) {
     this.watch.lastEvent = Math.max(this.watch.lastEvent ?? 0, m.time);
     const held = this.objects.get(m.key);
-    if (m.row && (!held || m.seq > held.seq)) this.change(m, held);
+    if (m.row && (held ? m.seq > held.seq : m.row.key)) this.change(m, held);
     if (m.feed) {
       // In the feed stands how it was then, and not how it is now.
       const { row, ...entry } = m;
-      entry.created = row?.created;
+      entry.created = this.objects.get(m.key)?.created;
       this.append(entry);
     }
   }
 
-  /** change puts the row of a change in place of the one held. */
+  /** change puts the row of a change in place of the one held: all of it, or what of that has become
+   * another (null: it is gone). */
   change(m, held) {
-    const row = m.row;
+    const row = m.row.key ? m.row : { ...held, text: undefined, ...m.row, seq: m.seq }; // text is what it is found by
+    for (const name in m.row) if (m.row[name] === null) delete row[name];
     row.segments = held?.segments ?? [];
     row.ticks = held?.ticks ?? [];
     row.segmentsMore = held?.segmentsMore;
@@ -162,6 +186,7 @@ export class Store {
     row.segments ??= [];
     row.ticks ??= [];
     row.namespace ??= "";
+    row.cluster ??= "";
     this.objects.set(row.key, row);
     if (held) {
       row.place = held.place;
@@ -176,11 +201,9 @@ export class Store {
     row.place = this.order.push(row) - 1;
     this.dirty = true;
     this.membership++;
-    if (row.uid) this.byUID.set(row.uid, row.key);
-    for (const owner of row.owners ?? []) {
-      if (!this.owned.has(owner.uid)) this.owned.set(owner.uid, new Set());
-      this.owned.get(owner.uid).add(row.key);
-    }
+    if (row.uid) this.byUID.set(within(row, row.uid), row.key);
+    for (const owner of row.owners ?? []) addTo(this.owned, within(row, owner.uid), row.key);
+    if (row.about) addTo(this.told, within(row, row.about.uid), row.key);
   }
 
   /** end notes that an object is no more, and forgets those that ended long ago. */
@@ -194,24 +217,22 @@ export class Store {
     const row = this.objects.get(key);
     if (!row) return;
     this.objects.delete(key);
-    if (this.byUID.get(row.uid) === key) this.byUID.delete(row.uid);
-    for (const owner of row.owners ?? []) {
-      const keys = this.owned.get(owner.uid);
-      if (keys?.delete(key) && !keys.size) this.owned.delete(owner.uid);
-    }
+    if (this.byUID.get(within(row, row.uid)) === key) this.byUID.delete(within(row, row.uid));
+    for (const owner of row.owners ?? []) dropFrom(this.owned, within(row, owner.uid), key);
+    if (row.about) dropFrom(this.told, within(row, row.about.uid), key);
     this.matching?.delete(key); // it is not told of what is over
     row.forgotten = true;
     this.dirty = true;
     this.membership++;
   }
 
-  /** sorted is all rows, by resource (in the order they were asked for), namespace, name. */
+  /** sorted is all rows, by resource (in the order they were asked for), cluster, namespace, name. */
   sorted() {
     if (!this.dirty) return this.order;
     const place = new Map([...this.resources.keys()].map((id, i) => [id, i]));
     this.order = this.order.filter((row) => !row.forgotten).sort((a, b) =>
       (place.get(a.resource) ?? 1e9) - (place.get(b.resource) ?? 1e9) ||
-      compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.key, b.key));
+      compare(a.cluster, b.cluster) || compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.key, b.key));
     this.order.forEach((row, i) => { row.place = i; });
     this.dirty = false;
     return this.order;
@@ -286,19 +307,32 @@ export class Store {
 
   /** children are the rows of what an object owns, and of what it owned. */
   children(row) {
-    const keys = this.owned.get(row.uid);
+    const keys = this.owned.get(within(row, row.uid));
     return keys ? [...keys].map((key) => this.objects.get(key)).filter(Boolean) : [];
   }
+
+  /** eventsOf are the rows of the Events about an object. A kubelet calls a node by its name. */
+  eventsOf(row) {
+    if (!this.told.size) return [];
+    const keys = [row.uid, this.kind(row.resource) === "node" ? row.name : ""].flatMap((uid) => [...(uid && this.told.get(within(row, uid)) || [])]);
+    return keys.map((key) => this.objects.get(key)).filter(Boolean);
+  }
+
+  /** held is the row of an object with a UID in the cluster of another row. */
+  held(row, uid) { return this.objects.get(this.byUID.get(within(row, uid))); }
 
   /** owner is the row of the first owner that is watched. */
   owner(row) {
     for (const owner of row.owners ?? []) {
-      const held = this.objects.get(this.byUID.get(owner.uid));
+      const held = this.held(row, owner.uid);
       if (held && held !== row) return held;
     }
     return undefined;
   }
 }
+
+const addTo = (map, name, key) => (map.has(name) ? map.get(name).add(key) : map.set(name, new Set([key])));
+const dropFrom = (map, name, key) => map.get(name)?.delete(key) && !map.get(name).size && map.delete(name);
 
 let lastID = 0;
 
@@ -310,7 +344,14 @@ function textOf(m) {
   return (m.changes ?? []).reduce((sum, c) => sum + c.path.length + (c.old?.length ?? 0) + (c.new?.length ?? 0), 200);
 }
 
-const targetKey = (t) => `${t.resource}/${t.namespace ?? ""}/${t.name ?? ""}`;
+/** within is a UID in the cluster of a row: another cluster may have the same. */
+const within = (row, uid) => (row.cluster ? `${row.cluster}/${uid}` : uid);
+
+/** isOf reports whether an object is one of those of a target. */
+const isOf = (row, t) => row.resource === t.resource && (row.cluster ?? "") === (t.cluster ?? "") &&
+  (!t.namespace || t.namespace === row.namespace) && (!t.name || t.name === row.name);
+
+const targetKey = (t) => `${t.cluster ?? ""}/${t.resource}/${t.namespace ?? ""}/${t.name ?? ""}`;
 
 export const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 

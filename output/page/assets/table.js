@@ -1,17 +1,17 @@
 // The rows of the objects, as a table or beside their timeline. Only those to be seen
 // exist; a row that comes into view is written into one that went out of it.
 import { h, setText, setAttribute } from "./dom.js";
-import { age, ago, clock, shortState, visible } from "./format.js";
+import { age, ago, clock, count, shortState, visible } from "./format.js";
 import { Rows } from "./rows.js";
-import { Columns, cellText, isNumber } from "./columns.js";
+import { Columns, cellText, clusterWidth, isEvents, isImages, isNumber } from "./columns.js";
 import { statusClass } from "./store.js";
 
 /** How long what just changed is highlighted. */
 const freshFor = 3000;
 
 export class Table {
-  constructor({ store, viewport, heading, onSelect }) {
-    Object.assign(this, { store, viewport, heading, onSelect });
+  constructor({ store, viewport, heading, onSelect, onFold }) {
+    Object.assign(this, { store, viewport, heading, onSelect, onFold });
     this.columns = new Columns();
     this.layouts = new Map();
     this.items = [];
@@ -33,7 +33,8 @@ export class Table {
 
   click(event) {
     const key = event.target.closest(".row")?.key;
-    if (key) this.onSelect(key);
+    if (key && event.target.closest(".fold")) this.onFold(key);
+    else if (key) this.onSelect(key);
   }
 
   /** show makes these items the rows. */
@@ -43,6 +44,7 @@ export class Table {
     if (!this.room) this.measure();
     this.rows.setCount(items.length);
     setAttribute(this.viewport, "aria-rowcount", items.length);
+    setAttribute(this.viewport, "role", mode === "timeline" ? "treegrid" : "grid"); // its rows may be folded
     this.rows.draw();
     this.pointAtSelected();
   }
@@ -64,6 +66,12 @@ export class Table {
     let layout = this.layouts.get(resource.id);
     if (!layout) this.layouts.set(resource.id, layout = this.columns.layout(resource, this.room));
     return layout;
+  }
+
+  /** folds reports whether something below an object is folded, or was. */
+  folds(key) {
+    const item = this.items[this.index(key)];
+    return Boolean(item?.quiet || item?.open);
   }
 
   index(key) { return this.items.findIndex((item) => item.key === key); }
@@ -112,6 +120,7 @@ export class Table {
     shape(element, `section ${layout.shown}`, () => sectionCells(layout));
     setClass(element, "row section");
     setAttribute(element, "aria-selected", null);
+    setAttribute(element, "aria-expanded", null);
     fillSection(element, resource, layout, item, this.store.asOf(resource.id));
   }
 
@@ -122,16 +131,18 @@ export class Table {
     shape(element, `${this.mode} ${layout.shown}`, () => objectCells(layout, inTable));
     if (element.style.gridTemplateColumns !== layout.grid) element.style.gridTemplateColumns = layout.grid;
     const selected = row.key === this.selected;
-    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.asOf(row.resource, row.namespace) ? " stale" : ""}`;
+    element.plainClass = `row object ${statusClass(row.status.state)}${selected ? " selected" : ""}${row.ended ? " ended" : ""}${this.store.asOf(row.resource, row.namespace, row.cluster) ? " stale" : ""}`;
     setAttribute(element, "aria-selected", selected);
+    setAttribute(element, "aria-expanded", item.quiet ? "false" : item.open ? "true" : null);
     this.fillTitle(element.firstChild, row, item, inTable);
     if (inTable) this.fillCells(element, row, resource, layout);
-    else setText(element.children[1], describe(row, this.store.now()));
+    else setText(element.children[1], describe(row, this.store.now(), this.store.eventsOf(row).filter((e) => e.status.state === "Warning").length));
     this.freshen(element, row, layout, inTable);
   }
 
   fillTitle(title, row, item, inTable) {
-    const [tree, , kind, name, namespace] = title.children;
+    const [tree, , cluster, kind, name, namespace, fold] = title.children;
+    this.fillCluster(cluster, row);
     const indent = inTable ? "0" : `${(item.depth ?? 0) * 14}px`;
     if (tree.style.width !== indent) tree.style.width = indent;
     setText(kind, inTable ? "" : this.resource(row.resource).kind.toLowerCase());
@@ -140,14 +151,28 @@ export class Table {
     setText(name.lastChild, whole.slice(stem));
     // What stands below its owner is in the same namespace.
     setText(namespace, this.manyNamespaces && !item.depth ? visible(row.namespace) : "");
+    setText(fold, item.quiet ? `+ ${item.quiet} quiet` : item.open ? "− quiet" : "");
     setAttribute(title, "title", whole.length > 16 ? whole : null);
+  }
+
+  /** fillCluster shows where it is, of several clusters: as wide in all rows, as a column is. */
+  fillCluster(element, row) {
+    const { clusters } = this.store;
+    setText(element, clusters ? visible(row.cluster) : "");
+    if (!clusters) return;
+    setAttribute(element, "data-color", this.store.color(row.cluster));
+    setAttribute(element, "title", visible(row.cluster));
+    const width = `${Math.max(4, ...clusters.map((c) => clusterWidth(c.name)))}ch`;
+    if (element.style.width !== width) element.style.width = width;
   }
 
   fillCells(element, row, resource, layout) {
     const cells = element.children, now = this.store.now(), until = row.ended || now;
     layout.shown.forEach((column, i) => {
-      const cell = cells[i + 1];
-      setText(cell, cellText(row.cells?.[column], resource.columns[column], until));
+      const text = cellText(row.cells?.[column], resource.columns[column], until);
+      if (isImages(resource.columns[column])) fillEnds(cells[i + 1], text, layout.widths[i]);
+      else setText(cells[i + 1], text);
+      setAttribute(cells[i + 1], "title", text.length > layout.widths[i] ? text : null);
     });
     const [state, old, last] = [...cells].slice(-3);
     setText(state, row.ended ? "Deleted" : shortState(row.status));
@@ -155,10 +180,10 @@ export class Table {
     setText(old, row.created ? age(until - row.created) : "");
     const changed = row.changed && row.changes ? ago(now - row.changed) : "";
     setText(last, changed);
-    const where = this.manyNamespaces && row.namespace ? visible(row.namespace) : "";
+    const where = [row.cluster, this.manyNamespaces && row.namespace].filter(Boolean).map(visible).join(" · ");
     // On a phone, where there are no cells:
     setAttribute(last, "data-where", where ? `${where}${changed && " · "}` : null);
-    const why = row.ended ? "" : reason(row, resource.columns);
+    const why = row.ended ? "" : isEvents(resource) ? message(row, resource.columns) : reason(row, resource.columns);
     setAttribute(last, "data-why", why ? `${where || changed ? " · " : ""}${why}` : null);
   }
 
@@ -179,7 +204,7 @@ export class Table {
     const columns = this.resource(row.resource).columns;
     layout.shown.forEach((column, i) => {
       const isNew = fresh && row.newCells?.includes(column);
-      setClass(element.children[i + 1], `cell${isNumber(columns[column]) ? " num" : ""}${isNew ? " new" : ""}`);
+      setClass(element.children[i + 1], `cell${isNumber(columns[column]) ? " num" : ""}${isImages(columns[column]) ? " ends" : ""}${isNew ? " new" : ""}`);
     });
   }
 
@@ -217,14 +242,29 @@ export function reason(row, columns) {
   return visible(typeof cell === "string" && cell ? cell : row.status.message ?? "");
 }
 
+/** message is what an Event says, as "Reason: Message". */
+function message(row, columns) {
+  const cell = (name) => row.cells?.[columns.findIndex((c) => c.name === name)];
+  return [cell("Reason"), cell("Message")].filter(Boolean).map(visible).join(": ");
+}
+
+/** fillEnds writes what is told apart by its end, which is not cut: registry.example/…/checkout:5.2. */
+function fillEnds(cell, text, width) {
+  if (cell.children.length !== 2) cell.replaceChildren(h("span", { class: "stem" }), h("span", { class: "tail" }));
+  const short = text.replace(/@sha256:([0-9a-f]{8})[0-9a-f]{56}/g, "@$1");
+  const from = Math.max(short.lastIndexOf("/", short.length - 2) + 1, short.length - Math.floor(width) + 2, 0);
+  setText(cell.firstChild, short.slice(0, from));
+  setText(cell.lastChild, short.slice(from));
+}
+
 const timelineLayout = { shown: [], grid: "minmax(0, var(--title))" };
 
 /** describe is the bar of an object in words. */
-function describe(row, now) {
+function describe(row, now, warnings) {
   const until = row.ended || now;
   const since = row.segments.at(-1)?.[0] ?? row.first;
   const state = row.ended ? `deleted, was ${row.status.state}` : row.status.state;
-  return `${state} for ${age(until - since)}, ${row.changes ?? 0} changes`;
+  return `${state} for ${age(until - since)}, ${row.changes ?? 0} changes${warnings ? `, ${count(warnings, "Warning")}` : ""}`;
 }
 
 /** shape makes the children of a row anew where it is of another kind than before. */
@@ -266,8 +306,8 @@ function fillSection(element, resource, layout, item, asOf) {
 function objectCells(layout, inTable) {
   const cell = (name) => h("span", { role: "gridcell", class: name });
   const title = h("span", { role: "gridcell", class: "title" },
-    h("span", { class: "tree" }), h("span", { class: "dot" }), h("span", { class: "kind" }),
-    h("b", {}, h("span", { class: "stem" }), h("span", { class: "tail" })), h("i"));
+    h("span", { class: "tree" }), h("span", { class: "dot" }), h("em", { class: "cluster" }), h("span", { class: "kind" }),
+    h("b", {}, h("span", { class: "stem" }), h("span", { class: "tail" })), h("i"), h("span", { class: "fold" }));
   if (!inTable) return [title, cell("unseen")];
   return [title, ...layout.shown.map(() => cell("cell")), cell("state"), cell("when age"), cell("when last")];
 }

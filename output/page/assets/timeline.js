@@ -6,7 +6,8 @@ import { age, clock, count, visible } from "./format.js";
 import { begin } from "./select.js";
 import { lines } from "./feed.js";
 import { statusClass } from "./store.js";
-import { timeWindow, marks, zoomed, panned } from "./axis.js";
+import { Warnings } from "./warnings.js";
+import { timeWindow, marks, zoomed, panned, untilWith } from "./axis.js";
 
 const near = 7; // pixels from a tick that still mean it
 const barHeight = 11;
@@ -18,7 +19,9 @@ export class Timeline {
     this.canvas = byId("lanes");
     this.axis = byId("axis").firstElementChild;
     this.tip = byId("tip");
+    this.warnings = new Warnings(store);
     this.frame = 0;
+    this.fingers = new Map(); // id of a touch -> where it is
     this.listen();
     this.readColors();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.readColors(); this.soon(); });
@@ -30,6 +33,13 @@ export class Timeline {
     this.colors = Object.fromEntries(["ink", "ink-3", "line", "panel", "here", "mark"].map((name) => [name, read(name)]));
     this.bars = Object.fromEntries(["current", "progress", "failed", "terminating", "unknown"].map((name) => [`is-${name}`, read(`${name}-bar`)]));
     this.bars["is-warning"] = this.bars["is-failed"];
+    // Not by its colour alone: what has failed is striped, what is on its way has a line in it.
+    this.textures = {
+      "is-failed": texture((g) => stripe(g, this.colors.panel, 0.55, 2)),
+      "is-progress": texture((g) => { g.globalAlpha = 0.5; g.fillStyle = this.colors.panel; g.fillRect(0, Math.floor(barHeight / 2) - 1, textureSize, 3); }, barHeight),
+    };
+    this.unheld = texture((g) => stripe(g, this.colors.ink, 0.5, 1));
+    this.outage = texture((g) => stripe(g, this.colors.mark, 0.5, 1));
     this.sans = read("sans");
   }
 
@@ -74,11 +84,16 @@ export class Timeline {
     g.font = `${Math.round(parseFloat(getComputedStyle(document.body).fontSize) * 0.85)}px ${this.sans}`;
     g.textBaseline = "middle";
     g.fillStyle = this.colors["ink-3"];
+    // Where the right edge is the present, it says so.
+    const said = "now", room = this.state().until ? 0 : g.measureText(said).width + 6;
     for (const mark of this.marks) {
       const x = names + this.x(mark.time), half = g.measureText(mark.label).width / 2;
-      if (x - half < names || x + half > names + width - 4) continue;
+      if (x - half < names || x + half > names + width - 4 - room) continue;
       g.fillText(mark.label, x - half, 15);
     }
+    if (!room) return;
+    g.fillStyle = this.colors.here;
+    g.fillText(said, names + width - room, 15);
   }
 
   drawGrid(g, height) {
@@ -97,13 +112,15 @@ export class Timeline {
   /** drawOutages shades where the watch had no connection: what happened there was found
    * out later. */
   drawOutages(g, height) {
-    g.fillStyle = this.colors.mark;
     for (const [from, to] of outages(this.store.feed, this.now())) {
       const left = this.x(from), right = Math.max(left + 2, this.x(to));
       if (right < 0 || left > this.width) continue;
+      g.fillStyle = this.colors.mark;
       g.globalAlpha = 0.12;
       g.fillRect(left, 0, right - left, height);
       g.globalAlpha = 1;
+      g.fillStyle = this.outage;
+      g.fillRect(left, 0, right - left, height);
     }
   }
 
@@ -114,21 +131,52 @@ export class Timeline {
     const top = index * height - this.table.viewport.scrollTop;
     const y = Math.round(this.left === 0 ? top + height - barHeight - 6 : top + (height - barHeight) / 2);
     for (const [from, to, state] of bars(row, this.now())) {
-      g.fillStyle = this.bars[statusClass(state)];
-      this.drawBar(g, Math.max(from, Math.min(to, this.begins)), to, y);
+      const look = statusClass(state), seen = Math.max(from, Math.min(to, this.begins));
+      g.fillStyle = this.bars[look];
+      this.drawBar(g, seen, to, y);
+      if (this.textures[look]) this.drawTexture(g, this.textures[look], seen, to, y);
+      g.fillStyle = this.bars[look];
       if (from >= this.begins) continue;
       // It was there; in what state, nobody saw.
       g.globalAlpha = 0.3;
       this.drawBar(g, from, Math.min(to, this.begins), y);
       g.globalAlpha = 1;
     }
+    // It changed there more often than is still known.
+    if (row.ticksMore && row.ticks.length) this.drawTexture(g, this.unheld, row.first ?? begin(row), row.ticks[0], y);
     if (row.ended) this.drawEnd(g, row, y);
     this.drawTicks(g, row, y);
+    this.drawWarnings(g, row, y);
+  }
+
+  drawWarnings(g, row, y) {
+    let before = -9;
+    for (const { time } of this.warnings.of(row).sort((a, b) => a.time - b.time)) {
+      const x = Math.round(this.x(time)) + 0.5;
+      if (x < -4 || x > this.width + 4 || x - before < 3) continue;
+      before = x;
+      g.beginPath();
+      for (const [dx, dy] of [[-4.5, -1.5], [4.5, -1.5], [0, -8.5]]) g.lineTo(x + dx, y + dy);
+      g.closePath();
+      g.fillStyle = this.bars["is-warning"];
+      g.strokeStyle = this.colors.panel;
+      g.lineWidth = 2;
+      g.stroke();
+      g.fill();
+    }
   }
 
   drawBar(g, from, to, y) {
     const left = Math.max(-2, this.x(from)), right = Math.min(this.width, Math.max(this.x(to), this.x(from) + 2));
     if (right > 0 && left < this.width && right > left) g.fillRect(left, y, right - left, barHeight);
+  }
+
+  drawTexture(g, texture, from, to, y) {
+    g.save();
+    g.translate(0, y);
+    g.fillStyle = texture;
+    this.drawBar(g, from, to, 0);
+    g.restore();
   }
 
   drawEnd(g, row, y) {
@@ -171,7 +219,7 @@ export class Timeline {
     view.addEventListener("pointermove", (e) => this.move(e));
     view.addEventListener("pointerleave", () => this.leave());
     view.addEventListener("pointerdown", (e) => this.press(e));
-    addEventListener("pointerup", () => { this.dragging = null; }); // wherever it ends
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, (e) => this.lift(e)); // wherever it ends
     // Before the table's own: what ends a drag is no click on a row.
     view.addEventListener("click", (e) => this.moved && e.stopImmediatePropagation(), { capture: true });
     view.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
@@ -190,8 +238,10 @@ export class Timeline {
   move(event) {
     if (!this.shown) return;
     const place = this.place(event);
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, place.x);
+    if (this.fingers.size > 1) return this.pinch();
     if (this.dragging) return this.drag(place);
-    if (place.x < 0) return this.leave();
+    if (place.x < 0 || event.pointerType === "touch") return this.leave();
     this.hover = place;
     this.say(place);
     this.soon();
@@ -204,10 +254,35 @@ export class Timeline {
   }
 
   press(event) {
-    this.moved = false;
-    if (!this.shown || event.pointerType === "touch") return;
+    if (!this.fingers.size) this.moved = false;
+    if (!this.shown) return;
     const place = this.place(event);
-    if (place.x >= 0) this.dragging = { x: place.x, window: [this.from, this.to] };
+    if (place.x < 0) return;
+    if (event.pointerType === "touch") this.fingers.set(event.pointerId, place.x);
+    this.hold(place.x);
+  }
+
+  /** hold begins a drag there, or with a second finger a pinch. */
+  hold(x) {
+    const window = [this.from, this.to], [a, b] = [...this.fingers.values()];
+    this.dragging = { x, window };
+    this.pinching = this.fingers.size > 1 ? { window, apart: Math.abs(a - b), time: this.time((a + b) / 2) } : null;
+  }
+
+  lift(event) {
+    this.dragging = this.pinching = null;
+    if (this.fingers.delete(event.pointerId) && this.fingers.size) this.hold([...this.fingers.values()][0]); // the other finger goes on
+  }
+
+  /** pinch has what was between two fingers stay between them. */
+  pinch() {
+    const [a, b] = [...this.fingers.values()], { window: [from, to], apart, time } = this.pinching;
+    this.moved = true;
+    if (apart < near || Math.abs(a - b) < near) return; // one above the other: that says nothing
+    const now = this.now(), factor = apart / Math.abs(a - b), longest = now - this.begins + 1000;
+    const next = zoomed([from, to], time, factor, now, longest);
+    if (next.span) next.until = untilWith(time, (a + b) / 2 / this.width, next.span, now);
+    this.onWindow(next);
   }
 
   drag(place) {
@@ -270,13 +345,15 @@ export class Timeline {
   }
 
   sayTick(row, place) {
-    const tick = this.tickAt(row, place.x);
-    if (!tick) return null;
+    const tick = this.tickAt(row, place.x), warnings = this.warningsAt(row, place.x);
+    if (!tick) return warnings.length ? [h("b", {}, `${clock(warnings[0].time)}  ${visible(row.name)}`), ...warningLines(warnings)] : null;
     const m = this.store.feed.findLast((m) => m.key === row.key && m.time === tick);
     const paths = m ? lines(m).slice(0, 6) : [];
     return [h("b", {}, `${clock(tick)}  ${visible(row.name)}`),
-      ...paths.map((l) => h("p", {}, l.path ? [l.path, l.old, l.arrow, l.new].filter(Boolean).join(" ") : l.text))];
+      ...paths.map((l) => h("p", {}, l.path ? [l.path, l.old, l.arrow, l.new].filter(Boolean).join(" ") : l.text)), ...warningLines(warnings)];
   }
+
+  warningsAt(row, x) { return this.warnings.of(row).filter(({ time }) => Math.abs(this.x(time) - x) <= near); }
 
   saySegment(row, place) {
     const time = this.time(place.x);
@@ -284,6 +361,33 @@ export class Timeline {
     if (!bar) return null;
     const [from, to, state] = bar;
     return [h("b", {}, `${clock(time)}  ${visible(row.name)}`), h("p", {}, `${state} for ${age(to - from)}, since ${clock(from)}; ${count(row.changes ?? 0, "change")}`)];
+  }
+}
+
+const warningLines = (warnings) => [...new Set(warnings.map(({ text }) => text))].slice(0, 4).map((text) => h("p", { class: "warning" }, text));
+
+const textureSize = 6;
+
+/** texture is a pattern to fill with, of what draw draws. */
+function texture(draw, height = textureSize) {
+  const tile = document.createElement("canvas");
+  tile.width = textureSize;
+  tile.height = height;
+  const g = tile.getContext("2d");
+  draw(g);
+  return g.createPattern(tile, "repeat");
+}
+
+/** stripe draws one from corner to corner, which goes on in the next tile. */
+function stripe(g, color, alpha, width) {
+  g.globalAlpha = alpha;
+  g.strokeStyle = color;
+  g.lineWidth = width;
+  for (const shift of [-textureSize, 0, textureSize]) {
+    g.beginPath();
+    g.moveTo(shift, textureSize);
+    g.lineTo(shift + textureSize, 0);
+    g.stroke();
   }
 }
 
@@ -303,7 +407,7 @@ export function outages(feed, now) {
   const open = new Map(), all = [];
   for (const m of feed) {
     if (m.type !== "watch" || !m.target) continue;
-    const id = `${m.target.resource}/${m.target.namespace}/${m.target.name}`;
+    const id = `${m.target.cluster ?? ""}/${m.target.resource}/${m.target.namespace}/${m.target.name}`;
     if (m.event === "DISCONNECTED") {
       if (!open.has(id)) open.set(id, m.time);
     } else if (open.has(id)) {

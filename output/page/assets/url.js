@@ -4,6 +4,7 @@
 export const defaults = Object.freeze({
   q: "",
   where: "",
+  cluster: [],
   kind: [],
   ns: [],
   change: [],
@@ -14,6 +15,7 @@ export const defaults = Object.freeze({
   until: 0, // where it ends, in ms; 0: now
   object: "",
   at: 0, // a change of that object
+  time: 0, // of a recording, in ms; 0: the one that dwatch was started with
 });
 
 /** parse reads the part of an address after "?". What it does not know, it leaves out. */

@@ -1,10 +1,10 @@
 // The state of the watch, always to be seen: is the page connected, is dwatch, since when,
 // and how old is the last event.
 import { byId, setText } from "./dom.js";
-import { ago, clock, count, visible } from "./format.js";
+import { ago, clock, count, moment, visible } from "./format.js";
 
 /** describe is {state, title, since, last, down} of the head of the page. */
-export function describe({ store, link, linkSince, linkWhy, paused, waiting }, now) {
+export function describe({ store, link, linkSince, linkWhy, paused, waiting, reading, readingOf, unread }, now) {
   const { watch, targets } = store;
   const last = watch.lastEvent ? `last event ${ago(Math.max(0, now - watch.lastEvent))}` : "no event yet";
   if (link === "ended") {
@@ -13,12 +13,16 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting }, n
   if (link === "denied") {
     return { state: "down", title: "No access", since: "", last: "", down: linkWhy };
   }
+  const past = store.hello?.past;
+  if (unread) return { state: "down", title: "Can't be read", since: "", last: "", down: `The recording can't be read: ${visible(unread)}` };
+  if (past && link === "open") return rewound(past, reading || store.loading, readingOf);
   if (link !== "open") {
     if (!linkSince) return { state: "starting", title: "Connecting", since: "", last: "", down: "" };
     return { state: "down", title: "Page disconnected", since: `since ${clock(linkSince)}`, last: "",
       down: `No connection to dwatch since ${clock(linkSince)}. What you see is how it was then; trying again …` };
   }
   if (paused) return { state: "paused", title: "Paused", since: `since ${clock(paused)}`, last: count(waiting, "change") + " waiting", down: "" };
+  if (store.clusters) return together(store, last);
   const all = [...targets.values()], lost = all.filter((t) => t.state !== "live");
   if (!all.length) return { state: "starting", title: "Starting", since: "", last, down: "" };
   if (!lost.length) return { state: "live", title: "Live", since: watch.since ? `since ${clock(watch.since)}` : "", last, down: "" };
@@ -26,6 +30,25 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting }, n
   return { state: lost.length === all.length && worst.state === "lost" ? "lost" : "partly", title: sentences[worst.state] ?? worst.state,
     since: [names(lost.filter((t) => t.state === worst.state)), worst.since ? `since ${clock(worst.since)}` : ""].filter(Boolean).join(" "), last, down: "" };
 }
+
+/** rewound is what is known of a time of a recording. */
+function rewound({ at, unknown }, isReading, readingOf) {
+  const when = `at ${moment(at)}`;
+  if (isReading) return { state: "starting", title: "Reading", since: readingOf > Date.now() ? "" : `at ${moment(readingOf || at)}`, last: "", down: "" };
+  if (!unknown) return { state: "live", title: "Recording", since: when, last: "", down: "" };
+  const why = unknown.map((g) => `${moment(g.from)} to ${clock(g.to)}, ${visible(g.why)}`).join("; ");
+  return { state: "partly", title: "Not known", since: when, last: "", down: `What was there at ${moment(at)} is not all known: ${why}.` };
+}
+
+/** together is the state of several clusters. */
+function together({ clusters, watch }, last) {
+  const live = clusters.filter((c) => c.state === "live").length, down = clusters.some((c) => isDown(c));
+  if (live === clusters.length && live) return { state: "live", title: "Live", since: watch.since ? `since ${clock(watch.since)}` : "", last, down: "" };
+  const state = !down ? "starting" : live ? "partly" : "lost";
+  return { state, title: down ? "Connection lost" : "Starting", since: `${live} of ${clusters.length} connected`, last, down: "" };
+}
+
+const isDown = (c) => c.state === "lost" || c.state === "denied";
 
 const sentences = { starting: "Starting", lost: "Connection lost", denied: "No right", gone: "Gone" };
 

@@ -53,6 +53,9 @@ type Options struct {
 	Noise Noise
 	// Masks hide values; nil hides none.
 	Masks *Masks
+	// Apart: the two are not states of one object, but objects of two clusters. Who removed something
+	// does not follow from their managed fields.
+	Apart bool
 }
 
 // Between returns the changes from old to new, two states of one object as JSON. Each is
@@ -68,7 +71,7 @@ type Options struct {
 func Between(old, new string, o Options) Result {
 	w := walk{options: o, masks: o.Masks.rules(old, new), path: make(Path, 0, 16)}
 	before, after := managedFieldsOf(old), managedFieldsOf(new)
-	w.fields = fields{old: before.Raw, new: after.Raw}
+	w.fields = fields{old: before.Raw, new: after.Raw, apart: o.Apart}
 	if before.Raw != after.Raw && !w.reports(managedFields) { // they are not decoded
 		old, new = replace(old, before, "0"), replace(new, after, "1")
 	}

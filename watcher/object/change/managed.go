@@ -13,6 +13,7 @@ import (
 // distinguishes the items of lists (KEP-555, and the field sets of structured-merge-diff).
 type fields struct {
 	old, new      string // the managed fields, as JSON
+	apart         bool   // of two objects
 	parsed        bool
 	before, after []*entry
 }

@@ -67,6 +67,36 @@ var defaultNoise = sync.OnceValue(func() Noise {
 	}
 })
 
+// ServerMade returns what a server, or a controller at its cluster, makes for each object: noise
+// between the same objects of two clusters. The result is the caller's to change.
+func ServerMade() Patterns { return slices.Clone(serverMade()) }
+
+var serverMade = sync.OnceValue(func() Patterns {
+	return mustParse(
+		"status",
+		"metadata.namespace", // where it is not the same, this is meant
+		"metadata.uid",
+		"metadata.creationTimestamp",
+		"metadata.selfLink",
+		"metadata.ownerReferences[*].uid",
+
+		// Where it was put, and what it was bound to.
+		"spec.nodeName",   // of a Pod
+		"spec.volumeName", // of a PersistentVolumeClaim
+		"spec.claimRef.uid",
+		"spec.claimRef.resourceVersion",
+		"metadata.annotations[volume.kubernetes.io/selected-node]",
+
+		// The UID of a Job, in what it selects by.
+		"metadata.labels[controller-uid]",
+		"metadata.labels[batch.kubernetes.io/controller-uid]",
+		"spec.selector.matchLabels[controller-uid]",
+		"spec.selector.matchLabels[batch.kubernetes.io/controller-uid]",
+		"spec.template.metadata.labels[controller-uid]",
+		"spec.template.metadata.labels[batch.kubernetes.io/controller-uid]",
+	)
+})
+
 // prune takes what is noise out of a copy of a value that was added or removed at the
 // path, counts it, and reports whether nothing is left.
 func (w *walk) prune(value *any) (gone bool) {

@@ -68,6 +68,26 @@ func scalarText(v any) string {
 	return fmt.Sprint(v)
 }
 
+// maxShort is how many characters a value has at most that is said in short.
+const maxShort = 40
+
+// Short is a value in few characters, without what breaks a line: a text without quotes, and a map or a list as
+// JSON. isWhole: it is a scalar, and all of it is said.
+func Short(v any) (text string, isWhole bool) {
+	if isWhole = isScalar(v); isWhole {
+		text = scalarText(v)
+	} else {
+		text = encodeText(v)
+	}
+	if line := strings.Join(strings.Fields(text), " "); strings.ContainsAny(text, "\n\r\t") {
+		text, isWhole = line, false
+	}
+	if runes := []rune(text); len(runes) > maxShort {
+		return string(runes[:maxShort-1]) + "…", false
+	}
+	return text, isWhole
+}
+
 // sameMeaning reports whether two scalars that are not equal mean the same: the
 // same number, or at a path that holds a quantity, the same quantity.
 func sameMeaning(path Path, a, b any) bool {

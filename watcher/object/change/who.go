@@ -34,11 +34,13 @@ const oldest = "ancient-changes"
 // was; none if that is only around it, and somebody else wrote. What was removed, and
 // the order of items, belong to nobody: the writer is whose entry has a new time, or in
 // the same second whose has new fields, as a write adds none to those of others. If
-// that is not exactly one, it is not known.
+// that is not exactly one, it is not known, as it is not of two objects.
 func (f *fields) who(path Path, kind Kind) Who {
 	f.parse()
 	var found []*entry
-	if kind == Removed || kind == Moved {
+	if gone := kind == Removed || kind == Moved; gone && f.apart {
+		return Who{}
+	} else if gone {
 		if found = filter(f.after, (*entry).isLater); len(found) == 0 {
 			found = filter(f.after, (*entry).isLarger)
 		}

@@ -2,8 +2,9 @@
 // which two managers undo what the other one did to a field, and hot loops, in which an object is
 // written again and again and nothing changes.
 //
-// Memory: of maxObjects objects something is known, of each maxFields fields; when there are more,
-// those that changed least are forgotten.
+// Memory: of maxObjects objects something is known, of each maxFields fields; when there are more, the
+// objects that changed least are forgotten, and the fields that changed longest ago. Of a change of more
+// fields than these the last are not counted: those before would be forgotten each time.
 package churn
 
 import (
@@ -19,10 +20,9 @@ import (
 )
 
 const (
-	maxObjects  = 10_000
-	maxFields   = 16 // of an object
-	maxManagers = 4  // of a field
-	maxTimes    = 256
+	maxObjects = 10_000
+	maxFields  = 16 // of an object
+	maxTimes   = 256
 
 	// window is how far back it is looked for fights and hot loops, and quiet after what time one is over.
 	window = 10 * time.Minute
@@ -36,64 +36,42 @@ const (
 
 // Key is which object it is.
 type Key struct {
+	Cluster string
 	schema.GroupResource
 	Namespace, Name string
 }
 
 // Tally is the count. It is not safe for concurrent use.
 type Tally struct {
-	objects map[Key]*Object
-	// Forgotten is how many objects were, as there were too many.
-	Forgotten int
+	objects  map[Key]*Object
+	managers map[string]*writes
+	// Forgotten is how many objects were, as there were too many, and Uncounted how many changes of fields
+	// are not in the count of any, as an object had too many fields.
+	Forgotten, Uncounted int
 }
 
-func New() *Tally { return &Tally{objects: map[Key]*Object{}} }
+func New() *Tally { return &Tally{objects: map[Key]*Object{}, managers: map[string]*writes{}} }
 
 // Object is what is known of how one object changes.
 type Object struct {
 	Key
 	Target event.Target
 	*event.Identity
-	// Times is how often it changed.
-	Times  int
-	last   recent
+	rate
+	// MoreFields is how many changed at least beside those that are known.
+	MoreFields int
+
 	fields []*Field // the first to change first
+	by     counts   // who wrote it
 	idle   []time.Time
-	writer change.Who // of the last write that changed nothing
-	found  map[string]time.Time
+	idles  recent    // as idle, but all of them
+	writer string    // of the last write that changed nothing
+	loop   time.Time // when there was one last; zero: never
 }
 
-// Field is a field of an object that changed.
-type Field struct {
-	Path     string
-	Times    int
-	Managers []Manager // the first first
-	last     stroke
-	undone   []time.Time
-	sides    [2]stroke // of the last that was undone, and who did
-}
-
-// Manager is who changed a field.
-type Manager struct {
-	Name  string
-	Times int
-}
-
-// stroke is one change of a field.
-type stroke struct {
-	by       string
-	old, new value
-}
-
-// value is one in few characters, and what tells it from others.
-type value struct {
-	shown string
-	sum   uint64
-}
-
-// Observe counts an event, of which r is what changed. It returns what is found out by it: a fight or
-// a hot loop that was not there before; nil: nothing.
-func (t *Tally) Observe(e *event.Event, r *change.Result) *Finding {
+// Observe counts an event, of which r is what changed. It returns what is found out by it: fights or
+// a hot loop that were not there before. Managers that fight over several fields of an object have one fight.
+func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
 	if e.Type.IsMark() || e.Initial || e.Reconstructed != nil {
 		return nil
 	}
@@ -101,27 +79,72 @@ func (t *Tally) Observe(e *event.Event, r *change.Result) *Finding {
 		if !isIdle(e) {
 			return nil // noise
 		}
-		return t.of(e).wroteNothing(e)
+		return t.wroteNothing(t.of(e), e)
 	}
 	o := t.of(e)
-	o.Times++
-	o.last.add(e.Time)
+	o.add(e.Time)
 	if e.Type != event.Modified {
+		o.by.add("") // who created or deleted it is not said
+		t.manager("", e.Time).add(e.Time)
 		return nil
 	}
-	var found *Finding
+	var by []string
 	for i := range r.Changes {
-		if f := o.field(r.Changes[i].Path.String()); f != nil {
-			if f.changed(&r.Changes[i], e.Time) && o.isNew(f.Path, e.Time) {
-				found = o.fight(f, e.Time)
-			}
+		if name := nameOf(r.Changes[i].Who); !slices.Contains(by, name) {
+			by = append(by, name)
 		}
+	}
+	for _, name := range by {
+		o.by.add(name)
+		t.manager(name, e.Time).add(e.Time)
+	}
+	return o.news(t.countFields(o, r.Changes, e.Time), e.Time)
+}
+
+// news are those of the fights found that are not part of one which goes on: between the same managers, over
+// another field.
+func (o *Object) news(found []*Finding, now time.Time) []*Finding {
+	goesOn := func(f *Finding) bool {
+		return slices.ContainsFunc(o.fields, func(other *Field) bool {
+			isFound := slices.ContainsFunc(found, func(f *Finding) bool { return f.Path == other.Path })
+			return !isFound && other.IsFought(now) && other.finding(now).IsBetween(f)
+		})
+	}
+	return Merge(slices.DeleteFunc(slices.Clone(found), goesOn))
+}
+
+// countFields counts the fields of one change, and returns the fights that begin with it. Those that are known
+// come first, so that none of them is forgotten for another one.
+func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (found []*Finding) {
+	var rest []int
+	count := func(f *Field, c *change.Change) {
+		f.write = o.Times
+		if f.changed(c, at) && isNew(&f.fight, at) {
+			found = append(found, f.finding(at))
+		}
+	}
+	for i := range changes {
+		if f := o.known(changes[i].Path.String()); f != nil {
+			count(f, &changes[i])
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for n, i := range rest {
+		f, forgotten := o.newField(changes[i].Path.String())
+		t.Uncounted += forgotten
+		if f == nil {
+			t.Uncounted += len(rest) - n
+			o.MoreFields = max(o.MoreFields, len(rest)-n)
+			break
+		}
+		count(f, &changes[i])
 	}
 	return found
 }
 
 func (t *Tally) of(e *event.Event) *Object {
-	key := Key{e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+	key := Key{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
 	o := t.objects[key]
 	if o == nil {
 		t.makeRoom(e.Time)
@@ -144,82 +167,59 @@ func (t *Tally) makeRoom(now time.Time) {
 	}
 }
 
-// Top returns the objects, those first that change most.
+// Top returns the objects, those first that are written most.
 func (t *Tally) Top(now time.Time) []*Object {
-	rate := map[*Object]int{}
+	writes := map[*Object]int{}
 	for _, o := range t.objects {
-		rate[o] = o.last.count(now) + len(o.idle)
+		writes[o] = o.LastMinute(now) + o.idleSince(now.Add(-time.Minute))
 	}
 	return slices.SortedFunc(maps.Values(t.objects), func(a, b *Object) int {
-		return cmp.Or(rate[b]-rate[a], b.Times-a.Times, cmp.Compare(a.Resource, b.Resource),
-			cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
+		return cmp.Or(writes[b]-writes[a], b.Times-a.Times, a.Key.compare(b.Key))
 	})
 }
 
-// LastMinute returns how often the object changed in the minute before now.
-func (o *Object) LastMinute(now time.Time) int { return o.last.count(now) }
-
-// Fields returns the fields that changed, those first that did most.
-func (o *Object) Fields() []*Field {
-	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Times - a.Times })
+func (k Key) compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Cluster, o.Cluster), cmp.Compare(k.Resource, o.Resource), cmp.Compare(k.Group, o.Group),
+		cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
 }
 
-// field returns that of a path; nil if there are too many.
-func (o *Object) field(path string) *Field {
-	i := slices.IndexFunc(o.fields, func(f *Field) bool { return f.Path == path })
-	switch {
-	case i >= 0:
-		return o.fields[i]
-	case len(o.fields) == maxFields:
+// Idle is how often the object was written in the ten minutes before now while nothing of it changed.
+func (o *Object) Idle(now time.Time) int { return o.idles.count(now, window) }
+
+func (o *Object) idleSince(since time.Time) int {
+	n, _ := slices.BinarySearchFunc(o.idle, since, time.Time.Compare)
+	return len(o.idle) - n
+}
+
+// wroteNothing counts a write that changed nothing, and returns a hot loop that begins with it.
+func (t *Tally) wroteNothing(o *Object, e *event.Event) []*Finding {
+	by := ""
+	if who := change.Writer(e.Old.Raw(), e.Object.Raw()); who.Known() {
+		by = nameOf(who)
+		o.writer = by
+	}
+	o.by.add(by)
+	t.manager(by, e.Time).addIdle(e.Time)
+	o.idles.add(e.Time, window)
+	o.idle = append(within(o.idle, e.Time), e.Time)
+	if n := len(o.idle); n < loopWrites || e.Time.Sub(o.idle[n-loopWrites]) > loopInterval {
 		return nil
 	}
-	f := &Field{Path: path}
-	o.fields = append(o.fields, f)
-	return f
-}
-
-// isNew reports whether what was found there now is not what was found and goes on.
-func (o *Object) isNew(what string, now time.Time) bool {
-	last, known := o.found[what]
-	if o.found == nil {
-		o.found = map[string]time.Time{}
+	if !isNew(&o.loop, e.Time) {
+		return nil
 	}
-	o.found[what] = now
-	return !known || now.Sub(last) > quiet
-}
-
-// bucketWidth is how exactly a minute is known.
-const bucketWidth = 5 * time.Second
-
-// recent counts what was in the last minute.
-type recent struct {
-	buckets [time.Minute / bucketWidth]struct {
-		at    int64
-		count int
-	}
-}
-
-func (r *recent) add(at time.Time) {
-	n := at.UnixNano() / int64(bucketWidth)
-	b := &r.buckets[n%int64(len(r.buckets))]
-	if b.at != n {
-		b.at, b.count = n, 0
-	}
-	b.count++
-}
-
-func (r *recent) count(now time.Time) (sum int) {
-	n := now.UnixNano() / int64(bucketWidth)
-	for _, b := range r.buckets {
-		if b.at > n-int64(len(r.buckets)) && b.at <= n {
-			sum += b.count
-		}
-	}
-	return sum
+	return []*Finding{o.hotLoop(e.Time)}
 }
 
 // within drops the times that are longer ago than the window, and the first of too many.
-func within(times []time.Time, now time.Time, window time.Duration) []time.Time {
+func within(times []time.Time, now time.Time) []time.Time {
 	times = slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > window })
 	return times[max(0, len(times)-maxTimes):]
+}
+
+// isNew reports whether what is found now is not what was found last and goes on, and notes it.
+func isNew(last *time.Time, now time.Time) bool {
+	goesOn := !last.IsZero() && now.Sub(*last) <= quiet
+	*last = now
+	return !goesOn
 }

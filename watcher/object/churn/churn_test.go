@@ -2,6 +2,9 @@ package churn
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,9 +34,12 @@ type writer struct {
 	version int
 }
 
-func (w *writer) write(at time.Time, manager string, replicas int) *Finding {
+func (w *writer) write(at time.Time, manager string, replicas int) []*Finding {
 	w.version++
-	next := object(w.name, w.version, replicas, manager)
+	return w.observe(at, object(w.name, w.version, replicas, manager))
+}
+
+func (w *writer) observe(at time.Time, next event.Object) []*Finding {
 	e := event.Event{Type: event.Modified, Target: target, Object: next, Old: w.last, Time: at}
 	if w.last.IsZero() {
 		e.Type = event.Added
@@ -58,14 +64,14 @@ func TestFight(t *testing.T) {
 				to int
 			}{{"hpa", 5}, {"argocd", 3}} {
 				at = at.Add(20 * time.Second)
-				if f := w.write(at, one.by, one.to); f != nil {
+				for _, f := range w.write(at, one.by, one.to) {
 					found = append(found, f.String())
 				}
 			}
 		}
 	}
 	fight(7)
-	if len(found) != 1 || found[0] != "fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 4 times in 40 s" {
+	if len(found) != 1 || found[0] != "fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 4 times in 60 s" {
 		t.Errorf("%q", found)
 	}
 	o := w.tally.Top(at)[0]
@@ -99,7 +105,7 @@ func TestNoFight(t *testing.T) {
 				replicas = i
 			}
 			if f := w.write(begin.Add(time.Duration(i)*time.Second), by, replicas); f != nil {
-				t.Errorf("%s: %s", name, f)
+				t.Errorf("%s: %v", name, f)
 			}
 		}
 	}
@@ -113,7 +119,7 @@ func TestHotLoop(t *testing.T) {
 	at := begin
 	for range 60 {
 		at = at.Add(5 * time.Second)
-		if f := w.write(at, "loop", 3); f != nil {
+		for _, f := range w.write(at, "loop", 3) {
 			found = append(found, f.String())
 		}
 	}
@@ -121,14 +127,129 @@ func TestHotLoop(t *testing.T) {
 		t.Errorf("%q", found)
 	}
 	o := w.tally.Top(at)[0]
-	if f := o.Findings(at); len(f) != 1 || f[0].IsFight() || f[0].Times != 60 || o.Idle() != 60 {
-		t.Errorf("%v, %d", f, o.Idle())
+	if f := o.Findings(at); len(f) != 1 || f[0].IsFight() || f[0].Times != 60 || o.Idle(at) != 60 {
+		t.Errorf("%v, %d", f, o.Idle(at))
+	}
+	// Hours later there is nothing of it, and what changes now comes first.
+	other := &writer{tally: w.tally, name: "api"}
+	at = at.Add(2 * time.Hour)
+	other.write(at, "a", 1)
+	if top := w.tally.Top(at); o.Idle(at) != 0 || len(o.Findings(at)) > 0 || top[0].Key.Name != "api" {
+		t.Errorf("%d, %v, %s", o.Idle(at), o.Findings(at), top[0].Key.Name)
 	}
 	slow := &writer{tally: New(), name: "web"}
 	for i := range 30 {
 		if f := slow.write(begin.Add(time.Duration(i)*30*time.Second), "slow", 3); f != nil {
-			t.Errorf("a write every 30 s: %s", f)
+			t.Errorf("a write every 30 s: %v", f)
 		}
+	}
+}
+
+// TestClusters: objects of one name in two clusters are not one.
+func TestClusters(t *testing.T) {
+	tally := New()
+	write := func(cluster, by string, n, old, now int) {
+		where := target
+		where.Cluster = cluster
+		e := event.Event{Type: event.Modified, Target: where, Object: object("web", n+1, now, by), Old: object("web", n, old, by), Time: begin.Add(time.Duration(n) * time.Second)}
+		r := change.Between(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: change.DefaultNoise()})
+		if f := tally.Observe(&e, &r); f != nil {
+			t.Errorf("%v", f)
+		}
+	}
+	for n := range 20 {
+		write("eu", "hpa", 2*n, 3, 5)
+		write("us", "argocd", 2*n+1, 5, 3)
+	}
+	if top := tally.Top(begin); len(top) != 2 || top[0].Times != 20 {
+		t.Errorf("%+v", top)
+	}
+}
+
+// fields is a ConfigMap whose fields a manager set.
+func fields(version int, manager string, data string, names ...string) event.Object {
+	var owned []string
+	for _, name := range names {
+		owned = append(owned, fmt.Sprintf("%q:{}", "f:"+name))
+	}
+	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"%d","managedFields":[{"manager":%q,"operation":"Update","apiVersion":"v1","time":"2001-09-09T01:46:%02dZ","fieldsType":"FieldsV1","fieldsV1":{"f:data":{%s}}}]},"data":{%s}}`,
+		version, manager, version%60, strings.Join(owned, ","), data)
+	return event.NewObject(&event.Identity{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "c", ResourceVersion: fmt.Sprint(version)}, content)
+}
+
+// TestFightGoesOn: that managers who fight come to do so over another field, too, is no news; that others do is.
+func TestFightGoesOn(t *testing.T) {
+	tally, version, found := New(), 0, []string{}
+	last := fields(version, "maker", `"a":"1","b":"1"`, "a", "b")
+	write := func(by, data string, names ...string) {
+		version++
+		now := fields(version, by, data, names...)
+		e := event.Event{Type: event.Modified, Target: target, Object: now, Old: last, Time: begin.Add(time.Duration(version) * time.Second)}
+		r := change.Between(last.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
+		last = now
+		for _, f := range tally.Observe(&e, &r) {
+			found = append(found, f.String())
+		}
+	}
+	for range 4 {
+		write("one", `"a":"2","b":"1"`, "a")
+		write("two", `"a":"1","b":"1"`, "a")
+	}
+	for range 4 {
+		write("one", `"a":"2","b":"2"`, "a", "b")
+		write("two", `"a":"1","b":"1"`, "a", "b")
+	}
+	if len(found) != 1 || len(tally.Top(begin.Add(20 * time.Second))[0].Findings(begin.Add(20*time.Second))) != 2 {
+		t.Errorf("%q", found)
+	}
+	for range 4 {
+		write("three", `"a":"1","b":"1","c":"2"`, "c")
+		write("two", `"a":"1","b":"1","c":"1"`, "c")
+	}
+	if len(found) != 2 || !strings.HasPrefix(found[1], "fight over data.c: three 1 → 2, two 2 → 1, ") {
+		t.Errorf("%q", found)
+	}
+}
+
+// TestFields: fights over two fields are found both, also over those that come after many others.
+func TestFields(t *testing.T) {
+	tally, found, version := New(), []string{}, 0
+	var last event.Object
+	write := func(by, data string, names ...string) {
+		version++
+		now := fields(version, by, data, names...)
+		e := event.Event{Type: event.Modified, Target: target, Object: now, Old: last, Time: begin.Add(time.Duration(version) * time.Second)}
+		if last.IsZero() {
+			e.Type = event.Added
+		}
+		last = now
+		var r change.Result
+		if e.Type == event.Modified {
+			r = change.Between(e.Old.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
+		}
+		for _, f := range tally.Observe(&e, &r) {
+			found = append(found, f.String())
+		}
+	}
+	write("maker", `"a":"1","b":"1"`, "a", "b")
+	for n := range 2 * maxFields {
+		write("maker", fmt.Sprintf(`"a":"1","b":"1","x%d":"1"`, n), fmt.Sprint("x", n))
+	}
+	for range 4 {
+		write("one", `"a":"2","b":"2"`, "a", "b")
+		write("two", `"a":"1","b":"1"`, "a", "b")
+	}
+	if !slices.Equal(found, []string{"fight over data.a and 1 more: one 1 → 2, two 2 → 1, 4 times in 3 s"}) {
+		t.Errorf("%q", found)
+	}
+	now := begin.Add(time.Duration(version) * time.Second)
+	top := tally.TopFields(now)
+	if len(top) != maxFields || top[0].Field.Path != "data.a" || top[1].Field.Path != "data.b" || top[0].Field.LastMinute(now) != 8 {
+		t.Errorf("%d, %+v", len(top), top[0].Field)
+	}
+	managers := tally.TopManagers(now)
+	if m := managers[0]; len(managers) != 4 || m.Name != "maker" || m.Times != 2*maxFields || m.Objects != 1 || managers[1].Most.Field == nil || managers[1].Most.Field.Path != "data.a" {
+		t.Errorf("%d, %+v", len(managers), managers[0])
 	}
 }
 
@@ -147,5 +268,62 @@ func TestBounded(t *testing.T) {
 	o := tally.Top(begin.Add(30 * time.Second))
 	if len(o) > maxObjects || tally.Forgotten == 0 || o[0].Key.Name != "hot" || len(o[0].fields) > maxFields || len(o[0].fields[0].Managers) > maxManagers {
 		t.Errorf("%d objects, %d forgotten, first %+v", len(o), tally.Forgotten, o[0])
+	}
+}
+
+// TestMemory: what is kept of a change does not keep the texts of the object with it.
+func TestMemory(t *testing.T) {
+	const objects, size = 50, 1 << 20
+	tally := New()
+	for i := range objects {
+		w := &writer{tally: tally, name: fmt.Sprint("web-", i)}
+		for replicas := range 3 {
+			o := object(w.name, replicas+1, replicas, "hpa")
+			text := strings.TrimSuffix(o.Raw(), "}") + `,"data":{"big":"` + strings.Repeat("x", size) + `"}}`
+			w.observe(begin, event.NewObject(o.Identity, text))
+		}
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapAlloc > objects*size/2 {
+		t.Errorf("%d bytes are kept of %d changes", m.HeapAlloc, 2*objects)
+	}
+	runtime.KeepAlive(tally)
+}
+
+// TestManyFields: of changes of more fields than are known those stay that are, and are fought over; of the others
+// it is counted how many there were.
+func TestManyFields(t *testing.T) {
+	const keys, writes = maxFields + 4, 10
+	tally, found := New(), 0
+	var names []string
+	for n := range keys {
+		names = append(names, fmt.Sprintf("k%02d", n))
+	}
+	write := func(version int, by, value string) event.Object {
+		var data []string
+		for _, name := range names {
+			data = append(data, fmt.Sprintf("%q:%q", name, value))
+		}
+		return fields(version, by, strings.Join(data, ","), names...)
+	}
+	last := write(1, "bob", "1")
+	for n := range writes {
+		now := write(n+2, [2]string{"alice", "bob"}[n%2], fmt.Sprint((n+2)%2))
+		e := event.Event{Type: event.Modified, Target: target, Object: now, Old: last, Time: begin.Add(time.Duration(n) * time.Second)}
+		r := change.Between(last.Raw(), now.Raw(), change.Options{Noise: change.DefaultNoise()})
+		last = now
+		found += len(tally.Observe(&e, &r))
+	}
+	now := begin.Add(writes * time.Second)
+	o := tally.Top(now)[0]
+	if found != 1 || len(o.Findings(now)) != maxFields || o.Fields()[0].Times != writes || o.MoreFields != 4 || tally.Uncounted != 4*writes {
+		t.Errorf("%d fights, first field %d times, %d fields more, %d not counted", found, o.Fields()[0].Times, o.MoreFields, tally.Uncounted)
+	}
+	for _, m := range tally.TopManagers(now) {
+		if m.Objects != 1 || m.Times != writes/2 || m.Most.Field == nil || len(m.Findings) != maxFields {
+			t.Errorf("%s: %d objects, %d times", m.Name, m.Objects, m.Times)
+		}
 	}
 }

@@ -1,13 +1,10 @@
 package churn
 
 import (
-	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -18,9 +15,11 @@ type Finding struct {
 	Path string `json:"path,omitempty"`
 	// Sides are who undoes what of whom; of a hot loop who writes, if that is known.
 	Sides []Side `json:"sides,omitempty"`
+	// More is over how many fields besides the same managers fight, where that is said of one: see Merge.
+	More int `json:"-"`
 	// Times is how often it was written, since Since.
-	Times int       `json:"times"`
-	Since time.Time `json:"since"`
+	Times int         `json:"times"`
+	Since event.Stamp `json:"since"`
 	until time.Time
 }
 
@@ -34,6 +33,24 @@ type Side struct {
 // IsFight tells a fight from a hot loop.
 func (f *Finding) IsFight() bool { return f.Path != "" }
 
+// IsBetween reports whether both are fights between the same managers.
+func (f *Finding) IsBetween(o *Finding) bool {
+	return f.IsFight() && o.IsFight() && slices.EqualFunc(f.Sides, o.Sides, func(a, b Side) bool { return a.Manager == b.Manager })
+}
+
+// Merge makes one of the fights between the same managers over fields of one object: that over the first of these.
+func Merge(found []*Finding) (merged []*Finding) {
+	for _, f := range found {
+		if i := slices.IndexFunc(merged, f.IsBetween); i >= 0 {
+			merged[i].More++
+		} else {
+			one := *f
+			merged = append(merged, &one)
+		}
+	}
+	return merged
+}
+
 // String is such as: fight over spec.replicas: argocd 5 → 3, hpa 3 → 5, 14 times in 10 min.
 func (f *Finding) String() string {
 	var sides []string
@@ -44,9 +61,13 @@ func (f *Finding) String() string {
 			sides = append(sides, " by "+s.Manager)
 		}
 	}
-	much := fmt.Sprintf("%d times in %s", f.Times, length(f.until.Sub(f.Since)))
+	much := fmt.Sprintf("%d times in %s", f.Times, length(f.until.Sub(f.Since.Time)))
 	if f.IsFight() {
-		return fmt.Sprintf("fight over %s: %s, %s", f.Path, strings.Join(sides, ", "), much)
+		over := f.Path
+		if f.More > 0 {
+			over += fmt.Sprintf(" and %d more", f.More)
+		}
+		return fmt.Sprintf("fight over %s: %s, %s", over, strings.Join(sides, ", "), much)
 	}
 	return fmt.Sprintf("hot loop: written%s with no change, %s", strings.Join(sides, ""), much)
 }
@@ -58,86 +79,47 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
 }
 
+// IsFound reports whether something goes on.
+func (o *Object) IsFound(now time.Time) bool {
+	return o.loops(now) || slices.ContainsFunc(o.fields, func(f *Field) bool { return f.IsFought(now) })
+}
+
 // Findings returns what goes on: fights, the oldest fields first, and then a hot loop.
 func (o *Object) Findings(now time.Time) (found []*Finding) {
 	for _, f := range o.fields {
-		if last, known := o.found[f.Path]; known && now.Sub(last) <= quiet && f.undoneOften() {
-			found = append(found, o.fight(f, now))
+		if f.IsFought(now) {
+			found = append(found, f.finding(now))
 		}
 	}
-	if last, known := o.found[""]; known && now.Sub(last) <= quiet {
-		found = append(found, o.loop(now))
+	if o.loops(now) {
+		found = append(found, o.hotLoop(now))
 	}
 	return found
 }
 
-// changed counts a change of the field, and reports whether there is a fight with it.
-func (f *Field) changed(c *change.Change, at time.Time) bool {
-	s := stroke{nameOf(c.Who), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed)}
-	f.Times++
-	f.count(s.by)
-	before := f.last
-	f.last = s
-	if s.by == "" || before.by == "" || s.by == before.by || s.new != before.old || s.old != before.new {
-		return false
-	}
-	if f.sides[0].by != "" && f.sides[0].by != s.by && f.sides[1].by != s.by {
-		f.undone = nil // another one came
-	}
-	f.sides = [2]stroke{before, s}
-	if s.by < before.by {
-		f.sides = [2]stroke{s, before}
-	}
-	f.undone = append(within(f.undone, at, window), at)
-	return f.undoneOften()
+// IsFought reports whether there is a fight over the field.
+func (f *Field) IsFought(now time.Time) bool {
+	return !f.fight.IsZero() && now.Sub(f.fight) <= quiet && f.isFought()
 }
 
-func (f *Field) undoneOften() bool { return len(f.undone) >= fightUndone }
+func (o *Object) loops(now time.Time) bool { return !o.loop.IsZero() && now.Sub(o.loop) <= quiet }
 
-func (f *Field) count(by string) {
-	i := slices.IndexFunc(f.Managers, func(m Manager) bool { return m.Name == by })
-	switch {
-	case by == "":
-	case i >= 0:
-		f.Managers[i].Times++
-	case len(f.Managers) < maxManagers:
-		f.Managers = append(f.Managers, Manager{by, 1})
-	}
-}
-
-func (o *Object) fight(f *Field, now time.Time) *Finding {
-	found := &Finding{Path: f.Path, Times: len(f.undone) + 1, Since: f.undone[0], until: now}
+// finding is the fight over a field.
+func (f *Field) finding(now time.Time) *Finding {
+	found := &Finding{Path: f.Path, Times: len(f.undone) + 1, Since: event.Stamp{Time: f.since}, until: now}
 	for _, s := range f.sides {
 		found.Sides = append(found.Sides, Side{s.by, s.old.shown, s.new.shown})
 	}
 	return found
 }
 
-// wroteNothing counts a write that changed nothing, and returns a hot loop that begins with it.
-func (o *Object) wroteNothing(e *event.Event) *Finding {
-	if who := change.Writer(e.Old.Raw(), e.Object.Raw()); who.Known() {
-		o.writer = who
-	}
-	o.idle = append(within(o.idle, e.Time, window), e.Time)
-	if n := len(o.idle); n < loopWrites || e.Time.Sub(o.idle[n-loopWrites]) > loopInterval {
-		return nil
-	}
-	if !o.isNew("", e.Time) {
-		return nil
-	}
-	return o.loop(e.Time)
-}
-
-func (o *Object) loop(now time.Time) *Finding {
-	f := &Finding{Times: len(o.idle), Since: o.idle[0], until: now}
-	if name := nameOf(o.writer); name != "" {
+func (o *Object) hotLoop(now time.Time) *Finding {
+	f := &Finding{Times: len(o.idle), Since: event.Stamp{Time: o.idle[0]}, until: now}
+	if name := o.writer; name != "" {
 		f.Sides = []Side{{Manager: name}}
 	}
 	return f
 }
-
-// Idle is how often the object was written in the last ten minutes while nothing of it changed.
-func (o *Object) Idle() int { return len(o.idle) }
 
 var bookkeeping = func() change.Noise {
 	var n change.Noise
@@ -154,36 +136,4 @@ var bookkeeping = func() change.Noise {
 // isIdle reports whether nothing changed but what the server keeps of each write.
 func isIdle(e *event.Event) bool {
 	return !e.Old.IsZero() && !e.Listed && len(change.Between(e.Old.Raw(), e.Object.Raw(), change.Options{Noise: bookkeeping()}).Changes) == 0
-}
-
-// nameOf is a manager, with the subresource through which it wrote: one program may be several
-// controllers. It is empty if it is not known.
-func nameOf(w change.Who) string {
-	if w.Subresource == "" {
-		return w.Manager
-	}
-	return w.Manager + " (" + w.Subresource + ")"
-}
-
-const maxValue = 40 // characters
-
-var seed = maphash.MakeSeed()
-
-func valueOf(v any, none bool) value {
-	if none {
-		return value{"nothing", 0}
-	}
-	text, isText := v.(string)
-	if !isText {
-		encoded, err := json.Marshal(v)
-		if err != nil {
-			return value{"?", 0}
-		}
-		text = string(encoded)
-	}
-	sum := maphash.String(seed, text)
-	if utf8.RuneCountInString(text) > maxValue {
-		text = string([]rune(text)[:maxValue-1]) + "…"
-	}
-	return value{text, sum}
 }

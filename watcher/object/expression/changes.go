@@ -19,6 +19,7 @@ type comparison struct {
 	compare change.Options
 	// digests are all that is known of the state before; nil: they are not asked.
 	digests func(p change.Pattern) (changed, known bool)
+	all     []change.Change // with the options of the comparison
 	list    ref.Val
 	changed map[string]bool // by pattern
 }
@@ -52,6 +53,14 @@ func (c *comparison) between(o change.Options) []change.Change {
 	return change.Between(c.was.text(), c.is.text(), o).Changes
 }
 
+// found returns what changed.
+func (c *comparison) found() []change.Change {
+	if c.all == nil {
+		c.all = c.between(c.compare)
+	}
+	return c.all
+}
+
 // changes returns what changed as a list for CEL.
 func (in *Input) changes() ref.Val {
 	c, ok := in.comparison().(*comparison)
@@ -66,7 +75,7 @@ func (in *Input) changes() ref.Val {
 		return missing()
 	}
 	if c.list == nil {
-		found := c.between(c.compare)
+		found := c.found()
 		values := make([]ref.Val, len(found))
 		for i := range found {
 			values[i] = changeValue(&found[i])

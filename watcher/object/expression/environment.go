@@ -86,6 +86,7 @@ func variables() []cel.EnvOption {
 		cel.Variable(objectVariable, cel.DynType),
 		cel.Variable(oldVariable, cel.DynType),
 		cel.Variable(changesVariable, cel.ListType(cel.ObjectType(changeType))),
+		cel.Variable(managersVariable, cel.ListType(cel.StringType)),
 		cel.Variable(timeVariable, cel.TimestampType),
 		cel.Variable(initialVariable, cel.BoolType),
 		cel.Variable(clusterVariable, cel.StringType),

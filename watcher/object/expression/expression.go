@@ -23,7 +23,7 @@ type Expression struct {
 
 // Beginnings returns what an expression may begin with.
 func Beginnings() []string {
-	return []string{"age(object)", "changed(", "changes.exists(c, ", "cluster", "evicted(object)", "initial", "jsonpath(object, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type", "unready(object)"}
+	return []string{"age(object)", "changed(", "changes.exists(c, ", "cluster", "evicted(object)", "initial", "jsonpath(object, ", "managers.exists(m, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type", "unready(object)"}
 }
 
 // Compile reads an expression: one in CEL whose result is true or false, or one of

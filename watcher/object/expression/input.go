@@ -50,6 +50,7 @@ const (
 	objectVariable     = "object"
 	oldVariable        = "old"
 	changesVariable    = "changes"
+	managersVariable   = "managers"
 	timeVariable       = "time"
 	initialVariable    = "initial"
 	clusterVariable    = "cluster"
@@ -68,6 +69,8 @@ func (in *Input) ResolveName(name string) (any, bool) {
 		return in.old.value(), true
 	case changesVariable:
 		return in.changes(), true
+	case managersVariable:
+		return in.managers(), true
 	case comparisonVariable:
 		return in.comparison(), true
 	case timeVariable:

@@ -38,7 +38,7 @@ func needsOf(checked *ast.AST) (n Needs) {
 			return false
 		}
 		switch e.AsIdent() {
-		case changesVariable, comparisonVariable:
+		case changesVariable, managersVariable, comparisonVariable:
 			n = Needs{Object: true, Content: n.Content, Old: true, Changes: true, ManagedFields: true, Now: n.Now}
 		case nowVariable:
 			n.Now = true

@@ -30,8 +30,8 @@ func CompileForObjects(text string) (*Expression, error) {
 }
 
 // HoldsOf is [Expression.Holds] of an object as it is at some time: of the event, ADDED and
-// initial, by which a watch that begins then reports it.
-func (x *Expression) HoldsOf(o event.Object, at time.Time) (bool, error) {
-	e := event.Event{Type: event.Added, Initial: true, Object: o, Time: at}
+// initial, by which a watch that begins then reports it. cluster is where it is, of several.
+func (x *Expression) HoldsOf(cluster string, o event.Object, at time.Time) (bool, error) {
+	e := event.Event{Type: event.Added, Target: event.Target{Cluster: cluster}, Initial: true, Object: o, Time: at}
 	return x.Holds(NewInput(e, Options{Now: func() time.Time { return at }}))
 }

@@ -15,12 +15,14 @@ func TestHoldsOf(t *testing.T) {
 		"unready":                                     true,
 		"restarted":                                   false,
 		"evicted":                                     false,
+		"cluster == 'eu'":                             true,
+		"cluster.startsWith('us')":                    false,
 	} {
 		x, err := CompileForObjects(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if got, err := x.HoldsOf(object(sample), clock); got != want || err != nil {
+		if got, err := x.HoldsOf("eu", object(sample), clock); got != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}

@@ -53,7 +53,7 @@ var rewordings = []struct{ message, say string }{
 	{`reference to '(` + strings.Join(Presets(), "|") + `)'`, "$1 is a whole expression by itself, and no part of one"},
 	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a name for the item, and what is asked of it: $1(c, c.name == 'web')"},
 	{`reference to '([A-Z0-9_]+)'`, "there is no $1; a text takes quotes: '$1'"},
-	{undeclared, "there is no $1: variables are type, object, old, changes, time and initial; a text takes quotes"},
+	{undeclared, "there is no $1: variables are type, object, old, changes, managers, time and initial; a text takes quotes"},
 	{undefined, "a change has no $1: it has kind, manager, new, old, operation, path and subresource"},
 	{`token recognition error at: '=`, "= compares nothing: write =="},
 	{`token recognition error at: '([&|])`, "there is no $1: write $1$1"},
@@ -86,7 +86,7 @@ func meantBy(form, message string) string {
 
 // vocabulary is all that expressions are made of that people write.
 func vocabulary() []string {
-	names := []string{typeVariable, objectVariable, oldVariable, changesVariable, timeVariable, initialVariable,
+	names := []string{typeVariable, objectVariable, oldVariable, changesVariable, managersVariable, timeVariable, initialVariable,
 		"age", "changed", "jsonpath", "now", "all", "exists", "exists_one", "filter", "has", "map"}
 	e, err := sharedEnvironment()
 	if err != nil {

@@ -20,7 +20,7 @@ var words = map[string]word{
 	"deleted":   {ofEvents: "type == 'DELETED'"},
 	"evicted":   {ofEvents: "type != 'DELETED' && evicted(object) && !(type == 'MODIFIED' && evicted(old))", ofObjects: "evicted(object)"},
 	"failed":    {ofEvents: "type != 'DELETED' && status(object) == 'Failed'"},
-	"manual":    {ofEvents: "changes.exists(c, c.manager.matches('^(kubectl|oc|k9s)(-|$)')) || type == 'ADDED' && !initial && object.metadata.managedFields.exists(m, m.manager.matches('^(kubectl|oc|k9s)(-|$)'))"},
+	"manual":    {ofEvents: "managers.exists(m, m.matches('^(kubectl|oc|k9s)(-|$)'))"},
 	"newimage":  {ofEvents: "changed('spec..image')"},
 	"ready":     {ofEvents: "type != 'DELETED' && ready(object)"},
 	"restarted": {ofEvents: "restarts(old, object) > 0", ofObjects: "restarts(object) > 0"},

@@ -122,6 +122,7 @@ func (w *writer) begin() {
 	if _, err := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(w.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
+	w.writes = 10 // what it writes is not what is there
 	container := func(name string) any { return map[string]any{"name": name, "image": "nginx:1"} }
 	template := map[string]any{"initContainers": []any{container("setup")}, "containers": []any{container("web"), container("log")}}
 	for i := range 8 {

@@ -91,12 +91,17 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 // addCreation adds the creation, with those that may have done it: through a subresource is written
 // what is there.
 func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
-	evidence := &event.Evidence{From: event.FromCreation}
+	evidence := &event.Evidence{From: event.FromCreation, Sole: len(writes) == int(gjson.Get(content, "metadata.managedFields.#").Int())}
 	for _, w := range writes {
-		if w.Time.Equal(created) && w.Subresource == "" {
+		switch {
+		case w.Subresource != "":
+		case w.Time.Equal(created):
 			evidence.Writers = append(evidence.Writers, writerOf(w.Who))
+		default:
+			evidence.Sole = false
 		}
 	}
+	evidence.Sole = evidence.Sole && len(evidence.Writers) > 0
 	h.add(event.Event{Type: event.Added, Target: t, Object: part(o, content, nil), Time: created, Reconstructed: evidence})
 }
 

@@ -60,6 +60,9 @@ func line(t *testing.T, e event.Event) string {
 	for _, w := range r.Writers {
 		text += " " + strings.TrimSuffix(w.Manager+"/"+w.Subresource, "/")
 	}
+	if r.Sole {
+		text += " alone"
+	}
 	before := r.Around
 	if r.From == event.FromRevision {
 		before = e.Old
@@ -107,7 +110,7 @@ func TestWrites(t *testing.T) {
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")
 	// What was written through a subresource was there.
 	check(t, past(t, history.Span{}, settings("v1", [3]string{"alice", clock(10), "a"}, [3]string{"kubelet/status", clock(10), "b"})),
-		"10:00 creationTimestamp ADDED settings alice")
+		"10:00 creationTimestamp ADDED settings alice alone")
 	// A field that is no more.
 	check(t, past(t, history.Span{}, settings("v1", [3]string{"bob", clock(20), "gone"})),
 		"10:00 creationTimestamp ADDED settings", "20:00 managedFields MODIFIED settings bob")

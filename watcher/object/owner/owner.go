@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,6 +52,19 @@ func Of(o metav1.Object) []Owner {
 		kind := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 		owners[i] = Owner{Ref{kind, o.GetNamespace(), r.Name, r.UID}, r.Controller != nil && *r.Controller}
 	}
+	return owners
+}
+
+// In returns the same of an object as JSON, without decoding the rest of it.
+func In(object string) []Owner {
+	var owners []Owner
+	metadata := gjson.Get(object, "metadata")
+	metadata.Get("ownerReferences").ForEach(func(_, r gjson.Result) bool {
+		text := func(field string) string { return strings.Clone(r.Get(field).String()) }
+		kind := schema.FromAPIVersionAndKind(text("apiVersion"), text("kind"))
+		owners = append(owners, Owner{Ref{kind, strings.Clone(metadata.Get("namespace").String()), text("name"), types.UID(text("uid"))}, r.Get("controller").Bool()})
+		return true
+	})
 	return owners
 }
 

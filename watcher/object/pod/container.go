@@ -16,6 +16,8 @@ type Container struct {
 	Ready           bool
 	// Starting: its startup probe has not succeeded yet, or it has not been started.
 	Starting, Running bool
+	// Began is when the run that goes on began; zero: none does, or it does not say.
+	Began time.Time
 	// Waits is why it does not run now.
 	Waits Waiting
 	// Ended is how it ended, and Before how it had ended when it was started the last time; nil if
@@ -33,6 +35,7 @@ type Waiting struct{ Reason, Message string }
 type Termination struct {
 	Reason, Message string
 	Code            int64
+	Began           time.Time     // zero: not known
 	Ran             time.Duration // 0: not known
 	hasCode         bool
 }
@@ -73,6 +76,7 @@ func containerOf(list string, s map[string]any) Container {
 		Name: text(s, "name"), Image: text(s, "image"), Init: list == lists[0], Ephemeral: list == lists[2],
 		Restarts: int(number(s, "restartCount")),
 		Ready:    ready, Starting: known && !started, Running: running,
+		Began:  timeOf(s, "state", "running", "startedAt"),
 		Waits:  Waiting{text(s, "state", "waiting", "reason"), text(s, "state", "waiting", "message")},
 		Ended:  terminationOf(at(s, "state", "terminated")),
 		Before: terminationOf(at(s, "lastState", "terminated")),
@@ -88,12 +92,20 @@ func terminationOf(state any) *Termination {
 	}
 	end := &Termination{Reason: text(t, "reason"), Message: text(t, "message")}
 	end.Code, end.hasCode = t["exitCode"].(int64)
-	began, err := time.Parse(time.RFC3339, text(t, "startedAt"))
-	ended, wrong := time.Parse(time.RFC3339, text(t, "finishedAt"))
-	if err == nil && wrong == nil && ended.After(began) && began.Unix() > 0 {
-		end.Ran = ended.Sub(began)
+	end.Began = timeOf(t, "startedAt")
+	if ended := timeOf(t, "finishedAt"); !end.Began.IsZero() && ended.After(end.Began) {
+		end.Ran = ended.Sub(end.Began)
 	}
 	return end
+}
+
+// timeOf is the time at a path; zero if there is none, as kubelets write 1970 for, too.
+func timeOf(object map[string]any, path ...string) time.Time {
+	t, err := time.Parse(time.RFC3339, text(object, path...))
+	if err != nil || t.Unix() <= 0 {
+		return time.Time{}
+	}
+	return t
 }
 
 func at(object map[string]any, path ...string) any {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -16,12 +17,13 @@ func TestContainers(t *testing.T) {
 		"containerStatuses":[{"name":"web","image":"nginx","restartCount":4,"started":false,"resources":{"limits":{"memory":"64Mi"}},
 			"state":{"waiting":{"reason":"CrashLoopBackOff"}},
 			"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","startedAt":"2026-01-31T09:00:00Z","finishedAt":"2026-01-31T09:03:00Z"}}}],
-		"ephemeralContainerStatuses":[{"name":"debug","ready":true,"state":{"running":{}}}]}`
+		"ephemeralContainerStatuses":[{"name":"debug","ready":true,"state":{"running":{"startedAt":"2026-01-31T09:00:00Z"}}}]}`
+	began := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	got := Parse(`{"apiVersion":"v1","kind":"Pod","status":` + status + `}`)
 	want := []Container{
 		{Name: "setup", Init: true, Ended: &Termination{Reason: "Error"}},
-		{Name: "web", Image: "nginx", Restarts: 4, Starting: true, Limit: "64Mi", Waits: Waiting{Reason: "CrashLoopBackOff"}, Before: &Termination{Reason: "OOMKilled", Code: 137, Ran: 3 * 60 * 1e9}},
-		{Name: "debug", Ephemeral: true, Ready: true, Running: true},
+		{Name: "web", Image: "nginx", Restarts: 4, Starting: true, Limit: "64Mi", Waits: Waiting{Reason: "CrashLoopBackOff"}, Before: &Termination{Reason: "OOMKilled", Code: 137, Began: began, Ran: 3 * 60 * 1e9}},
+		{Name: "debug", Ephemeral: true, Ready: true, Running: true, Began: began},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Container{}, Termination{})); diff != "" {
 		t.Error(diff)

@@ -20,8 +20,8 @@ const maxDepth = 32
 type field struct {
 	kind schema.GroupKind
 	in   string // of a map; empty: the field is the name
-	// isOptional: a pod starts without the object.
-	isOptional bool
+	// isForImages: the object is there to pull images, and a pod starts without it.
+	isForImages bool
 }
 
 var (
@@ -60,6 +60,8 @@ type Secret struct {
 	Name string
 	// Optional: pods start without it, by each of the references.
 	Optional bool
+	// ForImages: it is only there to pull images, and no container gets it.
+	ForImages bool
 }
 
 // Secrets returns the Secrets that an object refers to.
@@ -68,7 +70,7 @@ func Secrets(u *unstructured.Unstructured) (secrets []Secret) {
 	w.in(u.Object["spec"], 0)
 	for _, r := range w.found {
 		if r.GroupKind() == secret {
-			secrets = append(secrets, Secret{r.Name, !slices.Contains(w.needed, r)})
+			secrets = append(secrets, Secret{r.Name, !slices.Contains(w.needed, r), !slices.Contains(w.inside, r)})
 		}
 	}
 	return secrets
@@ -78,6 +80,7 @@ type walk struct {
 	namespace string
 	found     []owner.Ref
 	needed    []owner.Ref // of those found
+	inside    []owner.Ref // of those found, that containers get
 }
 
 func (w *walk) in(value any, depth int) {
@@ -104,11 +107,11 @@ func (w *walk) take(f field, value any, isOptional bool) {
 	switch value := value.(type) {
 	case string:
 		if f.in == "" && value != "" {
-			w.add(f.kind, value, isOptional)
+			w.add(f, value, isOptional)
 		}
 	case map[string]any:
 		if name, _ := value[f.in].(string); name != "" {
-			w.add(f.kind, name, f.isOptional || value["optional"] == true)
+			w.add(f, name, f.isForImages || value["optional"] == true)
 		}
 	case []any:
 		for _, one := range value {
@@ -119,9 +122,9 @@ func (w *walk) take(f field, value any, isOptional bool) {
 	}
 }
 
-func (w *walk) add(kind schema.GroupKind, name string, isOptional bool) {
-	r := owner.Ref{GroupVersionKind: kind.WithVersion("v1"), Namespace: w.namespace, Name: name}
-	if kind.Kind == "Node" {
+func (w *walk) add(f field, name string, isOptional bool) {
+	r := owner.Ref{GroupVersionKind: f.kind.WithVersion("v1"), Namespace: w.namespace, Name: name}
+	if f.kind.Kind == "Node" {
 		r.Namespace = ""
 	}
 	isName := len(validation.IsDNS1123Subdomain(name)) == 0 // others a server has not; what says them need not be checked by it
@@ -130,5 +133,8 @@ func (w *walk) add(kind schema.GroupKind, name string, isOptional bool) {
 	}
 	if !isOptional && !slices.Contains(w.needed, r) {
 		w.needed = append(w.needed, r)
+	}
+	if !f.isForImages && !slices.Contains(w.inside, r) {
+		w.inside = append(w.inside, r)
 	}
 }

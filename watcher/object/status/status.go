@@ -7,6 +7,7 @@ package status
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,6 +65,38 @@ func Of(u *unstructured.Unstructured) State {
 		s.Message = strings.Join(strings.Fields(because(u, ofPods(message), wrong.Text)), " ")
 	}
 	return s
+}
+
+// MayBeOther reports whether an object may be anything but Current, by its JSON: to decode each takes
+// longer than all else. A Pod that is not ready says so, or has no conditions yet.
+func MayBeOther(kind schema.GroupVersionKind, object string) bool {
+	if strings.Contains(object, `"deletionTimestamp"`) {
+		return true
+	}
+	if kind != corev1.SchemeGroupVersion.WithKind("Pod") {
+		return strings.Contains(object, `"status":{`)
+	}
+	for _, sign := range []string{`"status":"False"`, `"Pending"`, `"Failed"`, `"status":"Unknown"`, `"Stalled"`} {
+		if strings.Contains(object, sign) {
+			return true
+		}
+	}
+	return !strings.Contains(object, `"Ready"`)
+}
+
+// Settled is when a condition of an object has changed last, or it was created: in what state it is by
+// its conditions, it has been since. Zero if it does not say.
+func Settled(u *unstructured.Unstructured) (last time.Time) {
+	last = u.GetCreationTimestamp().Time
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		one, _ := c.(map[string]any)
+		text, _ := one["lastTransitionTime"].(string)
+		if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // IsUnready reports whether an object is not Current for more than that its controller has not seen yet

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestEndpoint: clusters behind one address differ by their paths or certificates, which may be in a file;
+// what proves nothing stands for none.
+func TestEndpoint(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca")
+	if err := os.WriteFile(file, []byte("ca\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := func(host string, tls rest.TLSClientConfig) string {
+		t.Helper()
+		text, err := (&Cluster{Config: &rest.Config{Host: host, TLSClientConfig: tls}}).Endpoint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	ca := rest.TLSClientConfig{CAData: []byte("ca")}
+	one := of("https://prod:6443", ca)
+	if one == "" || one != of("https://prod:6443", rest.TLSClientConfig{CAFile: file}) {
+		t.Errorf("%q is not that of the same certificates in a file", one)
+	}
+	for host, tls := range map[string]rest.TLSClientConfig{
+		"https://prod:6444": ca, "https://prod:6443/k8s/clusters/2": ca, "https://prod:6443": {CAData: []byte("other")},
+	} {
+		if text := of(host, tls); text == "" || text == one {
+			t.Errorf("%s: %q", host, text)
+		}
+	}
+	if of("http://localhost:8001", rest.TLSClientConfig{}) != "" || of("https://prod:6443", rest.TLSClientConfig{Insecure: true}) != "" {
+		t.Error("what proves nothing stands for a cluster")
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/flags"
+	"dwatch/watcher/recording"
+)
+
+// diffFlags are those of dwatch diff: what is different between two times of a recording, or between
+// clusters or two namespaces.
+type diffFlags struct {
+	watchFlags
+	look   look
+	view   flags.View
+	noise  flags.Noise
+	from   string
+	before time.Time // zero: the end of the recording
+	at     time.Time
+}
+
+func (d *diffFlags) groups() []flags.Group {
+	return []flags.Group{
+		flags.NewGroup("What to compare", d.targets.AddTo, flags.Timeout(&d.w.ending.Timeout, "with exit code 1 if not all is known by then")),
+		flags.NewGroup("The past", flags.From(&d.from),
+			flags.At("What was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
+			flags.Before("With what was there at `TIME`; by default at the end of the recording")),
+		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
+			d.look.addTo(f, &d.w.print, &d.w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
+		}),
+		flags.NewGroup("What is different", d.view.AddTo, flags.Compared(&d.w.print), d.noise.AddTo, d.look.masks.AddShowSecrets(" in what is different")),
+	}
+}
+
+func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
+	w := &d.w
+	if err := cmp.Or(flags.ReadTime(d.all, "at", &d.at), flags.ReadTime(d.all, "before", &d.before)); err != nil {
+		return nil, err
+	}
+	if t.isTerminal {
+		d.look.format.Choose(flags.Changes)
+	} else {
+		d.look.format.Choose("json")
+	}
+	if err := cmp.Or(d.selectTargets(args), d.look.parse(&w.print, t, d.all), d.check()); err != nil {
+		return nil, err
+	}
+	d.noise.Set(&w.print.Compare)
+	places := d.from == "" || d.at.IsZero()
+	if places {
+		d.noise.SetApart(&w.print.Compare)
+	}
+	isChanges := w.print.Format == flags.Changes
+	w.print.Changes = !isChanges && (w.print.Changes || !w.showsOld())
+	w.needs = needs{old: true, tables: flags.IsTable(w.print.Format)}
+	w.to, w.prints = printed{}, true
+	if isChanges {
+		w.to = &changesView{view: d.view, why: d.noise.Given(d.all)}
+	}
+	of := clustersCompared{w: w, noise: d.noise.Given(d.all), of: ofClusters}
+	switch {
+	case d.connection.IsSeveral() && d.from == "":
+		return &of, nil
+	case places:
+		of.of = ofNamespaces
+		r := &namespacesCompared{of, d.from, d.before}
+		if d.from == "" {
+			return r, nil
+		}
+		return r, checkFrom(d.all, d.server, w.selection)
+	}
+	r := &replayed{w: w, from: d.from, span: flags.Span{Since: d.at, Before: d.before}, net: true, unread: printedInPart}
+	return r, checkFrom(d.all, d.server, w.selection)
+}
+
+func (d *diffFlags) check() error {
+	several := d.connection.IsSeveral()
+	switch {
+	case d.from == "" && several && d.all.Changed("at"), d.from == "" && several && d.all.Changed("before"):
+		return errors.New("--at and --before ask a recording: they need --from DIR")
+	case d.from == "" && several:
+		return nil
+	case d.from != "" && d.at.IsZero() && d.isOfSeveral():
+		return nil
+	case d.at.IsZero() && !d.before.IsZero():
+		return errBefore
+	case d.at.IsZero() && d.w.areTwo():
+		return nil
+	case d.from == "":
+		return errors.New("dwatch diff compares two times of a recording, two namespaces or several clusters: it needs --from DIR, -n A,B or --context A,B")
+	case d.at.IsZero():
+		return errNoOther
+	case !d.before.IsZero() && !d.at.Before(d.before):
+		return fmt.Errorf("--at %s is not before --before %s", d.at.Format(time.RFC3339), d.before.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// isOfSeveral reports whether a recording is of several clusters, which are compared then, or asked for as
+// such.
+func (d *diffFlags) isOfSeveral() bool {
+	parts, err := recording.Parts(d.from)
+	return d.connection.IsNamed() || err == nil && len(parts) > 0
+}
+
+var (
+	errBefore  = errors.New("--before is compared with what was there at a time: it needs --at TIME")
+	errNoOther = errors.New("dwatch diff compares with what was there at a time: it needs --at TIME, or two namespaces, -n A,B")
+)

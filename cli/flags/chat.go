@@ -1,0 +1,48 @@
+package flags
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/output/chat"
+)
+
+// Chat is the form of messages for people.
+type Chat struct {
+	Form     string // one of chat.Forms, or empty with a Template
+	Template *template.Template
+	Cluster  string // what it is called; empty: as it is known here
+	given    string
+}
+
+func (c *Chat) AddTo(f *pflag.FlagSet) {
+	forms := chat.Forms()
+	f.StringVar(&c.given, "template", "", "Send what changed in people's words, and nothing of what only ticks, as "+strings.Join(forms, ", ")+" take it, or as the Go template in `FILE` makes it")
+	offers(f, "template", forms...)
+	f.StringVar(&c.Cluster, "cluster-name", "", "With --template, call the cluster `NAME`, and not as the kubeconfig or by its address")
+	notEmpty(f, "template", "cluster-name")
+}
+
+// Is reports whether messages are for people.
+func (c *Chat) Is() bool { return c.given != "" }
+
+// Parse reads the file of a template.
+func (c *Chat) Parse() error {
+	if slices.Contains(chat.Forms(), c.given) {
+		c.Form = c.given
+		return nil
+	}
+	text, err := os.ReadFile(c.given)
+	if err != nil {
+		return fmt.Errorf("--template is one of %s, or a file: %w", strings.Join(chat.Forms(), ", "), err)
+	}
+	if c.Template, err = chat.ParseTemplate(string(text)); err != nil {
+		return fmt.Errorf("--template %s: %w", c.given, err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Manifests say how what runs in a cluster is called, and where it is.
+type Manifests struct {
+	Image     string
+	Name      string // of all that is made
+	Namespace string // where it runs
+	Directory string // for a base of kustomize; empty: stdout
+}
+
+func (m *Manifests) AddTo(f *pflag.FlagSet) {
+	f.StringVar(&m.Image, "image", "", "The container `IMAGE` of dwatch, which has to be given: docs/release.md says how to make it")
+	f.StringVar(&m.Name, "name", "dwatch", "Call all of it `NAME`, also the Secret that is mounted")
+	f.StringVar(&m.Namespace, "into", "dwatch", "Run it in `NAMESPACE`, which has to be there; -n says what to watch")
+	f.StringVar(&m.Directory, "kustomize", "", "Write a base of kustomize into a new `DIRECTORY`, not YAML to stdout")
+	notEmpty(f, "image", "name", "into", "kustomize")
+}
+
+// Parse finds what can't be names.
+func (m *Manifests) Parse() error {
+	if m.Image == "" {
+		return errors.New("say where the image of dwatch is, with --image REGISTRY/NAME:TAG: docs/release.md says how to make it")
+	}
+	invalid := func(flag, text string, wrong []string) error {
+		if len(wrong) == 0 {
+			return nil
+		}
+		return fmt.Errorf("invalid --%s %q: %s", flag, text, wrong[0])
+	}
+	// That of a Service, which is shorter than most.
+	return cmp.Or(invalid("name", m.Name, validation.IsDNS1035Label(m.Name)), invalid("into", m.Namespace, validation.IsDNS1123Label(m.Namespace)))
+}
+
+// IsFile reports whether a value of a flag is the path of a file, as its help says: some flags offer
+// words, too.
+func IsFile(f *pflag.Flag, value string) bool {
+	what, _ := pflag.UnquoteUsage(f)
+	return what == "FILE" && !slices.Contains(Offered(f), value)
+}

@@ -1,0 +1,68 @@
+package flags
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Keeping says how much of a recording is kept; zero: all.
+type Keeping struct {
+	Time time.Duration
+	Size int64 // bytes
+}
+
+// minRecording is less than what a recording takes that is worth being kept.
+const minRecording = 1 << 20
+
+func (k *Keeping) AddTo(f *pflag.FlagSet) {
+	f.String("keep", "", "Drop what is older than `TIME`, such as 30d or 12h")
+	offers(f, "keep", "12h", "7d", "30d")
+	takes(f, "keep", func(text string) error {
+		ago, ok := parseAgo(text)
+		if k.Time = ago; !ok || ago <= 0 {
+			return invalid("keep", text, errors.New("it takes a time such as 30d or 12h"))
+		}
+		return nil
+	})
+	f.String("max-size", "", "Drop the oldest when the recording is larger than `SIZE`, such as 10Gi")
+	offers(f, "max-size", "1Gi", "10Gi")
+	takes(f, "max-size", func(text string) error {
+		size, err := resource.ParseQuantity(text)
+		if k.Size = size.Value(); err != nil || k.Size < minRecording {
+			return invalid("max-size", text, errors.New("it takes a number of bytes of at least 1Mi, such as 500Mi or 10Gi"))
+		}
+		return nil
+	})
+	notEmpty(f, "keep", "max-size")
+}
+
+// From is the directory of a recording; empty: none.
+func From(to *string) Adder {
+	return func(f *pflag.FlagSet) {
+		f.StringVar(to, "from", "", "Ask the recording in `DIR`, which dwatch record has made, and no cluster; see docs/recording.md")
+		notEmpty(f, "from")
+	}
+}
+
+// Played is what of a recording is asked, in place of a cluster. Zero: a cluster is.
+type Played struct {
+	From string
+	Span Span
+}
+
+// Group has the flags for it.
+func (p *Played) Group() Group {
+	return NewGroup("The past", From(&p.From), Spans("With --from, since `TIME`, such as 2h or 02:00", "With --from, before `TIME`"))
+}
+
+// Read takes in the flags of f, when all are read.
+func (p *Played) Read(f *pflag.FlagSet) error {
+	err := p.Span.Read(f)
+	if name := given(f, "since", "before"); err == nil && p.From == "" && name != "" {
+		err = errors.New("--" + name + " asks a recording: it needs --from DIR")
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package manifest
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Peer is somebody whom the pod may reach.
+type Peer struct {
+	Why  string
+	Rule EgressRule
+}
+
+// EgressRule is that of a NetworkPolicy: where to, or if that is empty to wherever, and at which
+// ports, or at all.
+type EgressRule struct {
+	To    []Destination `json:"to,omitempty"`
+	Ports []TargetPort  `json:"ports,omitempty"`
+}
+
+// Destination has one member.
+type Destination struct {
+	Block     *Block    `json:"ipBlock,omitempty"`
+	Namespace *Selector `json:"namespaceSelector,omitempty"`
+}
+
+// Block is a range of addresses.
+type Block struct {
+	CIDR string `json:"cidr"`
+}
+
+// Selector is of labels.
+type Selector struct {
+	MatchLabels map[string]string `json:"matchLabels"`
+}
+
+// TargetPort is one where the pods behind a Service listen, which need not be the Service's.
+type TargetPort struct {
+	Port     int    `json:"port"`
+	Protocol string `json:"protocol,omitempty"`
+}
+
+// DNS is where names are resolved.
+func DNS() Peer {
+	return Peer{"DNS", EgressRule{Ports: []TargetPort{{53, "UDP"}, {53, "TCP"}}}}
+}
+
+// Server is the API server, which listens at ports.
+func Server(ports ...int) Peer {
+	p := Peer{Why: "the API server"}
+	for _, port := range ports {
+		p.Rule.Ports = append(p.Rule.Ports, TargetPort{Port: port})
+	}
+	return p
+}
+
+// Receivers are who gets what is sent to an address: one, or two where the address may be that
+// of a Service as well as one elsewhere. own is the namespace of the pod.
+func Receivers(address *url.URL, own string) []Peer {
+	const why = "the receiver"
+	host := address.Hostname()
+	ports := []TargetPort{{Port: portOf(address)}}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		cidr := netip.PrefixFrom(ip.Unmap().WithZone(""), ip.Unmap().BitLen()).String()
+		return []Peer{{why, EgressRule{To: []Destination{{Block: &Block{cidr}}}, Ports: ports}}}
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	within := func(namespace string) Peer {
+		label := map[string]string{"kubernetes.io/metadata.name": namespace}
+		return Peer{why + ", a Service: its pods may listen at any port", EgressRule{To: []Destination{{Namespace: &Selector{label}}}}}
+	}
+	elsewhere := Peer{why, EgressRule{Ports: ports}}
+	switch {
+	case len(labels) == 1:
+		return []Peer{within(own)}
+	case len(labels) >= 3 && labels[2] == "svc":
+		return []Peer{within(labels[1])}
+	case len(labels) == 2:
+		return []Peer{within(labels[1]), elsewhere}
+	}
+	return []Peer{elsewhere}
+}
+
+func portOf(address *url.URL) int {
+	if port, err := strconv.Atoi(address.Port()); err == nil {
+		return port
+	}
+	switch address.Scheme {
+	case "http":
+		return 80
+	case "https":
+		return 443
+	}
+	return 4222 // of NATS
+}
+
+// PortIn is the port of HOST:PORT; 0 if that has none.
+func PortIn(address string) int {
+	_, port, _ := net.SplitHostPort(address)
+	n, _ := strconv.Atoi(port)
+	return n
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/flags"
+	"dwatch/cli/manifest"
+	"dwatch/watcher/event"
+)
+
+// podArguments are a command line for a pod: what was typed, but for what says how to reach the
+// cluster from here, and with the files where the pod has them.
+type podArguments struct {
+	command string // empty: the stream
+	named   []string
+	given   []string // the flags
+	behind  []string // what follows "--"; nil: there is none
+	files   []mounted
+	writes  bool // some file, which has to outlive the pod
+	metrics int  // the port where the run says how it is
+	toChat  bool // messages say which cluster it is, and no flag says that
+	placed  bool // the flags say in which namespaces
+}
+
+// mounted is where the pod has a file, and where that is here.
+type mounted struct{ at, here string }
+
+// writtenFiles are flags whose files dwatch writes.
+var writtenFiles = []string{"state", "dead-letters"}
+
+func (m *manifestsFlags) pod(w *watching) (*podArguments, error) {
+	p := &podArguments{metrics: manifest.MetricsPort}
+	shared := m.shared()
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.AddFlagSet(shared.all)
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(flags.Manifests).AddTo(own)
+	err := f.ParseAll(m.typed, func(flag *pflag.Flag, value string) error {
+		here := shared.server.Lookup(flag.Name) != nil && flag.Name != "request-timeout"
+		if here || own.Lookup(flag.Name) != nil {
+			return nil
+		}
+		return p.add(flag, value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.named = f.Args()
+	if at := f.ArgsLenAtDash(); at >= 0 {
+		p.named, p.behind = p.named[:at], p.named[at:]
+	}
+	p.named = p.named[1:] // manifests
+	if _, isStream := m.command.(*streamFlags); !isStream {
+		p.command, p.named = p.named[0], p.named[1:]
+	}
+	if _, records := w.to.(*recorded); records {
+		p.writes = true
+		dir, err := p.mount(manifest.StateDir, "the directory", p.named[0])
+		if err != nil {
+			return nil, err
+		}
+		p.named = slices.Concat([]string{dir}, p.named[1:])
+	}
+	return p, p.check(w)
+}
+
+func (p *podArguments) add(flag *pflag.Flag, value string) error {
+	switch flag.Name {
+	case "namespace", "namespace-selector", "all-namespaces":
+		p.placed = true
+	case "listen":
+		if p.metrics = manifest.PortIn(value); p.metrics < 1 || p.metrics > 65535 {
+			return fmt.Errorf("--listen %s: Kubernetes has to know the port, and to reach it: --listen :%d", value, manifest.MetricsPort)
+		}
+	}
+	if format, _, _ := strings.Cut(value, "="); flag.Name == "output" && strings.HasSuffix(format, "file") {
+		return fmt.Errorf("-o %s reads a file that the pod does not have: give it what is in the file, as -o go-template=... does", format)
+	}
+	if flags.IsFile(flag, value) {
+		var err error
+		if value, err = p.move(flag.Name, value); err != nil {
+			return err
+		}
+	}
+	if value == "true" && flag.Value.Type() == "bool" {
+		p.given = append(p.given, "--"+flag.Name)
+		return nil
+	}
+	p.given = append(p.given, "--"+flag.Name+"="+value)
+	return nil
+}
+
+// move says where a file is in the pod.
+func (p *podArguments) move(flag, file string) (string, error) {
+	dir := manifest.SecretDir
+	if slices.Contains(writtenFiles, flag) {
+		p.writes, dir = true, manifest.StateDir
+	}
+	return p.mount(dir, "--"+flag, file)
+}
+
+// mount puts a file into a directory of the pod.
+func (p *podArguments) mount(dir, what, file string) (string, error) {
+	at, named := manifest.Mount(dir, file)
+	if !named {
+		return "", fmt.Errorf("%s %s: in the pod it takes the name of a file", what, file)
+	}
+	f := mounted{at, file}
+	for _, other := range p.files {
+		if other.at == f.at && (other != f || dir == manifest.StateDir) {
+			return "", fmt.Errorf("%s %s: another file has the same name, and they would be one in the pod: rename one", what, file)
+		}
+	}
+	if !slices.Contains(p.files, f) {
+		p.files = append(p.files, f)
+	}
+	return at, nil
+}
+
+func (p *podArguments) check(w *watching) error {
+	switch to := w.to.(type) {
+	case *served:
+		if port := manifest.PortIn(to.Address); port == 0 || flags.IsLocal(to.Address) {
+			return errors.New("in a pod the page has to be reached from elsewhere: --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
+		} else if port == p.metrics {
+			return fmt.Errorf("--addr %s and --listen are one port: choose another one", to.Address)
+		}
+	case *recorded:
+		if to.keep.Size == 0 {
+			return errors.New("the volume of a pod has an end: say how large the recording may be, with --max-size 10Gi")
+		}
+	case *delivery:
+		p.toChat = to.chat != nil && to.chat.Cluster == ""
+		if secret := to.FromEnvironment(); secret != "" {
+			return fmt.Errorf("%s is not put into a manifest: put its value into a file, and name that with a flag", secret)
+		}
+	}
+	if flags.IsLocal(w.listen) {
+		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", w.listen, p.metrics)
+	}
+	return nil
+}
+
+// args are those of the container.
+func (p *podArguments) args(s *session) []string {
+	var args []string
+	if p.command != "" {
+		args = append(args, p.command)
+	}
+	args = append(args, p.named...)
+	if namespaced := slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced); namespaced && !p.placed {
+		// In the pod it would be the pod's.
+		args = append(args, "--namespace="+s.Namespace)
+	}
+	args = append(args, p.given...)
+	if p.toChat && s.Context != "" { // all clusters have the same address, seen from within
+		args = append(args, "--cluster-name="+s.Context)
+	}
+	if !slices.ContainsFunc(p.given, func(arg string) bool { return strings.HasPrefix(arg, "--listen=") }) {
+		args = append(args, fmt.Sprintf("--listen=:%d", p.metrics))
+	}
+	if p.behind != nil {
+		args = append(append(args, "--"), p.behind...)
+	}
+	return args
+}
+
+// secrets are the files that come from the Secret.
+func (p *podArguments) secrets() (files []mounted) {
+	for _, f := range p.files {
+		if path.Dir(f.at) == manifest.SecretDir {
+			files = append(files, f)
+		}
+	}
+	return files
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
+	"dwatch/output"
+	"dwatch/watcher"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/recording"
+	"dwatch/watcher/source"
+)
+
+// intoDir records what happens in one cluster into a directory.
+type intoDir struct {
+	dir      string
+	keep     flags.Keeping
+	recorder *recording.Recorder
+	doubts   chan struct{} // holds one: the watches are to show how far behind they are
+}
+
+func (r *intoDir) prepare(c *console) (err error) {
+	r.doubts = make(chan struct{}, 1)
+	if r.recorder, err = recording.Open(r.dir); err != nil {
+		return r.unopened(err)
+	}
+	for _, note := range r.recorder.Notes() {
+		c.warn(r.failed(errors.New(note)).Error() + "; what was in it is not known")
+	}
+	c.warnReadable("the recording", r.dir)
+	return nil
+}
+
+// unopened is why nothing can be recorded: wrong usage, unless it is the disk.
+func (r *intoDir) unopened(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO) {
+		return r.failed(err)
+	}
+	return fail.Usage(r.failed(err))
+}
+
+// failed says of an error which recording it is about, without a path that is in that.
+func (r *intoDir) failed(err error) error {
+	if inPath, ok := errors.AsType[*os.PathError](err); ok {
+		err = inPath.Err
+	}
+	return fmt.Errorf("recording %s: %w", output.Line(r.dir), err)
+}
+
+// recordedLife is how long a watch lives that is recorded: at its end the server says that it has sent
+// all, which it would not before a minute has passed. So much is not known when the run is killed.
+const recordedLife = 30 * time.Second
+
+// demand implements demanding.
+func (r *intoDir) demand(o *watcher.Options) {
+	o.Past, o.Bookmarks, o.WatchLife, o.Recheck = r.recorder.Past, true, recordedLife, r.doubts
+}
+
+func (r *intoDir) close() {
+	if r.recorder != nil {
+		r.recorder.Close() // who ended the run has said what was wrong
+	}
+}
+
+// begin begins a run, of what a session has planned. What another cluster was recorded into is not gone on
+// with.
+func (r *intoDir) begin(ctx context.Context, w *watching, s *session) (event.Sink, error) {
+	cluster, err := s.Identity(ctx)
+	if err != nil {
+		return nil, fail.Server(s.Host, err)
+	}
+	endpoint, err := s.Endpoint()
+	if err != nil {
+		return nil, fail.Usage(err)
+	}
+	about := recording.About{Server: s.Host, Cluster: cluster, Endpoint: endpoint, Namespace: s.Cluster.Namespace, Selection: s.plan.Selection, Masks: masksText(w.print.Masks)}
+	if known := r.recorder.Known(); known != nil {
+		if err := sameRecording(*known, about); err != nil {
+			return nil, fail.Usage(r.failed(err))
+		}
+		about.Cluster = cmp.Or(cluster, known.Cluster)
+	}
+	encode, err := output.NewEncoder(output.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return r.recorder, r.recorder.Begin(recording.Options{
+		Keep: r.keep.Time, MaxSize: r.keep.Size,
+		Encode:   encode,
+		Object:   func(o event.Object) string { return w.print.Masks.ObjectJSON(o.Raw()) },
+		Describe: s.mapper.Describe,
+		Warn:     func(text string) { s.warn(r.failed(errors.New(text)).Error() + ": a larger --max-size keeps more") },
+		Doubt:    func() { source.Signal(r.doubts) },
+	}, about, s.plan.Targets)
+}
+
+// sameRecording finds what is not to be recorded into the same directory as what is known.
+func sameRecording(known, about recording.About) error {
+	switch same, canTell := about.IsOf(known); {
+	case !canTell:
+		return fmt.Errorf("it is of %s, and it can't be told whether that is this cluster: take another directory, or record with the right to get namespace kube-system, as dwatch rbac record prints it", known.Server)
+	case !same:
+		return fmt.Errorf("it is of another cluster, %s: take another directory", known.Server)
+	}
+	if was, is := selectors(known.Selection), selectors(about.Selection); was != is {
+		return fmt.Errorf("it is of %s, and this would be of %s: take another directory", was, is)
+	}
+	return nil
+}
+
+// selectors says what objects are selected by, besides what they are called.
+func selectors(s event.Selection) string {
+	var parts []string
+	if s.Labels != "" {
+		parts = append(parts, "what has labels "+s.Labels)
+	}
+	if s.Fields != "" {
+		parts = append(parts, "what has fields "+s.Fields)
+	}
+	return cmp.Or(strings.Join(parts, " and "), "all objects")
+}
+
+// masksText is the same for what hides the same.
+func masksText(m *change.Masks) string {
+	parts := []string{fmt.Sprintf("secrets=%t", m.Secrets)}
+	for _, p := range m.Paths {
+		parts = append(parts, p.String())
+	}
+	slices.Sort(parts[1:])
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/recording"
+)
+
+// TestSameRecording: nothing but the same cluster, selected in the same way, is recorded into a directory; who
+// may not see what identifies the cluster knows it by its address and certificates.
+func TestSameRecording(t *testing.T) {
+	of := func(cluster, endpoint string) recording.About {
+		return recording.About{Server: "prod:6443", Cluster: cluster, Endpoint: endpoint}
+	}
+	labelled := of("1", "a")
+	labelled.Selection = event.Selection{Labels: "app=x"}
+	for name, test := range map[string]struct {
+		known, about recording.About
+		want         string
+	}{
+		"the same":                                  {of("1", "a"), of("1", "b"), ""},
+		"another":                                   {of("1", "a"), of("2", "a"), "it is of another cluster, prod:6443: take another directory"},
+		"by an account that may not see it":         {of("1", "a"), of("", "a"), ""},
+		"and by one that may, after that":           {of("", "a"), of("1", "a"), ""},
+		"elsewhere, by one that may not":            {of("1", "a"), of("", "b"), "can't be told whether that is this cluster"},
+		"elsewhere, by one that may not, twice":     {of("", "a"), of("", "b"), "dwatch rbac record"},
+		"without certificates, by one that may not": {of("", ""), of("", ""), "can't be told"},
+		"other objects":                             {of("1", "a"), labelled, "it is of all objects, and this would be of what has labels app=x"},
+	} {
+		err := sameRecording(test.known, test.about)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package changes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// folds are what followed changes that somebody meant, each said in one line when it has come to its
+// end, and before that now and then.
+type folds struct {
+	*View
+	all     map[*inventory.Lead]*followed
+	ordered []*followed
+	early   []early
+}
+
+// early is an event that has come before what its object belongs to is known: nothing orders two watches.
+type early struct {
+	event  event.Event
+	change inventory.Change
+}
+
+const (
+	// settles is how long nothing more follows before that is the end, and goesOn after what time
+	// it is said how far it is: then each time that a third more has passed.
+	settles, goesOn = time.Second, 10 * time.Second
+	// forgotten is how long nothing more follows before a change is let go.
+	forgotten = 10 * time.Minute
+)
+
+// followed is what followed one change.
+type followed struct {
+	lead       *inventory.Lead
+	changes    int
+	told       int // of them, in the last line
+	last       time.Time
+	saidAt     time.Time
+	open       map[string]bool // the objects that are not yet as they are to be
+	kinds      []string        // of which some came or went
+	came, went map[string]int
+	wrong      map[string]*wrong // by what it has in common with others
+	wrongs     []string
+}
+
+// wrong is what goes wrong in one way.
+type wrong struct {
+	times   int
+	objects map[string]bool
+}
+
+func (f *folds) of(lead *inventory.Lead) *followed {
+	g := f.all[lead]
+	if g == nil {
+		g = &followed{lead: lead, saidAt: lead.Time, open: map[string]bool{}, came: map[string]int{}, went: map[string]int{}, wrong: map[string]*wrong{}}
+		if f.all == nil {
+			f.all = map[*inventory.Lead]*followed{}
+		}
+		f.all[lead], f.ordered = g, append(f.ordered, g)
+	}
+	return g
+}
+
+// take takes an event that followed a change which somebody meant; false: it is to be shown, as it was
+// meant itself, or nobody knows what it followed.
+func (f *folds) take(e *event.Event, c *inventory.Change) bool {
+	if c == nil || !f.Fold || !c.Counts() {
+		return false
+	}
+	f.settleEarly(e.Time, false)
+	switch {
+	case c.Meant:
+		if f.isEarly(e, c) {
+			f.settleEarly(e.Time, true)
+		}
+		f.superseded(e, c)
+		return false
+	case c.Lead != nil && !f.waits(c):
+		f.shown++
+		f.add(e, c)
+		return true
+	case f.isEarly(e, c):
+		f.shown++
+		f.early = append(f.early, early{*e, *c})
+		return true
+	}
+	return false
+}
+
+// add counts an event to what followed.
+func (f *folds) add(e *event.Event, c *inventory.Change) {
+	g := f.of(c.Lead)
+	g.changes, g.last = g.changes+1, e.Time
+	if c.State.EventType == "" {
+		g.count(e, c, f.ShortName(e.Target.Resource()))
+		f.showWrong(e, c, g)
+	}
+	if c.Diff == nil {
+		return
+	}
+	f.showFound(e, f.churn.Observe(e, c.Diff))
+}
+
+// maxEarly is how many events wait at most for what is above their objects.
+const maxEarly = 1000
+
+// isEarly reports whether an object belongs to one that is watched, and is not known yet; or has come, to
+// which a change of that may lead that is not known yet.
+func (f *folds) isEarly(e *event.Event, c *inventory.Change) bool {
+	if f.waits(c) {
+		return true // in its order
+	}
+	return len(f.early) < maxEarly && len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Of.Cluster, c.Root.UID)) &&
+		slices.ContainsFunc(f.Targets, func(t event.Target) bool {
+			return t.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
+		})
+}
+
+// waits reports whether an event of the same object waits.
+func (f *folds) waits(c *inventory.Change) bool {
+	return slices.ContainsFunc(f.early, func(one early) bool { return one.change.State.Of == c.State.Of })
+}
+
+// settleEarly takes what has come early once it is known what it followed, and shows what has waited
+// for long enough, or all.
+func (f *folds) settleEarly(now time.Time, all bool) {
+	for len(f.early) > 0 {
+		one := &f.early[0]
+		switch lead := f.look.inventory.LeadNow(one.change.State); {
+		case lead != nil:
+			one.change.Lead = lead
+			f.add(&one.event, &one.change)
+		case !all && now.Sub(one.event.Time) < settles:
+			return
+		default:
+			f.shown--
+			if err := f.showOne(&one.event, &one.change); err != nil {
+				f.failed = err
+			}
+		}
+		f.early = f.early[1:]
+	}
+}
+
+// superseded says what followed the last change of an object before it is changed again.
+func (f *folds) superseded(e *event.Event, c *inventory.Change) {
+	end := "then changed again"
+	if e.Type == event.Deleted {
+		end = "then deleted"
+	}
+	for _, g := range f.ordered {
+		if c.Meant && g.lead.Of == c.State.Of && g.lead != c.Lead && g.told < g.changes {
+			f.sayFollowed(e.Time, g, end)
+		}
+	}
+}
+
+// count takes what came, what went, and what is not yet as it is to be.
+func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
+	s := c.State
+	counts := map[event.Type]map[string]int{event.Added: g.came, event.Deleted: g.went}[e.Type]
+	if counts != nil {
+		counts[kind]++
+		if !slices.Contains(g.kinds, kind) {
+			g.kinds = append(g.kinds, kind)
+		}
+	}
+	switch s.Status {
+	case kstatus.InProgressStatus, kstatus.FailedStatus, kstatus.TerminatingStatus:
+		g.open[s.Of.ID] = true
+	default:
+		delete(g.open, s.Of.ID)
+	}
+	if e.Type == event.Deleted {
+		delete(g.open, s.Of.ID)
+	}
+}
+
+// showWrong shows at once what has gone wrong, if nothing else has in the same way: the others are
+// counted.
+func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
+	sort, text := f.wentWrong(e, c)
+	if text == "" {
+		return
+	}
+	sort = f.ShortName(e.Target.Resource()) + " " + sort
+	known := g.wrong[sort]
+	if known == nil {
+		known = &wrong{objects: map[string]bool{}}
+		g.wrong[sort], g.wrongs = known, append(g.wrongs, sort)
+		f.wrapped(e.Time, '~', f.subject(e), text, "")
+	}
+	known.times++
+	known.objects[c.State.Of.ID] = true
+}
+
+// restarted is what pods have in common of which a container was.
+const restarted = "restarted"
+
+// wentWrong says what is wrong with an object since a change, and what that has in common with others;
+// empty if it was so before, or nothing is.
+func (f *folds) wentWrong(e *event.Event, c *inventory.Change) (sort, text string) {
+	s, before := c.State, c.Before
+	if e.Type == event.Deleted {
+		return "", ""
+	}
+	if e.Type == event.Modified && c.Diff != nil && s.Object.Kind == "Pod" {
+		if lines, _ := foldRestarts(e, change.Unfold(slices.Clone(c.Diff.Changes)), f.Compare.Masks); len(lines) > 0 {
+			return restarted, strings.Join(lines, "; ")
+		}
+	}
+	isNew := before == nil || before.Status != s.Status || before.Sort() != s.Sort()
+	if isNew && (s.Status == kstatus.FailedStatus || s.Status == kstatus.InProgressStatus && s.SaysWhy) {
+		return s.Sort(), s.Status.String() + ": " + clean(s.Why)
+	}
+	return "", ""
+}
+
+// say says what there is to say because time has passed, or all.
+func (f *folds) say(now time.Time, all bool) {
+	f.settleEarly(now, all)
+	for _, g := range f.ordered {
+		if g.told < g.changes && (all || f.isDue(g, now)) {
+			f.sayFollowed(now, g, f.howFar(g))
+		}
+	}
+	f.forget(now)
+}
+
+// isDue reports whether it is time to say what followed.
+func (f *folds) isDue(g *followed, now time.Time) bool {
+	if now.Sub(g.last) >= settles && f.isDone(g) {
+		return true
+	}
+	return now.Sub(g.saidAt) >= max(goesOn, g.saidAt.Sub(g.lead.Time)/3)
+}
+
+// isDone reports whether all is as it is to be.
+func (f *folds) isDone(g *followed) bool {
+	s := f.look.present(g.lead.Of)
+	return len(g.open) == 0 && (s == nil || s.Status == kstatus.CurrentStatus || s.Status == kstatus.UnknownStatus)
+}
+
+// forget lets go of what nothing has followed for long.
+func (f *folds) forget(now time.Time) {
+	f.ordered = slices.DeleteFunc(f.ordered, func(g *followed) bool { return g.told == g.changes && now.Sub(g.last) > forgotten })
+	if len(f.ordered) < len(f.all) {
+		maps.DeleteFunc(f.all, func(_ *inventory.Lead, g *followed) bool { return !slices.Contains(f.ordered, g) })
+	}
+}
+
+// sayFollowed says in one line what followed, and how that ended, or how far it is.
+func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
+	g.told, g.saidAt = g.changes, now
+	text := fmt.Sprintf("%d %s followed in %s", g.changes, plural(g.changes, "change"), age(g.last.Sub(g.lead.Time)))
+	if g.lead.Rollout {
+		text = fmt.Sprintf("rollout: %d %s, %s", g.changes, plural(g.changes, "change"), age(g.last.Sub(g.lead.Time)))
+	}
+	text += ", " + end
+	for _, kind := range f.asAsked(g.kinds) {
+		text += "; "
+		if n := g.came[kind]; n > 0 {
+			text += fmt.Sprintf("+%d ", n)
+		}
+		if n := g.went[kind]; n > 0 {
+			text += fmt.Sprintf("-%d ", n)
+		}
+		text += kind
+	}
+	for _, sort := range g.wrongs {
+		n := len(g.wrong[sort].objects)
+		if strings.HasSuffix(sort, restarted) {
+			n = g.wrong[sort].times
+		}
+		if n > 1 {
+			text += fmt.Sprintf("; %s ×%d", clean(sort), n)
+		}
+	}
+	f.wrapped(now, '>', f.look.named(g.lead.Of), text, "")
+}
+
+// asAsked are kinds in the order in which they are watched: that in which they came is chance.
+func (f *folds) asAsked(kinds []string) []string {
+	place := func(kind string) int {
+		return slices.IndexFunc(f.Targets, func(t event.Target) bool { return f.ShortName(t.Resource()) == kind })
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return place(a) - place(b) })
+	return kinds
+}
+
+func (f *folds) howFar(g *followed) string {
+	s := f.look.present(g.lead.Of)
+	switch {
+	case f.isDone(g):
+		return "done"
+	case s != nil && s.Status == kstatus.FailedStatus:
+		return "failed: " + clean(s.Why)
+	case s != nil && s.Why != "":
+		return "so far; " + clean(s.Why)
+	}
+	return "so far"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return what
+	}
+	return what + "s"
+}

@@ -1,0 +1,184 @@
+package changes
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+// look knows what there is, as far as it takes to say what needs a look, and what followed what.
+type look struct {
+	*View
+	inventory *inventory.Inventory
+	links     *event.Links
+	last      inventory.Change
+	resources map[schema.GroupResource]schema.GroupVersionResource // of which there were events
+	said      map[string]bool                                      // at the start, what needs a look: by cluster
+}
+
+const (
+	// maxEnded is of how many deleted objects it is known what followed.
+	maxEnded = 1000
+	// maxCauses is for how many problems it is looked for after what they came.
+	maxCauses = 20
+)
+
+func newLook(v *View) *look {
+	l := &look{View: v, said: map[string]bool{}, links: event.NewLinks(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
+	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded},
+		func(changes []inventory.Change) { l.last = changes[0] })
+	return l
+}
+
+// observe takes the one event of a batch. It returns what it changed; nil: that is not known.
+func (l *look) observe(ctx context.Context, one []event.Event) (*inventory.Change, error) {
+	switch {
+	case l == nil, one[0].Reconstructed != nil:
+		return nil, nil
+	case one[0].Type.IsMark():
+		l.links.Observe(&one[0])
+		return nil, l.inventory.Deliver(ctx, one)
+	}
+	resource := one[0].Target.Resource()
+	l.resources[resource.GroupResource()] = resource
+	if err := l.inventory.Deliver(ctx, one); err != nil {
+		return nil, err
+	}
+	c := l.last
+	return &c, nil
+}
+
+// lines say what needs a look, or that nothing does.
+func (l *look) lines(now time.Time) (lines []string) {
+	if l == nil || l.Filtered {
+		return nil
+	}
+	l.measure()
+	l.problems(now, "", func(sign rune, subject, text string) {
+		lines = append(lines, string(sign)+" "+subject+"  "+text)
+	})
+	if len(lines) == 0 {
+		return []string{l.noProblem()}
+	}
+	return lines
+}
+
+// noProblem says that there is none, as far as that is known.
+func (l *look) noProblem() string {
+	if !l.links.Connected() {
+		return inventory.NotKnown
+	}
+	return inventory.NothingWrong
+}
+
+// problems calls add for each, or each of a cluster, with as much of it as has room.
+func (l *look) problems(now time.Time, cluster string, add func(sign rune, subject, text string)) {
+	all := l.inventory.Problems(now, maxCauses, l.Compare)
+	for n := range all {
+		if cluster != "" && all[n].State.Of.Cluster != cluster {
+			continue
+		}
+		w := all[n].Words(now, inventory.Names{Short: l.short, Namespaces: l.Namespaces, Dated: l.Timestamps})
+		text, when, after := w.Fit(l.room(""), displaywidth.String)
+		for _, part := range []string{when, after} {
+			if part != "" {
+				text += "  " + part
+			}
+		}
+		add(w.Sign, w.Subject, text)
+	}
+}
+
+// atStart shows what needs a look once it is known how the watch of each target stands, of several
+// clusters when that is known of one.
+func (l *look) atStart(at time.Time) {
+	if l == nil || l.Filtered {
+		return
+	}
+	all := map[string]*standing{}
+	for _, link := range l.links.All() {
+		s := all[link.Target.Cluster]
+		if s == nil {
+			s = &standing{}
+			all[link.Target.Cluster] = s
+		}
+		phase := link.Phase()
+		s.objects += link.Count
+		s.connecting = s.connecting || phase == event.PhaseConnecting
+		s.unknown = s.unknown || phase != event.PhaseLive && phase != event.PhaseGone
+	}
+	if len(all) == 0 { // what comes later was not there at the start
+		l.said[""] = true
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(all)) {
+		s := all[cluster]
+		if l.said[cluster] || s.connecting {
+			continue
+		}
+		l.said[cluster] = true
+		if s.objects > 0 {
+			l.showAtStart(cluster, s.unknown, at)
+		}
+	}
+}
+
+// standing is how it is with all that is watched of a cluster.
+type standing struct {
+	objects             int
+	connecting, unknown bool
+}
+
+func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
+	quiet := true
+	l.problems(at, cluster, func(sign rune, subject, text string) {
+		l.line(at, sign, subject, text, "")
+		quiet = false
+	})
+	if !quiet {
+		return
+	}
+	text := inventory.NothingWrong
+	if unknown {
+		text = inventory.NotKnown
+	}
+	if cluster != "" {
+		text = output.Line(cluster) + ": " + text
+	}
+	l.line(at, '=', text, "", "")
+}
+
+// short is the name that a resource is shown by.
+func (l *look) short(r schema.GroupResource) string {
+	if known, is := l.resources[r]; is {
+		return l.ShortName(known)
+	}
+	return r.Resource
+}
+
+// present is the state of an object; nil if it is not there.
+func (l *look) present(o *inventory.Object) *inventory.State {
+	for _, s := range l.inventory.Present([]string{o.ID}) {
+		return s
+	}
+	return nil
+}
+
+// named is an object that no event is about.
+func (l *look) named(o *inventory.Object) string {
+	name := output.Line(l.short(o.Resource) + "/" + o.Name)
+	if l.Namespaces && o.Namespace != "" {
+		name = output.Line(o.Namespace) + " " + name
+	}
+	if o.Cluster != "" {
+		name = output.Line(o.Cluster) + " " + name
+	}
+	return name
+}

@@ -1,0 +1,156 @@
+package changes
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
+)
+
+// TestLookClusters: of several clusters it is said of each what needs a look once that is known there,
+// and what leaves needs none.
+func TestLookClusters(t *testing.T) {
+	at := func(cluster string, e event.Event) event.Event {
+		e.Target.Cluster, e.Target.Namespace = cluster, ""
+		return e
+	}
+	mark := func(cluster string, kind event.Type, count int) event.Event {
+		return at(cluster, event.Event{Type: kind, Target: pods, Count: count, Time: podAtStart(t, "x", "Pending", `"conditions":[]`).Time})
+	}
+	loop := podAtStart(t, "x7", "Running", `"conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]`)
+	// The clock of this machine is behind.
+	loop.Object = testobject.Parse(t, strings.Replace(loop.Object.Raw(), "2026-01-31", "2026-02-01", 1))
+	ready := podAtStart(t, "ready", "Running", `"conditions":[{"type":"Ready","status":"True"}]`)
+	var out bytes.Buffer
+	o := options(0)
+	o.Look = true
+	v := New(&out, o)
+	for _, e := range []event.Event{
+		mark("eu", event.Joined, 0), mark("us", event.Joined, 0), at("us", loop), mark("us", event.Synced, 1),
+		at("eu", ready), mark("eu", event.Synced, 1),
+	} {
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := out.String()
+	bad, good := strings.Index(text, " ✗ us deploy/x7"), strings.Index(text, " = eu: nothing needs a look")
+	if bad < 0 || good < bad {
+		t.Errorf("it says\n%s", text)
+	}
+	if err := v.Deliver(t.Context(), []event.Event{mark("us", event.Left, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := v.Look(loop.Time); len(lines) != 1 || !strings.Contains(lines[0], "nothing needs a look") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestFoldClusters: what followed a change in one cluster is of that alone, however alike the other is, up
+// to the UIDs of a cluster that was restored from the same backup.
+func TestFoldClusters(t *testing.T) {
+	deploy := event.Target{Mapping: deployments.Mapping}
+	sets := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "ReplicaSet", true)}
+	all := event.Target{Mapping: pods.Mapping}
+	version := 1
+	make := func(apiVersion, kind, owner, rest string) event.Object {
+		version++
+		owners := ""
+		if owner != "" {
+			owners = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":%q,"name":"cart","uid":%[1]q,"controller":true}]`, owner)
+		}
+		return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"cart","namespace":"shop","uid":%[2]q,"generation":1,"resourceVersion":"%d","creationTimestamp":"2026-01-31T08:00:00Z"%s},%s}`, apiVersion, kind, version, owners, rest))
+	}
+	workload := func(image string) event.Object {
+		return make("apps/v1", "Deployment", "", `"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"cart","image":"`+image+`"}]}}},"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}`)
+	}
+	set := func(n int) event.Object {
+		return make("apps/v1", "ReplicaSet", "Deployment", fmt.Sprintf(`"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":1,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":%d}`, n))
+	}
+	pod := func(address string) event.Object {
+		return make("v1", "Pod", "ReplicaSet", `"status":{"phase":"Running","podIP":"`+address+`","conditions":[{"type":"Ready","status":"True"}]}`)
+	}
+	var out bytes.Buffer
+	o := options(0)
+	o.Look, o.Fold, o.Targets = true, true, []event.Target{deploy, sets, all}
+	o.ShortName = func(r schema.GroupVersionResource) string {
+		return map[string]string{"deployments": "deploy", "replicasets": "rs", "pods": "po"}[r.Resource]
+	}
+	v, now := New(&out, o), at
+	deliver := func(cluster string, e event.Event) {
+		t.Helper()
+		e.Target.Cluster, e.Time = cluster, now
+		if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := func(cluster string, target event.Target, before, after event.Object) {
+		t.Helper()
+		now = now.Add(100 * time.Millisecond)
+		deliver(cluster, event.Event{Type: event.Modified, Target: target, Old: before, Object: after})
+	}
+	old, oldSet, oldPod := workload("cart:1"), set(0), pod("10.0.0.1")
+	for _, cluster := range []string{"eu", "us"} {
+		for _, target := range []event.Target{deploy, sets, all} {
+			deliver(cluster, event.Event{Type: event.Joined, Target: target})
+			deliver(cluster, event.Event{Type: event.Added, Initial: true, Target: target, Object: map[event.Target]event.Object{deploy: old, sets: oldSet, all: oldPod}[target]})
+			deliver(cluster, event.Event{Type: event.Synced, Target: target, Count: 1})
+		}
+	}
+	change("eu", deploy, old, workload("cart:2"))
+	change("eu", sets, oldSet, set(1))
+	change("us", all, oldPod, pod("10.9.9.9")) // nobody led to it here
+	change("eu", all, oldPod, pod("10.0.0.2"))
+	v.End(now.Add(time.Minute))
+	text := out.String()
+	for _, want := range []string{" ~ eu deploy/cart  ", " > eu deploy/cart  rollout: 2 changes, 0 s, done", " ~ us po/cart  status.podIP  10.0.0.1 → 10.9.9.9"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is there %d times:\n%s", want, strings.Count(text, want), text)
+		}
+	}
+	if strings.Contains(text, "> us") || strings.Contains(text, "~ eu po/") {
+		t.Errorf("what followed is of another cluster:\n%s", text)
+	}
+
+	// What a change makes may be told before it: nothing orders two watches.
+	out.Reset()
+	made := testobject.Parse(t, strings.NewReplacer(`"uid":"ReplicaSet"`, `"uid":"second"`, `"name":"cart","namespace"`, `"name":"cart-2","namespace"`).Replace(set(0).Raw()))
+	deliver("us", event.Event{Type: event.Added, Target: sets, Object: made})
+	change("us", deploy, old, workload("cart:3"))
+	v.End(now.Add(2 * time.Minute))
+	if text := out.String(); strings.Contains(text, " + us rs/") || !strings.Contains(text, " > us deploy/cart  rollout: 1 change, ") {
+		t.Errorf("what it made came early:\n%s", text)
+	}
+	out.Reset()
+	again := testobject.Parse(t, strings.NewReplacer(`"uid":"Pod"`, `"uid":"new"`, `"name":"cart","namespace"`, `"name":"cart-3","namespace"`).Replace(pod("10.0.0.3").Raw()))
+	now = now.Add(time.Hour) // after which nothing leads to it any more
+	deliver("us", event.Event{Type: event.Added, Target: all, Object: again})
+	change("us", all, again, testobject.Parse(t, strings.Replace(again.Raw(), "10.0.0.3", "10.0.0.4", 1)))
+	v.End(now.Add(time.Minute))
+	text = out.String()
+	if came, changed := strings.Index(text, " + us po/cart-3"), strings.Index(text, " ~ us po/cart-3"); came < 0 || changed < came {
+		t.Errorf("it is not said in its order:\n%s", text)
+	}
+
+	// What is deleted while it waits comes after it: the rollout is done, and it does not wait for ever.
+	out.Reset()
+	now = now.Add(time.Hour)
+	named := func(o event.Object, uid string) event.Object {
+		return testobject.Parse(t, strings.NewReplacer(`"uid":"ReplicaSet"`, `"uid":"`+uid+`"`, `"uid":"Pod"`, `"uid":"`+uid+`"`, `"name":"cart","namespace"`, `"name":"`+uid+`","namespace"`).Replace(o.Raw()))
+	}
+	other := testobject.Parse(t, strings.Replace(named(pod("10.0.0.5"), "other").Raw(), `"kind":"ReplicaSet","name":"cart","uid":"ReplicaSet"`, `"kind":"ReplicaSet","name":"unknown","uid":"unknown"`, 1))
+	deliver("us", event.Event{Type: event.Added, Target: all, Object: other})
+	deliver("us", event.Event{Type: event.Added, Target: sets, Object: named(set(0), "third")})
+	change("us", deploy, workload("cart:3"), workload("cart:4"))
+	deliver("us", event.Event{Type: event.Deleted, Target: sets, Object: named(set(0), "third")})
+	v.End(now) // also by a clock that goes on where it was
+	if text := out.String(); !strings.Contains(text, " + us po/other") || !strings.Contains(text, " > us deploy/cart  rollout: 2 changes, 0 s, done") {
+		t.Errorf("what waited:\n%s", text)
+	}
+}

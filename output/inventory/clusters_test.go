@@ -1,0 +1,56 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// TestClusters: two clusters of which one is the copy of the other one, with the same UIDs: what is
+// wrong in one is so there, belongs to what is there, and leaves with it.
+func TestClusters(t *testing.T) {
+	deploys, sets := target("apps", "deployments", "Deployment"), target("apps", "replicasets", "ReplicaSet")
+	s := newSeen(t, Options{Compare: &change.Options{Noise: change.DefaultNoise()}})
+	deliver := func(cluster string, kind event.Type, on event.Target, o event.Object) {
+		made := strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1)
+		e := of(kind, event.NewObject(o.Identity, made), 0)
+		e.Target, e.Initial = on, kind == event.Added
+		e.Target.Cluster = cluster
+		s.deliver(e)
+	}
+	for _, cluster := range []string{"eu", "us"} {
+		deliver(cluster, event.Added, deploys, part("Deployment", "d", "", 1, "", "maker", "", "{}"))
+		deliver(cluster, event.Added, sets, part("ReplicaSet", "r", "d", 1, "", "maker", "", "{}"))
+	}
+	deliver("eu", event.Added, pods, part("Pod", "p", "r", 1, working, "kubelet", "status", "{}"))
+	deliver("us", event.Added, pods, part("Pod", "p", "r", 2, crashing, "kubelet", "status", "{}"))
+	deliver("us", event.Deleted, deploys, part("Deployment", "d", "", 1, "", "maker", "", "{}"))
+	subjects := func() (all []string) {
+		short := func(r schema.GroupResource) string { return r.Resource }
+		for _, p := range s.Problems(start.Add(time.Minute), 10, change.Options{}) {
+			all = append(all, p.Words(start.Add(time.Minute), Names{Short: short}).Subject)
+		}
+		return all
+	}
+	if got := subjects(); !slices.Equal(got, []string{"us deployments/d"}) {
+		t.Errorf("%q", got)
+	}
+	if held, err := s.At(Now, nil); err != nil || len(held) != 5 { // the Deployment of eu is there
+		t.Errorf("%d objects are there, %v", len(held), err)
+	}
+	if !s.Has("eu", "d") || s.Has("asia", "d") {
+		t.Error("an object is in another cluster")
+	}
+	gone := pods
+	gone.Cluster = "us"
+	s.deliver(event.Event{Type: event.Left, Target: gone})
+	if got := subjects(); len(got) > 0 {
+		t.Errorf("after it left: %q", strings.Join(got, ", "))
+	}
+}

@@ -1,0 +1,147 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
+)
+
+// Words say a Problem in one line: the sign, what it is about, and why; the Rest as far as it has
+// room. Nothing in them can steer a terminal.
+type Words struct {
+	// Sign has a meaning that Look repeats: what is wrong, is on its way, or is well again.
+	Sign rune
+	Look Look
+	// Subject is the root, as kubectl names it, after its namespace where it was asked for, and its cluster
+	// where there are several.
+	Subject string
+	// Why says all, and Shorter less and less, for where that has no room.
+	Why     string
+	Shorter []string
+	When    string
+	// After is the change before it, empty if none is known.
+	After string
+}
+
+// Look is how bad a problem is.
+type Look uint8
+
+const (
+	Failed Look = iota // it does not go on by itself
+	Waits
+	Well // again
+)
+
+var signs = map[Look]rune{Failed: '✗', Waits: '◌', Well: '●'}
+
+// NothingWrong says that there are no problems, and NotKnown that nobody can know.
+const (
+	NothingWrong = "nothing needs a look"
+	NotKnown     = "what needs a look is not known before all is connected"
+)
+
+// FoundLater says of a change that nobody saw it happen: there may have been other states in between.
+const FoundLater = "found out later"
+
+// Names says how objects are named, and times are written.
+type Names struct {
+	// Short returns the name that a resource is shown by.
+	Short func(schema.GroupResource) string
+	// Namespaces: there are several, and each object is named with its own.
+	Namespaces bool
+	// Dated: times have their date, milliseconds and the offset of their zone.
+	Dated bool
+}
+
+// Words of a problem as of a time.
+func (p *Problem) Words(now time.Time, names Names) Words {
+	w := Words{Look: p.look(), Why: output.Line(p.State.Why), When: p.when(now, names.Dated)}
+	w.Sign = signs[w.Look]
+	w.Shorter = shorter(w.Why)
+	if p.Objects > 1 {
+		times := fmt.Sprintf(" ×%d", p.Objects)
+		w.Why += times
+		for i := range w.Shorter {
+			w.Shorter[i] += times
+		}
+	}
+	kind := p.Root.Kind
+	if p.Resource.Resource != "" {
+		kind = names.Short(p.Resource)
+	}
+	w.Subject = output.Line(kind) + "/" + output.Line(p.Root.Name)
+	if names.Namespaces && p.Root.Namespace != "" {
+		w.Subject = output.Line(p.Root.Namespace) + " " + w.Subject
+	}
+	if cluster := p.State.Target.Cluster; cluster != "" {
+		w.Subject = output.Line(cluster) + " " + w.Subject
+	}
+	if c := p.Cause; c != nil && p.Over.IsZero() {
+		w.After = output.Line(c.What)
+		if c.Who != "" {
+			w.After = output.Line(c.Who) + ": " + w.After
+		}
+	}
+	return w
+}
+
+// shorter says why without what it was that said so, then of what is in brackets only the first: "CrashLoopBackOff (exit 1)".
+func shorter(why string) []string {
+	short, _, _ := strings.Cut(why, ": ")
+	all := []string{short}
+	if before, inside, is := strings.Cut(short, " ("); is {
+		if first, _, several := strings.Cut(inside, ", "); several {
+			all = append(all, before+" ("+first+")")
+		}
+		all = append(all, before)
+	}
+	return all
+}
+
+// Fit returns which texts stand behind the subject, where two columns are between them: why, and as
+// much as has room of when, and after what. width is how wide a text is.
+func (w *Words) Fit(room int, width func(string) int) (why, when, after string) {
+	if after = w.After; after != "" {
+		after = "after " + after
+	}
+	total := func(texts ...string) (n int) {
+		for _, text := range texts {
+			if text != "" {
+				n += 2 + width(text)
+			}
+		}
+		return width(w.Subject) + n
+	}
+	for _, after := range []string{after, ""} {
+		for _, why := range append([]string{w.Why}, w.Shorter...) {
+			if total(why, w.When, after) <= room {
+				return why, w.When, after
+			}
+		}
+	}
+	return w.Why, "", ""
+}
+
+func (p *Problem) look() Look {
+	switch {
+	case !p.Over.IsZero():
+		return Well
+	case p.Failed:
+		return Failed
+	}
+	return Waits
+}
+
+func (p *Problem) when(now time.Time, dated bool) string {
+	switch {
+	case !p.Over.IsZero():
+		return "well again for " + output.HowLong(now, p.Over)
+	case !p.Since.IsZero():
+		return "since " + output.Day(p.Since, now, dated)
+	}
+	return "before " + output.Day(p.State.Of.First, now, dated)
+}

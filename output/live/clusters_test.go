@@ -1,0 +1,146 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/kubeevent"
+)
+
+// in is an event of a cluster.
+func in(cluster string, e event.Event) event.Event {
+	e.Target = podsOf
+	e.Target.Cluster = cluster
+	return e
+}
+
+// newFleet is a screen of several clusters, of which the last never answers.
+func newFleet(t *testing.T, width, height int, members *[]event.Member) *screen {
+	t.Helper()
+	return newScreen(t, width, height, func(o *Options) {
+		o.Targets, o.Clusters = nil, func() []event.Member { return *members }
+		o.Condition = func(text string) (func(string, event.Object) bool, error) {
+			return func(cluster string, _ event.Object) bool { return cluster == text }, nil
+		}
+	})
+}
+
+// TestClusters: the same name with the same UID in two clusters are two rows, each with what
+// happens to it; the header says how each cluster is.
+func TestClusters(t *testing.T) {
+	members := []event.Member{{Name: "eu"}, {Name: "us"}, {Name: "down"}}
+	s := newFleet(t, 80, 24, &members)
+	s.shows(`◌ 0 of 3 connected`)
+	members[2].Why = "The connection was refused"
+	for _, cluster := range []string{"eu", "us"} {
+		s.deliver(in(cluster, initial(pod(t, "web", "Running", 1))), in(cluster, synced()))
+	}
+	s.shows(`✗ 2 of 3 connected`)
+	s.shows(`^ ● eu  ● us  ✗ down not connected$`)
+	s.shows(`nothing needs a look in 2 of 3 clusters; of the others it is not known`)
+	s.shows(`^   CLUSTER  NAME +READY +STATUS`)
+	s.shows(`^   eu       web  +1/1 +Running`)
+	s.shows(`^   us       web  +1/1 +Running`)
+	s.deliver(in("us", modified(pod(t, "web", "Pending", 2))))
+	s.shows(`^◌~ us       web  +1/1 +Pending`)
+	s.shows(`^   eu       web  +1/1 +Running`)
+	s.deliver(in("us", event.Event{Type: event.Deleted, Object: pod(t, "web", "Pending", 2)}))
+	s.shows(`^ - us       web  `)
+	s.shows(`^   eu       web  `)
+	s.pass(time.Minute)
+	s.lacks(`^ - us `)
+	s.shows(`^   eu       web  +1/1 +Running`)
+
+	// One is lost; what is shown of it is of then.
+	members = members[:2]
+	s.deliver(in("eu", event.Event{Type: event.Disconnected, Heard: s.clock.Add(-3 * time.Second)}))
+	s.pass(12 * time.Second)
+	s.shows(`^ ✗ eu lost 12s  ● us$`)
+	s.shows(`✗ 1 of 2 connected`)
+	s.shows(`! eu as of \d\d:`)
+	s.deliver(in("eu", event.Event{Type: event.Reconnected}))
+	s.shows(`^ ● eu  ● us$`)
+	s.shows(`● 2 connected`)
+
+	// One leaves, with its rows, and comes again.
+	s.deliver(in("us", initial(pod(t, "api", "Running", 1))))
+	s.deliver(in("eu", event.Event{Type: event.Left}))
+	members = members[1:]
+	s.pass(time.Second)
+	s.lacks(`eu`)
+	s.shows(`^   us       api `)
+	members = append(members, event.Member{Name: "eu"})
+	s.deliver(in("eu", event.Event{Type: event.Joined}), in("eu", initial(pod(t, "web", "Running", 1))))
+	s.shows(`^ ● us  ◌ eu connecting$`)
+	s.shows(`^   eu       web `)
+}
+
+// TestClusterFilter: words and expressions know the clusters; and an object is asked about where it is.
+func TestClusterFilter(t *testing.T) {
+	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}}
+	s := newFleet(t, 100, 24, &members)
+	for _, cluster := range []string{"eu", "us"} {
+		s.deliver(in(cluster, initial(pod(t, "web", "Running", 1))), in(cluster, initial(pod(t, "api", "Running", 1))), in(cluster, synced()))
+	}
+	s.shows(`4 objects`)
+	s.press("/")
+	s.typed("eu web")
+	s.press("enter")
+	s.shows(`1 of 4 objects`)
+	s.shows(`^   eu       web `)
+	s.press("esc", "/")
+	s.typed("where us")
+	s.press("enter")
+	s.shows(`2 of 4 objects`)
+	s.lacks(`^   eu `)
+	s.press("down")
+	asked := ""
+	s.Events = func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
+		asked = cluster + "/" + o.Name
+		return nil, nil
+	}
+	s.send(s.send(keyOf("e"))())
+	s.shows(`events about us pods/web`)
+	if asked != "us/web" {
+		t.Error(asked)
+	}
+}
+
+// TestManyClusters: of many those are named that need a look.
+func TestManyClusters(t *testing.T) {
+	var members []event.Member
+	for n := range 50 {
+		members = append(members, event.Member{Name: fmt.Sprintf("prod-region-%02d", n), Watches: true})
+	}
+	members[40].Why = "no answer"
+	s := newFleet(t, 80, 24, &members)
+	s.shows(`^ ✗ prod-region-40 not connected  ● prod-region-00  .*… \d+ more$`)
+	members[41].Watches = false
+	s.pass(time.Second)
+	s.shows(`^ ✗ prod-region-40 not connected  ◌ prod-region-41 connecting  … 48 more$`)
+	members = []event.Member{{Name: strings.Repeat("arn:aws:eks:", 10), Watches: true}}
+	s.pass(time.Second)
+	s.shows(`^ ● arn:aws:eks.*…`)
+}
+
+// TestOtherColumns: a cluster of another version has other columns, and each cell stands below its own.
+func TestOtherColumns(t *testing.T) {
+	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}}
+	s := newFleet(t, 120, 24, &members)
+	other := func(name, phase string) event.Object {
+		o := pod(t, name, phase, 1)
+		return o.WithRow(`{"columnDefinitions":[{"name":"Name","type":"string","format":"name","priority":0},{"name":"Phase","type":"string","format":"","priority":0},` +
+			`{"name":"Age","type":"string","format":"","priority":0}],"cells":["` + name + `","of ` + phase + `","5m"]}`)
+	}
+	s.deliver(in("eu", initial(pod(t, "web", "Running", 1))), in("us", initial(other("web", "Pending"))), in("eu", synced()), in("us", synced()))
+	s.shows(`^   CLUSTER  NAME +READY +STATUS +RESTARTS +AGE +IP +NODE +PHASE`)
+	s.shows(`^   eu       web +1/1 +Running +0 +5m +10\.0\.0\.1 +node-1$`)
+	s.shows(`^◌  us       web  +5m +of Pending$`)
+	s.deliver(in("eu", modified(pod(t, "web", "Pending", 2))))
+	s.shows(`^◌  us       web  +5m +of Pending$`)
+	s.shows(`^◌~ eu       web +1/1 +Pending +0 +5m +10`)
+}

@@ -1,0 +1,54 @@
+package page
+
+import (
+	"context"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/kubeevent"
+)
+
+// maxAbout is how many Events of an object are sent, the newest.
+const maxAbout = 50
+
+// happened is an Event of Kubernetes, as docs/page.md has it.
+type happened struct {
+	Time    int64  `json:"time"`
+	Warning bool   `json:"warning,omitempty"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	By      string `json:"by,omitempty"`
+	Count   int    `json:"count,omitempty"`
+	// About is what it is about if that is something that the object owns, such as pod/web-x7.
+	About string `json:"about,omitempty"`
+}
+
+// about are the Events about an object and what it owns, the newest first: the server is asked, or the recording.
+type about struct{ *Hub }
+
+func (h about) of(ctx context.Context, this *inventory.Object, o event.Object) ([]happened, error) {
+	found, err := h.find(ctx, this, o)
+	items := []happened{}
+	for _, e := range found[:min(len(found), maxAbout)] {
+		one := happened{millis(e.Last), e.IsWarning(), clip(e.Reason, 4*maxValue), clip(e.Message, 4*maxValue), clip(e.By, maxValue), e.Count, ""}
+		if e.About.Name != "" && (e.About.Kind != o.Kind || e.About.Name != o.Name) {
+			one.About = e.Subject()
+		}
+		items = append(items, one)
+	}
+	return items, err
+}
+
+func (h about) find(ctx context.Context, this *inventory.Object, o event.Object) ([]kubeevent.Event, error) {
+	switch {
+	case h.Past != nil:
+		about := []event.Object{o}
+		for _, s := range h.inventory.Family(this.ID) {
+			about = append(about, s.Object)
+		}
+		return h.inventory.EventsAbout(inventory.Now, h.Targets, this.Cluster, about...)
+	case h.Events == nil:
+		return nil, nil
+	}
+	return h.Events(ctx, this.Cluster, o)
+}

@@ -1,0 +1,129 @@
+// The time of a recording that is shown: a slider, steps, and play. Where not all is known is on the slider.
+import { h, setAttribute, setText } from "./dom.js";
+import { clock, count, moment, visible } from "./format.js";
+
+const second = 1000, minute = 60 * second;
+/** Play takes so many steps for all of it, of a second at least, and waits in between, in ms. */
+const playSteps = 60, playEvery = 500;
+/** How long the slider has to stand still before its time is asked for, in ms; and how many gaps are listed. */
+const settles = 200, mostListed = 50;
+/** later is how long after the end a time is that stands for any later end, in ms. */
+const later = 1000 * 86400 * second;
+
+export class Past {
+  constructor({ store, panel, onTime }) {
+    Object.assign(this, { store, panel, onTime });
+    this.at = 0;
+    this.timer = 0; // of play
+    this.settling = 0;
+    this.playing = false;
+  }
+
+  build() {
+    const button = (text, title, action) => h("button", { type: "button", title, "aria-label": title, onclick: () => { this.stop(); action(); } }, text);
+    this.slider = h("input", { type: "range", step: second, "aria-label": "Time that is shown", oninput: () => this.slide() });
+    this.gaps = h("div", { class: "gaps", "aria-hidden": "true" });
+    this.label = h("output");
+    this.playButton = h("button", { type: "button", class: "play", onclick: () => this.play() }, "Play");
+    this.list = h("ul");
+    this.summary = h("summary");
+    this.known = h("details", {}, this.summary, this.list);
+    this.panel.replaceChildren(this.playButton, button("−1 min", "A minute back ([)", () => this.step(-1)), button("+1 min", "A minute on (])", () => this.step(1)),
+      h("div", { class: "track" }, this.gaps, this.slider), this.label, button("End", "The end of the recording", () => this.end()), this.known);
+  }
+
+  get past() { return this.store.hello.past; }
+
+  /** show takes over which time is shown. */
+  show() {
+    const past = this.store.hello?.past;
+    this.panel.hidden = !past;
+    if (!past) return;
+    if (!this.slider) this.build();
+    Object.assign(this.slider, { min: past.from, max: past.to });
+    if (!this.settling) this.say(this.slider.value = this.at = past.at);
+    this.showGaps(past);
+    clearTimeout(this.timer);
+    if (this.playing && past.at < past.to) this.timer = setTimeout(() => this.go(past.at + Math.max(second, (past.to - past.from) / playSteps)), playEvery);
+    else this.stop();
+  }
+
+  showGaps({ from, to, gaps = [], gapsMore = 0, damage = [] }) {
+    const text = JSON.stringify([from, to, gaps, damage]);
+    if (text === this.shownGaps) return;
+    this.shownGaps = text;
+    this.gaps.replaceChildren(...gaps.map((g) => {
+      const element = h("i"), share = (t) => (100 * (Math.max(from, Math.min(to, t)) - from)) / Math.max(1, to - from);
+      element.style.left = `${share(g.from)}%`;
+      element.style.width = `${share(g.to) - share(g.from)}%`;
+      return element;
+    }));
+    const all = gaps.length + gapsMore;
+    setText(this.summary, all ? `${count(all, "gap")}` : damage.length ? "damaged" : "complete");
+    setAttribute(this.known, "class", all || damage.length ? "lacking" : "");
+    const line = (g) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => { this.stop(); this.go(g.from); } }, `${moment(g.from)} to ${clock(g.to)}`), ` ${visible(g.why)}`);
+    const none = `All is known from ${moment(from)} to ${moment(to)}.`;
+    this.list.replaceChildren(...(all ? [h("li", {}, "Not known:"), ...gaps.slice(0, mostListed).map(line)] : damage.length ? [] : [h("li", {}, none)]),
+      ...(all > mostListed ? [h("li", {}, `and ${all - mostListed} more`)] : []), ...damage.map((d) => h("li", {}, `damaged: ${visible(d)}`)));
+  }
+
+  say(at) {
+    setText(this.label, moment(at));
+    setAttribute(this.slider, "aria-valuetext", moment(at));
+  }
+
+  /** slide goes where the slider is, once it stands still. */
+  slide() {
+    this.stop();
+    const value = Number(this.slider.value), at = value + second > this.past.to ? this.past.to : value;
+    this.settle(at);
+  }
+
+  /** settle goes to a time, unless another one is chosen at once: each is read anew. */
+  settle(at) {
+    this.say(this.at = at);
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.go(at), settles);
+  }
+
+  /** end goes to the end of the recording as it is by now: it may go on. */
+  end() {
+    this.settled();
+    this.onTime(this.past.to + later);
+  }
+
+  settled() {
+    clearTimeout(this.settling);
+    this.settling = 0;
+  }
+
+  within(time) { return Math.round(Math.max(this.past.from, Math.min(this.past.to, time))); }
+
+  /** step goes so many minutes on. It returns false if no recording is shown. */
+  step(minutes) {
+    if (!this.store.hello?.past) return false;
+    this.stop();
+    this.settle(this.slider.value = this.within(this.at + minutes * minute));
+    return true;
+  }
+
+  go(to) {
+    this.settled();
+    this.say(this.slider.value = this.at = this.within(to));
+    this.onTime(this.at);
+  }
+
+  /** play goes on from here, or at the end from the begin. */
+  play() {
+    if (this.playing) return this.stop();
+    this.playing = true;
+    setText(this.playButton, "Stop");
+    this.go(this.at >= this.past.to ? this.past.from : this.at + second);
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    this.playing = false;
+    if (this.playButton) setText(this.playButton, "Play");
+  }
+}

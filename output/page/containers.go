@@ -1,0 +1,113 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	objectpod "dwatch/watcher/object/pod"
+)
+
+// maxContainers is how many containers of a Pod viewers get at most.
+const maxContainers = 50
+
+// container is what a Pod says of one of its containers.
+type container struct {
+	Name string `json:"name"`
+	// Role is init or ephemeral, and empty for the others.
+	Role     string `json:"role,omitempty"`
+	Image    string `json:"image,omitempty"`
+	State    string `json:"state"`
+	Look     string `json:"look"` // as that of an object: Current, InProgress or Failed
+	Message  string `json:"message,omitempty"`
+	Restarts int    `json:"restarts"`
+	// Last says how it had ended before it was started the last time, LastMessage what it said then.
+	Last        string   `json:"last,omitempty"`
+	LastMessage string   `json:"lastMessage,omitempty"`
+	Limits      []string `json:"limits,omitempty"`
+}
+
+// containersOf are those of an object, if it is a Pod.
+func containersOf(content string) []container {
+	if gjson.Get(content, "kind").String() != "Pod" || gjson.Get(content, "apiVersion").String() != "v1" {
+		return nil
+	}
+	var all []container
+	for _, c := range objectpod.Parse(content) {
+		if len(all) == maxContainers {
+			break
+		}
+		one := container{Name: clip(c.Name, maxName), Image: clip(c.Image, maxValue), Restarts: c.Restarts, Limits: limitsOf(content, c.Name)}
+		switch {
+		case c.Init:
+			one.Role = "init"
+		case c.Ephemeral:
+			one.Role = "ephemeral"
+		}
+		one.State, one.Look = stateOf(&c)
+		one.Message = clip(c.Waits.Message, maxMessage)
+		if c.Ended != nil {
+			one.Message = clip(c.Ended.Message, maxMessage)
+		}
+		if c.Before != nil {
+			one.Last, one.LastMessage = ending(c.Before), clip(c.Before.Message, maxMessage)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// stateOf says in a word or two how a container is, and how that looks.
+func stateOf(c *objectpod.Container) (text, look string) {
+	failed := c.Ended.HasFailed() || c.Before.HasFailed()
+	switch {
+	case c.Ended != nil && !c.Ended.HasFailed():
+		return ending(c.Ended), "Current"
+	case c.Ended != nil:
+		return ending(c.Ended), "Failed"
+	case c.Waits.Reason != "" && failed:
+		return clip(c.Waits.Reason, maxName), "Failed"
+	case c.Waits.Reason != "":
+		return clip(c.Waits.Reason, maxName), "InProgress"
+	case c.Running && (c.Ready || c.Init || c.Ephemeral):
+		return "Running", "Current"
+	case c.Running:
+		return "Running, not ready", "InProgress"
+	}
+	return "Waiting", "InProgress"
+}
+
+// ending is such as "Error, exit 1, after 3s".
+func ending(t *objectpod.Termination) string {
+	var parts []string
+	for _, part := range []string{clip(t.Reason, maxName), t.Exit()} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if t.Ran > 0 {
+		parts = append(parts, fmt.Sprint("after ", t.Ran))
+	}
+	if len(parts) == 0 {
+		return "Ended"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// limitsOf are those of a container, such as "memory 64Mi".
+func limitsOf(content, name string) (limits []string) {
+	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		gjson.Get(content, "spec."+list).ForEach(func(_, c gjson.Result) bool {
+			if c.Get("name").String() != name {
+				return true
+			}
+			c.Get("resources.limits").ForEach(func(what, much gjson.Result) bool {
+				limits = append(limits, clip(what.String(), maxName)+" "+clip(much.String(), maxName))
+				return len(limits) < 5
+			})
+			return false
+		})
+	}
+	return limits
+}

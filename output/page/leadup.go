@@ -1,0 +1,82 @@
+package page
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"dwatch/output/inventory"
+)
+
+const (
+	// leadUp is how long before something went wrong is looked at, and maxLeadUp how many changes of that are sent.
+	leadUp    = 10 * time.Minute
+	maxLeadUp = 100
+)
+
+// leadUpAnswer is what changed before something went wrong.
+type leadUpAnswer struct {
+	// From and To are the time that was looked at: less than was to be, if dwatch began to see in it.
+	From  int64       `json:"from"`
+	To    int64       `json:"to"`
+	Items []ledUpItem `json:"items"`
+	More  int         `json:"more,omitempty"`
+	// Busy: too much happened for all of it to be looked at, and From is when what was looked at begins.
+	Busy bool `json:"busy,omitempty"`
+	// Missing is of how many objects some changes of that time are no longer held, and Forgotten until when objects
+	// were deleted that are no longer held.
+	Missing   int   `json:"missing,omitempty"`
+	Forgotten int64 `json:"forgotten,omitempty"`
+	// Unseen are the times in which not all was seen.
+	Unseen     []unseen `json:"unseen,omitempty"`
+	UnseenMore int      `json:"unseenMore,omitempty"`
+}
+
+type ledUpItem struct {
+	called
+	Time int64  `json:"time"`
+	Who  string `json:"who,omitempty"`
+	What string `json:"what"`
+	// Near is 0 for what it belongs to or names, 1 in its namespace, 2 elsewhere.
+	Near int `json:"near"`
+}
+
+// ledUp answers with what changed before something went wrong with an object.
+type ledUp struct{ *Hub }
+
+func (h ledUp) find(r *http.Request) (any, error) {
+	values, err := query(r, "key", "at")
+	if err != nil || len(values["key"]) != 1 {
+		return nil, errors.Join(err, errors.New("it takes one key"))
+	}
+	ms, err := strconv.ParseInt(values.Get("at"), 10, 64)
+	if err != nil {
+		return nil, errors.New("at takes a time in ms since 1970")
+	}
+	past, held := h.inventory.History(values.Get("key"))
+	if !held {
+		return nil, errNotHeld
+	}
+	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
+	found := inventory.NewLeadUp(h.inventory, past.Object, at, leadUp, h.Compare)
+	h.mu.Lock()
+	started := h.started
+	h.mu.Unlock()
+	answer := leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []ledUpItem{}, Missing: found.Missing, Forgotten: millis(found.Forgotten)}
+	if answer.Busy = !found.Since.IsZero(); answer.Busy {
+		answer.From = max(answer.From, millis(found.Since))
+	}
+	missed := unseenIn{from: answer.From, to: answer.To}
+	h.mu.Lock()
+	missed.of(h.Hub, past.Object.Cluster)
+	h.mu.Unlock()
+	answer.Unseen = missed.all[:min(len(missed.all), maxUnseen)]
+	answer.UnseenMore = len(missed.all) - len(answer.Unseen)
+	for n := range found.Changes[:min(len(found.Changes), maxLeadUp)] {
+		c := &found.Changes[n]
+		answer.Items = append(answer.Items, ledUpItem{calledBy(c.Of), millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage), int(c.Near)})
+	}
+	answer.More = len(found.Changes) - len(answer.Items)
+	return answer, nil
+}

@@ -1,0 +1,325 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// Past is a recording that is shown in place of the present: each viewer chooses a time.
+type Past struct {
+	// At is the time that is shown first.
+	At time.Time
+	// Play delivers to sink what was there at the begin of what is shown, and what happened until a time. Times
+	// before and after what is shown stand for its begin and its end. It is called by several goroutines.
+	Play func(ctx context.Context, until time.Time, sink event.Sink) (Known, error)
+}
+
+// Known is what is known of the past by what was played.
+type Known struct {
+	// From and To are between which times one can be chosen.
+	From, To time.Time
+	// Gaps are when not all is known, in order.
+	Gaps []Gap
+	// Unknown are why it is not known what was there at the time up to which was played; none: it is.
+	Unknown []Gap
+	// Damage is what could not be read, a line each.
+	Damage []string
+}
+
+// Gap is a time of which not all is known.
+type Gap struct {
+	From, To time.Time
+	Why      string
+}
+
+// maxTimes is of how many times Hubs are held that nobody uses: each has all objects. maxGaps and maxDamage are how many of
+// these viewers are told.
+const maxTimes, maxGaps, maxDamage = 4, 500, 20
+
+// pastMessage is what hello says of a time of a recording.
+type pastMessage struct {
+	From     int64        `json:"from"`
+	To       int64        `json:"to"`
+	At       int64        `json:"at"`
+	Unknown  []gapMessage `json:"unknown,omitempty"`
+	Gaps     []gapMessage `json:"gaps,omitempty"`
+	GapsMore int          `json:"gapsMore,omitempty"`
+	Damage   []string     `json:"damage,omitempty"`
+}
+
+type gapMessage struct {
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Why  string `json:"why"`
+}
+
+// message says of which time a Hub shows what was there.
+func (k *Known) message(at time.Time) *pastMessage {
+	m := &pastMessage{From: millis(k.From), To: millis(k.To), At: millis(at)}
+	m.Gaps, m.Unknown = gapsOf(k.Gaps), gapsOf(k.Unknown)
+	m.GapsMore = len(k.Gaps) - len(m.Gaps)
+	for _, d := range k.Damage[:min(len(k.Damage), maxDamage)] {
+		m.Damage = append(m.Damage, clip(d, maxValue))
+	}
+	return m
+}
+
+func gapsOf(all []Gap) (some []gapMessage) {
+	for _, g := range all[:min(len(all), maxGaps)] {
+		some = append(some, gapMessage{millis(g.From), millis(g.To), clip(g.Why, maxValue)})
+	}
+	return some
+}
+
+// maxShown is of how many times Hubs are held if all are looked at, maxReading how many are read at the same time,
+// and keepFailed how long nobody has one read again that could not be.
+const maxShown, maxReading, keepFailed = 16, 2, 30 * time.Second
+
+// hubs are those of times of the past, the one that was asked for last at the end. One that is used is always held.
+type hubs struct {
+	Options
+	turns   chan struct{} // has one for each that is being read
+	reading sync.WaitGroup
+
+	mu      sync.Mutex // for what follows, and what is in held
+	held    []*hubOf
+	closing bool
+	reason  string // of closing
+}
+
+func newHubs(o Options) *hubs { return &hubs{Options: o, turns: make(chan struct{}, maxReading)} }
+
+// hubOf is the Hub of a time, once done is closed.
+type hubOf struct {
+	at     time.Time
+	users  int                // who wait for it, or look at it
+	cancel context.CancelFunc // ends that it is read
+	ended  time.Time          // when that was
+	done   chan struct{}
+	hub    *Hub
+	err    error
+}
+
+func (o *hubOf) isDone() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// errTime is wrong usage.
+var errTime = errors.New("time takes milliseconds since 1970")
+
+var errShown = errors.New("too many times of the recording are looked at: try again later, or choose one that is shown elsewhere")
+
+// unshown answers why there is no Hub of the time that a request is about.
+func unshown(w http.ResponseWriter, err error) {
+	code := http.StatusServiceUnavailable
+	if errors.Is(err, errTime) {
+		code = http.StatusBadRequest
+	}
+	fail(w, code, err.Error())
+}
+
+// timeOf returns the time of the past that a request is about, which it takes out of its query.
+func (s *Server) timeOf(r *http.Request) (at time.Time, err error) {
+	past := s.hub.Past
+	if past == nil {
+		return at, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return at, errTime
+	}
+	at = past.At.Truncate(time.Millisecond)
+	if text := values.Get("time"); text != "" {
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || ms < 0 {
+			return at, errTime
+		}
+		at = time.UnixMilli(ms)
+	}
+	values.Del("time")
+	r.URL.RawQuery = values.Encode()
+	return at, nil
+}
+
+// hubAt returns the Hub of the time that a request is about, and what is to be called when it is not used any more.
+func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
+	at, err := s.timeOf(r)
+	if err != nil || s.hub.Past == nil {
+		return s.hub, func() {}, err
+	}
+	return s.hubs.of(r.Context(), s.ctx, at)
+}
+
+// awaitHub returns the Hub of a time for a viewer, who is told now and then that it is being read, and what is to be
+// called when it is not used any more.
+func (s *Server) awaitHub(ctx context.Context, at time.Time, to transport) (hub *Hub, leave func(), err error) {
+	if s.hub.Past == nil {
+		return s.hub, func() {}, nil
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	hub, leave, err = s.hubs.await(ctx, s.ctx, at, tick.C, func() error {
+		return to.send(ctx, encode(readingMessage{Type: "reading"}))
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return hub, leave, err
+	case errors.Is(err, errBye):
+		return nil, nil, errors.Join(err, to.send(ctx, encode(bye{"bye", s.hubs.why()})))
+	}
+	return nil, nil, errors.Join(err, to.send(ctx, encode(readingMessage{"reading", err.Error()})))
+}
+
+// of returns the Hub of a time, and what is to be called when it is not used any more.
+func (h *hubs) of(ctx, reading context.Context, at time.Time) (hub *Hub, leave func(), err error) {
+	return h.await(ctx, reading, at, nil, nil)
+}
+
+// await is of, and calls tell at each tick as long as it waits.
+func (h *hubs) await(ctx, reading context.Context, at time.Time, tick <-chan time.Time, tell func() error) (*Hub, func(), error) {
+	one, err := h.begin(reading, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	for err == nil {
+		select {
+		case <-one.done:
+			if one.err == nil {
+				return one.hub, sync.OnceFunc(func() { h.leave(one) }), nil
+			}
+			err = one.err
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-tick:
+			err = tell()
+		}
+	}
+	h.leave(one)
+	return nil, nil, err
+}
+
+// begin has the recording read up to a time, unless the Hub of that is held. Who calls it calls leave.
+func (h *hubs) begin(ctx context.Context, at time.Time) (*hubOf, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return nil, errBye
+	}
+	h.held = slices.DeleteFunc(h.held, func(one *hubOf) bool {
+		return one.isDone() && one.err != nil && time.Since(one.ended) > keepFailed
+	})
+	if n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.at.Equal(at) }); n >= 0 {
+		one := h.held[n]
+		one.users++
+		h.held = append(slices.Delete(h.held, n, n+1), one)
+		return one, nil
+	}
+	if !h.makeRoomLocked() {
+		return nil, errShown
+	}
+	one := &hubOf{at: at, users: 1, done: make(chan struct{})}
+	ctx, one.cancel = context.WithCancel(ctx)
+	h.held = append(h.held, one)
+	h.reading.Go(func() { h.read(ctx, one) })
+	return one, nil
+}
+
+// makeRoomLocked lets go of those that were asked for first and are not used, and reports whether there is room.
+func (h *hubs) makeRoomLocked() bool {
+	for len(h.held) >= maxTimes {
+		n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.users == 0 })
+		if n < 0 {
+			return len(h.held) < maxShown
+		}
+		h.held = slices.Delete(h.held, n, n+1)
+	}
+	return true
+}
+
+// leave ends that one is used, and that it is read if nobody waits for it any more.
+func (h *hubs) leave(one *hubOf) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one.users--
+	if one.users == 0 && !one.isDone() {
+		one.cancel()
+		h.held = slices.DeleteFunc(h.held, func(other *hubOf) bool { return other == one })
+	}
+}
+
+func (h *hubs) read(ctx context.Context, one *hubOf) {
+	defer one.cancel()
+	hub := New(h.Options)
+	known, err := h.play(ctx, one.at, hub)
+	at := one.at
+	switch {
+	case err != nil:
+	case at.Before(known.From):
+		at = known.From
+	case at.After(known.To):
+		at = known.To
+	}
+	hub.clock, hub.ofPast = func() time.Time { return at }, &known
+	hub.startedAt(known.From)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer close(one.done) // close sees either that it is, or reads that it closes
+	one.ended = time.Now()
+	switch {
+	case h.closing:
+		one.err = errBye
+	case err != nil:
+		one.err = err // who asks again soon is told the same
+	default:
+		one.hub, one.at = hub, at.Truncate(time.Millisecond) // who asks for a later one has it read anew: it may go on
+	}
+}
+
+// play plays the recording up to a time when it is its turn.
+func (h *hubs) play(ctx context.Context, until time.Time, hub *Hub) (Known, error) {
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done():
+		return Known{}, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return Known{}, err
+	}
+	return h.Past.Play(ctx, until, hub)
+}
+
+// why is for which reason all were closed.
+func (h *hubs) why() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.reason
+}
+
+// close says goodbye to all viewers, for this reason, and to those who wait for what is being read.
+func (h *hubs) close(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closing, h.reason = true, reason
+	for _, one := range h.held {
+		switch {
+		case !one.isDone():
+			one.cancel()
+		case one.err == nil:
+			one.hub.Close(reason)
+		}
+	}
+}

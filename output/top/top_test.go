@@ -1,0 +1,156 @@
+package top
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+var (
+	configMaps = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
+	begin      = time.Date(2026, 1, 31, 2, 0, 0, 123456789, time.FixedZone("", 3600))
+)
+
+// board is a Top, and the objects that it has seen.
+type board struct {
+	*Top
+	out  bytes.Buffer
+	last map[string]event.Object
+	now  time.Time
+}
+
+func newBoard(o Options) *board {
+	b := &board{last: map[string]event.Object{}, now: begin}
+	o.ShortName = func(schema.GroupVersionResource) string { return "cm" }
+	o.Compare = change.Options{Noise: change.DefaultNoise()}
+	b.Top = New(&b.out, begin, o)
+	return b
+}
+
+// write has a manager set the only field of a ConfigMap, a second later.
+func (b *board) write(t *testing.T, name, manager string, value int) {
+	t.Helper()
+	b.writeFields(t, name, manager, value, "k")
+}
+
+// writeFields has a manager set all fields of a ConfigMap to a value, a second later.
+func (b *board) writeFields(t *testing.T, name, manager string, value int, fields ...string) {
+	t.Helper()
+	var set, data []string
+	for _, f := range fields {
+		set, data = append(set, fmt.Sprintf(`"f:%s":{}`, f)), append(data, fmt.Sprintf(`%q:"%d"`, f, value))
+	}
+	b.now = b.now.Add(time.Second)
+	version := fmt.Sprint(b.now.Unix())
+	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"resourceVersion":%q,"managedFields":[{"manager":%q,"operation":"Update","apiVersion":"v1","time":%q,"fieldsType":"FieldsV1","fieldsV1":{"f:data":{%s}}}]},"data":{%s}}`,
+		name, version, manager, b.now.UTC().Format(time.RFC3339), strings.Join(set, ","), strings.Join(data, ","))
+	e := event.Event{Type: event.Modified, Target: configMaps, Old: b.last[name], Time: b.now,
+		Object: event.NewObject(&event.Identity{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: types.UID(name), ResourceVersion: version}, content)}
+	if e.Old.IsZero() {
+		e.Type, e.Initial = event.Added, true
+	}
+	b.last[name] = e.Object
+	if err := b.Deliver(t.Context(), []event.Event{e}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fight has two managers undo each other, n times.
+func (b *board) fight(t *testing.T, name string, n int) {
+	t.Helper()
+	b.write(t, name, "argocd", 0)
+	for i := range n {
+		b.write(t, name, [2]string{"hpa", "argocd"}[i%2], (i+1)%2)
+	}
+}
+
+func (b *board) print(t *testing.T) string {
+	t.Helper()
+	b.out.Reset()
+	if err := b.Print(b.now); err != nil {
+		t.Fatal(err)
+	}
+	return b.out.String()
+}
+
+// TestTimes: times are as in all JSON, in UTC, to the millisecond.
+func TestTimes(t *testing.T) {
+	b := newBoard(Options{By: ByObject, JSON: true})
+	b.fight(t, "web", 4)
+	if text := b.print(t); !strings.HasPrefix(text, `{"time":"2026-01-31T01:00:05.123Z",`) || !strings.Contains(text, `"since":"2026-01-31T01:00:02.123Z"`) {
+		t.Error(text)
+	}
+}
+
+// TestOneFight: two managers who fight over many fields of an object have one line, and in JSON a fight each.
+func TestOneFight(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	for by, want := range map[By]string{
+		ByObject:  "  ! fight over data.a and 2 more: argocd 1 → 0, hpa 0 → 1, 8 times in 7 s\n",
+		ByManager: "  ! cm/web: fight over data.a and 2 more: argocd 1 → 0, hpa 0 → 1, 8 times in 7 s\n",
+	} {
+		b, j := newBoard(Options{By: by}), newBoard(Options{By: by, JSON: true})
+		for i := range 9 {
+			for _, one := range []*board{b, j} {
+				one.writeFields(t, "web", [2]string{"argocd", "hpa"}[i%2], i%2, names...)
+			}
+		}
+		text := b.print(t)
+		if n := strings.Count(text, want); n != strings.Count(text, "fight") || n == 0 {
+			t.Errorf("by %s:\n%s", by, text)
+		}
+		if n := strings.Count(strings.SplitAfter(j.print(t), "\n")[0], `"path":"data.`); n < len(names) {
+			t.Errorf("by %s: %d in JSON", by, n)
+		}
+	}
+}
+
+// TestFoundIsShown: what is fought over, or written in a hot loop, is shown beside what is only busy, by whatever it is
+// ranked.
+func TestFoundIsShown(t *testing.T) {
+	for by, want := range map[By][]string{
+		ByObject:  {"cm/busy", "cm/web", "  ! fight over data.k: ", "cm/loop", "  ! hot loop: written by operator with no change, "},
+		ByField:   {"cm/busy", "cm/web", "  ! fight over data.k: ", "cm/loop", "  ! hot loop: written by operator with no change, "},
+		ByManager: {"worker", "argocd", "  ! cm/web: fight over data.k: ", "hpa", "operator", "  ! cm/loop: hot loop: written by operator with no change, "},
+	} {
+		b := newBoard(Options{By: by, Rows: 1})
+		for n := range 20 {
+			b.write(t, "busy", "worker", n)
+		}
+		b.fight(t, "web", 8)
+		for range 7 {
+			b.write(t, "loop", "operator", 1)
+		}
+		for n := range 3 {
+			b.write(t, "quiet", "calm", n)
+		}
+		text := b.print(t)
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("by %s: no %q in\n%s", by, part, text)
+			}
+		}
+		if strings.Contains(text, "quiet") || strings.Contains(text, "calm") {
+			t.Errorf("by %s: more than the first\n%s", by, text)
+		}
+	}
+}
+
+// TestNoRoom: a terminal that is too low for what is found says so.
+func TestNoRoom(t *testing.T) {
+	b := newBoard(Options{By: ByObject, InPlace: true, Size: func() (int, int) { return 200, 4 }})
+	for _, name := range []string{"a", "b", "c"} {
+		b.fight(t, name, 8)
+	}
+	if text := b.print(t); !strings.HasSuffix(text, "  ! fights and hot loops for which there is no room: 3\n") {
+		t.Error(text)
+	}
+}

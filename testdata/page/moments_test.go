@@ -1,0 +1,37 @@
+package page
+
+import "testing"
+
+// The YAML of an object as it was at a change, and what differs between two moments.
+func TestMoments(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	for _, level := range []string{"debug", "trace"} {
+		c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"`+level+`"}}`)
+		b.await(entry("→ " + level))
+	}
+	const yaml = `document.querySelector("#detail .yaml")?.textContent`
+	value[bool](b, row("alpha")+`.click() ?? true`)
+	b.await(yaml + `?.includes("level: trace")`)
+	value[bool](b, entry("info → debug")+`.click() ?? true`)
+	b.await(yaml + `?.includes("level: debug")`) // as of the change that was chosen
+	choose := func(label, option string) {
+		t.Helper()
+		value[bool](b, `((select) => {
+			select.value = [...select.options].find((o) => o.textContent.includes(`+quote(option)+`)).value;
+			select.dispatchEvent(new Event("change"));
+			return true;
+		})([...document.querySelectorAll("#detail .moments label")].find((l) => l.textContent.startsWith(`+quote(label)+`)).querySelector("select"))`)
+	}
+	choose("as of", "now")
+	b.await(yaml + `?.includes("level: trace")`)
+	choose("compared with", "as seen first")
+	b.await(`document.querySelector("#detail .compared .minus")?.textContent === "-  level: info" && [...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: trace")`)
+	// What it is now goes on.
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"quiet"}}`)
+	b.await(`[...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: quiet")`)
+	choose("compared with", "nothing")
+	b.await(yaml + `?.includes("level: quiet")`)
+}

@@ -1,0 +1,105 @@
+package page
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recorded is a recording of the ConfigMaps of a namespace.
+type recorded struct {
+	t      *testing.T
+	c      *cluster
+	ns     string
+	dir    string
+	binary string
+}
+
+func newRecorded(t *testing.T, c *cluster, ns string) *recorded {
+	t.Helper()
+	binary, err := dwatchBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &recorded{t, c, ns, filepath.Join(t.TempDir(), "rec"), binary}
+}
+
+// record records until end is called.
+func (r *recorded) record() (end func()) {
+	r.t.Helper()
+	recorder := exec.Command(r.binary, "record", r.dir, "cm", "-n", r.ns, "--kubeconfig", r.c.kubeconfig)
+	if err := recorder.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { recorder.Process.Kill() })
+	return func() {
+		recorder.Process.Signal(os.Interrupt)
+		recorder.Wait() // how it ended is not what is tested
+	}
+}
+
+// awaits waits until a command prints something about the recording, which also says that what it prints is not all.
+func (r *recorded) awaits(what string, args ...string) {
+	r.t.Helper()
+	for end := time.Now().Add(2 * patience); ; {
+		out, _ := exec.Command(r.binary, append(args, "--from", r.dir)...).Output() // of what begins nothing is known
+		if strings.Contains(string(out), what) {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("the recording does not come to have %s: %s", what, out)
+		}
+	}
+}
+
+// slide moves the slider of the page to a value, an expression of s.
+func (b *tab) slide(to string) {
+	b.t.Helper()
+	value[bool](b, `((s) => { s.value = `+to+`; s.dispatchEvent(new Event("input")); return true; })(document.querySelector("#past input"))`)
+}
+
+// The page shows a recording as it was at a time, which is in the address; a slider and buttons lead to others, and
+// show when not all is known. The recording may go on meanwhile.
+func TestPast(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	r := newRecorded(t, c, ns)
+	defer r.record()()
+	r.awaits("alpha", "cm")
+	then := time.Now().UnixMilli()
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"more":"v"}}`)
+	r.awaits("MODIFIED", "cm/alpha")
+	c.kubectl(t, "", "-n", ns, "delete", "cm", "alpha")
+	r.awaits("DELETED", "cm/alpha")
+
+	b := open(t, serve(t, nil, "cm", "--from", r.dir, "--since", "1h").url, look{})
+	// What was before the recording began is not known: that is on the slider, and said where it is shown.
+	b.await(`!document.getElementById("past").hidden && document.querySelector("#past .gaps i") && document.querySelector("#past summary").textContent.includes("gap")`)
+	value[bool](b, `document.querySelector("#past details li button").click() ?? true`)
+	b.await(`document.getElementById("watch-state").textContent === "Not known" && !document.getElementById("down").hidden && !` + row("alpha"))
+	// A link leads to a time, and its object says what there was then.
+	const shown = `Number(new URLSearchParams(location.search).get("time"))`
+	b.navigate(value[string](b, fmt.Sprintf(`location.origin + location.pathname + "?time=%d"`, then)))
+	b.await(row("alpha"))
+	if got := value[int64](b, shown); got != then {
+		t.Errorf("a link to %d leads to %d", then, got)
+	}
+	value[bool](b, row("alpha")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha") && !document.querySelector("#detail pre.yaml").textContent.includes("more: v")`)
+	// The end is a later one as the recording goes on.
+	objects(t, c, ns, "omega")
+	r.awaits("omega", "cm/omega")
+	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "End").click() ?? true`)
+	b.await(row("omega"))
+	// To the begin, and on from there.
+	b.slide("s.min")
+	b.await(shown + ` < ` + fmt.Sprint(then-1000) + ` && !` + row("omega"))
+	value[bool](b, `document.querySelector("#past .play").click() ?? true`)
+	b.await(shown + ` > Number(document.querySelector("#past input").min) + 2000`)
+	value[bool](b, `document.querySelector("#past .play").click() ?? true`)
+	b.await(`document.querySelector("#past .play").textContent === "Play"`)
+}

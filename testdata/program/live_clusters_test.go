@@ -1,0 +1,101 @@
+//go:build unix
+
+package program
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// fleet is the server of all tests, eu, and one more, us, with objects in a namespace of the same
+// name; down and hang, which never answer, are in the kubeconfig, too.
+type fleet struct {
+	eu, us     *objects
+	more       map[string]another
+	kubeconfig string
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	eu, _ := room(t)
+	f := &fleet{eu: eu, more: startClusters(t, "us", "asia"), kubeconfig: filepath.Join(t.TempDir(), "config")}
+	var err error
+	if f.us, err = newObjectsNamed(f.more["us"].Cluster, eu.namespace); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = newObjectsNamed(f.more["asia"].Cluster, eu.namespace); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeContexts(f.kubeconfig, eu.namespace, f.more); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestLiveClusters: the live table of several clusters, on two widths.
+func TestLiveClusters(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	for _, o := range []*objects{f.eu, f.us} {
+		o.applyText(t, fmt.Sprintf(liveConfigMap, "web"))
+	}
+	wide := startTmux(t, 160, 40, f.kubeconfig)
+	wide.live("cm --context eu,us,asia,down")
+	m := startTmux(t, 80, 24, f.kubeconfig)
+	m.live("cm,deploy --context eu,us,hang")
+	for _, s := range []*tmux{m, wide} {
+		s.shows(`^   CLUSTER +(NAME|CONFIGMAPS \d+) +DATA +AGE`)
+		s.shows(`^   eu +web +1 +\d+`)
+		s.shows(`^   us +web +1 +\d+`)
+	}
+	m.shows(` ● eu  ● us  ◌ hang connecting$`)
+	m.shows(`◌ 2 of 3 connected · `)
+	wide.shows(` ● eu  ● us  ● asia  ✗ down not connected$`)
+	wide.shows(`nothing needs a look in 3 of 4 clusters; of the others it is not known$`)
+
+	// What happens in one is seen there alone.
+	f.us.mustPatch(t, "configmaps/web", `{"data":{"more":"v"}}`)
+	f.us.applyText(t, liveDeployment)
+	for _, s := range []*tmux{m, wide} {
+		s.shows(`^ ?.? +us +web +2 +\d+`)
+		s.shows(`^   eu +web +1 +\d+`)
+	}
+	m.shows(`^◌.? us +web .*0/2`)
+	m.lacks(`eu +web .*0/2`)
+
+	// An expression, and the Events about an object where it is.
+	m.press("/")
+	m.types(`where cluster == "us" && object.kind == "ConfigMap"`)
+	m.press("Enter")
+	m.lacks(`^   eu `)
+	m.press("/", "C-u")
+	m.types("us configmaps web")
+	m.press("Enter")
+	m.shows(`^   us +web +2 `)
+	if err := f.us.warn("configmap/web", "Odd", "it is odd in us"); err != nil {
+		t.Fatal(err)
+	}
+	m.press("e")
+	m.shows(`events about us configmaps/web`)
+	m.shows(`it is odd in us`)
+	m.press("Escape")
+	m.shows(`● eu`)
+	m.press("Enter")
+	m.shows(`changes of us configmaps/web`)
+	m.shows(`data\.more  \+ v`)
+	m.press("q", "q")
+
+	// One that is lost is named, with its rows as they were.
+	if err := f.more["asia"].Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	f.eu.mustPatch(t, "configmaps/web", `{"data":{"more":"v"}}`)
+	wide.shows(`^ ?.? +eu +web +2 +\d+`)
+	f.more["us"].Kill()
+	wide.shows(`✗ us lost \d+s`)
+	wide.shows(`us as of \d\d:\d\d:\d\d, connection lost`)
+	wide.shows(`^   us +web +2 +\d+`)
+	wide.press("q")
+	wide.shows(`^END=0$`)
+}

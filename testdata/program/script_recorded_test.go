@@ -1,0 +1,129 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
+	"dwatch/testdata/object"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/recording"
+)
+
+// writeRecorded writes a recording of events and marks, as lines of a file, whose last one is moved to
+// a minute ago. What a server has proven is in the file, so that it does not depend on how busy the machine is.
+// Secrets are masked. A line NAME=TIME sets a variable of the environment to that time, moved as well.
+func writeRecorded(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: recorded DIR FILE")
+	}
+	named, by, err := writeRecording(ts.MkAbs(args[0]), ts.ReadFile(args[1]), time.Now().Add(-time.Minute))
+	ts.Check(err)
+	for name, text := range named {
+		at, err := time.Parse(time.RFC3339, text)
+		ts.Check(err)
+		ts.Setenv(name, at.Add(by).Format(time.RFC3339Nano))
+	}
+}
+
+var namedTime = regexp.MustCompile(`(?m)^([A-Z]+)=(\S+)\n`)
+
+// writeRecording writes a recording of the events and marks in text, the last of which is at a time. It returns
+// the times that are named in text, and by how much all are moved.
+func writeRecording(dir, text string, last time.Time) (named map[string]string, by time.Duration, err error) {
+	named = map[string]string{}
+	for _, match := range namedTime.FindAllStringSubmatch(text, -1) {
+		named[match[1]] = match[2]
+	}
+	events, err := object.Read(namedTime.ReplaceAllString(text, ""))
+	if err != nil {
+		return nil, 0, err
+	}
+	by = last.Sub(events[len(events)-1].Time)
+	return named, by, record(dir, moved(events, by))
+}
+
+// moved are events at other times.
+func moved(events []event.Event, by time.Duration) []event.Event {
+	for i := range events {
+		e := &events[i]
+		if e.Time = e.Time.Add(by); !e.Heard.IsZero() {
+			e.Heard = e.Heard.Add(by)
+		}
+	}
+	return events
+}
+
+// record records events, by a clock that shows their times.
+func record(dir string, events []event.Event) (err error) {
+	encode, err := output.NewEncoder(output.Options{})
+	if err != nil {
+		return err
+	}
+	r, err := recording.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	targets := watched(events)
+	about := recording.About{Cluster: "c", Namespace: targets[0].Namespace, Selection: selection(targets)}
+	masks := &change.Masks{Secrets: true, Key: []byte(rand.Text())}
+	now := events[0].Time
+	options := recording.Options{
+		Encode:   encode,
+		Object:   func(o event.Object) string { return masks.ObjectJSON(o.Raw()) },
+		Now:      func() time.Time { return now },
+		Describe: describe,
+	}
+	if err := r.Begin(options, about, targets); err != nil {
+		return err
+	}
+	for _, e := range events {
+		now = e.Time
+		if err := r.Deliver(context.Background(), []event.Event{e}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watched gives each event the target by which it came, and returns these.
+func watched(events []event.Event) (targets []event.Target) {
+	for i := range events {
+		e := &events[i]
+		if e.Target.Mapping == nil {
+			continue
+		}
+		j := slices.IndexFunc(targets, func(t event.Target) bool { return t.Key() == e.Target.Key() })
+		if j < 0 {
+			j, targets = len(targets), append(targets, e.Target)
+		}
+		e.Target = targets[j]
+	}
+	return targets
+}
+
+func selection(targets []event.Target) (s event.Selection) {
+	for _, t := range targets {
+		s.Namespaces = append(s.Namespaces, t.Namespace)
+		s.Resources = append(s.Resources, event.Selected{Resource: t.Resource().GroupResource().String()})
+	}
+	slices.Sort(s.Namespaces)
+	slices.SortFunc(s.Resources, func(a, b event.Selected) int { return cmp.Compare(a.Resource, b.Resource) })
+	s.Namespaces, s.Resources = slices.Compact(s.Namespaces), slices.Compact(s.Resources)
+	return s
+}
+
+func describe(r schema.GroupVersionResource) metav1.APIResource {
+	return metav1.APIResource{ShortNames: []string{object.ShortName(r)}}
+}

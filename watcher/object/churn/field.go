@@ -1,0 +1,127 @@
+package churn
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+
+	"dwatch/watcher/object/change"
+)
+
+// Field is a field of an object that changed.
+type Field struct {
+	Path string
+	rate
+	Managers counts // the first first
+	write    int    // the last one of the object that changed it
+	last     stroke
+	undone   []time.Time
+	since    time.Time // of the first of undone: when that was done
+	sides    [2]stroke // of the last that was undone, and who did
+	fight    time.Time // when there was one last; zero: never
+}
+
+// stroke is one change of a field.
+type stroke struct {
+	by       string
+	old, new value
+	at       time.Time
+}
+
+// value is one in few characters, and what tells it from others.
+type value struct {
+	shown string
+	sum   uint64
+}
+
+// Fields returns the fields that changed, those first that did most.
+func (o *Object) Fields() []*Field {
+	return slices.SortedStableFunc(slices.Values(o.fields), func(a, b *Field) int { return b.Times - a.Times })
+}
+
+// known returns the field of a path; nil: it is not known.
+func (o *Object) known(path string) *Field {
+	if i := slices.IndexFunc(o.fields, func(f *Field) bool { return f.Path == path }); i >= 0 {
+		return o.fields[i]
+	}
+	return nil
+}
+
+// newField returns one of a path that is not known. Where there are too many, it takes the place of the one that
+// changed longest ago, of which so many changes are forgotten; nil: all of them were changed by the same write.
+func (o *Object) newField(path string) (f *Field, forgotten int) {
+	if len(o.fields) == maxFields {
+		oldest := slices.MinFunc(o.fields, func(a, b *Field) int { return cmp.Or(a.write-b.write, a.Times-b.Times) })
+		if oldest.write == o.Times {
+			return nil, 0
+		}
+		o.fields = slices.DeleteFunc(o.fields, func(f *Field) bool { return f == oldest })
+		o.MoreFields, forgotten = max(o.MoreFields, 1), oldest.Times
+	}
+	f = &Field{Path: path}
+	o.fields = append(o.fields, f)
+	return f, forgotten
+}
+
+// changed counts a change of the field, and reports whether there is a fight with it.
+func (f *Field) changed(c *change.Change, at time.Time) bool {
+	s := stroke{nameOf(c.Who), valueOf(c.Old, c.Kind == change.Added), valueOf(c.New, c.Kind == change.Removed), at}
+	f.add(at)
+	f.Managers.add(s.by)
+	before := f.last
+	f.last = s
+	if s.by == "" || before.by == "" || s.by == before.by || s.new != before.old || s.old != before.new {
+		return false
+	}
+	if f.sides[0].by != "" && f.sides[0].by != s.by && f.sides[1].by != s.by {
+		f.undone = nil // another one came
+	}
+	f.sides = [2]stroke{before, s}
+	if s.by < before.by {
+		f.sides = [2]stroke{s, before}
+	}
+	f.undo(before.at, at)
+	return f.isFought()
+}
+
+// undo notes that what was done at a time is undone now.
+func (f *Field) undo(done, now time.Time) {
+	kept := within(f.undone, now)
+	switch {
+	case len(kept) == 0:
+		f.since = done
+	case len(kept) < len(f.undone):
+		f.since = f.undone[len(f.undone)-len(kept)-1]
+	}
+	f.undone = append(kept, now)
+}
+
+func (f *Field) isFought() bool { return len(f.undone) >= fightUndone }
+
+// What is kept of a change is copied: else the text of the whole object would stay with it.
+
+// nameOf is a manager, with the subresource through which it wrote: one program may be several
+// controllers. It is empty if it is not known.
+func nameOf(w change.Who) string {
+	if w.Subresource == "" {
+		return strings.Clone(w.Manager)
+	}
+	return w.Manager + " (" + w.Subresource + ")"
+}
+
+var seed = maphash.MakeSeed()
+
+func valueOf(v any, none bool) value {
+	if none {
+		return value{"nothing", 0}
+	}
+	shown, _ := change.Short(v)
+	whole, err := json.Marshal(v)
+	if err != nil {
+		return value{"?", 0}
+	}
+	return value{strings.Clone(shown), maphash.Bytes(seed, whole)}
+}

@@ -1,0 +1,45 @@
+package churn
+
+import "time"
+
+// rate is how often something changed.
+type rate struct {
+	Times int
+	last  recent // of a minute
+}
+
+func (r *rate) add(at time.Time) {
+	r.Times++
+	r.last.add(at, time.Minute)
+}
+
+// LastMinute returns how often it changed in the minute before now.
+func (r *rate) LastMinute(now time.Time) int { return r.last.count(now, time.Minute) }
+
+// recent counts what was within a time, up to a twelfth of it. All calls have the same time.
+type recent struct {
+	parts [12]struct{ at, count uint32 }
+}
+
+func (r *recent) part(at time.Time, within time.Duration) uint32 {
+	return uint32(at.UnixNano() / (int64(within) / int64(len(r.parts))))
+}
+
+func (r *recent) add(at time.Time, within time.Duration) {
+	n := r.part(at, within)
+	p := &r.parts[n%uint32(len(r.parts))]
+	if p.at != n {
+		p.at, p.count = n, 0
+	}
+	p.count++
+}
+
+func (r *recent) count(now time.Time, within time.Duration) (sum int) {
+	n := r.part(now, within)
+	for _, p := range r.parts {
+		if p.at+uint32(len(r.parts)) > n && p.at <= n {
+			sum += int(p.count)
+		}
+	}
+	return sum
+}

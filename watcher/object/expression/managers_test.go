@@ -1,0 +1,69 @@
+package expression
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dwatch/watcher/event"
+)
+
+// TestManagers: who wrote, of what was seen and of what follows from what the cluster remembers.
+func TestManagers(t *testing.T) {
+	by := func(names ...string) (entries string) {
+		for i, name := range names {
+			entries += fmt.Sprintf(`,{"manager":%q,"operation":"Update","apiVersion":"v1","time":"2026-01-31T09:00:%02dZ","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:k%[2]d":{}}}}`, name, i)
+		}
+		return strings.TrimPrefix(entries, ",")
+	}
+	cm := func(data, managed string) string {
+		return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":[` + managed + `]},"data":` + data + `}`
+	}
+	added := event.Event{Type: event.Added, Object: object(cm(`{"k0":"1","k1":"1"}`, by("kubectl-create", "helm")))}
+	initial := added
+	initial.Initial = true
+	deleted := added
+	deleted.Type = event.Deleted
+	remembered := func(e event.Event, evidence event.Evidence) event.Event {
+		e.Reconstructed = &evidence
+		return e
+	}
+	bare := event.Event{Type: event.Added, Object: object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)}
+	person, robot := []event.Writer{{Manager: "kubectl-edit"}}, []event.Writer{{Manager: "argocd"}}
+	for name, test := range map[string]struct {
+		event   event.Event
+		manual  bool
+		unknown bool
+		all     string
+	}{
+		"added":           {added, true, false, "['helm', 'kubectl-create']"},
+		"there before":    {initial, false, false, "[]"},
+		"deleted":         {deleted, false, false, "[]"},
+		"changed":         {modified(cm(`{"k0":"1"}`, by("argocd")), cm(`{"k0":"2"}`, by("argocd"))), false, false, "['argocd']"},
+		"changed by two":  {modified(cm(`{"k0":"1","k1":"1"}`, by("argocd", "k9s")), cm(`{"k0":"2","k1":"2"}`, by("argocd", "k9s"))), true, false, "['argocd', 'k9s']"},
+		"from what":       {modified("", cm(`{"k0":"2"}`, by("k9s"))), false, true, ""},
+		"wrote":           {remembered(modified("", cm(`{}`, "")), event.Evidence{From: event.FromManagedFields, Writers: person}), true, false, "['kubectl-edit']"},
+		"another wrote":   {remembered(modified("", cm(`{}`, "")), event.Evidence{From: event.FromManagedFields, Writers: robot}), false, false, "['argocd']"},
+		"created":         {remembered(bare, event.Evidence{From: event.FromCreation, Writers: person, Sole: true}), true, false, "['kubectl-edit']"},
+		"created by whom": {remembered(bare, event.Evidence{From: event.FromCreation, Writers: person}), false, true, ""},
+		"to be deleted":   {remembered(modified("", cm(`{}`, "")), event.Evidence{From: event.FromDeletion}), false, true, ""},
+		"a template":      {remembered(modified(cm(`{"k0":"1"}`, by("k9s")), cm(`{"k0":"2"}`, by("k9s"))), event.Evidence{From: event.FromRevision}), true, false, "['k9s']"},
+		"whose template":  {remembered(modified(cm(`{"k0":"1"}`, ""), cm(`{"k0":"2"}`, "")), event.Evidence{From: event.FromRevision}), false, true, ""},
+		"an Event":        {remembered(added, event.Evidence{From: event.FromEvent}), true, false, "['helm', 'kubectl-create']"},
+	} {
+		x, err := Compile("manual")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := NewInput(test.event, testOptions())
+		if got, err := x.Holds(in); got != test.manual || err != nil || in.IsUnknown() != test.unknown {
+			t.Errorf("%s: manual %t, unknown %t, %v", name, got, in.IsUnknown(), err)
+		}
+		if test.all == "" {
+			continue
+		}
+		if ok, err := evaluate(t, "managers == "+test.all, test.event); !ok || err != nil {
+			t.Errorf("%s: not %s, %v", name, test.all, err)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	zstdMagic = 0xFD2FB528
+	skipMagic = 0x184D2A5D // of the 16 that there are
+	// maxFrame bounds what a frame may come to: a writer closes it long before.
+	maxFrame = 64 << 20
+)
+
+// part is what a frame, or the damage between two of them, takes of a segment.
+type part struct {
+	bytes []byte
+	kind  partKind
+}
+
+type partKind uint8
+
+const (
+	compressed partKind = iota
+	skipped             // bytes are the content
+	cut                 // a compressed frame without its end, as of a run that goes on or was killed
+	damaged
+)
+
+// nextPart cuts the first part off data, which is not empty. ended: the segment has its end, so
+// that nothing in it can be cut.
+func nextPart(data []byte, ended bool) (p part, rest []byte) {
+	if n := frameSize(data); n > 0 {
+		return part{data[:n], compressed}, data[n:]
+	} else if n < 0 && !ended {
+		return part{data, cut}, nil
+	}
+	if magic := magicOf(data); magic == skipMagic && len(data) >= 8 {
+		if size := uint64(binary.LittleEndian.Uint32(data[4:])); size+8 <= uint64(len(data)) {
+			return part{data[8 : 8+size], skipped}, data[8+size:]
+		}
+	}
+	if !ended && isBegin(data) {
+		return part{nil, cut}, nil
+	}
+	// What is damaged goes on to what looks like the begin of a frame.
+	at := 1
+	for at < len(data) && magicOf(data[at:]) != zstdMagic && magicOf(data[at:]) != skipMagic {
+		at++
+	}
+	return part{data[:at], damaged}, data[at:]
+}
+
+// isBegin reports whether data is the begin of a frame that was not written to its end, and too
+// little to be one of lines.
+func isBegin(data []byte) bool {
+	if len(data) >= 4 {
+		return magicOf(data) == skipMagic // of an index
+	}
+	lines, index := binary.LittleEndian.AppendUint32(nil, zstdMagic), binary.LittleEndian.AppendUint32(nil, skipMagic)
+	return bytes.HasPrefix(lines, data) || bytes.HasPrefix(index, data)
+}
+
+func magicOf(data []byte) uint32 {
+	if len(data) < 4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(data)
+}
+
+// frameSize returns how long the compressed frame is with which data begins: -1 if data ends before
+// it does, 0 if it is none.
+func frameSize(data []byte) int {
+	size, _ := measure(data)
+	return size
+}
+
+// measure returns also where the block begins that is not there as a whole, if data ends in it or in
+// the checksum behind the last; 0 if nothing in it can be read by itself: it ends in its header, or was to
+// be written at once, as its header has its size.
+func measure(data []byte) (size, cutAt int) {
+	if magicOf(data) != zstdMagic {
+		return 0, 0
+	}
+	var h zstd.Header
+	if err := h.Decode(data); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return -1, 0
+		}
+		return 0, 0
+	}
+	at := h.HeaderSize
+	for last := false; !last; {
+		b, whole := blockAt(data, at)
+		switch {
+		case b.kind == blockReserved || b.size > maxBlock:
+			return 0, 0
+		case !whole || b.last && h.HasCheckSum && b.end+4 > len(data):
+			if h.HasFCS {
+				at = 0
+			}
+			return -1, at
+		}
+		at, last = b.end, b.last
+	}
+	if h.HasCheckSum {
+		at += 4
+	}
+	return at, 0
+}
+
+// block is what the header of a block of a frame says.
+type block struct {
+	kind, size, end int
+	last            bool
+}
+
+const (
+	blockRaw = iota
+	blockRepeated
+	blockCompressed
+	blockReserved
+)
+
+// blockAt returns the block at an offset. whole: all of it is there.
+func blockAt(data []byte, at int) (b block, whole bool) {
+	if at+3 > len(data) {
+		return b, false
+	}
+	n := int(data[at]) | int(data[at+1])<<8 | int(data[at+2])<<16
+	b = block{kind: n >> 1 & 3, size: n >> 3, last: n&1 == 1}
+	if b.end = at + 3 + b.size; b.kind == blockRepeated { // one byte
+		b.end = at + 4
+	}
+	return b, b.end <= len(data)
+}
+
+var (
+	errHidden = errors.New("there are blocks behind its last line that can't be found from there")
+	errZeros  = errors.New("it ends with zeros")
+)
+
+// hidden finds damage by which the frame seems to end before it does: a block whose size is wrong
+// looks like one that was not written to its end, and takes with it what follows. What was written
+// can't look so, as blocks within the one that is cut would end where the file does.
+func hidden(frame []byte) error {
+	_, cutAt := measure(frame)
+	rest := frame[min(cutAt, len(frame)):]
+	if n := len(frame); n >= 3 && cutAt+2 >= n && frame[n-1]|frame[n-2]|frame[n-3] == 0 {
+		return errZeros
+	}
+	for at := 1; at < len(rest); at++ {
+		if magicOf(rest[at:]) == zstdMagic || isChain(rest, at) {
+			return errHidden
+		}
+	}
+	return nil
+}
+
+// isChain reports whether blocks, one after the other, end where data does. By chance two of 16 million
+// places look so.
+func isChain(data []byte, at int) bool {
+	for n := 0; ; n++ {
+		b, whole := blockAt(data, at)
+		switch {
+		case at == len(data):
+			return n > 0
+		case !whole || b.last || b.size == 0 || b.size > maxBlock || b.kind != blockRaw && b.kind != blockCompressed:
+			return false
+		}
+		at = b.end
+	}
+}
+
+const maxBlock = 128 << 10
+
+// unpacker decompresses frames, one after the other.
+type unpacker struct {
+	whole *zstd.Decoder
+	part  *zstd.Decoder // of what has no checksum
+	text  []byte        // used again: what has been read of a frame, and is not passed on
+}
+
+// chunkBytes is how much is decompressed at once: who reads needs no memory for a frame.
+const chunkBytes = 1 << 20
+
+// unpackers are those that are not in use: each has a window of some megabytes.
+var unpackers sync.Pool
+
+func newUnpacker() (*unpacker, error) {
+	if u, ok := unpackers.Get().(*unpacker); ok {
+		return u, nil
+	}
+	whole, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
+	if err != nil {
+		return nil, err
+	}
+	part, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame), zstd.IgnoreChecksum(true))
+	return &unpacker{whole: whole, part: part}, err
+}
+
+// close ends the use of it. Without a reader a decoder of one goroutine holds nothing but memory.
+func (u *unpacker) close() {
+	if u.whole.Reset(nil) == nil && u.part.Reset(nil) == nil {
+		unpackers.Put(u)
+	}
+}
+
+// open returns what decompresses a part: of one that is cut the blocks that are there.
+func (u *unpacker) open(p part) (io.Reader, error) {
+	if p.kind == compressed {
+		return u.whole, u.whole.Reset(bytes.NewReader(p.bytes))
+	}
+	_, cutAt := measure(p.bytes)
+	if cutAt == 0 {
+		return bytes.NewReader(nil), nil
+	}
+	return u.part, u.part.Reset(io.MultiReader(bytes.NewReader(p.bytes[:cutAt]), bytes.NewReader(frameEnd)))
+}
+
+// lines calls take, part by part, for the lines of a compressed part that are known to be those that
+// were written: up to the last sum, and all of a whole one whose checksum is right. Their memory is used
+// for the next. rest are the lines behind them, and damage is why they can't be known; nil: they merely have
+// no sum yet. The error is that of take.
+func (u *unpacker) lines(p part, take func(lines []byte) error) (rest []byte, damage, err error) {
+	from, damage := u.open(p)
+	var sums summing
+	text := u.text[:0]
+	for damage == nil {
+		text = slices.Grow(text, chunkBytes)
+		var n int
+		n, damage = from.Read(text[len(text) : len(text)+chunkBytes])
+		text = text[:len(text)+n]
+		sure := sums.upTo(text)
+		switch {
+		case p.kind == compressed && damage == io.EOF: // its checksum is right
+			sure = len(text)
+		case p.kind == cut && sums.wrong != nil:
+			damage = sums.wrong
+		}
+		if err := take(text[:sure]); err != nil {
+			return nil, nil, err
+		}
+		text = sums.passed(text, sure)
+	}
+	if u.text = text; damage == io.EOF {
+		damage = nil
+	}
+	return text[:bytes.LastIndexByte(text, '\n')+1], damage, nil
+}
+
+// frameEnd makes a frame of blocks: an empty last one, and the place of a checksum.
+var frameEnd = []byte{1, 0, 0, 0, 0, 0, 0}

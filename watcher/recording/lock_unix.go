@@ -1,0 +1,18 @@
+//go:build unix
+
+package recording
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock takes a file for this process, until it is closed; false: another one has it.
+func tryLock(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,195 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dwatch/watcher/event"
+)
+
+// Proof is what an answer rests on.
+type Proof struct {
+	// From and To are the times that it is about: those asked for; or from when on, and up to when,
+	// all is known, where that is not long after the begin, and before the end.
+	From, To time.Time
+	// Instant: it is about what was there at From, which is To; else about what happened.
+	Instant bool
+	// Changes is how many events of objects there were, before any other filter, besides initial ones.
+	Changes int
+	// Gaps are when something was not known, in order; none: the answer is complete.
+	Gaps []Gap
+	// Damage is what could not be read, a line each.
+	Damage []string
+
+	blind   []Gap // of each target, as they are
+	targets int
+}
+
+// Gap is a time of which not all is known.
+type Gap struct {
+	Blind
+	// Of are the targets that it is about; nil: all that were asked for.
+	Of []string
+}
+
+// Complete reports whether nothing can be missing.
+func (p *Proof) Complete() bool { return len(p.Gaps) == 0 }
+
+// endsIn notes that an answer up to the end of the recording ends before damage; nil: it does not.
+func (p *Proof) endsIn(damage []string) {
+	for _, d := range damage {
+		if !slices.Contains(p.Damage, d) {
+			p.Damage = append(p.Damage, d)
+		}
+	}
+	if len(damage) > 0 && p.Complete() {
+		p.Gaps = []Gap{{Blind: Blind{From: p.To, To: p.To, Why: "the recording is damaged after that"}}}
+	}
+}
+
+// String says it as people do, with the times as clock writes them.
+func (g Gap) String(clock func(time.Time) string) string {
+	text := fmt.Sprintf("not known: %s to %s", clock(g.From), clock(g.To))
+	if g.From.Equal(g.To) {
+		text = "not known: " + clock(g.From)
+	}
+	if g.Of != nil {
+		text += ", " + strings.Join(g.Of, ", ")
+	}
+	return text + " (" + g.Why + ")"
+}
+
+// prove says what is known of targets from one time to another by what was read: zero times are
+// those from when on, and up to when, all is.
+func prove(s *sights, targets []event.Target, from, to time.Time, murky []Blind) *Proof {
+	p := &Proof{From: from, To: to}
+	if from.IsZero() {
+		p.From = s.since(targets)
+	}
+	if to.IsZero() {
+		p.To = later(s.end(targets), p.From)
+	}
+	if p.To.Before(p.From) { // there is nothing from then on
+		p.From = p.To
+	}
+	for _, t := range targets {
+		t.Cluster = "" // the proof is of one alone
+		for _, b := range slices.Concat(s.blind(t.Key(), p.To.Add(1)), murky) {
+			p.blind = append(p.blind, Gap{b, []string{t.Text()}})
+		}
+	}
+	p.targets = len(targets)
+	p.Gaps = p.touching()
+	return p
+}
+
+// touching are the gaps by which something that was asked for is not known.
+func (p *Proof) touching() []Gap {
+	return p.merge(slices.DeleteFunc(slices.Clone(p.blind), func(g Gap) bool { return !p.touches(g.Blind) }), p.targets)
+}
+
+// At is what it rests on what was there at one of the times that the proof is about.
+func (p *Proof) At(at time.Time) *Proof {
+	one := &Proof{From: at, To: at, Instant: true, blind: p.blind, targets: p.targets}
+	one.Gaps = one.touching()
+	return one
+}
+
+// until is the proof of what was asked for up to a time at the latest; nil: there is none.
+func (p *Proof) until(to time.Time) *Proof {
+	if p == nil || !p.To.After(to) {
+		return p
+	}
+	one := *p
+	if one.To = to; to.Before(p.From) {
+		one.From = to
+	}
+	one.Gaps = one.touching()
+	return &one
+}
+
+// touches reports whether something that was asked for is not known by b.
+func (p *Proof) touches(b Blind) bool {
+	if p.From.Equal(p.To) {
+		return b.From.Before(p.From) && b.To.After(p.From)
+	}
+	inside := !b.From.Before(p.From) && !b.To.After(p.To)
+	switch {
+	case b.Late && inside:
+		return false
+	case b.From.Equal(b.To):
+		return inside
+	}
+	return b.From.Before(p.To) && b.To.After(p.From)
+}
+
+// together is how far apart what a run begins to watch may become known.
+const together = time.Minute
+
+// since returns since when all is known of targets that a recording began with.
+func (s *sights) since(targets []event.Target) (from time.Time) {
+	var all []time.Time
+	for _, t := range targets {
+		if b := s.blind(t.Key(), s.last.Add(1)); len(b) > 0 && b[0].From.IsZero() {
+			all = append(all, b[0].To)
+		}
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	for _, at := range all {
+		if at.Sub(all[0]) < together && !at.After(s.last) {
+			from = at
+		}
+	}
+	if from.IsZero() {
+		return s.last
+	}
+	return from
+}
+
+// end returns up to when all is known of targets: before the last line, if the watches of all of
+// them go on, and nothing was heard of one later.
+func (s *sights) end(targets []event.Target) time.Time {
+	end := s.last
+	for _, t := range targets {
+		known := s.known(t.Key())
+		if known.IsZero() || s.lost != "" && s.lost != partialWhy {
+			return s.last
+		}
+		if known.Before(end) {
+			end = known
+		}
+	}
+	return end
+}
+
+// merge makes one gap of those that overlap, within what was asked for.
+func (p *Proof) merge(all []Gap, targets int) (merged []Gap) {
+	slices.SortStableFunc(all, func(a, b Gap) int { return a.From.Compare(b.From) })
+	for _, g := range all {
+		g.From = later(g.From, p.From)
+		if g.To.After(p.To) {
+			g.To = p.To
+		}
+		last := len(merged) - 1
+		if last < 0 || g.From.After(merged[last].To) {
+			merged = append(merged, g)
+			continue
+		}
+		m := &merged[last]
+		m.To = later(m.To, g.To)
+		if !strings.Contains(m.Why, g.Why) {
+			m.Why += "; " + g.Why
+		}
+		if !slices.Contains(m.Of, g.Of[0]) {
+			m.Of = append(m.Of, g.Of[0])
+		}
+	}
+	for i := range merged {
+		if len(merged[i].Of) >= targets {
+			merged[i].Of = nil
+		}
+	}
+	return merged
+}

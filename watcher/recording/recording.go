@@ -1,0 +1,217 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"dwatch/watcher/event"
+)
+
+// Recording is what a directory holds, as it was when it was read.
+type Recording struct {
+	files      []file
+	notes      []string
+	about      About
+	selections []event.Selection
+	begin      time.Time
+	end        time.Time
+	// murky are times that clocks showed twice.
+	murky     []Blind
+	resources []metav1.APIResource
+	targets   []event.Key
+	// unreadable: there is a segment whose header is damaged.
+	unreadable bool
+}
+
+// ErrNone means that a directory holds no recording.
+var ErrNone = errors.New("it holds no recording: dwatch record DIR RESOURCE... makes one")
+
+// ErrUnreadable means that there is a recording, and nothing of it can be read.
+var ErrUnreadable = errors.New("the recording is damaged")
+
+// Read reads what there is to know of a recording before it is asked for anything. What of it can't
+// be read is left out, and noted.
+func Read(dir string) (*Recording, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, errors.New("it is no directory: a recording is one")
+	}
+	files, foreign, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{}
+	for _, name := range foreign {
+		r.notes = append(r.notes, name+": it is no part of a recording")
+	}
+	for _, f := range files {
+		if err := r.add(f); err != nil {
+			return nil, err
+		}
+	}
+	if r.begin.IsZero() && r.unreadable {
+		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.notes, "; "))
+	}
+	if r.begin.IsZero() {
+		return nil, errors.Join(append([]error{ErrNone}, asErrors(r.notes)...)...)
+	}
+	return r, nil
+}
+
+func asErrors(notes []string) (all []error) {
+	for _, n := range notes {
+		all = append(all, errors.New(n))
+	}
+	return all
+}
+
+// add reads what there is to know of a segment: its header, and what its index says; of one
+// without an index all lines are read. One that can't be read is left to the walk, which says so.
+func (r *Recording) add(f file) error {
+	s, err := peek(f)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // dropped meanwhile
+		return nil
+	case errors.As(err, new(*damage)):
+		r.notes = append(r.notes, err.Error())
+	case err != nil:
+		return err
+	}
+	var h *header
+	if err == nil {
+		if h, err = r.skim(s); err != nil {
+			return err
+		}
+	}
+	if f.header = h; h != nil {
+		f.index = s.index
+	}
+	if r.files = append(r.files, f); h == nil {
+		return nil
+	}
+	if r.begin.IsZero() {
+		r.begin = h.Time.Time
+	} else if why := h.strange(r.about); why != "" {
+		r.notes = append(r.notes, (&damage{f.path, why}).Error())
+	}
+	r.about = h.About
+	r.end = later(r.end, h.Time.Time)
+	r.selections = append(r.selections, h.Selection)
+	r.learn(h.Resources...)
+	if h.Last.Sub(h.Time.Time) > clockSlack {
+		r.murky = append(r.murky, Blind{From: h.Time.Time, To: h.Last.Time, Why: clockBack})
+	}
+	if s.index != nil {
+		r.learn(s.index.Resources...)
+		r.end = later(r.end, s.index.To.Time)
+		r.target(s.index.Targets...)
+	}
+	r.target(h.Targets...)
+	return nil
+}
+
+// skim reads the header of a segment, and if it has no index which resources and targets it has.
+func (r *Recording) skim(s *segment) (*header, error) {
+	hasIndex := s.index != nil
+	w, err := newWalker(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	w.take = func(l *line) error {
+		if hasIndex {
+			return errEnd
+		}
+		if l.resource != nil {
+			r.learn(*l.resource)
+		}
+		r.end = later(r.end, l.Time)
+		return nil
+	}
+	if hasIndex {
+		err = w.read(context.Background(), s, true)
+	}
+	if w.about == nil { // it is longer than what was peeked at
+		err = w.segment(context.Background(), s.file, true)
+	}
+	if errors.Is(err, errEnd) {
+		err = nil
+	}
+	if w.about == nil {
+		r.notes = append(r.notes, w.notes()...)
+		r.unreadable = r.unreadable || len(w.damaged) > 0
+	}
+	if !hasIndex {
+		r.target(w.sights.states()...)
+	}
+	return w.about, err
+}
+
+// from returns the segments to be read for what happened from a time on: the last that begins
+// before it, and all after that.
+func (r *Recording) from(at time.Time) []file {
+	for i := len(r.files) - 1; i > 0 && !at.IsZero(); i-- {
+		if h := r.files[i].header; h != nil && h.Time.Before(at) {
+			return r.files[i:]
+		}
+	}
+	return r.files
+}
+
+func (r *Recording) learn(all ...metav1.APIResource) {
+	for _, a := range all {
+		same := func(b metav1.APIResource) bool {
+			return a.Group == b.Group && a.Version == b.Version && a.Name == b.Name
+		}
+		if i := slices.IndexFunc(r.resources, same); i < 0 {
+			r.resources = append(r.resources, a)
+		} else {
+			r.resources[i] = a
+		}
+	}
+}
+
+func (r *Recording) target(states ...sightState) {
+	for _, s := range states {
+		if key := s.key(); !slices.Contains(r.targets, key) {
+			r.targets = append(r.targets, key)
+		}
+	}
+}
+
+// Notes are what can't be read, a line each.
+func (r *Recording) Notes() []string { return r.notes }
+
+// About is what the last run recorded.
+func (r *Recording) About() About { return r.about }
+
+// Selections are what was selected for each segment.
+func (r *Recording) Selections() []event.Selection { return r.selections }
+
+// End is the time of its last line.
+func (r *Recording) End() time.Time { return r.end }
+
+// Begin is when it begins.
+func (r *Recording) Begin() time.Time { return r.begin }
+
+// Resources are those of which there is something, in all runs.
+func (r *Recording) Resources() []metav1.APIResource { return r.resources }
+
+// Has reports whether what a target names was recorded, at some time.
+func (r *Recording) Has(t event.Target) bool {
+	return slices.ContainsFunc(r.targets, func(k event.Key) bool { return covers(k, t.Key()) })
+}
+
+// Recorded are the targets that were recorded.
+func (r *Recording) Recorded() []event.Key { return r.targets }

@@ -1,0 +1,217 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+)
+
+// segment is a segment as it is read.
+type segment struct {
+	file // without an index it goes on, or its end is lost
+	data []byte
+	// unchecked is what follows the last sum, when lines has been called: it may be wrong.
+	unchecked string
+}
+
+// damage is a part of a segment that can't be read.
+type damage struct {
+	path string
+	why  string
+}
+
+func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.why }
+
+// peekBytes is more than what a header takes.
+const peekBytes = 256 << 10
+
+// peek reads the begin of a segment, and its index.
+func peek(f file) (*segment, error) {
+	opened, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	size, err := opened.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	read := func(from, to int64) []byte {
+		data := make([]byte, max(to-from, 0))
+		n, failed := opened.ReadAt(data, from)
+		if failed != nil && failed != io.EOF {
+			err = failed
+		}
+		return data[:n]
+	}
+	head := read(0, min(size, peekBytes))
+	var tail []byte
+	if end := read(max(size-8, 0), size); len(end) == 8 && string(end[4:]) == trailer {
+		tail = read(max(size-int64(indexEnd)-int64(binary.LittleEndian.Uint32(end)), 0), size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return segmentOf(f, head, lastIndex(tail))
+}
+
+// load reads the file of a segment.
+func load(f file) (*segment, error) {
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil, err
+	}
+	return segmentOf(f, data, lastIndex(data))
+}
+
+// segmentOf returns the segment that begins with data. Its error is a *damage if that is none.
+func segmentOf(f file, data []byte, index *index) (*segment, error) {
+	s := &segment{file: f, data: data}
+	s.index = index
+	if len(data) > 0 {
+		var version int
+		p, _ := nextPart(data, true)
+		_, err := fmt.Sscanf(string(p.bytes), preamble+"%d", &version)
+		switch {
+		case p.kind != skipped || err != nil:
+		case version > Version:
+			return nil, &damage{f.path, fmt.Sprintf("a newer dwatch wrote it, in layout %d; this one knows %d", version, Version)}
+		default:
+			return s, nil
+		}
+	}
+	if len(data) == 0 {
+		return nil, &damage{f.path, "it is empty"}
+	}
+	return nil, &damage{f.path, "it is no recording of dwatch"}
+}
+
+// lastIndex returns the index with which a segment ends; nil if there is none.
+func lastIndex(data []byte) *index {
+	if len(data) < indexEnd {
+		return nil
+	}
+	size := int64(binary.LittleEndian.Uint32(data[len(data)-8:])) + int64(indexEnd)
+	if size > int64(len(data)) {
+		return nil
+	}
+	return parseIndex(data[int64(len(data))-size:])
+}
+
+// lines calls take for each line, in order, whose bytes are those that were written: of a damaged frame,
+// and of one without its end, up to the last sum. lost is called for what can't be read. The error is that
+// of take. The memory of lines is used again after frameEnd has been called.
+func (s *segment) lines(u *unpacker, take func(text string) error, frameEnd func() error, lost func(why string)) error {
+	for data := s.data; len(data) > 0; {
+		isFirst := len(data) == len(s.data)
+		var p part
+		p, data = nextPart(data, s.index != nil)
+		switch {
+		case p.kind == skipped && (isFirst || len(data) == 0 && parseIndex(p.bytes) != nil):
+			continue
+		case p.kind == skipped, p.kind == damaged:
+			lost(fmt.Sprintf("%d bytes are damaged", len(p.bytes)))
+			continue
+		}
+		rest, damage, err := u.lines(p, func(lines []byte) error {
+			return cmp.Or(takeLines(lines, take), frameEnd())
+		})
+		if err != nil {
+			return err
+		}
+		if p.kind == cut {
+			s.unchecked = string(rest)
+			damage = cmp.Or(damage, hidden(p.bytes), unsummed(s.unchecked))
+		}
+		if damage != nil {
+			lost("a part is damaged: " + damage.Error())
+		}
+	}
+	return nil
+}
+
+var errUnsummed = errors.New("lines have no sum")
+
+// unsummed finds more behind the last sum than what comes until the next one: where the word for a sum
+// is damaged, none is found.
+func unsummed(lines string) error {
+	var first time.Time
+	for one := range strings.Lines(lines) {
+		at, err := time.Parse(time.RFC3339, gjson.Get(one, "time").Str)
+		if first.IsZero() {
+			first = at
+		}
+		if err != nil || !gjson.Valid(one) || at.Sub(first) > maxSilence {
+			return errUnsummed
+		}
+	}
+	return nil
+}
+
+// takeLines calls take for the lines of a frame.
+func takeLines(text []byte, take func(string) error) error {
+	all := unsafe.String(unsafe.SliceData(text), len(text)) // it is not changed before the next frame
+	for len(all) > 0 {
+		one, rest, isWhole := strings.Cut(all, "\n")
+		if !isWhole {
+			return nil
+		}
+		if err := take(one); err != nil {
+			return err
+		}
+		all = rest
+	}
+	return nil
+}
+
+const checkedBegin = `{"type":"` + string(checked) + `",`
+
+var errSum = errors.New("a sum does not fit the lines before it")
+
+// summing finds the sums among the lines of a frame, as it is read.
+type summing struct {
+	sum   uint32
+	at    int   // up to where text has been looked at
+	wrong error // a sum does not fit: no other one will
+}
+
+// upTo returns how much of text is what was written, as sums in it say. It is what followed what passed
+// has taken off, and has become longer since.
+func (s *summing) upTo(text []byte) (sure int) {
+	all := unsafe.String(unsafe.SliceData(text), len(text))
+	for s.wrong == nil {
+		length := strings.IndexByte(all[s.at:], '\n')
+		if length < 0 {
+			break
+		}
+		one, next := all[s.at:s.at+length], s.at+length+1
+		if strings.HasPrefix(one, checkedBegin) {
+			if !gjson.Valid(one) || uint32(gjson.Get(one, "sum").Uint()) != s.sum {
+				s.wrong = errSum
+				break
+			}
+			sure = next
+		}
+		s.sum = crc32.Update(s.sum, sums, text[s.at:next])
+		s.at = next
+	}
+	return sure
+}
+
+// passed takes the begin off text, which has been passed on.
+func (s *summing) passed(text []byte, sure int) []byte {
+	s.at = max(s.at-sure, 0)
+	return append(text[:0], text[sure:]...)
+}
+
+var sums = crc32.MakeTable(crc32.Castagnoli)

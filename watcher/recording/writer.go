@@ -1,0 +1,200 @@
+package recording
+
+import (
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/watcher/event"
+)
+
+const (
+	// frameBytes is after what a frame ends: the next knows nothing of the objects in it.
+	frameBytes = 128 << 20 // of lines
+	// sumBytes is after how many lines get a sum in any case: a reader holds them until then.
+	sumBytes = 1 << 20
+	// windowBytes is how far back an object is found to be like the one before.
+	windowBytes = 8 << 20
+)
+
+// segmentWriter writes a segment.
+type segmentWriter struct {
+	file       *os.File
+	encoder    *zstd.Encoder
+	size       int64 // of the file
+	frame      frameInfo
+	raw        int    // bytes of lines in the frame; 0: there is none
+	lines      int    // all of them
+	rawSize    int64  // the same in bytes
+	sum        uint32 // of the frame
+	summed     bool   // all lines of it have a sum after them
+	unsummed   int    // bytes of those that have none
+	index      index
+	namespaces map[string]bool
+	changed    map[string]bool
+	failed     error
+}
+
+// newEncoder returns what compresses: of 3,200 events of 200 pods of 10 KB, 50 a second, each to 50 bytes
+// in 21 µs. The fastest level makes it 65 in 14 µs, frames of 16 MiB 59, and flushing each event 73. With
+// less memory the encoder moves its window for each block, which takes as long again.
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(windowBytes))
+}
+
+// newSegment creates the file of a segment, which must not be there.
+func newSegment(path string, encoder *zstd.Encoder) (*segmentWriter, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w := &segmentWriter{file: f, encoder: encoder, namespaces: map[string]bool{}, changed: map[string]bool{}, index: index{Version: Version}}
+	_, err = w.Write(skippable(fmt.Sprint(preamble, Version)))
+	return w, err
+}
+
+// Write implements io.Writer for the encoder.
+func (w *segmentWriter) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	w.size += int64(n)
+	return n, err
+}
+
+// line writes a line, which ends with a newline.
+func (w *segmentWriter) line(text []byte, at time.Time) error {
+	if w.raw > 0 && w.raw+len(text) > frameBytes {
+		w.endFrame()
+	}
+	if err := w.write(text, at); err != nil || w.unsummed < sumBytes {
+		return err
+	}
+	return w.check(at)
+}
+
+// write writes a line into the present frame, or begins one.
+func (w *segmentWriter) write(text []byte, at time.Time) error {
+	if w.raw == 0 {
+		w.encoder.Reset(w)
+		w.sum, w.unsummed = 0, 0
+		w.frame = frameInfo{Offset: w.size, From: event.Stamp{Time: at}, To: event.Stamp{Time: at}}
+	}
+	if _, err := w.encoder.Write(text); err != nil {
+		return w.fail(err)
+	}
+	w.raw += len(text)
+	w.rawSize += int64(len(text))
+	w.sum, w.summed = crc32.Update(w.sum, sums, text), false
+	w.unsummed += len(text)
+	w.lines++
+	w.frame.Lines++
+	w.frame.To = event.Stamp{Time: later(w.frame.To.Time, at)}
+	return w.failed
+}
+
+func (w *segmentWriter) fail(err error) error {
+	if w.failed == nil && err != nil {
+		w.failed = err
+	}
+	return w.failed
+}
+
+// flush gives all lines to the system, so that they are there when the process is killed.
+func (w *segmentWriter) flush() error {
+	if w.raw == 0 || w.failed != nil {
+		return w.failed
+	}
+	return w.fail(w.encoder.Flush())
+}
+
+func (w *segmentWriter) endFrame() {
+	if w.raw == 0 || w.failed != nil {
+		return
+	}
+	w.fail(w.encoder.Close())
+	i := &w.index
+	if i.Lines == 0 {
+		i.From = w.frame.From
+	}
+	i.To = event.Stamp{Time: later(i.To.Time, w.frame.To.Time)}
+	i.Lines += w.frame.Lines
+	i.Frames = append(i.Frames, w.frame)
+	w.raw, w.summed = 0, true
+}
+
+// check writes a line with the sum of those before it in the frame. By it lines are known to be
+// what was written before the frame has its end, with its checksum.
+func (w *segmentWriter) check(at time.Time) error {
+	if w.raw == 0 || w.summed {
+		return w.failed
+	}
+	text := fmt.Appendf(nil, `%s"time":"%s","lines":%d,"sum":%d}`+"\n", checkedBegin, event.Stamp{Time: at}.String(), w.lines, w.sum)
+	if err := w.write(text, at); err != nil {
+		return err
+	}
+	w.summed, w.unsummed = true, 0
+	return nil
+}
+
+// note notes for the index what is in the segment.
+func (w *segmentWriter) noteResource(a metav1.APIResource) {
+	w.index.Resources = append(w.index.Resources, a)
+}
+
+func (w *segmentWriter) noteNamespace(name string) { w.namespaces[name] = true }
+
+// noteLine notes what a line is about, but for what was there at the begin.
+func (w *segmentWriter) noteLine(l *line) {
+	if l.object() {
+		w.noteNamespace(l.Object.Namespace)
+	}
+	if l.Type == present || l.Target.Mapping == nil || l.Type == event.Bookmark {
+		return
+	}
+	namespace := l.Target.Namespace
+	if l.object() {
+		namespace = l.Object.Namespace
+	}
+	w.changed[changedText(l.Target.Resource().GroupResource(), namespace)] = true
+}
+
+func changedText(r schema.GroupResource, namespace string) string {
+	return r.String() + "/" + namespace
+}
+
+// touches reports whether the segment has something of a target, but for what was there at its
+// begin.
+func (i *index) touches(of event.Key) bool {
+	return slices.ContainsFunc(i.Changed, func(text string) bool {
+		resource, namespace, _ := strings.Cut(text, "/")
+		return resource == of.Resource.String() && (namespace == "" || of.Namespace == "" || namespace == of.Namespace)
+	})
+}
+
+// close ends the segment with its index.
+func (w *segmentWriter) close(targets []sightState) error {
+	w.endFrame()
+	w.index.Targets = targets
+	for name := range w.namespaces {
+		w.index.Namespaces = append(w.index.Namespaces, name)
+	}
+	slices.Sort(w.index.Namespaces)
+	w.index.Changed = slices.Sorted(maps.Keys(w.changed))
+	frame, err := w.index.frame()
+	if w.fail(err) == nil {
+		_, err = w.Write(frame)
+		w.fail(err)
+	}
+	if w.failed == nil {
+		w.fail(w.file.Sync())
+	}
+	w.fail(w.file.Close())
+	return w.failed
+}
