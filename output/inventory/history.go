@@ -131,6 +131,24 @@ type History struct {
 	Missing int
 }
 
+// Managers names who has set fields of the object in a state that is held, those of the last one first: who had
+// its fields taken over, or taken away, has none in that.
+func (h History) Managers() (names []string) {
+	var looked []string
+	for _, s := range slices.Backward(h.States) {
+		if len(s.Managers) == 0 || len(looked) > 0 && &looked[0] == &s.Managers[0] { // mostly it is the same
+			continue
+		}
+		looked = s.Managers
+		for _, name := range looked {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // History returns that of the object with an ID; false if it is not held.
 func (i *Inventory) History(id string) (History, bool) {
 	i.mu.RLock()

@@ -51,20 +51,23 @@ func isUnfinished(typed string) bool {
 	return is || len(typed) > 1 && strings.HasPrefix(conditionWord, typed) || len(last) > 1 && strings.HasPrefix(whoWord, last)
 }
 
-func (f *filter) matches(s *section, r *row) bool {
-	return f.hasWords(s, r) && (f.holds == nil || f.holds(r.State))
-}
+// holdsOf reports whether the expression holds, if there is one.
+func (f *filter) holdsOf(r *row) bool { return f.holds == nil || f.holds(r.State) }
+
+// asksWho reports whether it takes who changed a row to tell whether that is shown.
+func (f *filter) asksWho() bool { return len(f.words)+len(f.who) > 0 }
 
 // isBy reports whether all of who are among some names, which are in lower case.
 func isBy(who []string, names string) bool {
 	return !slices.ContainsFunc(who, func(name string) bool { return !strings.Contains(names, name) })
 }
 
-func (f *filter) hasWords(s *section, r *row) bool {
+// hasWords reports whether a row that these programs changed has the words.
+func (f *filter) hasWords(s *section, r *row, managers []string) bool {
 	if len(f.words)+len(f.without)+len(f.who) == 0 {
 		return true
 	}
-	by := strings.ToLower(strings.Join(r.Managers, "\n"))
+	by := strings.ToLower(strings.Join(managers, "\n"))
 	if !isBy(f.who, by) {
 		return false
 	}

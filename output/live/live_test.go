@@ -455,7 +455,14 @@ func TestWhoChanged(t *testing.T) {
 	s.press("esc", "/")
 	s.typed("who:argo")
 	s.press("enter")
-	s.lacks(`web-a`) // who owns no field any more has not changed what is there
+	s.shows(`web-a`) // its change is held, though no field is its own any more
+	s.press("/", "backspace", "backspace", "backspace", "backspace")
+	s.typed("flux")
+	s.press("enter")
+	s.lacks(`web-a`)
+	s.press("/", "backspace", "backspace", "backspace", "backspace")
+	s.typed("argo")
+	s.press("enter")
 	s.deliver(modified(by(4, "trace", "b", "level", "argocd-controller")))
 	s.shows(`web-a`)
 	s.press("enter")

@@ -87,7 +87,7 @@ func (p *past) cut(h inventory.History) inventory.History {
 
 // tableAt is the table as it was at a time, with what had just happened.
 func (s *store) tableAt(at time.Time, like *table) *table {
-	t := newTable(func(*inventory.Object) {})
+	t := newTable(func(*inventory.Object) {}, s.histories)
 	t.order, t.filter = like.order, like.filter
 	for _, one := range like.sections {
 		t.section(one.resource)

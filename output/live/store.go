@@ -40,7 +40,7 @@ func newStore(o Options) *store {
 		s.past = &past{at: o.Past.At, isEnd: o.Past.At.IsZero()}
 	}
 	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, Alike: &s.Compare, Past: s.past != nil}, s.take)
-	s.table = newTable(s.inventory.Forget)
+	s.table = newTable(s.inventory.Forget, s.histories)
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())
 	}

@@ -20,10 +20,12 @@ type table struct {
 	young map[*row]*section
 	// forget lets go of an object that no row is about any more.
 	forget func(*inventory.Object)
+	// histories are those that a row shows.
+	histories func(*row) []inventory.History
 }
 
-func newTable(forget func(*inventory.Object)) *table {
-	return &table{young: map[*row]*section{}, forget: forget}
+func newTable(forget func(*inventory.Object), histories func(*row) []inventory.History) *table {
+	return &table{young: map[*row]*section{}, forget: forget, histories: histories}
 }
 
 // section returns that of a resource; they stand in the order of the first calls.
@@ -111,9 +113,21 @@ func (t *table) remove(s *section, r *row) {
 
 // place shows a row where it belongs, if it is to be shown.
 func (t *table) place(s *section, r *row) {
-	if t.filter.matches(s, r) {
+	if t.hasWords(s, r) && t.filter.holdsOf(r) {
 		s.show(t.order, r)
 	}
+}
+
+// hasWords reports whether a row has the words of the filter: who changed it is in one of the states that are held.
+func (t *table) hasWords(s *section, r *row) bool {
+	if !t.filter.asksWho() {
+		return t.filter.hasWords(s, r, nil)
+	}
+	var by []string
+	for _, h := range t.histories(r) {
+		by = append(by, h.Managers()...)
+	}
+	return t.filter.hasWords(s, r, by)
 }
 
 // grow lets what was deleted go and what is ready move, and reports whether more will change.
@@ -142,7 +156,7 @@ func (t *table) choose(f filter, found map[*inventory.State]bool) {
 	for _, s := range t.sections {
 		for _, r := range s.rows {
 			matches, known := found[r.State]
-			r.shown = known && matches && f.hasWords(s, r) || !known && f.matches(s, r)
+			r.shown = (known && matches || !known && f.holdsOf(r)) && t.hasWords(s, r)
 		}
 	}
 	t.arrange()
@@ -162,7 +176,7 @@ func (t *table) arrange() {
 
 // clone returns a table of its own, of the rows as they are. past says what they were.
 func (t *table) clone(past func(*row) []inventory.History) *table {
-	c := &table{order: t.order, filter: t.filter, young: map[*row]*section{}}
+	c := &table{order: t.order, filter: t.filter, young: map[*row]*section{}, histories: t.histories}
 	for _, s := range t.sections {
 		copied := *s
 		copied.rows, copied.order = make(map[name]*row, len(s.rows)), nil

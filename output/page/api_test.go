@@ -98,7 +98,7 @@ func TestDetail(t *testing.T) {
 		t.Errorf("owned: %v", rows)
 	}
 	items := m["history"].(map[string]any)["items"].([]any)
-	if len(items) != 2 || fmt.Sprint(items[1].(map[string]any)["changes"]) != "[map[kind:changed new:False old:True path:status.conditions[type=Ready]]]" {
+	if len(items) != 2 || fmt.Sprint(items[1].(map[string]any)["changes"]) != "[map[new:False old:True path:status.conditions[type=Ready]]]" {
 		t.Errorf("history: %v", items)
 	}
 	if !strings.HasPrefix(m.text("yaml"), "apiVersion: v1\nkind: Pod\n") || m["row"].(map[string]any)["segments"] == nil {
@@ -273,7 +273,7 @@ func TestRenderer(t *testing.T) {
 	deliver(t, s.hub, added(pods, before, 0), modified(pods, before, now, 1))
 	items := s.get(t, "/api/feed")["items"].([]any)
 	got := fmt.Sprint(items[0].(map[string]any)["changes"])
-	if want := "[map[diff:[@@ -2,3 +2,3 @@  b -c +X  d] kind:changed path:data.conf] map[kind:added new:False, NoRoute: no way path:status.conditions[type=Ready]]]"; got != want {
+	if want := "[map[diff:[@@ -2,3 +2,3 @@  b -c +X  d] path:data.conf] map[kind:added new:False, NoRoute: no way path:status.conditions[type=Ready]]]"; got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 }

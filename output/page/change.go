@@ -70,7 +70,10 @@ func textOf(c *inventory.Change) string {
 }
 
 func oneOf(c *change.Change) oneChange {
-	one := oneChange{Path: clip(c.Path.String(), maxPath), Kind: string(c.Kind), Who: clip(c.Who.Manager, maxName), Masked: c.Masked}
+	one := oneChange{Path: clip(c.Path.String(), maxPath), Who: clip(c.Who.Manager, maxName), Masked: c.Masked}
+	if c.Kind != change.Changed {
+		one.Kind = string(c.Kind)
+	}
 	before, after := c.Old, c.New
 	if text, known := c.Summary(); known {
 		before, after = text, text

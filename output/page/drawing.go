@@ -43,6 +43,7 @@ type drawing struct {
 	row     []byte   // encoded, but for the course of time
 	changed int64    // when it last did
 	about   *subject // of an Event, as it was seen first
+	by      []string // who has set fields, in a state that is held
 	changes int      // how often it did
 	// segments are states and since when, ticks the changes; the first ones go, and are counted.
 	segments                []segment
@@ -61,8 +62,8 @@ func drawn(s *inventory.State) *drawing {
 	return d
 }
 
-// show takes over a state and its change, number seq. It returns what has become another of the row, or all
-// of a new one; nil: there is nothing to be seen.
+// show takes over a state and its change, number seq. It returns what has become another of the row, but for what
+// follows from the message, or all of a new one; nil: there is nothing to be seen.
 func (d *drawing) show(s *inventory.State, r *resource, m *changed, seq uint64) []byte {
 	deleted, isNew := m.Event == string(event.Deleted), d.row == nil
 	if d.state = s; !m.Feed && !isNew && m.Event == string(event.Modified) {
@@ -90,21 +91,22 @@ func (d *drawing) show(s *inventory.State, r *resource, m *changed, seq uint64) 
 	if d.row = encode(row); isNew {
 		return d.row
 	}
-	return different(before, d.row)
+	return different(before, d.row, m.Feed)
 }
 
-// inMessage are the members of a row that its message has, too.
-var inMessage = map[string]bool{"key": true, "resource": true, "cluster": true, "namespace": true, "name": true, "seq": true}
+// inMessage are the members of a row that its message has, too; true: they follow from it if it counts.
+var inMessage = map[string]bool{"key": false, "resource": false, "cluster": false, "namespace": false, "name": false, "seq": false, "changed": true, "changes": true}
 
-// different is what has become another of the members of a row; of those that are gone it is null.
-func different(before, now []byte) []byte {
+// different is what has become another of the members of a row by a change that counts, or does not; of those that are
+// gone it is null.
+func different(before, now []byte, counts bool) []byte {
 	was, out := map[string]string{}, []byte("{")
 	gjson.ParseBytes(before).ForEach(func(name, value gjson.Result) bool {
 		was[name.Str] = value.Raw
 		return true
 	})
 	add := func(name, value string) {
-		if !inMessage[name] {
+		if ifCounts, is := inMessage[name]; !is || ifCounts && !counts {
 			out = fmt.Appendf(out, `%s%q:%s`, ","[:min(len(out)-1, 1)], name, value)
 		}
 	}
@@ -157,7 +159,7 @@ func rowOf(s *inventory.State, of *resource, d *drawing, seq uint64) *row {
 		First: millis(s.Of.First), Initial: s.Of.Initial, Changed: d.changed, Changes: d.changes, About: d.about,
 	}
 	r.Labels, r.LabelsMore = labelsOf(s)
-	for _, name := range s.Managers[:min(len(s.Managers), maxManagers)] {
+	for _, name := range d.by[:min(len(d.by), maxManagers)] {
 		r.By = append(r.By, clip(name, maxName))
 	}
 	for _, o := range s.Owners[:min(len(s.Owners), maxOwners)] {

@@ -165,6 +165,9 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 		d = &drawing{}
 		s.Of.Drawn = d
 	}
+	if past, held := h.inventory.History(s.Of.ID); held {
+		d.by = past.Managers()
+	}
 	seen := d.show(s, resource, m, h.log.next())
 	if seen == nil {
 		return

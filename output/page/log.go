@@ -18,11 +18,10 @@ type entry struct {
 func (e *entry) size() int { return len(e.head) + len(e.row) + 128 }
 
 func (e *entry) full(dst []byte) []byte {
-	dst = append(dst, e.head...)
-	if e.row != nil {
-		dst = append(append(append(dst, `,"row":`...), e.row...), '}')
+	if len(e.row) <= len("{}") { // nothing that the message does not say
+		return append(dst, e.short()...)
 	}
-	return dst
+	return append(append(append(append(dst, e.head...), `,"row":`...), e.row...), '}')
 }
 
 func (e *entry) short() []byte {

@@ -8,7 +8,7 @@ import (
 )
 
 // protocol is raised when a page that was made for an older one would go wrong.
-const protocol = 2
+const protocol = 3
 
 // The messages, as docs/page.md has them.
 
@@ -157,7 +157,7 @@ type rootRef struct {
 
 type oneChange struct {
 	Path    string  `json:"path"`
-	Kind    string  `json:"kind"`
+	Kind    string  `json:"kind,omitempty"` // missing: changed, which is what most are
 	Old     *string `json:"old,omitempty"`
 	New     *string `json:"new,omitempty"`
 	OldMore int     `json:"oldMore,omitempty"`

@@ -9,20 +9,21 @@ import (
 type metric int
 
 const (
-	firstOut   metric = iota // s
-	allOut                   // s
-	syncCPU                  // s
-	syncPeak                 // bytes
-	settled                  // bytes
-	bytesOut                 // bytes
-	churnSeen                // events
-	churnRate                // events per second
-	churnCPU                 // s per event
-	churnPeak                // bytes
-	latency                  // s
-	latencyP99               // s
-	startUp                  // s
-	sentRate                 // events per second
+	firstOut    metric = iota // s
+	allOut                    // s
+	syncCPU                   // s
+	syncPeak                  // bytes
+	settled                   // bytes
+	bytesOut                  // bytes
+	churnSeen                 // events
+	churnRate                 // events per second
+	churnCPU                  // s per event
+	churnPeak                 // bytes
+	latency                   // s
+	latencyP99                // s
+	viewerBytes               // bytes per event
+	startUp                   // s
+	sentRate                  // events per second
 )
 
 // results has what was measured: one value for each time, by contender.

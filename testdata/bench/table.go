@@ -46,6 +46,7 @@ func subjects(o options) []subject {
 			{churnRate, "a second", count, nil},
 			{latency, fmt.Sprintf("latency at %g/s, median", o.rate), seconds, kubectl},
 			{latencyP99, "p99", seconds, nil},
+			{viewerBytes, "to a viewer, each", megabytes, nil},
 		}},
 		{"Start to first out, one object", []column{{startUp, "time", seconds, kubectl}}},
 	}

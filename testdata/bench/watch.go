@@ -143,6 +143,7 @@ func (w *watcher) steady() error {
 	}
 	var delays []float64
 	var wrong error
+	taken := w.lines.taken
 	got, err := w.churn(light, w.paced, w.rate, func(line []byte) {
 		written, err := w.writtenAt(line)
 		wrong = errors.Join(wrong, err)
@@ -159,6 +160,9 @@ func (w *watcher) steady() error {
 	}
 	w.add(latency, percentile(delays, 50))
 	w.add(latencyP99, percentile(delays, 99))
+	if w.page != nil { // each message is a line
+		w.add(viewerBytes, float64(w.lines.taken-taken)/float64(got)-1)
+	}
 	return nil
 }
 

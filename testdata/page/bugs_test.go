@@ -78,6 +78,14 @@ func TestHeadStands(t *testing.T) {
 			t.Errorf("at %d: %s", l.width, jumps)
 		}
 	}
+	// In which cluster that is can be read at every width.
+	for _, width := range []int64{320, 360, 768, 1000, 1280, 1920} {
+		b.look(look{width: width, height: 700})
+		said := value[string](b, `(() => { const e = document.querySelector("#scope span"), box = e.getBoundingClientRect(); return box.width > 20 && box.right <= document.querySelector("#watch").getBoundingClientRect().left ? e.textContent : "(not seen)"; })()`)
+		if said != "admin" {
+			t.Errorf("at %d the cluster is %s", width, said)
+		}
+	}
 }
 
 // A Warning is no good news, and an Event has no state that could be.

@@ -73,8 +73,11 @@ func TestWho(t *testing.T) {
 	b.press("/who:argo")
 	b.await("!" + row("beta") + " && " + row("alpha") + " && " + row("gamma"))
 	b.await(entry("info → argo") + " && !" + entry("info → flow"))
+	patch("alpha", "flux", "taken") // the change before that is held
+	b.await(`fetch("api/feed?limit=5").then((answer) => answer.json()).then((past) => past.items.some((m) => m.changes?.[0].new === "taken"))`)
+	b.await(row("alpha") + " && " + row("gamma") + " && !" + row("beta"))
 	b.press(strings.Repeat("\b", len("who:argo")) + "flux")
-	b.await(row("beta") + " && !" + row("alpha")) // the search finds managers, too
+	b.await(row("beta") + " && " + row("alpha") + " && !" + row("gamma")) // the search finds managers, too
 }
 
 // At every width the new value is seen, and who it was; the path gives way at its front, and the old

@@ -76,6 +76,24 @@ func TestFunctions(t *testing.T) {
 			}
 			return all;
 		})(document.createElement("aside"))`, `["The change of 1970-01-01 05 is not held any more.","09~spec.x 1 → 2",""]`},
+		// What changed before something went wrong is asked again where that went wrong, too, but not at once.
+		{"detail", `await (async (panel) => {
+			const row = { key: "a", resource: "r", name: "a", namespace: "", status: { state: "Failed" }, seq: 1, segments: [[1, "Current"], [700000, "Failed"]], ticks: [] }, store = new Store(), asked = [];
+			store.objects.set("a", row);
+			const answers = [{ error: "no answer from dwatch" }, { from: 100000, to: 700000, items: [] }];
+			const api = async (path) => (path === "leadup" ? (asked.push(path), answers.shift()) : { seq: 1, row, yaml: "", conditions: [], history: { items: [], dropped: 0 } });
+			const detail = new m.Detail({ store, panel, api, onOpen() {}, onClose() {} }), all = [];
+			const real = performance.now, begun = real.call(performance);
+			detail.open("a", 0);
+			for (const later of [0, 6000, 12000, 24000]) {
+				performance.now = () => begun + later;
+				detail.update();
+				await new Promise((done) => setTimeout(done));
+				all.push(asked.length + " " + panel.querySelector("[aria-label^='The 10 minutes'] .note:last-child").textContent);
+			}
+			performance.now = real;
+			return all;
+		})(document.createElement("aside"))`, `["1 no answer from dwatch","2 Nothing.","2 Nothing.","2 Nothing."]`},
 		// How many changes are held at most is true.
 		{"store", `((s) => { for (let i = 0; i < 5400; i++) s.append({ type: "watch", event: "PAGE", text: "", time: i }); return [s.feed.length <= m.mostChanges, s.feedDropped + s.feed.length]; })(new Store())`, `[true,5400]`},
 		// Of a change only what is different of the row comes.
@@ -86,6 +104,16 @@ func TestFunctions(t *testing.T) {
 			const { name, created, labels, cells, changes, seq, ticks } = s.objects.get("a");
 			return [name, created, labels ?? null, cells, changes, seq, ticks, s.feed[0].created];
 		})(new Store())`, `["n",7,null,["y"],1,2,[9],7]`},
+		// Where nothing of it is different but what the message says, the row does not come.
+		{"store", `((s) => {
+			s.apply({ type: "hello", stream: "s", seq: 1, now: Date.now(), resources: [], targets: [], watch: {} });
+			s.apply({ type: "snapshot", seq: 1, part: 0, last: true, rows: [{ key: "a", seq: 1, resource: "r", name: "n", changed: 5, changes: 3, status: { state: "Current" }, ticks: [5] }] });
+			s.apply({ type: "change", seq: 2, event: "MODIFIED", time: 9, feed: true, key: "a", resource: "r", name: "n" });
+			s.apply({ type: "change", seq: 3, event: "MODIFIED", time: 11, feed: false, key: "a", resource: "r", name: "n", row: { cells: ["y"] } });
+			s.apply({ type: "change", seq: 4, event: "MODIFIED", time: 12, feed: true, key: "b", resource: "r", name: "unknown" });
+			const { changed, changes, seq, ticks, cells } = s.objects.get("a");
+			return [changed, changes, seq, ticks, cells, s.objects.size];
+		})(new Store())`, `[9,4,3,[5,9],["y"],1]`},
 		// However much is meant, what follows is told, and what is meant longer than that.
 		{"store", `((s) => {
 			for (let i = 0; i < 6000; i++) s.append({ type: "change", meant: true, time: i });
@@ -232,6 +260,24 @@ func TestFunctions(t *testing.T) {
 			store.put({ key: "d", resource: "deployments.apps", name: "web", status: { state: "Failed" } });
 			return [...all, warnings.of(store.objects.get("p")), warnings.of(store.objects.get("d"))].map((marks) => marks.map((one) => one.time + " " + one.text).join("; "));
 		})(new Store())`, `["5 ×3 Warning BackOff: back-off; 50 ×3 Warning BackOff: back-off; 95 ×3 Warning BackOff: back-off","","7 Warning Failed: no","9 Warning Own"]`},
+		// Who made a change that is held is found, though it has no field any more; so are words, and several have to have been there.
+		{"select", `((store, state) => {
+			for (const key of ["a", "b", "c"]) store.put({ key, resource: "r", name: key, status: { state: "Current" }, by: ["flux"] });
+			store.append({ type: "change", meant: true, time: 1, key: "a", changes: [{ path: "x", who: "ArgoCD" }, { path: "y" }] });
+			store.append({ type: "change", meant: true, time: 2, key: "b", changes: [{ path: "x", who: "flux" }] });
+			const found = (q) => [...store.objects.values()].filter(m.filter({ ...state, q }, store).row).map((row) => row.key).join("");
+			return ["who:argo", "who:flux", "who:argo who:flux", "argo", "who:helm"].map(found);
+		})(new Store(), { q: "", cluster: [], kind: [], ns: [], change: [] })`, `["a","abc","a","a",""]`},
+		// All of the time that is shown begins with the first mark, also of before the start.
+		{"warnings", `((store) => {
+			const warnings = new m.Warnings(store), all = [warnings.oldest()];
+			store.put({ key: "n", resource: "events", name: "n", status: { state: "Normal" }, initial: true, created: 5, first: 90, about: { uid: "p", kind: "Pod", name: "web", at: 6 } });
+			all.push(warnings.oldest());
+			store.put({ key: "e", resource: "events", name: "e", status: { state: "Warning" }, initial: true, created: 50, first: 90, ticks: [95], about: { uid: "p", kind: "Pod", name: "web", at: 60 } });
+			all.push(warnings.oldest());
+			warnings.ask("d", { items: [{ time: 40, warning: true, reason: "Own", message: "" }, { time: 8, reason: "Pulled" }] });
+			return [...all, warnings.oldest()].join();
+		})(new Store())`, `"Infinity,Infinity,50,40"`},
 		{"select", `m.timeline(family(), { q: "", kind: [], ns: [], change: [] }, [0, 99]).map((i) => [i.key, i.depth])`,
 			`[["d",0],["r",1],["p1",2],["p2",2],["x",0],["y",1]]`},
 	} {

@@ -103,6 +103,7 @@ func (b *tab) picture(name, address string, l look) {
 	b.look(l)
 	b.navigate(address)
 	b.await(`document.body.dataset.watch === "live" && document.querySelectorAll(".entry").length + document.querySelectorAll(".row.object").length > 3`)
+	b.await(`document.querySelector(".entry")`) // what was before is asked for, and comes a little later
 	b.await(`!new URLSearchParams(location.search).get("object") || document.querySelector("#detail .yaml")`)
 	// What is fresh is not any more, so that the pictures are alike.
 	b.await(`!document.querySelector(".fresh")`)

@@ -56,7 +56,7 @@ func TestWarningMarks(t *testing.T) {
 	d := serve(t, c, "cm,events", "-n", ns)
 	b := open(t, d.url, look{})
 	b.awaitLive()
-	b.navigate(d.home + "?view=timeline&span=900") // they came before the start
+	b.navigate(d.home + "?view=timeline") // they came before the start, and All has them
 	b.await(words + ` === "alpha1 Warning,beta"`)
 	b.await(lanesHave("failed"))
 	d = serve(t, c, "cm", "-n", ns)

@@ -124,7 +124,9 @@ function greet(hello) {
   else if (before && page.downSince) store.note("connected again; nothing was missed");
   page.downSince = 0;
   page.title = [visible(hello.title ?? ""), visible(hello.cluster ?? ""), "dwatch"].filter(Boolean).join(" · ");
-  setText(byId("scope"), visible([hello.cluster, hello.title].filter(Boolean).join(" · ")));
+  const [cluster, title] = byId("scope").children;
+  setText(cluster, visible(hello.cluster ?? ""));
+  setText(title, visible([hello.cluster && " · ", hello.title].filter(Boolean).join("")));
   byId("scope").title = [hello.cluster, hello.title, hello.server, hello.version].filter(Boolean).join("\n");
   page.changed = true;
   sendWhere();
@@ -243,7 +245,7 @@ function list() {
 
 /** lanes are the rows of the timeline. What is chosen is not folded, however it was chosen. */
 function lanes() {
-  const all = () => select.timeline(store, state, timeWindow(state, timeline.begins, now()), page.unfolded);
+  const all = () => select.timeline(store, state, timeWindow(state, timeline.oldest, now()), page.unfolded);
   const items = all();
   if (!state.object || page.chosen === state.object) return items;
   page.chosen = state.object;

@@ -185,12 +185,14 @@ export class Detail {
   /** askLeadUp asks what changed before something went wrong with it, once for each time that it does. */
   async askLeadUp(row) {
     const wrong = wrongSince(this.store, row), asked = JSON.stringify([wrong, this.store.stream]);
-    if (asked === this.leadUpFor) return;
-    this.leadUpFor = asked;
+    const again = wrong?.at && this.leadUp?.error && performance.now() - this.leadUpAt >= eventsEvery; // what went wrong may pass
+    if (asked === this.leadUpFor && !again) return;
+    Object.assign(this, { leadUpFor: asked, leadUpAt: Infinity }); // while it is asked, it is not asked again
     if (!wrong) return void (this.leadUp = null);
     if (!wrong.at) return void (this.leadUp = { error: "It was so when it was seen first: what was before is not known." });
     const answer = await this.api("leadup", wrong);
     if (asked !== this.leadUpFor) return;
+    this.leadUpAt = performance.now();
     if (answer.status !== 404) this.leadUp = answer;
     this.update();
   }

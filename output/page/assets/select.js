@@ -16,7 +16,10 @@ export function filter(state, store) {
   const typed = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const words = typed.filter((word) => !word.startsWith(whoWord));
   const who = typed.filter((word) => word.startsWith(whoWord)).map((word) => word.slice(whoWord.length)).filter(Boolean);
-  const byAll = (names) => who.every((name) => names.some((by) => by?.toLowerCase().includes(name)));
+  const isBy = (names, name) => names.some((by) => by?.toLowerCase().includes(name));
+  const byAll = (names) => who.every((name) => isBy(names, name));
+  let writers; // by key: who made the changes that are held
+  const wrote = (key) => (writers ??= writersOf(store.feed)).get(key) ?? [];
   const clusters = new Set(state.cluster), kinds = new Set(state.kind), namespaces = new Set(state.ns), events = new Set(state.change);
   const matching = state.where ? store.matching : null;
   const ofObject = (key, resource, namespace, cluster) =>
@@ -26,8 +29,8 @@ export function filter(state, store) {
     (!matching || matching.has(key));
   return {
     row: (row) => ofObject(row.key, row.resource, row.namespace, row.cluster) &&
-      (!state.notready || isNotReady(row)) && byAll(row.by ?? []) &&
-      words.every((word) => haystack(row, store).includes(word)),
+      (!state.notready || isNotReady(row)) && (!who.length || byAll([...(row.by ?? []), ...wrote(row.key)])) &&
+      words.every((word) => haystack(row, store).includes(word) || isBy(wrote(row.key), word)),
     change: (m) => (!events.size || events.has(eventGroup(m))) &&
       (m.type === "watch" ? !clusters.size || !m.target?.cluster || clusters.has(m.target.cluster) : ofObject(m.key, m.resource, m.namespace, m.cluster) &&
         (!state.notready || isNotReady(store.objects.get(m.key)))) &&
@@ -35,6 +38,19 @@ export function filter(state, store) {
       words.every((word) => changeHaystack(m).includes(word)),
     active: typed.length + clusters.size + kinds.size + namespaces.size + events.size > 0 || state.notready || Boolean(state.where),
   };
+}
+
+/** writersOf is who made the changes of a feed, by the keys of objects: who wrote what somebody else has by now, too. */
+function writersOf(feed) {
+  const all = new Map();
+  for (const m of feed) {
+    for (const { who } of m.changes ?? []) {
+      const known = all.get(m.key);
+      if (!known) all.set(m.key, [who]);
+      else if (!known.includes(who)) known.push(who);
+    }
+  }
+  return all;
 }
 
 /** isBusy: it is not ready, and has not failed. What has no state, as an Event, is neither. */

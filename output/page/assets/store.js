@@ -153,7 +153,7 @@ export class Store {
   on_change(m) {
     this.watch.lastEvent = Math.max(this.watch.lastEvent ?? 0, m.time);
     const held = this.objects.get(m.key);
-    if (m.row && (held ? m.seq > held.seq : m.row.key)) this.change(m, held);
+    if (held ? m.seq > held.seq : m.row?.key) this.change(m, held);
     if (m.feed) {
       // In the feed stands how it was then, and not how it is now.
       const { row, ...entry } = m;
@@ -163,9 +163,10 @@ export class Store {
   }
 
   /** change puts the row of a change in place of the one held: all of it, or what of that has become
-   * another (null: it is gone). */
+   * another (null: it is gone), and what follows from the message. */
   change(m, held) {
-    const row = m.row.key ? m.row : { ...held, text: undefined, ...m.row, seq: m.seq }; // text is what it is found by
+    const told = m.feed && { changed: m.time, changes: (held?.changes ?? 0) + 1 };
+    const row = m.row?.key ? m.row : { ...held, text: undefined, ...told, ...m.row, seq: m.seq }; // text is what it is found by
     for (const name in m.row) if (m.row[name] === null) delete row[name];
     row.segments = held?.segments ?? [];
     row.ticks = held?.ticks ?? [];

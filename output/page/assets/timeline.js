@@ -55,11 +55,14 @@ export class Timeline {
   /** begins is when dwatch began to see: what was before is not known. */
   get begins() { return this.store.hello?.started ?? this.now(); }
 
+  /** oldest is from when on there is something to be seen: Events may tell of a time before that. */
+  get oldest() { return Math.min(this.begins, this.warnings.oldest()); }
+
   draw() {
     const view = this.table.viewport, names = this.namesWidth(), width = Math.max(40, view.clientWidth - names);
     this.left = names;
     this.width = width;
-    [this.from, this.to] = timeWindow(this.state(), this.begins, this.now());
+    [this.from, this.to] = timeWindow(this.state(), this.oldest, this.now());
     this.marks = marks(this.from, this.to, width, width < 400 ? 64 : 84);
     this.canvas.style.left = `${names}px`;
     this.drawAxis(names, width);
@@ -279,7 +282,7 @@ export class Timeline {
     const [a, b] = [...this.fingers.values()], { window: [from, to], apart, time } = this.pinching;
     this.moved = true;
     if (apart < near || Math.abs(a - b) < near) return; // one above the other: that says nothing
-    const now = this.now(), factor = apart / Math.abs(a - b), longest = now - this.begins + 1000;
+    const now = this.now(), factor = apart / Math.abs(a - b), longest = now - this.oldest + 1000;
     const next = zoomed([from, to], time, factor, now, longest);
     if (next.span) next.until = untilWith(time, (a + b) / 2 / this.width, next.span, now);
     this.onWindow(next);
@@ -302,7 +305,7 @@ export class Timeline {
 
   zoom(factor, around = this.to) {
     const now = this.now();
-    this.onWindow(zoomed([this.from, this.to], around, factor, now, now - this.begins + 1000));
+    this.onWindow(zoomed([this.from, this.to], around, factor, now, now - this.oldest + 1000));
   }
 
   click(event) {

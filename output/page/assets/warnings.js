@@ -19,6 +19,22 @@ export class Warnings {
     }
   }
 
+  /** oldest is when the first mark was; Infinity: there is none. */
+  oldest() {
+    const { store } = this;
+    if (this.counted !== store.membership) {
+      this.counted = store.membership;
+      this.first = Infinity;
+      for (const keys of store.told.values()) {
+        for (const key of keys) {
+          const row = store.objects.get(key);
+          if (row?.status.state === "Warning") this.first = Math.min(this.first, ...times(row));
+        }
+      }
+    }
+    return Math.min(this.first, ...[...this.asked.values()].flat().map(({ time }) => time));
+  }
+
   /** of are the marks of an object: {time, text}. */
   of(row) {
     const watched = this.store.eventsOf(row).filter((e) => e.status.state === "Warning");
