@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -327,7 +326,13 @@ func (i *Inventory) forget(o *Object) {
 
 // Order is how objects are listed.
 func Order(a, b *State) int {
-	return cmp.Or(
-		cmp.Compare(a.Of.Resource.Resource, b.Of.Resource.Resource), cmp.Compare(a.Of.Resource.Group, b.Of.Resource.Group),
-		cmp.Compare(a.Of.Namespace, b.Of.Namespace), cmp.Compare(a.Of.Name, b.Of.Name), strings.Compare(a.Of.ID, b.Of.ID))
+	x, y := a.Of, b.Of
+	for _, pair := range [...][2]string{
+		{x.Resource.Resource, y.Resource.Resource}, {x.Resource.Group, y.Resource.Group}, {x.Namespace, y.Namespace}, {x.Name, y.Name},
+	} {
+		if pair[0] != pair[1] {
+			return strings.Compare(pair[0], pair[1])
+		}
+	}
+	return strings.Compare(x.ID, y.ID)
 }

@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -155,21 +156,29 @@ func (w wrong) problems(now time.Time, up owners, last lastState) []Problem {
 			delete(w, o)
 		}
 	}
-	slices.SortFunc(due, func(a, b *Object) int { return Order(last(a), last(b)) })
 	found := map[folds]*Problem{}
 	for _, o := range due {
 		if !above[o] {
 			fold(found, w[o], up, last)
 		}
 	}
-	all := make([]Problem, 0, len(found))
-	for _, p := range found {
-		all = append(all, *p)
+	sorted := slices.SortedFunc(maps.Values(found), (*Problem).compare)
+	all := make([]Problem, len(sorted))
+	for n, p := range sorted {
+		all[n] = *p
 	}
-	slices.SortFunc(all, func(a, b Problem) int {
-		return cmp.Or(b.rank()-a.rank(), b.Since.Compare(a.Since), Order(a.State, b.State))
-	})
 	return all
+}
+
+// compare is negative if p stands before other.
+func (p *Problem) compare(other *Problem) int {
+	if by := other.rank() - p.rank(); by != 0 {
+		return by
+	}
+	if by := other.Since.Compare(p.Since); by != 0 {
+		return by
+	}
+	return Order(p.State, other.State)
 }
 
 func (p *Problem) rank() int {
@@ -183,9 +192,9 @@ func (p *Problem) rank() int {
 }
 
 // folds is by what objects are folded into one Problem.
-type folds struct{ root, why string }
+type folds struct{ cluster, uid, kind, namespace, name, why string }
 
-// fold adds an object that is wrong to the Problem of its root.
+// fold adds an object that is wrong to the Problem of its root. It does not matter in which order they come.
 func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
 	s, o := sp.lastWrong, sp.lastWrong.Of
 	root := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
@@ -197,7 +206,7 @@ func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
 			failed = failed || last(parent).Status == kstatus.FailedStatus
 		}
 	}
-	key := folds{o.Cluster + "/" + string(root.UID) + "/" + root.Kind + "/" + root.Namespace + "/" + root.Name, s.Sort()}
+	key := folds{o.Cluster, string(root.UID), root.Kind, root.Namespace, root.Name, s.Sort()}
 	p := found[key]
 	over := !sp.to.IsZero()
 	switch {
@@ -209,7 +218,12 @@ func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
 		p = &Problem{Root: root, State: s, Since: since, ups: ups}
 		found[key] = p
 	case over && p.Over.IsZero():
+		if sp.from.Before(p.Since) {
+			p.Since = sp.from
+		}
 		return
+	case Order(s, p.State) < 0:
+		p.State, p.ups = s, ups
 	}
 	p.Objects++
 	p.Failed = p.Failed || failed

@@ -69,3 +69,27 @@ func BenchmarkFrame(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLook finds what needs a look where nothing does, and where a tenth of 10,000 pods does, or all do.
+func BenchmarkLook(b *testing.B) {
+	for _, wrong := range []int{0, 1000, 10_000} {
+		b.Run(fmt.Sprint(wrong), func(b *testing.B) {
+			s := newScreen(b, 160, 45, nil)
+			for i := range 10_000 {
+				phase := "Running"
+				if i < wrong {
+					phase = "Failed"
+				}
+				s.deliver(initial(pod(b, fmt.Sprintf("web-%05d", i), phase, 1)))
+			}
+			s.deliver(synced())
+			b.ReportAllocs()
+			for b.Loop() {
+				s.clock = s.clock.Add(lookLeast)
+				if len(s.look.lines()) == 0 {
+					b.Fatal("nothing is said")
+				}
+			}
+		})
+	}
+}

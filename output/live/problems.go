@@ -16,13 +16,15 @@ type problems struct {
 	*canvas
 	*view
 	at    time.Time // when they were found
+	next  time.Time // when they are to be found again
 	read  time.Time // up to when the past had been read
 	found []inventory.Problem
 }
 
 const (
-	// lookEvery is how often what needs a look is found anew.
-	lookEvery = 500 * time.Millisecond
+	// lookEvery is how often what needs a look is found anew, and lookLeast how often where so much is wrong that it
+	// would take more than one part in lookPart of the time.
+	lookEvery, lookLeast, lookPart = 500 * time.Millisecond, 2 * time.Second, 50
 	// mostProblems is how many lines there are at most, where a line in so many has room for one.
 	mostProblems, linesForProblem = 5, 6
 )
@@ -34,8 +36,10 @@ func (p *problems) lines() []string {
 		if p.at != now || p.read != p.past.read {
 			p.at, p.read, p.found = now, p.past.read, p.inventory.Problems(now, mostProblems, p.Compare)
 		}
-	} else if p.paused == nil && (now.Sub(p.at) >= lookEvery || now.Before(p.at)) {
+	} else if p.paused == nil && (!now.Before(p.next) || now.Before(p.at)) {
+		begun := time.Now()
 		p.at, p.found = now, p.inventory.Problems(now, mostProblems, p.Compare)
+		p.next = now.Add(min(max(lookEvery, lookPart*time.Since(begun)), lookLeast))
 	}
 	if len(p.found) == 0 {
 		return []string{" " + p.paint(faint, p.none())}

@@ -64,6 +64,14 @@ func TestManyObjects(t *testing.T) {
 		b.press(view)
 		t.Logf("view %s: %s", view, b.churn(c))
 	}
+	for _, view := range []string{"1", "2", "3"} {
+		b.press(view)
+		mine, empty := b.frames(), warm.frames()
+		if err := c.run("churn", fmt.Sprint(perSecond*churnSeconds), "--rate", fmt.Sprint(perSecond)); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("view %s: %s; of an empty page at the same time: %s", view, mine(), empty())
+	}
 	if n := value[int](b, `document.querySelectorAll("*").length`); n > 3000 {
 		t.Errorf("%d elements after the changes", n)
 	}

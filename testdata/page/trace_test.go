@@ -35,8 +35,45 @@ func (w work) String() string {
 	if len(sorted) == 0 {
 		return "no tasks"
 	}
-	return fmt.Sprintf("%d tasks of the page's main thread: 99 %% took at most %v, the longest %v, all %v",
-		len(sorted), sorted[len(sorted)*99/100].Round(100*time.Microsecond), w.longest().Round(100*time.Microsecond), w.sum().Round(time.Millisecond))
+	longer := 0
+	for _, d := range w {
+		if d > betweenFrames {
+			longer++
+		}
+	}
+	return fmt.Sprintf("%d tasks of the page's main thread: 99 %% took at most %v, %d longer than %v, the longest %v, all %v",
+		len(sorted), sorted[len(sorted)*99/100].Round(100*time.Microsecond), longer, betweenFrames, w.longest().Round(100*time.Microsecond), w.sum().Round(time.Millisecond))
+}
+
+// betweenFrames is the time from one frame to the next where nothing holds it up.
+const betweenFrames = 16700 * time.Microsecond
+
+// frames are the times between two frames of a page.
+type frames []time.Duration
+
+func (f frames) String() string {
+	if len(f) == 0 {
+		return "no frames"
+	}
+	sorted := slices.Sorted(slices.Values(f))
+	at := func(percent int) time.Duration {
+		return sorted[(len(sorted)-1)*percent/100].Round(100 * time.Microsecond)
+	}
+	return fmt.Sprintf("%d frames, %v apart (median), 99 %% at most %v, the longest %v", len(f), at(50), at(99), at(100))
+}
+
+// frames notes when the page has frames until stop is called.
+func (b *tab) frames() (stop func() frames) {
+	b.t.Helper()
+	b.run(`window.framed = [], window.frame = (at) => { window.framed.push(at); window.framing = requestAnimationFrame(window.frame); }, window.framing = requestAnimationFrame(window.frame)`)
+	return func() (all frames) {
+		b.t.Helper()
+		at := value[[]float64](b, `(cancelAnimationFrame(window.framing), window.framed)`)
+		for i := 1; i < len(at); i++ {
+			all = append(all, time.Duration((at[i]-at[i-1])*float64(time.Millisecond)))
+		}
+		return all
+	}
 }
 
 // traced is what is read of an event of a trace.

@@ -137,7 +137,10 @@ var counted = regexp.MustCompile(`^(paused; )?(\w+): (\d+/\d+)$`)
 
 // ofPods says the same of the pods that are counted, e.g. "0/2 pods available".
 func ofPods(message string) string {
-	if n, found := strings.CutPrefix(message, "Pending termination: "); found {
+	switch n, found := strings.CutPrefix(message, "Pending termination: "); {
+	case found && n == "1":
+		return "1 pod more than wanted"
+	case found:
 		return n + " pods more than wanted"
 	}
 	m := counted.FindStringSubmatch(message)
