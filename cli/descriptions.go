@@ -109,6 +109,9 @@ waits is in a file, and after a restart only what is different is sent.`,
   # A command for each event, which gets it on stdin, and again if it fails
   %[1]s send jobs -A -- ./hook.sh
 
+  # Each rollout as one message to a chat, when it is done or has failed
+  %[1]s send deploy,rs,po -A --settle 30s --to-file slack-url --template slack
+
   # What was given up, once more
   %[1]s send --redeliver failed.jsonl --to https://broker.example.com
 

@@ -99,6 +99,7 @@ func (f *fleet) run(ctx context.Context) error {
 		all.Go(func() { f.follow(running, &all) })
 		all.Wait()
 		f.endPast(ctx)
+		f.failed = f.settleAll(ctx, f.failed)
 		f.metrics.End()
 		f.sayUnanswered(ctx)
 		return f.end(ctx, f.stages.wait, f.stages.printed, f.failed)
@@ -210,7 +211,7 @@ func (f *fleet) identify(ctx context.Context, m *member, k *cluster.Cluster) {
 
 // beat reports, as often as those that watch, that a member does not.
 func (f *fleet) beat(ctx context.Context) {
-	every := cmp.Or(f.heartbeat, f.metrics.Interval())
+	every := cmp.Or(f.beatEvery(), f.metrics.Interval())
 	if every == 0 {
 		return
 	}
@@ -322,7 +323,7 @@ func (f *fleet) status() string {
 	for _, m := range f.all() {
 		parts = append(parts, m.name+": "+m.status())
 	}
-	return joinStatus(strings.Join(parts, "; "), f.to.hidden(), f.to.status())
+	return joinStatus(strings.Join(parts, "; "), f.settling.Status(), f.to.hidden(), f.to.status())
 }
 
 // note shows, in order with the events, what becomes of a member's watch.

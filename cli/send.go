@@ -17,6 +17,7 @@ type sendFlags struct {
 	noise    flags.Noise
 	masks    flags.Masks
 	chat     flags.Chat
+	settle   flags.Settle
 	delivery flags.Delivery
 	played   flags.Played
 	watched  *pflag.FlagSet // those that mean something only where something is watched
@@ -27,7 +28,7 @@ func (s *sendFlags) groups() []flags.Group {
 	groups := []flags.Group{
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
 		s.played.Group(),
-		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where)),
+		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), s.settle.AddTo),
 		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
 		s.endGroup(),
 	}
@@ -54,7 +55,10 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	if err := cmp.Or(s.parseTargets(args), s.played.Read(s.all)); err != nil {
 		return nil, err
 	}
-	w.fleets = true
+	if err := s.settle.Parse(); err != nil {
+		return nil, err
+	}
+	w.fleets, w.settle = true, s.settle
 	w.needs = needs{old: w.showsOld() || s.chat.Is(), managedFields: w.print.Changes || s.chat.Is()}
 	to := &delivery{Delivery: *d, stateFile: w.stateFile}
 	if s.chat.Is() {
@@ -83,6 +87,10 @@ func (s *sendFlags) check() error {
 		}
 	}
 	switch name := s.noise.Given(s.all); {
+	case s.settle.Is() && s.all.Changed("count"):
+		return errors.New("--count counts single changes, and with --settle several are told as one: they don't go together")
+	case s.settle.Is() && s.played.From != "":
+		return errors.New("--settle waits until it is quiet now: it does not go with --from")
 	case name != "" && !s.w.print.Changes && !s.chat.Is():
 		return fmt.Errorf("--%s is for what changes: it needs --changes or --template", name)
 	case s.delivery.Batch && s.format.Name == "yaml":

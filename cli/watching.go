@@ -21,6 +21,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/filter"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/settle"
 )
 
 // destination is where the events of a run go: behind all stages.
@@ -111,7 +112,9 @@ type watching struct {
 	stateFile string // empty: none
 	metrics   *metrics.Metrics
 	heartbeat time.Duration
-	verify    time.Duration   // 0: never
+	verify    time.Duration // 0: never
+	settle    flags.Settle
+	settling  *settle.Stage   // nil without it
 	print     output.Options  // how events and changes are encoded
 	ignored   change.Patterns // by the flag for that
 	kept      bool            // the managed fields are
@@ -177,7 +180,7 @@ func (w *watching) startListening(c *console) (*metrics.Server, error) {
 	if w.listen == "" {
 		return nil, nil
 	}
-	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.heartbeat, Verify: w.verify > 0})
+	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.beatEvery(), Verify: w.verify > 0})
 	server, err := metrics.Listen(w.listen, w.metrics)
 	if err != nil {
 		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", w.listen, err))
@@ -225,7 +228,7 @@ func (w *watching) optionsOf(s *session) watcher.Options {
 	o := s.watched()
 	o.ManagedFields = w.kept || n.managedFields
 	o.Tables, o.WholeObjects, o.KeepContent = n.tables, n.wholeObjects, n.old
-	o.Heartbeat = cmp.Or(w.heartbeat, w.metrics.Interval())
+	o.Heartbeat = cmp.Or(w.beatEvery(), w.metrics.Interval())
 	if w.verify > 0 {
 		o.Verify, o.Verified = w.verify, sayVerified(s, w.metrics)
 	}
@@ -235,6 +238,18 @@ func (w *watching) optionsOf(s *session) watcher.Options {
 // isPast reports whether a recording is played, and no server is there.
 func (w *watching) isPast() bool { return w.now != nil }
 
+// beatEvery is how often a heartbeat is asked for; 0: never.
+func (w *watching) beatEvery() time.Duration {
+	if w.settle.Is() { // whose time passes by them
+		return new(w.settleOptions()).Beat()
+	}
+	return w.heartbeat
+}
+
+func (w *watching) settleOptions() settle.Options {
+	return settle.Options{Quiet: w.settle.Quiet, Max: w.settle.Max, Compare: w.print.Compare}
+}
+
 // needed is what the destination and the conditions look at.
 func (w *watching) needed() needs {
 	n := w.needs
@@ -243,6 +258,7 @@ func (w *watching) needed() needs {
 		n.managedFields = n.managedFields || c.Needs().ManagedFields
 		n.wholeObjects = true
 	}
+	n.old = n.old || w.settle.Is()
 	n.wholeObjects = n.wholeObjects || w.object != nil
 	n.managedFields = n.managedFields || w.past.isAsked()
 	if t := w.print.Template; t != nil {
@@ -282,7 +298,7 @@ func (w *watching) process(ctx context.Context, from origin) error {
 	}
 	reporter := report.New(s.first, about)
 	w.asked.is(func() []string {
-		return append([]string{joinStatus(reporter.Status(), w.to.hidden(), w.to.status())}, w.to.look()...)
+		return append([]string{joinStatus(reporter.Status(), w.settling.Status(), w.to.hidden(), w.to.status())}, w.to.look()...)
 	})
 	return w.watch(ctx, cancel, run, reporter, func(err error) error { return w.end(ctx, s.wait, s.printed, err) })
 }
@@ -333,7 +349,7 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	s.past = counting(last, filter.New(sink, w.filter))
 	sink = w.past.before(s.past, w, s.note)
-	s.first = w.state.around(w.sayingUnjudged(sink), cancel)
+	s.first = w.settled(w.state.around(w.sayingUnjudged(sink), cancel))
 	switch {
 	case w.ending.Count > 0:
 		s.first = upTo(w.ending.Count, printed, s.first)
@@ -342,6 +358,30 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 		s.first = s.wait
 	}
 	return s, nil
+}
+
+// settled returns a Sink before next, which knows --state, that waits until things are quiet: what waits has
+// not been reported.
+func (w *watching) settled(next event.Sink) event.Sink {
+	if !w.settle.Is() {
+		return next
+	}
+	o := w.settleOptions()
+	o.Warn = w.warn
+	w.settling = settle.New(next, o)
+	w.metrics.Settles(w.settling.Waiting)
+	return w.settling
+}
+
+// settleAll tells at the end of a watch, which ended with err, what waits to be quiet.
+func (w *watching) settleAll(ctx context.Context, err error) error {
+	if w.settling == nil || isLoss(err) {
+		return err
+	}
+	if failed := w.settling.End(ctx); failed != nil {
+		return sinkError{failed}
+	}
+	return err
 }
 
 // watch calls run, until the watch ends and all that it has reported has gone on. end says what
@@ -362,7 +402,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	w.about.check(asking, w.session, w.selection, reporter)
 	checked, wait := checkFields(w.session, fieldsNamed(w), w.warn, w.about.before(reporter))
 	return w.to.around(ctx, cancel, w, func() error {
-		err := run(asking, blamed(&tuned{next: w.metrics.Front(checked)}))
+		err := w.settleAll(ctx, run(asking, blamed(&tuned{next: w.metrics.Front(checked)})))
 		w.metrics.End()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()

@@ -36,6 +36,13 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	if !e.Time.IsZero() {
 		all = append(all, member{name: "time", value: `"` + timestamp(e.Time) + `"`})
 	}
+	if s := e.Settled; s != nil {
+		line, err := marshal(settled{event.Stamp{Time: s.Since}, s.Changes, string(s.Of.Cut)})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, member{name: "settled", value: string(line)})
+	}
 	all = append(all, member{name: "object", object: e.Object})
 	if o.Old && !e.Old.IsZero() {
 		all = append(all, member{name: "old", object: e.Old})
@@ -45,6 +52,13 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 		return all, err
 	}
 	return o.addCompared(all, e)
+}
+
+// settled is what an event says that stands for several, which waited until it was quiet.
+type settled struct {
+	Since   event.Stamp `json:"since"`
+	Changes int         `json:"changes"`
+	Cut     string      `json:"cut,omitempty"`
 }
 
 // addEvidence adds what an event rests on that nobody saw.

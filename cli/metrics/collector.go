@@ -87,6 +87,11 @@ func (c collector) watch(s *samples) func() deliver.Stats {
 		}
 	}
 	c.connections(s)
+	if c.m.settling != nil {
+		changes, objects := c.m.settling()
+		s.gauge("dwatch_settle_waiting_changes", "Changes that wait until it is quiet (--settle).", float64(changes), nil)
+		s.gauge("dwatch_settle_waiting_objects", "Objects of which changes wait until it is quiet (--settle).", float64(objects), nil)
+	}
 	return c.m.delivery
 }
 

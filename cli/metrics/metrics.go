@@ -32,7 +32,8 @@ type Metrics struct {
 	resources map[series]*counters
 	clusters  map[string]bool // of a run of several: whether it has answered
 	links     *event.Links
-	delivery  func() deliver.Stats // nil: there is no receiver
+	delivery  func() deliver.Stats          // nil: there is no receiver
+	settling  func() (changes, objects int) // nil: nothing waits to be quiet
 	loop      loop
 }
 
@@ -109,6 +110,11 @@ func (m *Metrics) End() { m.update(func() { m.ending = true }) }
 
 // Delivers says where the numbers of a receiver come from.
 func (m *Metrics) Delivers(stats func() deliver.Stats) { m.update(func() { m.delivery = stats }) }
+
+// Settles says where it is known how much waits to be quiet.
+func (m *Metrics) Settles(waiting func() (changes, objects int)) {
+	m.update(func() { m.settling = waiting })
+}
 
 // Front returns the stage before all others.
 func (m *Metrics) Front(next event.Sink) event.Sink {

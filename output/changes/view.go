@@ -77,7 +77,8 @@ type View struct {
 	look    *look // nil without Options.Look
 	folds   folds
 	repeats repeats
-	failed  error // to show what was held back; the next Deliver returns it
+	told    *event.Settlement // that was shown last
+	failed  error             // to show what was held back; the next Deliver returns it
 }
 
 var _ event.Sink = (*View)(nil)
@@ -192,6 +193,9 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 	}
 	if e.Initial && !v.Initial {
 		return nil // it is counted
+	}
+	if e.Settled != nil {
+		return (&settlement{View: v}).show(e)
 	}
 	if v.folds.take(e, c) || v.repeats.take(e, c) {
 		return nil

@@ -121,6 +121,17 @@ type Values struct {
 	Text      string         // the lines of the change view
 	Changes   []Change       // of MODIFIED
 	Object    map[string]any // with what is secret masked
+	Settled   *Settled       // of what waited until it was quiet; nil: it did not
+}
+
+// Settled is what became of an object, and of what it owns, until that was quiet.
+type Settled struct {
+	Since time.Time
+	Took  time.Duration
+	// Changes is how many there were, of Objects.
+	Changes, Objects int
+	State, Why       string // by kstatus, such as Current; empty: it is gone
+	Quiet            bool   // else it is told of as it is
 }
 
 // Change is one of the changes of an object.
@@ -140,6 +151,10 @@ func (s *said) values() (*Values, error) {
 		return nil, err
 	}
 	v.Object = s.compare.Masks.Object(object.Object)
+	if settled := s.event.Settled; settled != nil {
+		of := settled.Of
+		v.Settled = &Settled{of.Since.Round(0).UTC(), of.Until.Sub(of.Since).Round(time.Second), of.Changes, len(of.Events), of.Word, of.Why, of.Cut == ""}
+	}
 	if s.event.Type == event.Modified && !s.event.Old.IsZero() {
 		for _, c := range change.Between(s.event.Old.Raw(), o.Raw(), s.compare).Changes {
 			v.Changes = append(v.Changes, Change{c.Path.String(), c.Old, c.New, c.Who.Manager})
@@ -175,7 +190,7 @@ func ParseTemplate(text string) (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	example := &Values{Type: event.Modified, Kind: "Deployment", Name: "web", Changes: []Change{{Path: "spec.replicas", Old: 1, New: 2}}}
+	example := &Values{Type: event.Modified, Kind: "Deployment", Name: "web", Changes: []Change{{Path: "spec.replicas", Old: 1, New: 2}}, Settled: &Settled{}}
 	if err := t.Execute(io.Discard, example); err != nil && strings.Contains(err.Error(), "can't evaluate field") {
 		return nil, err
 	}

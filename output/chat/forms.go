@@ -125,9 +125,14 @@ func grafana(s *said) any {
 			tags = append(tags, tag)
 		}
 	}
+	from, to := s.event.Time.UnixMilli(), int64(0)
+	if settled := s.event.Settled; settled != nil { // it is a region
+		from, to = settled.Of.Since.UnixMilli(), settled.Of.Until.UnixMilli()
+	}
 	return struct {
-		Time int64    `json:"time"` // in milliseconds
-		Tags []string `json:"tags"`
-		Text string   `json:"text"`
-	}{s.event.Time.UnixMilli(), tags, "<pre>" + htmlEscape.Replace(cut(s.text, grafanaRoom, 0)) + "</pre>"}
+		Time    int64    `json:"time"` // in milliseconds
+		TimeEnd int64    `json:"timeEnd,omitempty"`
+		Tags    []string `json:"tags"`
+		Text    string   `json:"text"`
+	}{from, to, tags, "<pre>" + htmlEscape.Replace(cut(s.text, grafanaRoom, 0)) + "</pre>"}
 }

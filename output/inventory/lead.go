@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
@@ -77,7 +78,12 @@ func (c *Change) isRollout() bool {
 	case c.Event.Type == event.Added:
 		return gjson.Get(c.Event.Object.Raw(), "spec.template").Exists()
 	}
-	return c.Diff != nil && slices.ContainsFunc(c.Diff.Changes, func(one change.Change) bool {
+	return c.Diff != nil && rollsOut(kind, c.Diff.Changes)
+}
+
+// rollsOut reports whether changes of an object are of the template of its pods.
+func rollsOut(kind schema.GroupKind, changes []change.Change) bool {
+	return owner.HasPods(kind) && kind.Group != "batch" && slices.ContainsFunc(changes, func(one change.Change) bool {
 		return len(one.Path) > 1 && one.Path[0].Field == "spec" && one.Path[1].Field == "template"
 	})
 }
@@ -134,7 +140,7 @@ func (i *Inventory) upFrom(last lastState) owners {
 				if len(owners) == 0 {
 					return
 				}
-				ref := above(owners)
+				ref := owner.Above(owners)
 				o := i.byID[idOf(name{cluster: cluster, resource: i.kinds[ref.GroupKind()]}, ref.UID)]
 				if o != nil && last(o) == nil {
 					o = nil
@@ -146,16 +152,6 @@ func (i *Inventory) upFrom(last lastState) owners {
 			}
 		}
 	}
-}
-
-// above is the one of the owners that manages an object.
-func above(owners []owner.Owner) owner.Ref {
-	for _, o := range owners {
-		if o.Controller {
-			return o.Ref
-		}
-	}
-	return owners[0].Ref
 }
 
 // isMeant reports whether a change is more than what controllers do and say: of the status, and of
@@ -171,28 +167,49 @@ func (c *Change) isMeant() bool {
 
 // meant is the first of what a change changed that is more than that; false if there is none.
 func (c *Change) meant() (*change.Change, bool) {
-	owned := len(c.State.Owners) > 0
-	var made map[string]bool
-	for n := range c.Diff.Changes {
-		one := &c.Diff.Changes[n]
-		switch {
-		case one.Path[0].Field == "status", one.Who.Subresource == "status", one.Who.Subresource == "binding", isPlacing(c.State, one):
-			continue
-		case !owned:
-			return one, true
-		case made == nil:
-			made = makers(c.Event.Object.Raw())
-		}
-		if one.Who.Known() && !made[one.Who.Manager] {
-			return one, true
-		}
+	for one := range meantOf(c.Event.Object, len(c.State.Owners) > 0, c.Diff.Changes) {
+		return one, true
 	}
 	return nil, false
 }
 
+// Meant are those of the changes of an object that somebody meant, and whether pods are made anew by them:
+// they are of its template.
+func Meant(o event.Object, changes []change.Change) (meant []change.Change, rollout bool) {
+	for one := range meantOf(o, len(owner.In(o.Raw())) > 0, changes) {
+		meant = append(meant, *one)
+	}
+	return meant, rollsOut(o.GroupVersionKind().GroupKind(), meant)
+}
+
+// meantOf are the changes of an object that are more than what controllers do and say.
+func meantOf(o event.Object, owned bool, changes []change.Change) iter.Seq[*change.Change] {
+	return func(yield func(*change.Change) bool) {
+		var made map[string]bool
+		for n := range changes {
+			one := &changes[n]
+			switch {
+			case one.Path[0].Field == "status", one.Who.Subresource == "status", one.Who.Subresource == "binding", isPlacing(o, one):
+				continue
+			case !owned:
+			case made == nil:
+				made = makers(o.Raw())
+				fallthrough
+			default:
+				if !one.Who.Known() || made[one.Who.Manager] {
+					continue
+				}
+			}
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
 // isPlacing: a scheduler gave a pod its node, which no manager is recorded of.
-func isPlacing(s *State, one *change.Change) bool {
-	return s.Object.Kind == "Pod" && s.Object.APIVersion == "v1" && one.Path.String() == "spec.nodeName"
+func isPlacing(o event.Object, one *change.Change) bool {
+	return o.Kind == "Pod" && o.APIVersion == "v1" && one.Path.String() == "spec.nodeName"
 }
 
 // makers are the managers of an object that made it, or say how it goes. When a manager wrote first is

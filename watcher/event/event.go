@@ -95,6 +95,9 @@ type Event struct {
 	// of the object at that time; the resourceVersion is not. nil: it was seen.
 	Reconstructed *Evidence
 
+	// Settled is what it stands for, if it waited until its object was quiet; nil: it did not.
+	Settled *Settled
+
 	// Time is when it was seen, or of a mark when it happened, as far as this side knows.
 	Time time.Time
 

@@ -67,11 +67,12 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	if err := s.next.Deliver(ctx, batch); err != nil {
 		return err
 	}
-	return s.record(s.changes)
+	return s.record(s.changes, false)
 }
 
 // deliverInto delivers a batch to a Sink that puts it into the outbox, or that has nothing to put
-// there: it counts as reported all the same.
+// there: it counts as reported all the same. That an object came is in the file on the return: what
+// becomes of it later may be held for long before it comes here, as its deletion.
 func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	s.entering = s.changes
 	err := s.next.Deliver(ctx, batch)
@@ -80,29 +81,31 @@ func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	if err != nil {
 		return err
 	}
-	return s.record(left)
+	return s.record(left, slices.ContainsFunc(left, change.adds))
 }
 
 // announce makes the file know of what is about to be reported as ADDED.
 func (s *Stage) announce(changes []change) error {
-	isAdded := func(c change) bool { return c.kind == event.Added }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil && slices.ContainsFunc(changes, isAdded) {
+	if s.err == nil && slices.ContainsFunc(changes, change.adds) {
 		s.commitLocked(commitment{announced: changes})
 	}
 	return s.err
 }
 
+// adds reports whether an object came.
+func (c change) adds() bool { return c.kind == event.Added }
+
 // record has what was reported written to the file, now or soon.
-func (s *Stage) record(changes []change) error {
+func (s *Stage) record(changes []change, now bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reported = append(s.reported, changes...)
 	since := time.Since(s.committed)
 	switch {
 	case s.err != nil || len(s.reported) == 0:
-	case len(s.reported) >= commitSoon || since >= commitInterval:
+	case now, len(s.reported) >= commitSoon, since >= commitInterval:
 		s.commitLocked(commitment{})
 	case s.due == nil:
 		s.due = time.AfterFunc(commitInterval-since, s.commitDue)

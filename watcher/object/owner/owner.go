@@ -55,6 +55,16 @@ func Of(o metav1.Object) []Owner {
 	return owners
 }
 
+// Above is the one of some owners, at least one, that manages what they own.
+func Above(owners []Owner) Ref {
+	for _, o := range owners {
+		if o.Controller {
+			return o.Ref
+		}
+	}
+	return owners[0].Ref
+}
+
 // In returns the same of an object as JSON, without decoding the rest of it.
 func In(object string) []Owner {
 	var owners []Owner

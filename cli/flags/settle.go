@@ -1,0 +1,42 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Settle is for how long something has to be quiet before it is told of.
+type Settle struct {
+	Quiet, Max time.Duration
+	flags      *pflag.FlagSet
+}
+
+const (
+	minSettle     = time.Second
+	defaultSettle = 10 * time.Minute // at most
+)
+
+func (s *Settle) AddTo(f *pflag.FlagSet) {
+	s.flags = f
+	f.DurationVar(&s.Quiet, "settle", 0, "Wait until an object and what it owns have been quiet for `DURATION`, e.g. 30s, and tell once what changed: a rollout is one message")
+	f.DurationVar(&s.Max, "max-settle", defaultSettle, "With --settle, tell after `DURATION` of what does not get quiet, as it is then")
+}
+
+// Is reports whether anything waits.
+func (s *Settle) Is() bool { return s.Quiet > 0 }
+
+// Parse finds what makes no sense.
+func (s *Settle) Parse() error {
+	switch {
+	case s.flags.Changed("max-settle") && !s.flags.Changed("settle"):
+		return errors.New("--max-settle is for what waits to be quiet: it needs --settle")
+	case s.flags.Changed("settle") && s.Quiet < minSettle:
+		return fmt.Errorf("invalid --settle %s: it takes a duration of at least %s, such as 30s", s.Quiet, minSettle)
+	case s.Is() && s.Max < s.Quiet:
+		return fmt.Errorf("--max-settle %s is less than --settle %s: it takes a duration such as %s", s.Max, s.Quiet, defaultSettle)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
+)
+
+// settlement shows what became of an object and of what belongs to it until they were quiet.
+type settlement struct {
+	*View
+	of      *event.Settlement
+	rollout bool
+	shown   int // of the objects that belong to it
+	hidden  int
+	began   int // what the buffer had
+}
+
+// maxBelow is how many objects that belong to one are shown beside it, unless all are.
+const maxBelow = 10
+
+// show shows all that became quiet with the first of its events, if that comes: else each by itself.
+func (s *settlement) show(e *event.Event) error {
+	of := e.Settled.Of
+	if !e.Settled.IsLead(e) {
+		if s.told == of {
+			return nil
+		}
+		return s.showOne(e, nil)
+	}
+	s.told, s.of, s.began = of, of, s.w.Buffered()
+	if err := s.showLead(e); err != nil {
+		return err
+	}
+	for i := range of.Events[1:] {
+		if err := s.showBelow(&of.Events[i+1], e); err != nil {
+			return err
+		}
+	}
+	if s.hidden > 0 {
+		s.detail(fmt.Sprintf("%s %d objects more", ellipsis, s.hidden), "")
+	}
+	s.showOutcome(e)
+	return nil
+}
+
+// showLead shows what somebody meant by what changed of the object; where that is nothing, and it is alone,
+// all that changed.
+func (s *settlement) showLead(e *event.Event) error {
+	switch {
+	case e.Type != event.Modified:
+		s.rollout = e.Type == event.Added && owner.HasPods(e.Object.GroupVersionKind().GroupKind()) && e.Object.GroupVersionKind().Group != "batch"
+		return s.showOne(e, nil)
+	case e.Old.IsZero(), e.Object.IsEvent(), len(s.of.Events) == 1 && !s.isWorkload(e):
+		return s.showOne(e, nil)
+	}
+	changes, rollout := s.meant(e)
+	if s.rollout = rollout; len(changes) > 0 {
+		s.showMeant(e, changes)
+		return nil
+	}
+	if len(s.of.Events) == 1 {
+		return s.showOne(e, nil)
+	}
+	return nil
+}
+
+// isWorkload: what its status says is how far it is, and that is said at the end.
+func (s *settlement) isWorkload(e *event.Event) bool {
+	return owner.HasPods(e.Object.GroupVersionKind().GroupKind())
+}
+
+func (s *settlement) meant(e *event.Event) (changes []change.Change, rollout bool) {
+	result := change.Between(e.Old.Raw(), e.Object.Raw(), s.Compare)
+	changes, rollout = inventory.Meant(e.Object, result.Changes)
+	if isTerminating(e.Object.Raw()) {
+		changes = withoutDeletion(changes)
+	}
+	return changes, rollout
+}
+
+func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
+	s.View.shown++
+	changes = change.Unfold(changes)
+	if !s.Full {
+		changes = change.Fold(changes)
+	}
+	began := *e
+	began.Time = e.Settled.Since
+	s.showChanges(&began, changes, withLater(e, ""), 0)
+}
+
+// showBelow shows of an object that belongs to the first what is not only how that went: what somebody meant,
+// restarts, and warnings. Where the first does not stand for all it is shown as by itself.
+func (s *settlement) showBelow(e, lead *event.Event) error {
+	called := e.Object.Namespace == lead.Object.Namespace && e.Object.Name == lead.Object.Name && e.Target.Resource() == lead.Target.Resource()
+	switch {
+	case called, !s.of.Top && !e.Object.IsEvent():
+		return s.take(func() error { return s.showOne(e, nil) })
+	case e.Object.IsEvent():
+		if e.Type == event.Deleted || !kubeevent.Parse(e.Object.Raw()).IsWarning() {
+			return nil
+		}
+		return s.take(func() error { return s.showOne(e, nil) })
+	case e.Type != event.Modified || e.Old.IsZero():
+		return nil
+	}
+	if changes, _ := s.meant(e); len(changes) > 0 {
+		return s.take(func() error { s.showMeant(e, changes); return nil })
+	}
+	if e.Object.Kind != "Pod" {
+		return nil
+	}
+	changes := change.Between(e.Old.Raw(), e.Object.Raw(), s.Compare).Changes
+	if lines, _ := foldRestarts(e, change.Unfold(changes), s.Compare.Masks); len(lines) > 0 {
+		return s.take(func() error { s.showRestarts(e, lines, nil, ""); return nil })
+	}
+	return nil
+}
+
+// take shows one more object, if there are not too many.
+func (s *settlement) take(show func() error) error {
+	if s.shown >= maxBelow && !s.Full {
+		s.hidden++
+		return nil
+	}
+	s.shown++
+	return show()
+}
+
+// showOutcome says in a line how it ended, where there is more to say than what the lines before do.
+func (s *settlement) showOutcome(e *event.Event) {
+	of := s.of
+	state := s.state(e)
+	counts := s.counts()
+	if of.Cut == "" && counts == "" && of.NotWell == 0 && (state == "" || !s.isWorkload(e)) && (of.Changes == 1 || s.isSilent()) {
+		return
+	}
+	text := fmt.Sprintf("%d %s in %s", of.Changes, plural(of.Changes, "change"), age(of.Until.Sub(of.Since)))
+	if s.rollout {
+		text = "rollout took " + age(of.Until.Sub(of.Since))
+	}
+	for _, part := range []string{state, cutWords[of.Cut]} {
+		if part != "" {
+			text += ", " + part
+		}
+	}
+	if counts != "" {
+		text += "; " + counts
+	}
+	s.wrapped(of.Until, '>', s.subject(e), text, "")
+	s.showWrong()
+}
+
+// isSilent reports whether nothing has been shown yet.
+func (s *settlement) isSilent() bool { return s.w.Buffered() == s.began }
+
+var cutWords = map[event.Cut]string{
+	event.CutLate: "not quiet yet (--max-settle)",
+	event.CutEnd:  "not quiet yet: dwatch ends",
+	event.CutRoom: "not quiet yet: too much waits",
+	event.CutLeft: "not quiet yet: it is watched no more",
+}
+
+// state is in which the object is in the end; empty if there is nothing to say.
+func (s *settlement) state(e *event.Event) string {
+	switch of := s.of; {
+	case of.Word == "":
+		return ""
+	case of.Word != kstatus.CurrentStatus.String():
+		text := map[string]string{kstatus.FailedStatus.String(): "failed", kstatus.InProgressStatus.String(): "not ready", kstatus.TerminatingStatus.String(): "is being deleted"}[of.Word]
+		if text == "" {
+			text = clean(of.Word)
+		}
+		if of.Why != "" {
+			text += ": " + clean(of.Why)
+		}
+		return text
+	case s.isWorkload(e), e.Object.Kind == "Pod":
+		return "ready"
+	}
+	return ""
+}
+
+// counts says how many objects came and went, of what the first stands for.
+func (s *settlement) counts() string {
+	if !s.of.Top {
+		return ""
+	}
+	came, went := map[string]int{}, map[string]int{}
+	var kinds []string
+	for i := range s.of.Events[1:] {
+		e := &s.of.Events[i+1]
+		if e.Object.IsEvent() || e.Type == event.Modified {
+			continue
+		}
+		kind := s.ShortName(e.Target.Resource())
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+		if e.Type == event.Added || e.Settled.Came {
+			came[kind]++
+		}
+		if e.Type == event.Deleted {
+			went[kind]++
+		}
+	}
+	var parts []string
+	for _, kind := range s.folds.asAsked(kinds) {
+		part := ""
+		if n := came[kind]; n > 0 {
+			part += fmt.Sprintf("+%d ", n)
+		}
+		if n := went[kind]; n > 0 {
+			part += fmt.Sprintf("-%d ", n)
+		}
+		parts = append(parts, part+clean(kind))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// showWrong names what belongs to the object and says what is wrong with it.
+func (s *settlement) showWrong() {
+	for _, w := range s.of.Wrong {
+		e := event.Event{Target: w.Target, Object: event.NewObject(&event.Identity{Namespace: w.Namespace, Name: w.Name}, "")}
+		text := w.Word
+		if w.Why != "" {
+			text += ": " + w.Why
+		}
+		for i, line := range wrap(s.subject(&e)+"  "+clean(text), s.room("")) {
+			if i > 0 {
+				line = "  " + line
+			}
+			s.detail(line, "")
+		}
+	}
+	if more := s.of.NotWell - len(s.of.Wrong); more > 0 && len(s.of.Wrong) > 0 {
+		s.detail(fmt.Sprintf("%s %d more not ready", ellipsis, more), "")
+	}
+}

@@ -1,0 +1,128 @@
+package changes
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// settledEvent is an event of an object that waited with others. Its content is metadata and the rest, in JSON.
+func settledEvent(t *testing.T, kind event.Type, r, k, metadata, before, after string) event.Event {
+	t.Helper()
+	resource := schema.GroupVersionResource{Version: "v1", Resource: r}
+	apiVersion := "v1"
+	if r == "deployments" {
+		resource.Group, apiVersion = "apps", "apps/v1"
+	}
+	object := func(rest string) event.Object {
+		return testobject.Parse(t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"default","creationTimestamp":"2026-01-31T08:00:00Z",%s},%s}`, apiVersion, k, metadata, rest))
+	}
+	e := event.Event{
+		Type: kind, Time: time.Date(2026, 1, 31, 9, 0, 42, 0, time.UTC), Target: event.Target{Mapping: event.NewMapping(resource, k, true)},
+		Object:  object(after),
+		Settled: &event.Settled{Since: time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC), Changes: 3},
+	}
+	if before != "" {
+		e.Old = object(before)
+	}
+	return e
+}
+
+// settle makes events quiet together.
+func settle(of *event.Settlement, events ...event.Event) []event.Event {
+	of.Since, of.Until = events[0].Settled.Since, events[0].Time
+	for i := range events {
+		events[i].Settled.Of = of
+		of.Changes += events[i].Settled.Changes
+	}
+	of.Events = events
+	return events
+}
+
+// TestSettled: what was quiet together is said once, in what matters: what was meant, restarts, what is wrong.
+func TestSettled(t *testing.T) {
+	const pod = `"name":"p1","uid":"p1","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"rs","uid":"rs","controller":true}]`
+	deploy := func() event.Event {
+		return settledEvent(t, event.Modified, "deployments", "Deployment", `"name":"web","uid":"web"`,
+			`"spec":{"template":{"spec":{"containers":[{"name":"c","image":"a:1"}]}}},"status":{"replicas":1}`,
+			`"spec":{"template":{"spec":{"containers":[{"name":"c","image":"a:2"}]}}},"status":{"replicas":2}`)
+	}
+	came := func() event.Event { return settledEvent(t, event.Added, "pods", "Pod", pod, "", `"status":{}`) }
+	gone := func() event.Event {
+		e := settledEvent(t, event.Deleted, "pods", "Pod", strings.ReplaceAll(pod, "p1", "p2"), "", `"status":{}`)
+		e.Settled.Came = true
+		return e
+	}
+	edited := func() event.Event {
+		return settledEvent(t, event.Modified, "configmaps", "ConfigMap", `"name":"owned","uid":"cm"`, `"data":{"password":"hush"}`, `"data":{"password":"hush, too"}`)
+	}
+	for name, test := range map[string]struct {
+		of     event.Settlement
+		events []event.Event
+		passes func(n int) bool // the filter
+		want   string
+	}{
+		"a rollout": {
+			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), gone()}, nil,
+			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
+				"09:00:42 > deploy/web  rollout took 42 s, ready; +2 -1 po\n",
+		},
+		"failed": {
+			event.Settlement{Top: true, Word: "Failed", Why: "too\x1blate", NotWell: 3, Wrong: []event.Wrong{{Target: pods, Name: "p1", Word: "InProgress", Why: "no such\nimage"}}}, []event.Event{deploy(), came()}, nil,
+			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
+				"09:00:42 > deploy/web  rollout took 42 s, failed: too\\u001blate; +1 po\n" +
+				"           po/p1  InProgress: no such\\u000aimage\n" +
+				"           … 2 more not ready\n",
+		},
+		"not quiet": {
+			event.Settlement{Top: true, Word: "Current", Cut: event.CutLate}, []event.Event{edited()}, nil,
+			"09:00:42 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n" +
+				"09:00:42 > cm/owned  3 changes in 42 s, not quiet yet (--max-settle)\n",
+		},
+		"what somebody meant of what it owns": {
+			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), edited()}, nil,
+			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
+				"09:00:00 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n" +
+				"09:00:42 > deploy/web  rollout took 42 s, ready\n",
+		},
+		"the first does not pass": {
+			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), edited()}, func(n int) bool { return n == 2 },
+			"09:00:42 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n",
+		},
+		"what it belongs to did not change": {
+			event.Settlement{}, []event.Event{came(), gone()}, nil,
+			"09:00:42 + po/p1  InProgress: Pod phase not available\n09:00:42 - po/p2  was InProgress, 60 min old\n09:00:42 > po/p1  6 changes in 42 s\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			o := options(0)
+			o.ShortName = testobject.ShortName
+			path, err := change.ParsePattern("data.password")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Compare.Masks = &change.Masks{Paths: change.Patterns{path}}
+			v := New(&out, o)
+			for n, e := range settle(&test.of, test.events...) {
+				if test.passes != nil && !test.passes(n) {
+					continue
+				}
+				if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := out.String(); got != test.want {
+				t.Errorf("it says\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}

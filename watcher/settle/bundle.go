@@ -1,0 +1,187 @@
+package settle
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"dwatch/watcher/event"
+)
+
+// bundle is what waits and belongs together.
+type bundle struct {
+	root    string
+	held    []*held   // in the order in which they came
+	since   time.Time // when the first came
+	from    time.Time // the first change that is more than noise; zero: none is
+	until   time.Time // the last one
+	changes int
+}
+
+// root is what an object belongs together with others by. One that took the name of another, which waits, is
+// told of with it, and so is what it owns.
+func (s *Stage) root(id, up string) string {
+	root, _ := s.known.root(id, up)
+	for range maxDepth {
+		top := s.last[root]
+		if top == nil || top.after == nil || top.after.isGone {
+			break
+		}
+		root, _ = s.known.root(top.after.id, top.after.up)
+	}
+	return root
+}
+
+// bundles are all that waits, the oldest first.
+func (s *Stage) bundles() []*bundle {
+	var all []*bundle
+	byRoot := map[string]*bundle{}
+	for _, h := range s.waiting {
+		root := s.root(h.id, h.up)
+		b := byRoot[root]
+		if b == nil {
+			b = &bundle{root: root, since: h.since, until: h.since}
+			all, byRoot[root] = append(all, b), b
+		}
+		b.held = append(b.held, h)
+		b.changes += h.changes
+		if b.from.IsZero() || !h.from.IsZero() && h.from.Before(b.from) {
+			b.from = h.from
+		}
+		if h.until.After(b.until) {
+			b.until = h.until
+		}
+	}
+	return all
+}
+
+// settle lets go of the bundles of which it is due, and which are told why then.
+func (s *Stage) settle(due func(*bundle) (event.Cut, bool)) {
+	var wrong map[string][]*wrong
+	told := false
+	for _, b := range s.bundles() {
+		cut, is := due(b)
+		if !is {
+			continue
+		}
+		if wrong == nil {
+			wrong = s.wrongByRoot()
+		}
+		s.tell(b, cut, wrong[b.root])
+		told = true
+	}
+	if told {
+		s.waiting = slices.DeleteFunc(s.waiting, func(h *held) bool { return h.isGone })
+	}
+}
+
+// tell lets a bundle go on: first what is nearest to its root, then the others in the order in which they came.
+func (s *Stage) tell(b *bundle, cut event.Cut, wrong []*wrong) {
+	lead := s.lead(b)
+	slices.SortStableFunc(b.held, func(x, y *held) int {
+		return cmp.Compare(rank(x == lead), rank(y == lead))
+	})
+	_, depth := s.known.root(lead.id, lead.up)
+	all := &event.Settlement{Top: depth == 0, Changes: b.changes, Since: b.since, Until: b.until, Cut: cut}
+	if !b.from.IsZero() {
+		all.Since = b.from
+	}
+	present := lead
+	for _, h := range b.held {
+		if nameOf(&h.event) == nameOf(&lead.event) {
+			present = h
+		}
+		e := h.event
+		e.Settled = &event.Settled{Since: h.since, Changes: h.changes, Came: h.came && e.Type == event.Deleted, Of: all}
+		all.Events = append(all.Events, e)
+		s.letGo(h)
+	}
+	if e := &present.event; !e.Object.IsEvent() && e.Type != event.Deleted {
+		all.Word = kstatus.CurrentStatus.String()
+		if w := s.known.wrong[present.id]; w != nil {
+			all.Word, all.Why = w.Word, w.Why
+		}
+	}
+	for _, w := range wrong {
+		if w == s.known.wrong[present.id] {
+			continue
+		}
+		if all.NotWell++; w.says && len(all.Wrong) < maxWrong {
+			all.Wrong = append(all.Wrong, w.Wrong)
+		}
+	}
+	s.passing = append(s.passing, all.Events...)
+}
+
+// maxWrong is of how many objects it is said what is wrong.
+const maxWrong = 5
+
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+// lead is what the others of a bundle are told with: what is nearest to the root, and is no Event, and of
+// that what came first.
+func (s *Stage) lead(b *bundle) *held {
+	distance := func(h *held) int {
+		_, depth := s.known.root(h.id, h.up)
+		if h.event.Object.IsEvent() {
+			depth += maxDepth
+		}
+		return depth
+	}
+	return slices.MinFunc(b.held, func(x, y *held) int { return distance(x) - distance(y) })
+}
+
+// letGo has an object wait no longer.
+func (s *Stage) letGo(h *held) {
+	h.isGone = true
+	s.bytes -= h.size
+	if s.last[h.id] == h {
+		delete(s.last, h.id)
+	}
+	if called := nameOf(&h.event); s.named[called] == h {
+		delete(s.named, called)
+	}
+}
+
+// wrongByRoot are the objects that are not Current by what they belong to, in the order of their names.
+func (s *Stage) wrongByRoot() map[string][]*wrong {
+	all := map[string][]*wrong{}
+	for id, w := range s.known.wrong {
+		root := s.root(id, s.known.up[id])
+		all[root] = append(all[root], w)
+	}
+	for _, some := range all {
+		slices.SortFunc(some, func(a, b *wrong) int {
+			return cmp.Or(strings.Compare(a.Target.Resource().Resource, b.Target.Resource().Resource), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
+	}
+	return all
+}
+
+// stuck are those of which something says what is wrong with it.
+func (s *Stage) stuck() map[string]bool {
+	all := map[string]bool{}
+	for id, w := range s.known.wrong {
+		if w.says {
+			all[s.root(id, s.known.up[id])] = true
+		}
+	}
+	return all
+}
+
+// isUnderWay reports whether what waits, or what it belongs to, is about to become something else.
+func (s *Stage) isUnderWay(b *bundle) bool {
+	waits := func(id string) bool {
+		w := s.known.wrong[id]
+		return w != nil && w.waits
+	}
+	return waits(b.root) || slices.ContainsFunc(b.held, func(h *held) bool { return waits(h.id) })
+}

@@ -1,0 +1,203 @@
+package settle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// Options say when something is quiet.
+type Options struct {
+	// Quiet is for how long nothing may change, and Max after what time nobody waits any longer.
+	Quiet, Max time.Duration
+	// Room is how many bytes may wait; 0: DefaultRoom.
+	Room int64
+	// Compare says which changes count. What its Masks cover is in no reason.
+	Compare change.Options
+	Warn    func(line string) // nil: nobody is told that there is no room
+}
+
+// DefaultRoom is how much waits by default.
+const DefaultRoom = 64 << 20
+
+// Beat is how often a Stage needs a heartbeat.
+func (o *Options) Beat() time.Duration {
+	return min(max(o.Quiet/10, 100*time.Millisecond), time.Second)
+}
+
+// Stage is a Sink that holds events. See the package comment.
+type Stage struct {
+	Options
+	next event.Sink
+
+	known   known
+	waiting []*held          // in the order in which they came
+	last    map[string]*held // the last one of an object that waits
+	named   map[name]*held   // and of a name
+	bytes   int64
+	looked  time.Time // when it was looked last what is quiet
+	passing []event.Event
+	told    bool // that there is no room, and there still is none
+
+	changes, objects atomic.Int64 // that wait
+}
+
+var _ event.Sink = (*Stage)(nil)
+
+// New returns a Stage before next.
+func New(next event.Sink, o Options) *Stage {
+	o.Room = cmp.Or(o.Room, DefaultRoom)
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), last: map[string]*held{}, named: map[name]*held{}}
+}
+
+// Deliver implements event.Sink.
+func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
+	s.passing = s.passing[:0]
+	for i := range batch {
+		s.take(&batch[i])
+	}
+	s.makeRoom()
+	return s.pass(ctx)
+}
+
+// End delivers all that waits. It is called last.
+func (s *Stage) End(ctx context.Context) error {
+	s.passing = s.passing[:0]
+	s.settle(func(*bundle) (event.Cut, bool) { return event.CutEnd, true })
+	return s.pass(ctx)
+}
+
+// Waiting is how much waits. It may be called at any time.
+func (s *Stage) Waiting() (changes, objects int) {
+	return int(s.changes.Load()), int(s.objects.Load())
+}
+
+// Status says how much waits; empty if nothing does. It may be called at any time, also of nil.
+func (s *Stage) Status() string {
+	if s == nil {
+		return ""
+	}
+	switch changes, objects := s.Waiting(); {
+	case objects == 0:
+		return ""
+	case changes == 1:
+		return "1 change waits for quiet"
+	case objects == 1:
+		return fmt.Sprintf("%d changes of 1 object wait for quiet", changes)
+	default:
+		return fmt.Sprintf("%d changes of %d objects wait for quiet", changes, objects)
+	}
+}
+
+// pass delivers what is to go on.
+func (s *Stage) pass(ctx context.Context) error {
+	s.count()
+	if len(s.passing) == 0 {
+		return nil
+	}
+	defer func() { clear(s.passing) }() // so that the objects do not stay in memory
+	return s.next.Deliver(ctx, s.passing)
+}
+
+func (s *Stage) count() {
+	changes := 0
+	for _, h := range s.waiting {
+		changes += h.changes
+	}
+	s.changes.Store(int64(changes))
+	s.objects.Store(int64(len(s.waiting)))
+}
+
+func (s *Stage) take(e *event.Event) {
+	switch {
+	case e.Type == event.Heartbeat:
+		s.look(e.Time)
+	case e.Type.IsMark():
+		s.mark(e)
+		s.passing = append(s.passing, *e)
+	case e.Reconstructed != nil:
+		s.passing = append(s.passing, *e)
+	default:
+		id := idOf(e)
+		up := s.known.observe(id, e)
+		if e.Initial && s.last[id] == nil {
+			s.passing = append(s.passing, *e)
+			return
+		}
+		s.hold(id, up, e)
+	}
+}
+
+// mark lets go what a mark is about, which says that the target is another one from here on, or none.
+func (s *Stage) mark(e *event.Event) {
+	switch e.Type {
+	case event.Left, event.Arrived, event.Joined, event.Gone:
+	default:
+		return
+	}
+	s.settle(func(b *bundle) (event.Cut, bool) {
+		return event.CutLeft, slices.ContainsFunc(b.held, func(h *held) bool {
+			return h.event.Target.Cluster == e.Target.Cluster && h.event.Target.Resource() == e.Target.Resource()
+		})
+	})
+	if e.Type == event.Left {
+		s.known.leave(e.Target)
+	}
+}
+
+// hold has an event wait.
+func (s *Stage) hold(id, up string, e *event.Event) {
+	counts := isNews(e, s.Compare)
+	h := s.last[id]
+	if h != nil && h.takes(e) {
+		s.bytes -= h.size
+		h.add(e, counts)
+	} else {
+		called := nameOf(e)
+		h = newHeld(id, up, e, counts)
+		h.after = s.named[called]
+		s.waiting, s.last[id], s.named[called] = append(s.waiting, h), h, h
+	}
+	s.bytes += h.size
+}
+
+// look lets go what is quiet now.
+func (s *Stage) look(now time.Time) {
+	if len(s.waiting) == 0 || now.Sub(s.looked) < s.Beat()/2 { // several clusters have a heart each
+		return
+	}
+	s.looked = now
+	stuck := s.stuck()
+	s.settle(func(b *bundle) (event.Cut, bool) {
+		switch {
+		case now.Sub(b.until) >= s.Quiet && (stuck[b.root] || !s.isUnderWay(b)):
+			return "", true
+		case now.Sub(b.since) >= s.Max:
+			return event.CutLate, true
+		}
+		return "", false
+	})
+	s.known.forget(now.Add(-s.Max))
+}
+
+// makeRoom lets go the oldest of what waits while that is too much.
+func (s *Stage) makeRoom() {
+	if s.bytes <= s.Room {
+		s.told = s.told && s.bytes > s.Room/2
+		return
+	}
+	if !s.told {
+		s.told = true
+		s.Warn(fmt.Sprintf("--settle: there is room for %d MiB of what waits for quiet, and more changes: the oldest is told as it is", s.Room>>20))
+	}
+	s.settle(func(*bundle) (event.Cut, bool) { return event.CutRoom, s.bytes > s.Room/2 })
+}

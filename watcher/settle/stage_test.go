@@ -1,0 +1,295 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// began is when the tests begin.
+var began = time.Unix(1_700_000_000, 0)
+
+// bench is a Stage, and what it lets go.
+type bench struct {
+	t     *testing.T
+	stage *Stage
+	now   time.Time
+	last  map[string]event.Object
+	got   []event.Event
+}
+
+func newBench(t *testing.T, o Options) *bench {
+	b := &bench{t: t, now: began, last: map[string]event.Object{}}
+	o.Compare.Noise = change.DefaultNoise()
+	b.stage = New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		b.got = append(b.got, batch...)
+		return nil
+	}), o)
+	return b
+}
+
+// one is an object: "pods web-1 of:rs-a", with what stands behind as its content.
+type one struct {
+	resource, name, uid, of string
+	status                  string // of a pod, a member of the status
+	spec                    string
+}
+
+var kinds = map[string]struct{ apiVersion, kind string }{
+	"deployments": {"apps/v1", "Deployment"}, "replicasets": {"apps/v1", "ReplicaSet"}, "pods": {"v1", "Pod"}, "configmaps": {"v1", "ConfigMap"},
+}
+
+func (b *bench) event(kind event.Type, o one) event.Event {
+	k := kinds[o.resource]
+	version := fmt.Sprint(b.now.Sub(began) / time.Second)
+	owners := ""
+	if o.of != "" {
+		owners = fmt.Sprintf(`"ownerReferences":[{"apiVersion":"apps/v1","kind":"X","name":"x","uid":%q,"controller":true}],`, o.of)
+	}
+	uid := o.uid
+	if uid == "" {
+		uid = o.name
+	}
+	content := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"generation":1,"name":%q,%s"uid":%q,"resourceVersion":%q,"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{%s},"status":{%s}}`,
+		k.apiVersion, k.kind, o.name, owners, uid, version, o.spec, o.status)
+	gv, _ := schema.ParseGroupVersion(k.apiVersion)
+	e := event.Event{
+		Type: kind, Time: b.now, Target: event.Target{Mapping: event.NewMapping(gv.WithResource(o.resource), k.kind, true)},
+		Object: event.NewObject(&event.Identity{APIVersion: k.apiVersion, Kind: k.kind, Name: o.name, UID: types.UID(uid), ResourceVersion: version}, content),
+	}
+	if kind == event.Modified {
+		e.Old = b.last[uid]
+	}
+	b.last[uid] = e.Object
+	return e
+}
+
+func (b *bench) deliver(kind event.Type, o one) {
+	b.t.Helper()
+	if err := b.stage.Deliver(b.t.Context(), []event.Event{b.event(kind, o)}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) initial(o one) {
+	e := b.event(event.Added, o)
+	e.Initial = true
+	if err := b.stage.Deliver(b.t.Context(), []event.Event{e}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.got = nil
+}
+
+// pass lets seconds pass.
+func (b *bench) pass(seconds int) {
+	for range seconds {
+		b.now = b.now.Add(time.Second)
+		if err := b.stage.Deliver(b.t.Context(), []event.Event{{Type: event.Heartbeat, Time: b.now}}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// said is what was let go since it was asked last.
+func (b *bench) said() string {
+	var all []string
+	for _, e := range b.got {
+		text := fmt.Sprintf("%s %s", e.Type, e.Object.Name)
+		switch s := e.Settled; {
+		case s == nil:
+			text += " at once"
+		case s.IsLead(&e):
+			of := s.Of
+			text += fmt.Sprintf(" ×%d (%d changes of %d in %s, %s%s)", s.Changes, of.Changes, len(of.Events), of.Until.Sub(of.Since), of.Word, cutText(of.Cut))
+			for _, w := range of.Wrong {
+				text += " " + w.Name + ":" + w.Why
+			}
+		default:
+			text += fmt.Sprintf(" ×%d", s.Changes)
+			if s.Came {
+				text += " came"
+			}
+		}
+		all = append(all, text)
+	}
+	b.got = nil
+	return strings.Join(all, "; ")
+}
+
+func cutText(c event.Cut) string {
+	if c == "" {
+		return ""
+	}
+	return ", " + string(c)
+}
+
+func (b *bench) want(want string) {
+	b.t.Helper()
+	if got := b.said(); got != want {
+		b.t.Errorf("at %s: %s\nwant %s", b.now.Sub(began), got, want)
+	}
+}
+
+func thirty() Options { return Options{Quiet: 30 * time.Second, Max: 10 * time.Minute} }
+
+// TestOnce: of changes within the time there is one event, of the first state to the last.
+func TestOnce(t *testing.T) {
+	b := newBench(t, thirty())
+	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
+	b.initial(cm(0))
+	for n := range 3 {
+		b.pass(10)
+		b.deliver(event.Modified, cm(n+1))
+	}
+	b.pass(29)
+	b.want("")
+	if text := b.stage.Status(); text != "3 changes of 1 object wait for quiet" {
+		t.Error(text)
+	}
+	b.pass(1)
+	got := slices.Clone(b.got)
+	b.want("MODIFIED a ×3 (3 changes of 1 in 20s, Current)")
+	if len(got) == 1 && (!strings.Contains(got[0].Old.Raw(), `"n":0`) || !strings.Contains(got[0].Object.Raw(), `"n":3`)) {
+		t.Errorf("from %s to %s", got[0].Old.Raw(), got[0].Object.Raw())
+	}
+	if text := b.stage.Status(); text != "" || b.stage.bytes != 0 || len(b.stage.last)+len(b.stage.named) > 0 {
+		t.Errorf("something waits: %q, %d bytes, %v", text, b.stage.bytes, b.stage.last)
+	}
+}
+
+const (
+	pending = `"phase":"Pending"`
+	running = `"phase":"Running","conditions":[{"type":"Ready","status":"True"}]`
+	rolling = `"observedGeneration":0,"replicas":1,"updatedReplicas":0`
+	done    = `"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"},{"type":"Available","status":"True"}]`
+	made    = `"observedGeneration":1,"replicas":1,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":1`
+	pulling = `"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]`
+)
+
+func deploy(n int, status string) one {
+	return one{resource: "deployments", name: "web", status: status, spec: fmt.Sprintf(`"replicas":1,"n":%d`, n)}
+}
+
+// TestTogether: what an object owns is told of with it, in whatever order it comes; as long as it is under way
+// nothing is.
+func TestTogether(t *testing.T) {
+	b := newBench(t, thirty())
+	b.initial(deploy(1, done))
+	b.deliver(event.Added, one{resource: "pods", name: "p2", of: "new", status: pending}) // before who made it
+	b.deliver(event.Modified, deploy(2, rolling))
+	b.deliver(event.Added, one{resource: "replicasets", name: "new", of: "web", status: made})
+	b.deliver(event.Added, one{resource: "pods", name: "p3", of: "new", status: pending})
+	b.deliver(event.Deleted, one{resource: "pods", name: "p3", of: "new", status: pending})
+	b.pass(60) // the image is large
+	b.want("")
+	b.deliver(event.Modified, one{resource: "pods", name: "p2", of: "new", status: running})
+	b.deliver(event.Modified, deploy(2, done))
+	b.pass(30)
+	b.want("MODIFIED web ×2 (7 changes of 4 in 1m0s, Current); ADDED p2 ×2; ADDED new ×1; DELETED p3 ×2 came")
+}
+
+// TestStuck: what says what is wrong is told of when it is quiet.
+func TestStuck(t *testing.T) {
+	b := newBench(t, thirty())
+	b.initial(deploy(1, done))
+	b.deliver(event.Modified, deploy(2, rolling))
+	b.deliver(event.Added, one{resource: "replicasets", name: "new", of: "web", status: made})
+	b.deliver(event.Added, one{resource: "pods", name: "p2", of: "new", status: pulling})
+	b.pass(30)
+	b.want("MODIFIED web ×1 (3 changes of 3 in 0s, InProgress) p2:ImagePullBackOff : no such image; ADDED new ×1; ADDED p2 ×1")
+}
+
+// TestNeverQuiet: what goes on and on is told of as it is.
+func TestNeverQuiet(t *testing.T) {
+	b := newBench(t, Options{Quiet: 30 * time.Second, Max: time.Minute})
+	for n := range 13 {
+		b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)})
+		b.pass(10)
+	}
+	b.want("MODIFIED a ×6 (6 changes of 1 in 50s, Current, max-settle); MODIFIED a ×6 (6 changes of 1 in 50s, Current, max-settle)")
+}
+
+// TestNoiseIsQuiet: what only ticks does not keep anything from being quiet.
+func TestNoiseIsQuiet(t *testing.T) {
+	b := newBench(t, thirty())
+	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
+	b.initial(cm(0))
+	b.deliver(event.Modified, cm(1))
+	for range 2 {
+		b.pass(10)
+		b.deliver(event.Modified, cm(1)) // another resourceVersion
+	}
+	b.pass(10)
+	b.want("MODIFIED a ×3 (3 changes of 1 in 0s, Current)")
+}
+
+// TestReplaced: what went, and what took its name, are told of together, in their order.
+func TestReplaced(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Deleted, one{resource: "configmaps", name: "a", uid: "one"})
+	b.pass(20)
+	b.deliver(event.Added, one{resource: "configmaps", name: "a", uid: "two"})
+	b.deliver(event.Added, one{resource: "pods", name: "p", of: "two", status: running})
+	b.pass(29)
+	b.want("")
+	b.pass(1)
+	b.want("DELETED a ×1 (3 changes of 3 in 20s, Current); ADDED a ×1; ADDED p ×1")
+}
+
+// TestEnd: at the end all is told of; of the present nothing waits.
+func TestEnd(t *testing.T) {
+	b := newBench(t, thirty())
+	b.initial(one{resource: "configmaps", name: "a"})
+	b.deliver(event.Deleted, one{resource: "configmaps", name: "a"})
+	b.deliver(event.Added, one{resource: "configmaps", name: "b"})
+	if err := b.stage.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.want("DELETED a ×1 (1 changes of 1 in 0s, , end); ADDED b ×1 (1 changes of 1 in 0s, Current, end)")
+}
+
+// TestLeft: of what is watched no more nothing waits.
+func TestLeft(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Added, one{resource: "configmaps", name: "a"})
+	left := b.event(event.Left, one{resource: "configmaps", name: "x"})
+	left.Object = event.Object{}
+	b.deliver(event.Added, one{resource: "pods", name: "p"})
+	if err := b.stage.Deliver(t.Context(), []event.Event{left}); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.got) != 2 || b.got[0].Object.Name != "a" || b.got[1].Type != event.Left {
+		t.Errorf("got %v", b.got)
+	}
+}
+
+// TestRoom: where there is no room the oldest goes on, and what is left is bounded.
+func TestRoom(t *testing.T) {
+	warned := 0
+	o := thirty()
+	o.Room, o.Warn = 1<<20, func(string) { warned++ }
+	b := newBench(t, o)
+	for n := range 1000 {
+		b.deliver(event.Added, one{resource: "configmaps", name: fmt.Sprint("c", n), spec: `"x":"` + strings.Repeat("x", 4000) + `"`})
+		if b.stage.bytes > o.Room {
+			t.Fatalf("%d bytes wait", b.stage.bytes)
+		}
+	}
+	if warned == 0 || warned > 20 || len(b.got) < 600 {
+		t.Errorf("it was said %d times, and %d have gone on", warned, len(b.got))
+	}
+	for n, e := range b.got {
+		if e.Object.Name != fmt.Sprint("c", n) || e.Settled.Of.Cut != event.CutRoom {
+			t.Fatalf("%d is %s, %q", n, e.Object.Name, e.Settled.Of.Cut)
+		}
+	}
+}
