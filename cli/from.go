@@ -236,7 +236,7 @@ func fieldRequirements(selector string) (all []string) {
 // checkFrom finds flags that make no sense where a recording is asked. server are those of the
 // connection, all those of the command.
 func checkFrom(all, server *pflag.FlagSet, of selection) error {
-	names := []string{"state", "listen", "verify", "wait", "heartbeat", "logs"}
+	names := []string{"state", "listen", "verify", "wait", "heartbeat", "logs", "record", "keep", "max-size"}
 	if of.object != nil { // of dwatch wait it is the condition
 		names = append(names, "for")
 	}

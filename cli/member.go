@@ -32,7 +32,7 @@ type member struct {
 	tried    bool           // of the fleet
 	twin     string         // the member that is the same cluster, which was said
 	heard    bool           // it has answered once
-	into     event.Sink     // records the session; nil: nothing does
+	into     event.Sink     // gets what comes of the session: the fleet, or what records it before that
 	targets  []event.Target // that have joined
 	lost     event.Type     // what was reported of them since; empty: nothing
 	answered bool           // at this try

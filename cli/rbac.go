@@ -66,7 +66,7 @@ func (w *watching) wanted() wanted {
 	_, delivers := w.to.(*delivery)
 	_, records := w.to.(*recorded)
 	_, recordsEach := w.to.(*recordedEach)
-	records = records || recordsEach
+	records = records || recordsEach || w.beside != nil
 	_, shows := w.to.(*served)
 	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions() || w.needs.events, w.ending.Logs.Asked && w.ending.Logs.Lines > 0, shows}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"dwatch/cli/flags"
 	"dwatch/mapper"
@@ -56,8 +54,6 @@ type recorded struct {
 
 func (r *recorded) prepare(c *console) error { return r.intoDir.prepare(c) }
 
-func (r *recorded) note() string { return ", recording into " + r.dir }
-
 func (r *recorded) close() { r.intoDir.close() }
 
 // open begins the run.
@@ -66,11 +62,5 @@ func (r *recorded) open(ctx context.Context, w *watching, _ func(error)) (event.
 }
 
 func (r *recorded) around(ctx context.Context, _ context.CancelCauseFunc, _ *watching, watch func() error) error {
-	err := watch()
-	closed := r.recorder.Close()
-	r.recorder = nil
-	if closed != nil && !strings.Contains(fmt.Sprint(err), closed.Error()) {
-		return joined(ctx, err, sinkError{closed})
-	}
-	return err
+	return r.intoDir.end(ctx, watch())
 }

@@ -16,9 +16,10 @@ import (
 // only one, so that what is proven of it has nothing to do with the others.
 type recordedEach struct {
 	direct
-	dir  string
-	keep flags.Keeping
-	set  *recording.Set
+	dir    string
+	keep   flags.Keeping
+	beside bool // it is not all that becomes of the events
+	set    *recording.Set
 }
 
 func (r *recordedEach) prepare(c *console) (err error) {
@@ -44,12 +45,12 @@ func (r *recordedEach) open(ctx context.Context, w *watching, failed func(error)
 // record prepares to record a session, where that is asked for: it says how it is to be watched, and returns
 // what ends it.
 func (m *member) record(ctx context.Context, s *session, o *watcher.Options) (note string, end func() error, err error) {
-	m.into = nil
-	to, records := m.fleet.to.(*recordedEach)
-	if !records {
+	m.into = m.fleet
+	to := m.fleet.recordsEach()
+	if to == nil {
 		return "", func() error { return nil }, nil
 	}
-	into := &intoDir{dir: filepath.Join(to.dir, recording.DirOf(m.name)), keep: to.keep}
+	into := &intoDir{dir: filepath.Join(to.dir, recording.DirOf(m.name)), keep: to.keep, beside: to.beside}
 	if err := into.prepare(s.console); err != nil {
 		return "", nil, err
 	}
@@ -59,8 +60,8 @@ func (m *member) record(ctx context.Context, s *session, o *watcher.Options) (no
 		into.close()
 		return "", nil, err
 	}
-	m.into = unnamed(sink)
-	return ", recording into " + into.dir, func() error {
+	m.into = into.before(unnamed(sink), m.fleet)
+	return into.note(), func() error {
 		if !m.answered { // tries that come to nothing leave nothing behind
 			return into.recorder.Withdraw()
 		}
@@ -79,15 +80,19 @@ func unnamed(next event.Sink) event.Sink {
 	})
 }
 
+// recordsEach is what records each cluster; nil: nothing does.
+func (f *fleet) recordsEach() *recordedEach {
+	if f.beside != nil {
+		return f.beside.each
+	}
+	each, _ := f.to.(*recordedEach)
+	return each
+}
+
 // Deliver implements event.Sink, for what comes of the member's watch. It is recorded first, while those of
 // others are, too: none waits for the disk of another.
 func (m *member) Deliver(ctx context.Context, batch []event.Event) error {
-	if m.into != nil {
-		if err := m.into.Deliver(ctx, batch); err != nil {
-			return sinkError{err}
-		}
-	}
-	return m.fleet.Deliver(ctx, batch)
+	return m.into.Deliver(ctx, batch)
 }
 
 // recordedTo ends the recording of a session that ended with err.

@@ -25,6 +25,7 @@ import (
 type intoDir struct {
 	dir      string
 	keep     flags.Keeping
+	beside   bool // others get the events, too, and their watch begins anew
 	recorder *recording.Recorder
 	doubts   chan struct{} // holds one: the watches are to show how far behind they are
 }
@@ -63,8 +64,13 @@ const recordedLife = 30 * time.Second
 
 // demand implements demanding.
 func (r *intoDir) demand(o *watcher.Options) {
-	o.Past, o.Bookmarks, o.WatchLife, o.Recheck = r.recorder.Past, true, recordedLife, r.doubts
+	o.Bookmarks, o.WatchLife, o.Recheck = true, recordedLife, r.doubts
+	if !r.beside {
+		o.Past = r.recorder.Past
+	}
 }
+
+func (r *intoDir) note() string { return ", recording into " + r.dir }
 
 func (r *intoDir) close() {
 	if r.recorder != nil {
@@ -101,7 +107,18 @@ func (r *intoDir) begin(ctx context.Context, w *watching, s *session) (event.Sin
 		Describe: s.mapper.Describe,
 		Warn:     func(text string) { s.warn(r.failed(errors.New(text)).Error() + ": a larger --max-size keeps more") },
 		Doubt:    func() { source.Signal(r.doubts) },
+		Anew:     r.beside,
 	}, about, s.plan.Targets)
+}
+
+// end ends a run that ended with err.
+func (r *intoDir) end(ctx context.Context, err error) error {
+	closed := r.recorder.Close()
+	r.recorder = nil
+	if closed != nil && !strings.Contains(fmt.Sprint(err), closed.Error()) {
+		return joined(ctx, err, sinkError{closed})
+	}
+	return err
 }
 
 // sameRecording finds what is not to be recorded into the same directory as what is known.

@@ -19,6 +19,7 @@ type sendFlags struct {
 	chat     flags.Chat
 	settle   flags.Settle
 	delivery flags.Delivery
+	beside   flags.Beside
 	played   flags.Played
 	watched  *pflag.FlagSet // those that mean something only where something is watched
 }
@@ -30,6 +31,7 @@ func (s *sendFlags) groups() []flags.Group {
 		s.played.Group(),
 		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), s.settle.AddTo),
 		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),
+		flags.NewGroup("The recording", s.beside.AddTo),
 		s.endGroup(),
 	}
 	s.watched = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -70,7 +72,7 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	w.parallel, w.to = d.Workers, to
 	s.noise.Set(&w.print.Compare)
 	w.ignored = s.noise.Ignored()
-	if err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check()); err != nil || s.played.From == "" {
+	if err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); err != nil || s.played.From == "" {
 		return w, err
 	}
 	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Span.Since.IsZero() // what was there then was sent before

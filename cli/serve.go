@@ -19,9 +19,10 @@ import (
 
 type serveFlags struct {
 	watchFlags
-	page  flags.Page
-	noise flags.Noise
-	masks flags.Masks
+	page   flags.Page
+	noise  flags.Noise
+	masks  flags.Masks
+	beside flags.Beside
 	rewound
 }
 
@@ -31,6 +32,7 @@ func (s *serveFlags) groups() []flags.Group {
 		flags.NewGroup("The past", s.rewound.addTo),
 		flags.NewGroup("Where it is served", s.page.AddTo, flags.Timeout(&s.w.ending.Timeout, "with exit code 0"), flags.Listen(&s.w.listen)),
 		flags.NewGroup("What changed", s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets("")),
+		flags.NewGroup("The recording", s.beside.AddTo),
 	}
 }
 
@@ -50,7 +52,7 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 		r := &servedPast{w: w, page: w.to.(*served), rewound: &s.rewound}
 		return r, cmp.Or(checkFrom(s.all, s.server, w.selection), s.page.Check(), s.masks.Parse(&w.print, true))
 	}
-	return w, cmp.Or(w.checkNamed("dwatch serve"), s.page.Check(), s.masks.Parse(&w.print, true))
+	return w, cmp.Or(w.checkNamed("dwatch serve"), s.page.Check(), s.masks.Parse(&w.print, true), s.recordsBeside(s.beside))
 }
 
 type served struct {

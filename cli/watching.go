@@ -126,6 +126,7 @@ type watching struct {
 	fold      bool // series of one object's events that came at once into one
 	prints    bool // to stdout
 	to        destination
+	beside    *beside // records what happens, too; nil: nothing does
 
 	past     past
 	now      func() time.Time // the clock of a recording; nil: it is the present
@@ -161,6 +162,10 @@ func (w *watching) run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer w.to.close()
+	defer w.beside.close()
+	if err := w.beside.prepare(c); err != nil {
+		return err
+	}
 	server, err := w.startListening(c)
 	if err != nil {
 		return err
@@ -211,6 +216,9 @@ func (w *watching) follow(ctx context.Context) (err error) {
 	o.Past = w.state.past()
 	if d, ok := w.to.(demanding); ok {
 		d.demand(&o)
+	}
+	if err := w.beside.begin(ctx, w, &o); err != nil {
+		return err
 	}
 	watch, err := watcher.New(o)
 	if err != nil {
@@ -292,11 +300,11 @@ func (w *watching) process(ctx context.Context, from origin) error {
 	if w.isPast() { // what the marks say is no news, and nobody can be asked
 		about = report.Options{Out: io.Discard, Err: io.Discard, Note: s.note, Namesake: w.namesake}
 	}
-	run := from.Run
+	run := w.beside.around(from.Run)
 	if w.past.ends() && len(w.plan.Targets) == 0 {
 		run = ofNothing(s.first)
 	}
-	reporter := report.New(s.first, about)
+	reporter := report.New(w.beside.before(s.first), about)
 	w.asked.is(func() []string {
 		return append([]string{joinStatus(reporter.Status(), w.settling.Status(), w.to.hidden(), w.to.status())}, w.to.look()...)
 	})
@@ -395,6 +403,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	if d, ok := w.to.(demanding); ok {
 		note += d.note()
 	}
+	note += w.beside.note()
 	reporter.Begin(targets, note)
 	if !w.request.AllNamespaces && slices.ContainsFunc(targets, event.Target.Namespaced) {
 		reporter.CheckNamespaces(asking, w.request.Namespaces)

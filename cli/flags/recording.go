@@ -18,7 +18,7 @@ type Keeping struct {
 const minRecording = 1 << 20
 
 func (k *Keeping) AddTo(f *pflag.FlagSet) {
-	f.String("keep", "", "Drop what is older than `TIME`, such as 30d or 12h")
+	f.String("keep", "", "Drop of the recording what is older than `TIME`, such as 30d or 12h")
 	offers(f, "keep", "12h", "7d", "30d")
 	takes(f, "keep", func(text string) error {
 		ago, ok := parseAgo(text)
@@ -37,6 +37,26 @@ func (k *Keeping) AddTo(f *pflag.FlagSet) {
 		return nil
 	})
 	notEmpty(f, "keep", "max-size")
+}
+
+// Beside says that what is watched for another purpose is recorded, too; zero: it is not.
+type Beside struct {
+	Dir string
+	Keeping
+}
+
+func (b *Beside) AddTo(f *pflag.FlagSet) {
+	f.StringVar(&b.Dir, "record", "", "Record what happens into `DIR`, too, as dwatch record does, to ask for it later; see docs/recording.md")
+	notEmpty(f, "record")
+	b.Keeping.AddTo(f)
+}
+
+// Check finds what makes no sense. f are all flags.
+func (b *Beside) Check(f *pflag.FlagSet) error {
+	if name := given(f, "keep", "max-size"); b.Dir == "" && name != "" {
+		return errors.New("--" + name + " is for a recording: it needs --record DIR")
+	}
+	return nil
 }
 
 // From is the directory of a recording; empty: none.

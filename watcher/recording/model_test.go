@@ -170,9 +170,13 @@ func (w *world) begin() {
 	o := Options{
 		Encode: encode, Object: func(o event.Object) string { return o.Raw() }, Now: func() time.Time { return w.now },
 		Describe: func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
+		Anew:     w.random.IntN(3) == 0,
 	}
 	w.must(r.Begin(o, About{Cluster: "c", Masks: []string{"x", "x", "x", "y"}[w.random.IntN(4)]}, targets))
 	for _, one := range w.watches {
+		if o.Anew {
+			break // it begins as if there were no recording
+		}
 		_, err := r.Past(one.of, func(o event.Reported) { one.shown[o.Namespace+"/"+o.Name] = o.ResourceVersion })
 		w.must(err)
 	}

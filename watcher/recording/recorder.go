@@ -68,6 +68,9 @@ type Options struct {
 	Now func() time.Time
 	// Describe says what a resource is called.
 	Describe func(schema.GroupVersionResource) metav1.APIResource
+	// Anew: the watch was not given Past, as its events are for others, too: it begins anew, and what
+	// became of what is known is found out here.
+	Anew bool
 }
 
 // Recorder writes events into a directory. It is an event.Sink.
@@ -84,6 +87,8 @@ type Recorder struct {
 	held   *held
 	sights *sights
 	reader *reader
+	unseen unseen        // nil: the watch was given Past
+	as     []event.Event // as what the present event is recorded
 
 	run         string         // of this run alone
 	current     *segmentWriter // nil: none yet
@@ -386,6 +391,9 @@ func (r *Recorder) Begin(o Options, about About, targets []event.Target) error {
 		return !wanted(event.Key{Resource: k.resource, Namespace: k.namespace, Name: k.name})
 	})
 	maps.DeleteFunc(r.sights.all, func(k event.Key, _ *sight) bool { return !wanted(k) })
+	if r.Anew {
+		r.unseen = maps.Clone(r.held.objects)
+	}
 	r.sights.endAll(notRunning)
 	for _, t := range targets {
 		r.sights.of(t.Key())
@@ -521,7 +529,7 @@ func (r *Recorder) deliver(batch []event.Event) error {
 	}
 	isDue := began.Sub(r.checkedAt).Abs() >= checkEvery
 	for i := range batch {
-		if err := r.record(&batch[i]); err != nil {
+		if err := r.take(&batch[i]); err != nil {
 			return err
 		}
 		isDue = isDue || batch[i].Type.IsMark() && batch[i].Type != event.Bookmark
@@ -571,6 +579,21 @@ func (r *Recorder) writeOwn(kind event.Type, of event.Target, at time.Time) erro
 	err := r.write(l, at)
 	r.sights.observe(&line{Event: event.Event{Type: kind, Target: of, Time: at}})
 	return err
+}
+
+// take records an event as what it is in the recording.
+func (r *Recorder) take(e *event.Event) error {
+	if r.unseen == nil {
+		return r.record(e)
+	}
+	r.as = r.unseen.relate(r.as[:0], *e, e.Initial && r.sights.isSynced(e.Target.Key()))
+	for i := range r.as {
+		if err := r.record(&r.as[i]); err != nil {
+			return err
+		}
+	}
+	clear(r.as) // and let go of what it holds
+	return nil
 }
 
 func (r *Recorder) record(e *event.Event) (err error) {
