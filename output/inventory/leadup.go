@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -47,8 +48,8 @@ const (
 const maxSteps = 10_000
 
 // NewLeadUp returns what is held of what somebody meant in a cluster in the time before something went wrong with one
-// of its objects, at some time. What o masks is masked.
-func NewLeadUp(i *Inventory, with *Object, at time.Time, before time.Duration, o change.Options) (l LeadUp) {
+// of its objects, at some time. What o masks is masked. It compares many objects, and ends with ctx.
+func NewLeadUp(ctx context.Context, i *Inventory, with *Object, at time.Time, before time.Duration, o change.Options) (l LeadUp, err error) {
 	from, n := at.Add(-before), nearnessOf(i, with)
 	steps := i.Steps(from, at.Add(outOfOrder))
 	if more := len(steps) - maxSteps; more > 0 {
@@ -56,6 +57,9 @@ func NewLeadUp(i *Inventory, with *Object, at time.Time, before time.Duration, o
 		l.Since = steps[0].State.Time
 	}
 	for _, step := range steps {
+		if ctx.Err() != nil {
+			return l, ctx.Err()
+		}
 		if step.State.Of.Cluster != with.Cluster {
 			continue
 		}
@@ -80,7 +84,7 @@ func NewLeadUp(i *Inventory, with *Object, at time.Time, before time.Duration, o
 			l.Missing++
 		}
 	}
-	return l
+	return l, nil
 }
 
 // lacks reports whether states of a time are no longer held. It is called under the lock.

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -55,19 +57,25 @@ func TestLeadUp(t *testing.T) {
 	deliver(event.Modified, &maps, 700, false, settings("named", 3)) // later
 	past, _ := s.History("pods/web-1")
 	pod := past.Object
-	found := NewLeadUp(s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
+	found, err := NewLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
 	var got []string
 	for _, c := range found.Changes {
 		got = append(got, fmt.Sprint(c.Near, " ", c.Of.Name, " ", c.Who, ": ", c.What))
 	}
 	want := []string{"0 web kubectl: image web:1 → web:2", "0 named argo: n 1 → 2", "1 gone : it was deleted", "1 other argo: n 2 → 3"}
-	if !slices.Equal(got, want) || found.Missing > 0 || !found.Forgotten.IsZero() {
+	if err != nil || !slices.Equal(got, want) || found.Missing > 0 || !found.Forgotten.IsZero() {
 		t.Errorf("%q and %+v", got, found)
 	}
 	// What is no longer held is said.
 	deliver(event.Deleted, &maps, 710, false, olds["other"])
-	found = NewLeadUp(s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
-	if len(found.Changes) != 3 || !found.Forgotten.Equal(start.Add(400*time.Second)) {
+	found, err = NewLeadUp(t.Context(), s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare)
+	if err != nil || len(found.Changes) != 3 || !found.Forgotten.Equal(start.Add(400*time.Second)) {
 		t.Errorf("%+v", found)
+	}
+	// Who does not wait for it any more has it end.
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := NewLeadUp(gone, s.Inventory, pod, start.Add(650*time.Second), 10*time.Minute, *compare); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -59,7 +59,10 @@ func (h ledUp) find(r *http.Request) (any, error) {
 		return nil, errNotHeld
 	}
 	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
-	found := inventory.NewLeadUp(h.inventory, past.Object, at, leadUp, h.Compare)
+	found, err := inventory.NewLeadUp(r.Context(), h.inventory, past.Object, at, leadUp, h.Compare)
+	if err != nil {
+		return nil, err // nobody waits for it any more
+	}
 	h.mu.Lock()
 	started := h.started
 	h.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -180,7 +181,15 @@ func (s *Server) awaitHub(ctx context.Context, at time.Time, to transport) (hub 
 	case errors.Is(err, errBye):
 		return nil, nil, errors.Join(err, to.send(ctx, encode(bye{"bye", s.hubs.why()})))
 	}
-	return nil, nil, errors.Join(err, to.send(ctx, encode(readingMessage{"reading", err.Error()})))
+	return nil, nil, errors.Join(err, to.send(ctx, encode(readingMessage{"reading", whyNotShown(err)})))
+}
+
+// whyNotShown says to a viewer why there is no Hub of a time.
+func whyNotShown(err error) string {
+	if errors.Is(err, errShown) { // which says nothing of the recording
+		return strings.ToUpper(err.Error()[:1]) + err.Error()[1:]
+	}
+	return "The recording can't be read: " + err.Error()
 }
 
 // of returns the Hub of a time, and what is to be called when it is not used any more.

@@ -3,6 +3,8 @@ package page
 import (
 	"context"
 	"errors"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +81,12 @@ func TestHubsReading(t *testing.T) {
 	}
 	if _, err := h.begin(t.Context(), time.UnixMilli(maxShown)); !errors.Is(err, errShown) {
 		t.Error(err)
+	}
+	if why := whyNotShown(errShown); strings.Contains(why, "can't be read") || !strings.HasPrefix(why, "Too many times") {
+		t.Error(why)
+	}
+	if why := whyNotShown(io.EOF); why != "The recording can't be read: EOF" {
+		t.Error(why)
 	}
 	for range maxReading {
 		<-began

@@ -14,7 +14,7 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting, rea
     return { state: "down", title: "No access", since: "", last: "", down: linkWhy };
   }
   const past = store.hello?.past;
-  if (unread) return { state: "down", title: "Can't be read", since: "", last: "", down: `The recording can't be read: ${visible(unread)}` };
+  if (unread) return { state: "down", title: "Not shown", since: "", last: "", down: visible(unread) };
   if (past && link === "open") return rewound(past, reading || store.loading, readingOf);
   if (link !== "open") {
     if (!linkSince) return { state: "starting", title: "Connecting", since: "", last: "", down: "" };
