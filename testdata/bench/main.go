@@ -15,7 +15,7 @@
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go and dialect.go say what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go and recording.go measure, results.go and table.go make the
+// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, recording.go and day.go measure, results.go and table.go make the
 // tables.
 package main
 
@@ -48,6 +48,8 @@ type options struct {
 	deliver bool    // delivery is measured
 	fleet   bool    // several clusters are
 	record  bool    // recordings are
+	// dayEvents is how many events the recording of a day has; 0: there is none.
+	dayEvents int
 }
 
 func main() {
@@ -99,7 +101,7 @@ func run(ctx context.Context, args []string) error {
 	if about += "\n\n"; opts.measures(false) {
 		about += found.tables(opts) + notes() + "\n"
 	}
-	about += found.fleets() + "\n" + found.recordings() + "\n"
+	about += found.fleets() + "\n" + found.recordings() + "\n" + found.days(opts.dayEvents) + "\n"
 	if opts.measures(opts.deliver) {
 		about += found.deliveries() + "\n" + deliveryNotes()
 	}
@@ -125,7 +127,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
 	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery, and what else is chosen so")
 	flags.BoolVar(&o.fleet, "clusters", false, "measure nothing but several clusters in one run, and what else is chosen so")
-	flags.BoolVar(&o.record, "recording", false, "measure nothing but the size of recordings, and what else is chosen so")
+	flags.BoolVar(&o.record, "recording", false, "measure nothing but recordings, and what else is chosen so")
+	flags.IntVar(&o.dayEvents, "day", 1_000_000, "ask a recording of a day of `N` events; 0: none")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
 	flags.StringVar(&o.only, "only", "", "measure only these `contenders` beside curl, e.g. \""+tableName+","+kubectlTableName+"\"")
 	if err := flags.Parse(args); err != nil {

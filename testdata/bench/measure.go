@@ -61,6 +61,9 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 		say("no recordings: %v", err)
 		err = nil
 	}
+	if err == nil {
+		err = b.day(ctx)
+	}
 	return b.found, err
 }
 

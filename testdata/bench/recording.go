@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -146,16 +145,7 @@ func (r *recorder) finish() (size int64, err error) {
 	if err := r.cmd.Wait(); err != nil {
 		return 0, r.end(err)
 	}
-	err = filepath.WalkDir(r.dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
+	size, err = sizeOf(r.dir)
 	return size, r.end(err)
 }
 
