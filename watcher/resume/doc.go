@@ -13,7 +13,8 @@
 // What is hidden by the next Sink counts as reported.
 //
 // With an Outbox the file is what events are reported to, and neither behind nor ahead: a batch is
-// in the outbox and counts as reported, both or neither. What has left the outbox is out of the
+// in the outbox and counts as reported, both or neither. That an object came that is not sent is in the file
+// on the return, too, and the rest of what is not sent a second later at most. What has left the outbox is out of the
 // file a second later at most. As long as something waits in it, the file is for receivers only.
 //
 // Content: of each object its namespace, name, UID and resourceVersion, less than 200 bytes; never

@@ -17,22 +17,24 @@ import (
 	"dwatch/output/deliver"
 	"dwatch/watcher/event"
 	"dwatch/watcher/ledger"
+	"dwatch/watcher/settle"
 )
 
 // TestKilledWithOutbox: processes that are killed at any instant, each of which goes on
 // with the file of the one before, and receivers that fail. Each event arrives at least
-// once, and those of one object in their order; with Latest the last state of each.
+// once, and those of one object in their order; with Latest, and where events wait until it
+// is quiet, the last state of each.
 func TestKilledWithOutbox(t *testing.T) {
 	rounds := 30
 	if testing.Short() {
 		rounds = 10
 	}
 	for seed := range rounds {
-		for _, latest := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d,latest=%v", seed, latest), func(t *testing.T) {
+		for _, how := range []string{"all", "latest", "settled"} {
+			t.Run(fmt.Sprintf("%d,%s", seed, how), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					h := &history{
-						t: t, random: rand.New(rand.NewPCG(uint64(seed), 1)), chance: rand.New(rand.NewPCG(uint64(seed), 2)), latest: latest,
+						t: t, random: rand.New(rand.NewPCG(uint64(seed), 1)), chance: rand.New(rand.NewPCG(uint64(seed), 2)), latest: how == "latest", settled: how == "settled",
 						objects: map[string]event.Identity{}, order: map[string]int{}, got: map[string]bool{},
 						known: map[types.UID]string{}, new: map[string]int{},
 					}
@@ -57,6 +59,8 @@ type history struct {
 	t      testing.TB
 	random *rand.Rand
 	latest bool
+	// settled: events wait until it is quiet.
+	settled bool
 
 	objects  map[string]event.Identity // that exist, by name
 	versions int
@@ -106,7 +110,15 @@ func (h *history) run(path string) (left string) {
 	ctx, stop := context.WithCancel(h.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); q.Run(ctx) }()
-	h.report(f, stage)
+	if h.settled {
+		waiting := settle.New(stage, settle.Options{Quiet: 3 * time.Second, Max: 10 * time.Second})
+		h.report(f, waiting)
+		if err := waiting.End(h.t.Context()); err != nil {
+			h.t.Fatal(err)
+		}
+	} else {
+		h.report(f, stage)
+	}
 	if h.random.IntN(3) > 0 && h.deadly {
 		h.mu.Lock()
 		h.die()
@@ -128,7 +140,7 @@ func (h *history) run(path string) (left string) {
 
 // report is what the watcher does: it reports what is different from what was reported,
 // and then what happens.
-func (h *history) report(f *File, stage *Stage) {
+func (h *history) report(f *File, stage event.Sink) {
 	l := ledger.New(pods.Mapping.GroupVersionKind, false)
 	if _, err := f.Past(pods, l.Restore); err != nil {
 		h.t.Fatal(err)
@@ -182,16 +194,19 @@ func idOf(e *event.Event) string {
 }
 
 // deliver delivers a batch, and returns an empty one.
-func (h *history) deliver(stage *Stage, batch []event.Event) []event.Event {
+func (h *history) deliver(stage event.Sink, batch []event.Event) []event.Event {
 	h.mu.Lock()
 	for i := range batch {
-		batch[i].Target = pods
+		batch[i].Target, batch[i].Time = pods, time.Now()
 		if !batch[i].Type.IsMark() {
 			h.made++
 			h.order[idOf(&batch[i])] = h.made
 		}
 	}
 	h.mu.Unlock()
+	if h.settled {
+		batch = append(batch, event.Event{Type: event.Heartbeat, Time: time.Now()})
+	}
 	if err := stage.Deliver(h.t.Context(), batch); err != nil {
 		h.t.Fatal(err)
 	}
@@ -279,7 +294,7 @@ func (h *history) take(m *deliver.Message) {
 // check checks what the receiver has got in the end.
 func (h *history) check() {
 	for _, id := range h.accepted {
-		if !h.latest && !h.got[id] {
+		if !h.latest && !h.settled && !h.got[id] {
 			h.t.Errorf("%s counts as reported and did not arrive", id)
 		}
 	}

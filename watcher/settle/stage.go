@@ -130,11 +130,21 @@ func (s *Stage) take(e *event.Event) {
 		id := idOf(e)
 		up := s.known.observe(id, e)
 		if e.Initial && s.last[id] == nil {
+			s.letGoBefore(e)
 			s.passing = append(s.passing, *e)
 			return
 		}
 		s.hold(id, up, e)
 	}
+}
+
+// letGoBefore lets go what had the name of an object that does not wait.
+func (s *Stage) letGoBefore(e *event.Event) {
+	before := s.named[nameOf(e)]
+	if before == nil {
+		return
+	}
+	s.settle(func(b *bundle) (event.Cut, bool) { return "", slices.Contains(b.held, before) })
 }
 
 // mark lets go what a mark is about, which says that the target is another one from here on, or none.

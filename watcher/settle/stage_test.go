@@ -245,6 +245,18 @@ func TestReplaced(t *testing.T) {
 	b.want("DELETED a ×1 (3 changes of 3 in 20s, Current); ADDED a ×1; ADDED p ×1")
 }
 
+// TestInitial: what existed at the start does not wait, and does not come before what had its name.
+func TestInitial(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Deleted, one{resource: "configmaps", name: "a", uid: "one"})
+	e := b.event(event.Added, one{resource: "configmaps", name: "a", uid: "two"})
+	e.Initial = true
+	if err := b.stage.Deliver(t.Context(), []event.Event{e}); err != nil {
+		t.Fatal(err)
+	}
+	b.want("DELETED a ×1 (1 changes of 1 in 0s, ); ADDED a at once")
+}
+
 // TestEnd: at the end all is told of; of the present nothing waits.
 func TestEnd(t *testing.T) {
 	b := newBench(t, thirty())
