@@ -11,6 +11,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/output"
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/jetstream"
 )
 
 // redelivery sends again what was given up: dwatch send --redeliver FILE.
@@ -34,7 +35,7 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 	}
 	ctx, cancel := bounded(ctx, r.timeout)
 	defer cancel()
-	if err := r.identify(ctx, c); err != nil {
+	if err := r.identify(ctx, c, again); err != nil {
 		return err
 	}
 	ctx, fails := context.WithCancelCause(ctx)
@@ -55,19 +56,35 @@ func (r *redelivery) run(ctx context.Context, c *console) error {
 	return errors.Join(err, r.queue.Err(), found.end(c, &r.delivery))
 }
 
-// identify prepares a receiver that has to know which cluster the events are of.
-func (r *redelivery) identify(ctx context.Context, c *console) error {
+// identify prepares a receiver that has to know which cluster the events are of. Those of several say it themselves.
+func (r *redelivery) identify(ctx context.Context, c *console, again *deliver.Redelivery) error {
 	if r.remote == nil {
 		return nil
 	}
-	k, err := r.connection.Connect(c.connection())
+	several, unsaid, err := again.Sources()
 	if err != nil {
-		return err
+		return fail.Usage(fmt.Errorf("--redeliver: %w", err))
 	}
-	if err := k.Login(ctx); err != nil {
-		return fail.Server(k.Host, err)
+	stream, isStream := r.remote.(*jetstream.Receiver)
+	if isStream {
+		stream.Several = several
 	}
-	return r.begin(ctx, c, k)
+	switch {
+	case unsaid && r.connection.IsSeveral():
+		return fail.Usage(fmt.Errorf("--redeliver: %s has events that do not say from which cluster they are: choose that with --context", output.Line(r.Redeliver)))
+	case unsaid:
+		k, err := r.connection.Connect(c.connection())
+		if err != nil {
+			return err
+		}
+		if err := k.Login(ctx); err != nil {
+			return fail.Server(k.Host, err)
+		}
+		return r.begin(ctx, c, k)
+	case isStream:
+		return findStream(ctx, c, stream)
+	}
+	return nil
 }
 
 type redelivered struct {

@@ -38,6 +38,24 @@ func OpenRedelivery(path string) (*Redelivery, error) {
 	return &Redelivery{file, info.Size()}, nil
 }
 
+// Sources reports whether some messages say from which of several clusters they are, and whether some do not, which are
+// from one that the receiver has to be told. It is called before Feed. Lines that can't be sent have no part in it.
+func (r *Redelivery) Sources() (own, none bool, err error) {
+	lines := bufio.NewReader(io.NewSectionReader(r.file, 0, r.size))
+	for {
+		line, err := lines.ReadBytes('\n')
+		if m, damaged := decode(line); damaged == nil {
+			own, none = own || m.Source != "", none || m.Source == ""
+		}
+		switch {
+		case errors.Is(err, io.EOF) || own && none:
+			return own, none, nil
+		case err != nil:
+			return own, none, err
+		}
+	}
+}
+
 // Feed has a Queue send what is in the file, until ctx ends. damaged gets the number of each line
 // that can't be sent, and why. It returns how many messages there are, and is called once.
 func (r *Redelivery) Feed(ctx context.Context, q *Queue, damaged func(line int, err error)) (messages int, err error) {
