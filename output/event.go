@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -22,7 +23,7 @@ type member struct {
 func (o *Options) members(all []member, e event.Event) ([]member, error) {
 	all = append(all, member{name: "type", value: `"` + string(e.Type) + `"`})
 	if e.Target.Cluster != "" {
-		all = append(all, member{name: "cluster", value: JSON(e.Target.Cluster)})
+		all = append(all, member{name: "cluster", value: quoted(e.Target.Cluster)})
 	}
 	if e.Initial {
 		all = append(all, member{name: "initial", value: "true"})
@@ -128,6 +129,14 @@ func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte,
 		}
 	}
 	return append(dst, '}'), err
+}
+
+// quoted is JSON for a text, which is quick where that takes nothing but quotes, as names of clusters do.
+func quoted(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return JSON(text)
+	}
+	return `"` + text + `"`
 }
 
 // JSON returns a value that was read from JSON as marshal does.

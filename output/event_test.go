@@ -111,3 +111,12 @@ patch:
 		t.Errorf("%s, want\n%s", got, want)
 	}
 }
+
+// TestQuoted: it is what JSON says.
+func TestQuoted(t *testing.T) {
+	for _, text := range []string{"", "prod-eu", "arn:aws:eks:eu-central-1:1:cluster/a", `a"b`, `a\b`, "a\nb", "a\x7fb", "ä", "<&>", "\xff", "\u2028"} {
+		if got, want := quoted(text), JSON(text); got != want {
+			t.Errorf("%q: %s instead of %s", text, got, want)
+		}
+	}
+}
