@@ -484,7 +484,9 @@ func (p *pastList) list(ctx context.Context, c *console) error {
 	l.print.Unmanaged = l.print.Template == nil && !l.kept
 	if missing == nil || from.isSeveral() {
 		l.fillTable(s)
-		l.print.Clusters = from.isSeveral()
+		if l.print.Clusters = from.isSeveral(); l.print.Clusters {
+			l.print.ClusterNames = event.Names(from.members())
+		}
 		l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
 		if err := l.printAll(c, from.listed(all), s.nothingFound()); err != nil {
 			return err // and nothing of what an answer rests on that nobody has got

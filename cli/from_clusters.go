@@ -116,6 +116,31 @@ func (r *recordingOf) end() time.Time {
 	return slices.MaxFunc(r.parts, func(a, b *recordedPart) int { return a.End().Compare(b.End()) }).End()
 }
 
+// members are the clusters that are asked for, of several.
+func (r *recordingOf) members() (all []event.Member) {
+	for _, p := range r.parts {
+		all = append(all, event.Member{Name: p.cluster, Watches: true})
+	}
+	return all
+}
+
+// again is the recording as it is by now: it may go on.
+func (r *recordingOf) again() (*recordingOf, error) {
+	now := &recordingOf{dir: r.dir}
+	for _, p := range r.parts {
+		one := *p
+		var err error
+		if one.Recording, err = recording.Read(p.dir); err == nil && one.session != nil {
+			one.query, err = one.asked(one.session)
+		}
+		if err != nil {
+			return nil, atNamed(p.cluster, err)
+		}
+		now.parts = append(now.parts, &one)
+	}
+	return now, nil
+}
+
 // about is what was recorded of a cluster; an empty name: of the only one.
 func (r *recordingOf) about(cluster string) recording.About {
 	for _, p := range r.parts {
@@ -152,6 +177,21 @@ func (a proofs) to() (to time.Time) {
 	return to
 }
 
+// provenWithin is how long it takes at most until it is proven what there was at a time, of a recording that goes on.
+const provenWithin = 2 * time.Minute
+
+// settled is the last time of which all is known: but of those whose recording had ended long before the others.
+func (a proofs) settled() time.Time {
+	last := a.to()
+	at := last
+	for _, one := range a {
+		if one.proof != nil && one.proof.To.Before(at) && last.Sub(one.proof.To) <= provenWithin {
+			at = one.proof.To
+		}
+	}
+	return at
+}
+
 // prove says of each part what its answer rests on, and returns an error if that is not all, of any.
 // nothing says what there was none of; nil: that is not asked.
 func (a proofs) prove(timestamps bool, nothing func(*proven) string) error {
@@ -183,12 +223,14 @@ func unknown(failed []error) error {
 	return fail.Code(fail.ExitUnknown, errors.Join(failed...))
 }
 
+var errUnrecorded = errors.New("of what is asked for nothing was recorded")
+
 // unrecorded is an error if nothing of what is asked for was recorded of some cluster.
 func (r *recordingOf) unrecorded() error {
 	var failed []error
 	for _, p := range r.parts {
 		if p.unknown != nil {
-			failed = append(failed, atNamed(p.cluster, errors.New("of what is asked for nothing was recorded")))
+			failed = append(failed, atNamed(p.cluster, errUnrecorded))
 		}
 	}
 	return unknown(failed)

@@ -138,6 +138,9 @@ func (l *listed) runEach(ctx context.Context, c *console) error {
 		return failures(all)
 	}
 	l.print.Clusters = true
+	for _, m := range members {
+		l.print.ClusterNames = append(l.print.ClusterNames, m.Name)
+	}
 	l.print.Table.Namespaces = l.print.Table.Namespaces || !l.isPlaced() && differ(members)
 	err = l.printAll(c, merged(all), "No resources found")
 	return cmp.Or(err, failures(all))

@@ -164,7 +164,7 @@ type printed struct{ direct }
 
 func (printed) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	w.fillTable(&w.print.Table)
-	w.print.Clusters = w.print.Clusters || w.fleet != nil
+	w.print.Clusters, w.print.ClusterNames = w.print.Clusters || w.fleet != nil, w.clusterNames()
 	return output.New(w.out, w.print)
 }
 
@@ -231,6 +231,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Past:       w.object != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Targets:    w.plan.Targets,
+		Clusters:   w.clusterNames(),
 		Compare:    w.print.Compare,
 		ShortName:  w.shortName,
 	}

@@ -258,6 +258,17 @@ func (w *watching) settleOptions() settle.Options {
 	return settle.Options{Quiet: w.settle.Quiet, Max: w.settle.Max, Compare: w.print.Compare}
 }
 
+// clusterNames are those of several clusters, as far as they are known; nil: it is one.
+func (w *watching) clusterNames() []string {
+	switch {
+	case w.recorded.isSeveral():
+		return event.Names(w.recorded.members())
+	case w.fleet != nil:
+		return event.Names(w.fleet.standing())
+	}
+	return nil
+}
+
 // needed is what the destination and the conditions look at.
 func (w *watching) needed() needs {
 	n := w.needs

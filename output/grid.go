@@ -16,6 +16,13 @@ type grid struct{ lines []gridLine }
 type gridLine struct {
 	*layout
 	cells []string
+	paint painted
+}
+
+// painted is a cell in a colour. The zero value is none.
+type painted struct {
+	cell int    // 0: none is, as the first says what happened
+	sgr  string // the colour
 }
 
 // layout says how wide the columns of some lines are: once wider, they stay so.
@@ -43,7 +50,7 @@ func (g *grid) add(l *layout, cells ...string) {
 			l.widths[i] = (needed + needed/step + step - 1) / step * step
 		}
 	}
-	g.lines = append(g.lines, gridLine{l, cells})
+	g.lines = append(g.lines, gridLine{layout: l, cells: cells})
 }
 
 // event adds what happened, when, and cells, which stay on one line.
@@ -54,10 +61,13 @@ func (g *grid) event(l *layout, e event.Event, when string, cells ...string) {
 	g.add(l, append([]string{string(e.Type), when}, cells...)...)
 }
 
+// paint gives a colour to a cell of the line that was added last, by its place behind what happened, and when.
+func (g *grid) paint(cell int, sgr string) { g.lines[len(g.lines)-1].paint = painted{2 + cell, sgr} }
+
 // flush appends the lines, and forgets them.
 func (g *grid) flush(dst []byte) []byte {
 	for _, line := range g.lines {
-		dst = append(appendCells(dst, line.cells, line.widths), '\n')
+		dst = append(appendCells(dst, line.cells, line.widths, line.paint), '\n')
 	}
 	clear(g.lines)
 	g.lines = g.lines[:0]
@@ -65,9 +75,13 @@ func (g *grid) flush(dst []byte) []byte {
 }
 
 // appendCells appends cells, each but the last as wide as its column.
-func appendCells(dst []byte, cells []string, widths []int) []byte {
+func appendCells(dst []byte, cells []string, widths []int, paint painted) []byte {
 	for i, cell := range cells {
-		dst = append(dst, cell...)
+		if i > 0 && i == paint.cell {
+			dst = append(dst, "\x1b["+paint.sgr+"m"+cell+"\x1b[0m"...)
+		} else {
+			dst = append(dst, cell...)
+		}
 		for n := displaywidth.String(cell); i < len(cells)-1 && n < widths[i]; n++ {
 			dst = append(dst, ' ')
 		}
@@ -88,7 +102,7 @@ func Columns(lines [][]string) (aligned []string) {
 		}
 	}
 	for _, cells := range lines {
-		aligned = append(aligned, strings.TrimRight(string(appendCells(nil, cells, widths)), " "))
+		aligned = append(aligned, strings.TrimRight(string(appendCells(nil, cells, widths, painted{})), " "))
 	}
 	return aligned
 }

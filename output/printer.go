@@ -39,6 +39,8 @@ type Options struct {
 	Table TableOptions
 	// Clusters: what is printed is of several. The objects of a list are those of InCluster.
 	Clusters bool
+	// ClusterNames are those that are known at the start: with Color each has its own, in tables.
+	ClusterNames []string
 	// Order sorts lists, of tables each for itself; nil: they stay as they are.
 	Order *Order
 	// Timestamps shows the date, milliseconds and the zone where tables and columns show a time.

@@ -33,6 +33,8 @@ type tableEncoder struct {
 	tables map[schema.GroupVersionKind]*table
 	marks  *layout
 	last   *table // whose header was printed last
+	// palette has the colours of clusters.
+	palette Palette
 }
 
 // table is what is printed of one resource.
@@ -44,7 +46,7 @@ type table struct {
 }
 
 func newTable(o Options) encoder {
-	return &tableEncoder{Options: o, tables: map[schema.GroupVersionKind]*table{}, marks: newLayout()}
+	return &tableEncoder{Options: o, tables: map[schema.GroupVersionKind]*table{}, marks: newLayout(), palette: NewPalette(o.ClusterNames...)}
 }
 
 func (t *tableEncoder) tableOf(o event.Object) *table {
@@ -76,6 +78,9 @@ func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 		countSeries(header, cells, of.named(e.Object))
 	}
 	t.grid.event(of.layout, e, Clock(e.Time, t.Timestamps), cells...)
+	if t.Clusters && t.Color {
+		t.grid.paint(0, t.palette.SGR(e.Target.Cluster))
+	}
 	return dst, nil
 }
 
@@ -109,6 +114,7 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 	}
 	var lines [][]string
 	headed := ""
+	clusters := map[int]string{} // by the number of the line
 	for _, o := range objects {
 		cluster := ""
 		if t.Clusters {
@@ -122,9 +128,32 @@ func (t *tableEncoder) group(w io.Writer, of *table, objects []event.Object) err
 		for i, cell := range cells {
 			cells[i] = t.safe(cell)
 		}
+		if t.Clusters && t.Color {
+			clusters[len(lines)] = cluster
+		}
 		lines = append(lines, cells)
 	}
-	return align(w, lines)
+	return t.inColor(w, lines, clusters)
+}
+
+// inColor writes lines, some of which begin with a cluster, whose name has its colour.
+func (t *tableEncoder) inColor(w io.Writer, lines [][]string, clusters map[int]string) error {
+	if len(clusters) == 0 {
+		return align(w, lines)
+	}
+	var aligned strings.Builder
+	if err := align(&aligned, lines); err != nil {
+		return err
+	}
+	written := strings.SplitAfter(aligned.String(), "\n")
+	for n, line := range written {
+		name := Line(clusters[n])
+		if rest, is := strings.CutPrefix(line, name); is && name != "" && len(written) == len(lines)+1 { // else a cell has lines
+			written[n] = t.palette.Paint(clusters[n], name) + rest
+		}
+	}
+	_, err := io.WriteString(w, strings.Join(written, ""))
+	return err
 }
 
 // flowSchema is the one type that the server lists by precedence, not by namespace and name.

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -163,3 +164,48 @@ func TestSort(t *testing.T) {
 		}
 	}
 }
+
+// TestTableClusters: of several clusters each name has a colour of its own, and nothing else of a table is other than
+// without colours.
+func TestTableClusters(t *testing.T) {
+	at := time.Date(2026, 1, 31, 9, 0, 0, 0, time.Local)
+	object := rowed(t, "Pod", "a", twoColumns, `["a","Running","node-1"]`)
+	var events []event.Event
+	var objects []event.Object
+	for _, cluster := range []string{"prod-eu", "us", "prod-eu", "\x1b[31mred"} {
+		e := event.Event{Type: event.Modified, Object: object, Time: at}
+		e.Target.Cluster = cluster
+		events, objects = append(events, e), append(objects, InCluster(object, cluster))
+	}
+	list := func(o Options) string {
+		var out bytes.Buffer
+		p, err := New(&out, o)
+		if err == nil {
+			err = p.List(objects)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	plain := Options{Format: "table", Terminal: true, Clusters: true}
+	colored := plain
+	colored.Color = true
+	for _, test := range []struct{ plain, colored string }{
+		{printed(t, plain, events...), printed(t, colored, events...)},
+		{list(plain), list(colored)},
+	} {
+		if stripped := escapes.ReplaceAllString(test.colored, ""); stripped != test.plain {
+			t.Errorf("other than without colours:\n%s\n%s", stripped, test.plain)
+		}
+		var palette Palette
+		if n := strings.Count(test.colored, palette.Paint("prod-eu", "prod-eu")); n != 2 {
+			t.Errorf("prod-eu has its colour %d times:\n%s", n, test.colored)
+		}
+		if !strings.Contains(test.colored, palette.Paint("us", "us")) {
+			t.Errorf("us has no colour:\n%s", test.colored)
+		}
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")

@@ -67,8 +67,8 @@ func (v kubeEvents) parse(o event.Object) kubeevent.Event {
 
 // write writes one line, or the message below it if that does not fit.
 func (v kubeEvents) write(e *event.Event, sign rune, now kubeevent.Event, head, text string) {
-	subject, who := v.after(e, "event "+clean(now.Subject())), clean(now.By)
-	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject+"  "+whole) <= v.room(who) {
+	subject, who := v.placed(e.Target.Cluster, e.Object.Namespace, "event "+clean(now.Subject())), clean(now.By)
+	if whole := strings.TrimSuffix(head+": "+text, ": "); displaywidth.String(subject.String()+"  "+whole) <= v.room(who) {
 		v.line(e.Time, sign, subject, whole, who)
 		return
 	}

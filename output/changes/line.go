@@ -12,19 +12,24 @@ import (
 
 const ellipsis = "…"
 
+// subject is what a line is about. The name of its cluster, of several, has a colour.
+type subject struct{ before, cluster, after string }
+
+func (s subject) String() string { return s.before + s.cluster + s.after }
+
 // line writes one line: time, sign, subject, text, and on the right who did it.
-func (v *View) line(t time.Time, sign rune, subject, text, who string) {
-	left := v.clock(t) + " " + string(sign) + " " + subject
+func (v *View) line(t time.Time, sign rune, subject subject, text, who string) {
+	left := v.clock(t) + " " + string(sign) + " " + subject.String()
 	if text != "" {
 		left += "  " + text
 	}
 	line, who := v.fit(left, who)
-	v.write(v.paint(line, sign, len(v.clock(t))+1), who)
+	v.write(v.paint(line, sign, len(v.clock(t))+1, subject), who)
 }
 
 // wrapped writes one line, or more if that does not hold all.
-func (v *View) wrapped(t time.Time, sign rune, subject, text, who string) {
-	if displaywidth.String(subject+"  "+text) <= v.room("") {
+func (v *View) wrapped(t time.Time, sign rune, subject subject, text, who string) {
+	if displaywidth.String(subject.String()+"  "+text) <= v.room("") {
 		v.line(t, sign, subject, text, who)
 		return
 	}
@@ -81,13 +86,18 @@ func (v *View) room(who string) int {
 // colors are those of the signs, by ANSI's numbers.
 var colors = map[rune]string{'+': "32", '-': "31", '~': "33", '=': "36", '!': "35", '<': "34", '>': "33", '✗': "31", '◌': "33", '●': "32"}
 
-// paint colours the sign in a line, which stands at this byte.
-func (v *View) paint(line string, sign rune, at int) string {
+// paint colours the sign in a line, which stands at this byte, and behind it the cluster, as far as it is whole.
+func (v *View) paint(line string, sign rune, at int, subject subject) string {
 	if !v.Color {
 		return line
 	}
-	rest := at + utf8.RuneLen(sign)
-	return "\x1b[2m" + line[:at] + "\x1b[0m\x1b[1;" + colors[sign] + "m" + line[at:rest] + "\x1b[0m" + line[rest:]
+	behind := at + utf8.RuneLen(sign)
+	rest := line[behind:]
+	before := " " + subject.before
+	if after, is := strings.CutPrefix(rest, before+subject.cluster); is && subject.cluster != "" {
+		rest = before + v.palette.Paint(subject.cluster, subject.cluster) + after
+	}
+	return "\x1b[2m" + line[:at] + "\x1b[0m\x1b[1;" + colors[sign] + "m" + line[at:behind] + "\x1b[0m" + rest
 }
 
 func (v *View) faint(text string) string {

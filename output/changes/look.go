@@ -9,7 +9,6 @@ import (
 	"github.com/clipperhouse/displaywidth"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"dwatch/output"
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
@@ -62,8 +61,8 @@ func (l *look) lines(now time.Time) (lines []string) {
 		return nil
 	}
 	l.measure()
-	l.problems(now, "", func(sign rune, subject, text string) {
-		lines = append(lines, string(sign)+" "+subject+"  "+text)
+	l.problems(now, "", func(sign rune, s subject, text string) {
+		lines = append(lines, string(sign)+" "+s.String()+"  "+text)
 	})
 	if len(lines) == 0 {
 		return []string{l.noProblem()}
@@ -80,7 +79,7 @@ func (l *look) noProblem() string {
 }
 
 // problems calls add for each, or each of a cluster, with as much of it as has room.
-func (l *look) problems(now time.Time, cluster string, add func(sign rune, subject, text string)) {
+func (l *look) problems(now time.Time, cluster string, add func(sign rune, s subject, text string)) {
 	all := l.inventory.Problems(now, maxCauses, l.Compare)
 	for n := range all {
 		if cluster != "" && all[n].State.Of.Cluster != cluster {
@@ -93,7 +92,7 @@ func (l *look) problems(now time.Time, cluster string, add func(sign rune, subje
 				text += "  " + part
 			}
 		}
-		add(w.Sign, w.Subject, text)
+		add(w.Sign, subject{cluster: w.Cluster, after: w.Subject[len(w.Cluster):]}, text)
 	}
 }
 
@@ -138,8 +137,8 @@ type standing struct {
 
 func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
 	quiet := true
-	l.problems(at, cluster, func(sign rune, subject, text string) {
-		l.line(at, sign, subject, text, "")
+	l.problems(at, cluster, func(sign rune, s subject, text string) {
+		l.line(at, sign, s, text, "")
 		quiet = false
 	})
 	if !quiet {
@@ -150,9 +149,9 @@ func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
 		text = inventory.NotKnown
 	}
 	if cluster != "" {
-		text = output.Line(cluster) + ": " + text
+		text = ": " + text
 	}
-	l.line(at, '=', text, "", "")
+	l.line(at, '=', subject{cluster: clean(cluster), after: text}, "", "")
 }
 
 // short is the name that a resource is shown by.
@@ -172,13 +171,6 @@ func (l *look) present(o *inventory.Object) *inventory.State {
 }
 
 // named is an object that no event is about.
-func (l *look) named(o *inventory.Object) string {
-	name := output.Line(l.short(o.Resource) + "/" + o.Name)
-	if l.Namespaces && o.Namespace != "" {
-		name = output.Line(o.Namespace) + " " + name
-	}
-	if o.Cluster != "" {
-		name = output.Line(o.Cluster) + " " + name
-	}
-	return name
+func (l *look) named(o *inventory.Object) subject {
+	return l.placed(o.Cluster, o.Namespace, clean(l.short(o.Resource)+"/"+o.Name))
 }

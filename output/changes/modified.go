@@ -144,7 +144,7 @@ func changedSign(e *event.Event) rune {
 func (v *View) showChanges(e *event.Event, changes []change.Change, text string, noise int) {
 	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
-		if one, fits := v.row(changes[0]).inLine(v.room(who) - displaywidth.String(subject) - 2); fits {
+		if one, fits := v.row(changes[0]).inLine(v.room(who) - displaywidth.String(subject.String()) - 2); fits {
 			v.line(e.Time, changedSign(e), subject, one, who)
 			return
 		}

@@ -62,7 +62,7 @@ func (v reconstruction) showWrite(e *event.Event) {
 	if len(fields) == 0 {
 		text = "wrote"
 	}
-	v.line(e.Time, '<', subject, cutEnd(text, max(v.room(who)-len(subject)-2, MinWidth/2)), who)
+	v.line(e.Time, '<', subject, cutEnd(text, max(v.room(who)-len(subject.String())-2, MinWidth/2)), who)
 }
 
 // held is a field that a manager holds, with its value if that is short.

@@ -235,7 +235,7 @@ func (s *settlement) showWrong() {
 		if w.Why != "" {
 			text += ": " + w.Why
 		}
-		for i, line := range wrap(s.subject(&e)+"  "+clean(text), s.room("")) {
+		for i, line := range wrap(s.subject(&e).String()+"  "+clean(text), s.room("")) {
 			if i > 0 {
 				line = "  " + line
 			}

@@ -138,7 +138,7 @@ func (a *atStart) fault(e *event.Event) (f fault, err error) {
 	if !s.IsWrong() {
 		return f, nil
 	}
-	return fault{failed: s.Word == kstatus.FailedStatus, text: strings.TrimSpace(a.of.subject(e) + " " + clean(s.Message))}, nil
+	return fault{failed: s.Word == kstatus.FailedStatus, text: strings.TrimSpace(a.of.subject(e).String() + " " + clean(s.Message))}, nil
 }
 
 // words are what is behind the number of all; empty if nothing is wrong, or not all were seen.

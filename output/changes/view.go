@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 
+	"dwatch/output"
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -40,8 +41,9 @@ type Options struct {
 	Namespaces bool
 	// ShortName returns the name that a resource is shown by; nil means its plural.
 	ShortName func(schema.GroupVersionResource) string
-	// Targets are what is watched at first.
-	Targets []event.Target
+	// Targets are what is watched at first, and Clusters, of several, those that are known then.
+	Targets  []event.Target
+	Clusters []string
 	// Look says at the start what needs a look.
 	Look bool
 	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
@@ -79,6 +81,7 @@ type View struct {
 	repeats repeats
 	told    *event.Settlement // that was shown last
 	failed  error             // to show what was held back; the next Deliver returns it
+	palette output.Palette    // of the names of clusters
 }
 
 var _ event.Sink = (*View)(nil)
@@ -88,7 +91,7 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New()}
+	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New(), palette: output.NewPalette(o.Clusters...)}
 	v.atStart = newAtStart(v)
 	if o.Look {
 		v.look = newLook(v)
@@ -125,7 +128,7 @@ func (v *View) Note(at time.Time, text string) {
 	v.measure()
 	for i, line := range wrap(clean(text), v.room("")) {
 		if i == 0 {
-			v.line(at, '!', line, "", "")
+			v.line(at, '!', subject{after: line}, "", "")
 		} else {
 			v.detail(line, "")
 		}
@@ -251,23 +254,23 @@ func (v *View) showCount(e *event.Event) {
 		where = " in all namespaces"
 	}
 	if e.Target.Cluster != "" {
-		where += " of " + clean(e.Target.Cluster)
+		where += " of "
 	}
-	v.line(e.Time, '=', fmt.Sprintf("%d %s%s%s", e.Count, what, where, wrong.words(e.Count)), "", "")
+	v.line(e.Time, '=', subject{fmt.Sprintf("%d %s%s", e.Count, what, where), clean(e.Target.Cluster), wrong.words(e.Count)}, "", "")
 }
 
 // subject is the object by a name that kubectl takes, such as default po/web.
-func (v *View) subject(e *event.Event) string {
-	return v.after(e, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
+func (v *View) subject(e *event.Event) subject {
+	return v.placed(e.Target.Cluster, e.Object.Namespace, clean(v.ShortName(e.Target.Resource())+"/"+e.Object.Name))
 }
 
-// after puts the namespace of a subject before it, and the cluster, where there are several.
-func (v *View) after(e *event.Event, subject string) string {
-	if v.Namespaces && e.Object.Namespace != "" {
-		subject = clean(e.Object.Namespace) + " " + subject
+// placed puts the namespace of an object before its name, and the cluster, where there are several.
+func (v *View) placed(cluster, namespace, name string) subject {
+	if v.Namespaces && namespace != "" {
+		name = clean(namespace) + " " + name
 	}
-	if e.Target.Cluster != "" {
-		subject = clean(e.Target.Cluster) + " " + subject
+	if cluster != "" {
+		name = " " + name
 	}
-	return subject
+	return subject{cluster: clean(cluster), after: name}
 }

@@ -16,9 +16,9 @@ type Words struct {
 	// Sign has a meaning that Look repeats: what is wrong, is on its way, or is well again.
 	Sign rune
 	Look Look
-	// Subject is the root, as kubectl names it, after its namespace where it was asked for, and its cluster
+	// Subject is the root, as kubectl names it, after its namespace where it was asked for, and after Cluster
 	// where there are several.
-	Subject string
+	Subject, Cluster string
 	// Why says all, and Shorter less and less, for where that has no room.
 	Why     string
 	Shorter []string
@@ -78,7 +78,8 @@ func (p *Problem) Words(now time.Time, names Names) Words {
 		w.Subject = output.Line(p.Root.Namespace) + " " + w.Subject
 	}
 	if cluster := p.State.Target.Cluster; cluster != "" {
-		w.Subject = output.Line(cluster) + " " + w.Subject
+		w.Cluster = output.Line(cluster)
+		w.Subject = w.Cluster + " " + w.Subject
 	}
 	if c := p.Cause; c != nil && p.Over.IsZero() {
 		w.After = output.Line(c.What)

@@ -16,12 +16,15 @@ type clusters struct {
 	palette output.Palette
 }
 
-// clusterColors are those of the palette: none of them is that of what is broken.
-var clusterColors = [output.Colors]string{"36", "35", "34", "32", "33", "96", "95", "94", "92", "93"}
-
-func (c *clusters) look(name string) style {
-	return style{color: clusterColors[c.palette.Of(name)]}
+func newClusters(c *canvas, s *store) *clusters {
+	all := &clusters{canvas: c, store: s}
+	if s.Clusters != nil {
+		all.palette = output.NewPalette(event.Names(s.Clusters())...)
+	}
+	return all
 }
+
+func (c *clusters) look(name string) style { return style{color: c.palette.SGR(name)} }
 
 // lines are none where it is one cluster.
 func (c *clusters) lines() []string {

@@ -35,7 +35,7 @@ type model struct {
 
 func newModel(ctx context.Context, s *store) *model {
 	c := &canvas{Method: ansi.WcWidth, color: s.Color, now: time.Now, between: 1}
-	v := &view{canvas: c, store: s, clusters: &clusters{canvas: c, store: s}}
+	v := &view{canvas: c, store: s, clusters: newClusters(c, s)}
 	m := &model{
 		canvas: c, store: s, view: v, finder: &finder{canvas: c, view: v},
 		look: &problems{canvas: c, view: v}, status: &statusLine{canvas: c, store: s}, details: &details{c, s, ctx}, dirty: true,

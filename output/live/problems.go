@@ -94,7 +94,7 @@ var looks = map[inventory.Look]style{inventory.Failed: broken, inventory.Waits: 
 func (p *problems) line(one *inventory.Problem) string {
 	w := one.Words(p.clock(), inventory.Names{Short: p.shortName, Namespaces: p.Namespaces, Dated: p.Timestamps})
 	why, when, after := w.Fit(p.width-signWidth, p.StringWidth)
-	left := " " + p.paint(looks[w.Look], string(w.Sign)) + " " + p.paint(bold, w.Subject) + "  " + why
+	left := " " + p.paint(looks[w.Look], string(w.Sign)) + " " + p.paint(p.clusters.look(one.State.Of.Cluster), w.Cluster) + p.paint(bold, w.Subject[len(w.Cluster):]) + "  " + why
 	look := faint
 	if w.Look == inventory.Well {
 		look = fine

@@ -13,6 +13,7 @@ const (
 	live     = "live"
 	degraded = "degraded"
 	left     = "left"
+	unknown  = "unknown" // of a cluster at a time of a recording
 )
 
 // states are the phases of a target as the page has them.
@@ -47,7 +48,11 @@ type targets struct {
 }
 
 func newTargets(o Options, now time.Time) targets {
-	return targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, members: o.Clusters, state: starting, since: millis(now)}
+	ts := targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, members: o.Clusters, state: starting, since: millis(now)}
+	if o.Clusters != nil {
+		ts.palette = output.NewPalette(event.Names(o.Clusters())...)
+	}
+	return ts
 }
 
 func (ts *targets) list() []target {

@@ -48,6 +48,14 @@ type Member struct {
 	Why string
 }
 
+// Names are those of members.
+func Names(all []Member) (names []string) {
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
 // Standing is how the watch of one of several clusters is: that of all its targets together.
 type Standing struct {
 	Member

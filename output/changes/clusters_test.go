@@ -1,0 +1,46 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dwatch/output"
+	"dwatch/watcher/event"
+)
+
+// TestClusterColors: of several clusters each name has a colour of its own wherever it stands, and nothing else of a line
+// is other than without colours, however narrow the terminal is.
+func TestClusterColors(t *testing.T) {
+	of := func(cluster string, e event.Event) event.Event {
+		e.Target.Cluster = cluster
+		return e
+	}
+	events := []event.Event{
+		of("prod-eu", event.Event{Type: event.Synced, Target: deployments, Count: 2, Time: at}),
+		of("prod-us", modified(t, "ConfigMap", `"data":{"k":"1"}`, `"data":{"k":"2"}`)),
+		of("prod-eu", modified(t, "ConfigMap", `"data":{"prod-us":"1"}`, `"data":{"prod-us":"2","more":"v"}`)),
+		of("prod-us", event.Event{Type: event.Deleted, Target: deployments, Object: object(t, "ConfigMap", `"data":{}`), Time: at}),
+		of(strings.Repeat("prod-", 20), event.Event{Type: event.Added, Target: deployments, Object: object(t, "ConfigMap", `"data":{}`), Time: at}),
+		of("\x1b[31mred", event.Event{Type: event.Added, Target: deployments, Object: object(t, "ConfigMap", `"data":{}`), Time: at}),
+	}
+	for _, width := range []int{MinWidth, 80, 160} {
+		plain := options(width)
+		plain.Clusters = []string{"prod-us", "prod-eu"}
+		colored := plain
+		colored.Color = true
+		got := shown(t, colored, events...)
+		if stripped := escapes.ReplaceAllString(got, ""); stripped != shown(t, plain, events...) {
+			t.Errorf("on %d columns other than without colours:\n%s", width, stripped)
+		}
+		palette := output.NewPalette(plain.Clusters...)
+		for name, most := range map[string]int{"prod-eu": 2, "prod-us": 2} {
+			if n := strings.Count(got, palette.Paint(name, name)); n != most && (width > MinWidth || n == 0) { // or it is cut
+				t.Errorf("on %d columns %s has its colour %d times:\n%s", width, name, n, got)
+			}
+		}
+	}
+	if text := fmt.Sprint(shown(t, options(80), events[1])); strings.Contains(text, "\x1b") {
+		t.Errorf("%q", text)
+	}
+}
