@@ -81,7 +81,7 @@ func (r *rewound) showOn(s *live.Screen, timestamps bool) {
 		return
 	}
 	exactly := func(t time.Time) string { return output.Exact(t, time.Now(), timestamps) }
-	s.Read(found.from(), found.to(), func(t time.Time) string {
+	s.Read(found.from(), found.settled(), found.to(), func(t time.Time) string {
 		var why []string
 		for _, one := range found {
 			why = append(why, one.whyUnknown(t, exactly)...)

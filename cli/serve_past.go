@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
-	"dwatch/cli/fail"
 	"dwatch/output"
 	"dwatch/output/page"
 	"dwatch/watcher/event"
@@ -31,14 +31,14 @@ func (s *servedPast) run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if from.isSeveral() {
-		return fail.Usage(fmt.Errorf("the page shows the recording of one cluster: choose one, as by --from %s", output.Line(from.parts[0].dir)))
-	}
 	if s.w.session, err = from.session(ctx, c, s.w.selection); err != nil {
 		return err
 	}
 	o := s.page.shown(s.w)
 	o.Cluster = "recording " + output.Line(s.rewound.from)
+	if from.isSeveral() {
+		o.Clusters = from.members
+	}
 	if o.Past, err = s.past(ctx, from); err != nil {
 		return ended(ctx, err, false)
 	}
@@ -52,66 +52,106 @@ func (s *servedPast) run(ctx context.Context, c *console) error {
 
 // past says which times can be shown, and how.
 func (s *servedPast) past(ctx context.Context, from *recordingOf) (*page.Past, error) {
-	part := &shownPart{session: s.w.session, dir: s.rewound.from}
 	span := s.rewound.aim(from)
-	part.since, part.before = span.Since, span.Before
+	part := &shownPart{from: from, since: span.Since, before: span.Before}
 	p := &page.Past{At: s.rewound.at, Play: part.play}
 	if p.At.IsZero() {
 		_, found, err := from.at(ctx, span.Before) // the last that is known
 		if err != nil {
 			return nil, err
 		}
-		p.At = found.to()
+		p.At = found.settled()
 	}
 	return p, nil
 }
 
 // shownPart is the part of a recording that is shown; each time that it is played it is read anew, as it may go on.
 type shownPart struct {
-	session       *session
-	dir           string
+	from          *recordingOf
 	since, before time.Time // zero: from the begin, to the end
 }
 
 func (s *shownPart) play(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
-	r, err := recording.Read(s.dir)
+	now, err := s.from.again()
 	if err != nil {
 		return page.Known{}, err
 	}
-	q, err := (&recordedPart{Recording: r, dir: s.dir}).asked(s.session)
-	if err != nil {
-		return page.Known{}, err
+	q := recording.Query{From: s.since, To: s.before, Mend: true}
+	begin := s.since
+	if begin.IsZero() {
+		begin = now.begin()
 	}
-	q.From, q.To, q.Mend = s.since, s.before, true
-	playing := &playing{tables: true}
-	if begin := s.begin(r); until.Before(begin) {
+	if now.isSeveral() { // of one that begins later it is not known before
+		q.From = begin
+	}
+	if until.Before(begin) {
 		until = begin
 	}
-	part := &partUntil{Sink: playing.shown(sink), until: until}
-	proof, err := r.Play(ctx, q, part)
+	playing := &playing{tables: true}
+	found, err := now.play(ctx, q, &partUntil{Sink: playing.shown(sink), until: until})
 	if err != nil {
 		return page.Known{}, err
 	}
-	known := knownOf(proof, until)
+	return s.known(now, found, until), nil
+}
+
+// known is what is known up to the end of what is shown, and of a time of it.
+func (s *shownPart) known(now *recordingOf, found proofs, until time.Time) page.Known {
+	known := page.Known{From: found.from(), To: found.to()}
 	if until.Before(known.From) { // not all is known yet then
 		known.From = until
 	}
-	known.Damage = append(r.Notes(), proof.Damage...)
-	if end := r.End(); s.before.IsZero() && end.After(proof.To) {
-		after := page.Gap{From: proof.To, To: end, Why: "not proven yet"}
-		if known.Gaps, known.To = append(known.Gaps, after), end; until.After(proof.To) {
-			known.Unknown = []page.Gap{after}
+	if end := now.end(); s.before.IsZero() && end.After(known.To) {
+		known.To = end
+	}
+	for _, one := range found {
+		one.addTo(&known, until)
+	}
+	for _, p := range now.parts {
+		if p.unknown != nil {
+			none := page.Gap{Cluster: p.cluster, From: known.From, To: known.To, Why: errUnrecorded.Error()}
+			known.Gaps, known.Unknown = append(known.Gaps, none), append(known.Unknown, none)
+		}
+		if now.isSeveral() {
+			known.Clusters = append(known.Clusters, p.cluster)
 		}
 	}
-	return known, nil
+	slices.SortStableFunc(known.Gaps, func(a, b page.Gap) int { return a.From.Compare(b.From) })
+	return known
 }
 
-// begin is the first time that can be shown.
-func (s *shownPart) begin(r *recording.Recording) time.Time {
-	if s.since.IsZero() {
-		return r.Begin()
+// addTo adds what is known of one of several clusters, or of the only one.
+func (a *proven) addTo(known *page.Known, until time.Time) {
+	if until.After(known.To) {
+		until = known.To
 	}
-	return s.since
+	gaps, missing := a.gaps(a.proof.Gaps), a.gaps(a.proof.At(until).Gaps)
+	if known.To.After(a.proof.To) {
+		after := page.Gap{Cluster: a.cluster, From: a.proof.To, To: known.To, Why: "not proven yet"}
+		if known.To.Sub(a.End()) > provenWithin {
+			after.Why = "nothing was recorded since"
+		}
+		gaps = append(gaps, after)
+		if until.After(a.proof.To) {
+			missing = []page.Gap{after}
+		}
+	}
+	known.Gaps, known.Unknown = append(known.Gaps, gaps...), append(known.Unknown, missing...)
+	for _, d := range slices.Concat(a.Notes(), a.proof.Damage) {
+		known.Damage = append(known.Damage, atNamed(a.cluster, errors.New(d)).Error())
+	}
+}
+
+// gaps are those of the part as the page has them.
+func (a *proven) gaps(gaps []recording.Gap) (all []page.Gap) {
+	for _, g := range gaps {
+		why := g.Why
+		if g.Of != nil {
+			why = strings.Join(g.Of, ", ") + ": " + why
+		}
+		all = append(all, page.Gap{Cluster: a.cluster, From: g.From, To: g.To, Why: why})
+	}
+	return all
 }
 
 // partUntil is a Sink that passes on what happened until a time.
@@ -134,23 +174,4 @@ func (p *partUntil) Deliver(ctx context.Context, batch []event.Event) error {
 		return nil
 	}
 	return p.Sink.Deliver(ctx, part)
-}
-
-// knownOf says on the page what a proof does, and whether it is known what was there at a time of it.
-func knownOf(proof *recording.Proof, at time.Time) page.Known {
-	if at.After(proof.To) {
-		at = proof.To
-	}
-	return page.Known{From: proof.From, To: proof.To, Gaps: gapsOf(proof.Gaps), Unknown: gapsOf(proof.At(at).Gaps)}
-}
-
-func gapsOf(gaps []recording.Gap) (all []page.Gap) {
-	for _, g := range gaps {
-		why := g.Why
-		if g.Of != nil {
-			why = strings.Join(g.Of, ", ") + ": " + why
-		}
-		all = append(all, page.Gap{From: g.From, To: g.To, Why: why})
-	}
-	return all
 }

@@ -31,13 +31,13 @@ type rests struct {
 	unknown  func(time.Time) string
 }
 
-// Read says that all has been delivered of the past from one time to another; unknown says why it is
-// not known what was there at one of these, or later, empty: it is.
-func (s *Screen) Read(from, to time.Time, unknown func(time.Time) string) {
+// Read says that all has been delivered of the past from one time to another, and which time of it stands for the
+// end, where that is to be shown; unknown says why it is not known what was there at one of these, or later, empty: it is.
+func (s *Screen) Read(from, end, to time.Time, unknown func(time.Time) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.past.isEnd {
-		s.past.at = to
+		s.past.at = end
 	}
 	if s.past.read.After(to) { // what was seen may be looked at
 		to = s.past.read

@@ -28,7 +28,7 @@ func newPast(t *testing.T, at time.Time) *screen {
 }
 
 func (s *screen) read() {
-	(&Screen{s.store}).Read(start, start.Add(time.Minute), func(t time.Time) string {
+	(&Screen{s.store}).Read(start, start.Add(time.Minute), start.Add(time.Minute), func(t time.Time) string {
 		if at := t.Sub(start); at > 40*time.Second && at < 45*time.Second {
 			return "not known: connection lost"
 		}

@@ -34,13 +34,32 @@ func (ts *targets) clusters(now time.Time) []cluster {
 	return all
 }
 
+// clusters are how each of several clusters is; of a recording, whether it is known what was there. The Hub is locked.
+func (v *viewer) clusters() []cluster {
+	if v.ofPast == nil {
+		return v.targets.clusters(v.clock())
+	}
+	var all []cluster
+	for _, name := range v.ofPast.Clusters {
+		one := cluster{Name: clip(name, maxName), Color: v.targets.palette.Of(name), State: live}
+		for _, g := range v.ofPast.Unknown {
+			if g.Cluster == name {
+				one.State, one.Since, one.Text = unknown, millis(g.From), clip(g.Why, maxValue)
+				break
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // tellClusters tells the viewer how the clusters are, if that is otherwise than before.
 func (v *viewer) tellClusters(ctx context.Context) error {
 	if v.Clusters == nil {
 		return nil
 	}
 	v.mu.Lock()
-	message := encode(clustersMessage{"clusters", v.targets.clusters(v.clock())})
+	message := encode(clustersMessage{"clusters", v.clusters()})
 	v.mu.Unlock()
 	if bytes.Equal(message, v.known) {
 		return nil

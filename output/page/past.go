@@ -33,10 +33,13 @@ type Known struct {
 	Unknown []Gap
 	// Damage is what could not be read, a line each.
 	Damage []string
+	// Clusters are those that are shown, of several.
+	Clusters []string
 }
 
 // Gap is a time of which not all is known.
 type Gap struct {
+	Cluster  string // of several; empty: it is one
 	From, To time.Time
 	Why      string
 }
@@ -57,9 +60,10 @@ type pastMessage struct {
 }
 
 type gapMessage struct {
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-	Why  string `json:"why"`
+	Cluster string `json:"cluster,omitempty"` // of several
+	From    int64  `json:"from"`
+	To      int64  `json:"to"`
+	Why     string `json:"why"`
 }
 
 // message says of which time a Hub shows what was there.
@@ -75,7 +79,7 @@ func (k *Known) message(at time.Time) *pastMessage {
 
 func gapsOf(all []Gap) (some []gapMessage) {
 	for _, g := range all[:min(len(all), maxGaps)] {
-		some = append(some, gapMessage{millis(g.From), millis(g.To), clip(g.Why, maxValue)})
+		some = append(some, gapMessage{clip(g.Cluster, maxName), millis(g.From), millis(g.To), clip(g.Why, maxValue)})
 	}
 	return some
 }

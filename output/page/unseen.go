@@ -72,16 +72,18 @@ func (u *unseenIn) add(resource, why string, began, ended time.Time) {
 // of adds what was not seen of a cluster, or of a recording. It is called under the lock of the Hub.
 func (u *unseenIn) of(h *Hub, cluster string) {
 	if h.ofPast != nil {
-		u.gaps(h.ofPast)
+		u.gaps(h.ofPast, cluster)
 	} else {
 		u.outages(&h.targets, cluster, h.clock())
 	}
 }
 
-// gaps adds those of a recording.
-func (u *unseenIn) gaps(known *Known) {
+// gaps adds those of a cluster in a recording.
+func (u *unseenIn) gaps(known *Known, cluster string) {
 	for _, g := range known.Gaps {
-		u.add("", g.Why, g.From, g.To)
+		if g.Cluster == cluster {
+			u.add("", g.Why, g.From, g.To)
+		}
 	}
 }
 

@@ -41,6 +41,6 @@ func TestUnseen(t *testing.T) {
 	tell(event.Arrived, 7000)
 	tell(event.Synced, 7500)
 	says(5000, 8000, "[{pods  7000 7500}]")
-	h.ofPast = &Known{Gaps: []Gap{{at(100), at(300), "it did not run"}}}
+	h.ofPast = &Known{Gaps: []Gap{{From: at(100), To: at(300), Why: "it did not run"}}}
 	says(200, 8000, "[{ it did not run 200 300}]")
 }

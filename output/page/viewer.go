@@ -109,7 +109,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 		Type: "hello", Protocol: protocol, Stream: v.stream, Seq: v.log.last, Resumed: resumed,
 		Now: millis(v.clock()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title, UTC: v.UTC,
 		Ping: interval.Milliseconds(), Resources: slices.Collect(maps.Values(v.resources)),
-		Targets: v.targets.list(), Clusters: v.targets.clusters(v.clock()), Watch: v.targets.watch(),
+		Targets: v.targets.list(), Clusters: v.clusters(), Watch: v.targets.watch(),
 		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},
 	}
 	if v.ofPast != nil {

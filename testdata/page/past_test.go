@@ -29,9 +29,9 @@ func newRecorded(t *testing.T, c *cluster, ns string) *recorded {
 }
 
 // record records until end is called.
-func (r *recorded) record() (end func()) {
+func (r *recorded) record(args ...string) (end func()) {
 	r.t.Helper()
-	recorder := exec.Command(r.binary, "record", r.dir, "cm", "-n", r.ns, "--kubeconfig", r.c.kubeconfig)
+	recorder := exec.Command(r.binary, append([]string{"record", r.dir, "cm", "-n", r.ns, "--kubeconfig", r.c.kubeconfig}, args...)...)
 	if err := recorder.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -52,6 +52,20 @@ func (r *recorded) awaits(what string, args ...string) {
 		}
 		if time.Now().After(end) {
 			r.t.Fatalf("the recording does not come to have %s: %s", what, out)
+		}
+	}
+}
+
+// proves waits until it is proven of all that is recorded what is there.
+func (r *recorded) proves(args ...string) {
+	r.t.Helper()
+	for end := time.Now().Add(3 * patience); ; {
+		out, err := exec.Command(r.binary, append(args, "--from", r.dir)...).CombinedOutput()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("%v: %s", err, out)
 		}
 	}
 }
@@ -102,4 +116,28 @@ func TestPast(t *testing.T) {
 	b.await(shown + ` > Number(document.querySelector("#past input").min) + 2000`)
 	value[bool](b, `document.querySelector("#past .play").click() ?? true`)
 	b.await(`document.querySelector("#past .play").textContent === "Play"`)
+}
+
+// A recording of several clusters: each object says where it was, and each cluster whether it is known what was there.
+func TestPastClusters(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	fleet := fleetOf(t, ns, map[string]*cluster{"eu": c, "us": c})
+	r := newRecorded(t, fleet, ns)
+	defer r.record("--context", "eu,us")()
+	r.awaits(`"cluster":"eu"`, "cm")
+	r.awaits(`"cluster":"us"`, "cm")
+	r.proves("list", "cm")
+	line := func(name string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll("#clusters button")].find((e) => e.querySelector(".cluster").textContent === %q)`, name)
+	}
+
+	b := open(t, serve(t, nil, "cm", "--from", r.dir, "--since", "1h").url, look{})
+	b.await(rowIn("eu", "alpha") + ` && ` + rowIn("us", "alpha"))
+	b.await(line("eu") + `?.className === "is-live" && ` + line("us") + `?.className === "is-live"`)
+	b.slide("s.min")
+	b.await(line("eu") + `?.className === "is-unknown" && ` + line("us") + `?.textContent.includes("not known")`)
+	b.await(`document.getElementById("down").textContent.includes("us: ") && !` + rowIn("us", "alpha"))
+	b.await(`document.querySelector("#past details").textContent.includes(" eu: ")`)
+	b.checkAccessWhile("a recording of several clusters", `document.getElementById("watch-state").textContent === "Not known"`)
 }

@@ -90,9 +90,19 @@ type viewer struct{ conn *websocket.Conn }
 
 func (b *page) view(t *testing.T) *viewer {
 	t.Helper()
+	return b.viewAt(t, 0)
+}
+
+// viewAt shows a time of a recording, in milliseconds; 0: the one that is shown first.
+func (b *page) viewAt(t *testing.T, time int64) *viewer {
+	t.Helper()
+	path := "/ws"
+	if time > 0 {
+		path += fmt.Sprintf("?time=%d", time)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, b.address.Scheme+"://"+b.address.Host+"/ws", &websocket.DialOptions{HTTPClient: &http.Client{Jar: b.Jar, Transport: b.Transport}})
+	conn, _, err := websocket.Dial(ctx, b.address.Scheme+"://"+b.address.Host+path, &websocket.DialOptions{HTTPClient: &http.Client{Jar: b.Jar, Transport: b.Transport}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,10 @@ import { toggle } from "./url.js";
 const mostShown = 12;
 
 const signs = { live: "●", starting: "◌" };
-const words = { starting: "connecting", lost: "not connected", denied: "denied" };
+const words = { starting: "connecting", lost: "not connected", denied: "denied", unknown: "not known" };
 const rank = (c) => ({ live: 2, starting: 1 }[c.state] ?? 0);
+/** well is what is said of those that are live; of a recording that is what is known. */
+const well = (store) => (store.hello?.past ? "known" : "connected");
 
 /** said is a cluster in words. */
 export function said(c) {
@@ -29,7 +31,7 @@ export class Clusters {
     const shown = all.length > mostShown ? [...all].sort((a, b) => rank(a) - rank(b)).slice(0, mostShown) : all;
     const elements = shown.map((c) => this.show(c));
     const rest = all.slice().filter((c) => !shown.includes(c)), live = rest.every((c) => c.state === "live");
-    setText(this.more, rest.length ? `and ${rest.length} more${live ? ", connected" : ""}` : "");
+    setText(this.more, rest.length ? `and ${rest.length} more${live ? `, ${well(this.store)}` : ""}` : "");
     const wanted = [...elements, this.more];
     if (wanted.length !== this.panel.children.length || wanted.some((element, i) => this.panel.children[i] !== element)) this.panel.replaceChildren(...wanted);
   }
@@ -46,7 +48,7 @@ export class Clusters {
     setText(sign, signs[c.state] ?? "✗");
     setAttribute(name, "data-color", c.color);
     setText(how, said(c));
-    setAttribute(button, "title", visible([c.name, said(c) || "connected", c.text].filter(Boolean).join(": ")));
+    setAttribute(button, "title", visible([c.name, said(c) || well(this.store), c.text].filter(Boolean).join(": ")));
     setAttribute(button, "aria-pressed", this.state().cluster.includes(c.name));
     return button;
   }

@@ -10,6 +10,9 @@ const settles = 200, mostListed = 50;
 /** later is how long after the end a time is that stands for any later end, in ms. */
 const later = 1000 * 86400 * second;
 
+/** whyUnknown says of a gap why it is one, and in which of several clusters. */
+export const whyUnknown = (gap) => visible([gap.cluster, gap.why].filter(Boolean).join(": "));
+
 export class Past {
   constructor({ store, panel, onTime }) {
     Object.assign(this, { store, panel, onTime });
@@ -20,7 +23,7 @@ export class Past {
   }
 
   build() {
-    const button = (text, title, action) => h("button", { type: "button", title, "aria-label": title, onclick: () => { this.stop(); action(); } }, text);
+    const button = (text, title, action) => h("button", { type: "button", title, "aria-label": `${text}: ${title}`, onclick: () => { this.stop(); action(); } }, text);
     this.slider = h("input", { type: "range", step: second, "aria-label": "Time that is shown", oninput: () => this.slide() });
     this.gaps = h("div", { class: "gaps", "aria-hidden": "true" });
     this.label = h("output");
@@ -61,7 +64,7 @@ export class Past {
     const all = gaps.length + gapsMore;
     setText(this.summary, all ? `${count(all, "gap")}` : damage.length ? "damaged" : "complete");
     setAttribute(this.known, "class", all || damage.length ? "lacking" : "");
-    const line = (g) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => { this.stop(); this.go(g.from); } }, `${moment(g.from)} to ${clock(g.to)}`), ` ${visible(g.why)}`);
+    const line = (g) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => { this.stop(); this.go(g.from); } }, `${moment(g.from)} to ${clock(g.to)}`), ` ${whyUnknown(g)}`);
     const none = `All is known from ${moment(from)} to ${moment(to)}.`;
     this.list.replaceChildren(...(all ? [h("li", {}, "Not known:"), ...gaps.slice(0, mostListed).map(line)] : damage.length ? [] : [h("li", {}, none)]),
       ...(all > mostListed ? [h("li", {}, `and ${all - mostListed} more`)] : []), ...damage.map((d) => h("li", {}, `damaged: ${visible(d)}`)));

@@ -43,7 +43,7 @@ export class Problems {
     const clusters = (store.clusters ?? []).filter((c) => !chosen.length || chosen.includes(c.name));
     const known = clusters.filter((c) => c.state === "live").length;
     if (!this.linked() || store.loading) return unknown;
-    if (store.hello?.past?.unknown) return "What needed a look then is not all known.";
+    if (store.hello?.past?.unknown && !known) return "What needed a look then is not all known.";
     if (known && known < clusters.length) return `Nothing needs a look in ${known} of ${count(clusters.length, "cluster")}; of the others it is not known.`;
     const open = clusters.length ? !known : [...store.targets.values()].some((t) => ["lost", "denied", "starting"].includes(t.state));
     return open ? unknown : "Nothing needs a look.";

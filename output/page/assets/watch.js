@@ -2,6 +2,7 @@
 // and how old is the last event.
 import { byId, setText } from "./dom.js";
 import { ago, clock, count, moment, visible } from "./format.js";
+import { whyUnknown } from "./past.js";
 
 /** describe is {state, title, since, last, down} of the head of the page. */
 export function describe({ store, link, linkSince, linkWhy, paused, waiting, reading, readingOf, unread }, now) {
@@ -36,7 +37,7 @@ function rewound({ at, unknown }, isReading, readingOf) {
   const when = `at ${moment(at)}`;
   if (isReading) return { state: "starting", title: "Reading", since: readingOf > Date.now() ? "" : `at ${moment(readingOf || at)}`, last: "", down: "" };
   if (!unknown) return { state: "live", title: "Recording", since: when, last: "", down: "" };
-  const why = unknown.map((g) => `${moment(g.from)} to ${clock(g.to)}, ${visible(g.why)}`).join("; ");
+  const why = unknown.map((g) => `${moment(g.from)} to ${clock(g.to)}, ${whyUnknown(g)}`).join("; ");
   return { state: "partly", title: "Not known", since: when, last: "", down: `What was there at ${moment(at)} is not all known: ${why}.` };
 }
 
