@@ -4,8 +4,11 @@ package program
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"dwatch/cli/fail"
 )
 
 // fleet is the server of all tests, eu, and one more, us, with objects in a namespace of the same
@@ -33,7 +36,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// TestLiveClusters: the live table of several clusters, on two widths.
+// TestLiveClusters: the live table of several clusters, on two widths, and the page.
 func TestLiveClusters(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -86,15 +89,23 @@ func TestLiveClusters(t *testing.T) {
 	m.shows(`data\.more  \+ v`)
 	m.press("q", "q")
 
-	// One that is lost is named, with its rows as they were.
+	// One that hangs is named, on the page, too, and the others' changes come; one that is lost has its rows as they were.
+	served := startPiped(t, f.kubeconfig, "serve", "cm/web", "--context", "eu,asia")
+	page := served.page(t, nil).view(t)
+	page.until(t, `"type":"clusters".*"name":"eu"[^}]*"state":"live".*"name":"asia"[^}]*"state":"live"`)
 	if err := f.more["asia"].Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	f.eu.mustPatch(t, "configmaps/web", `{"data":{"more":"v"}}`)
 	wide.shows(`^ ?.? +eu +web +2 +\d+`)
+	page.until(t, `"event":"MODIFIED".*"cluster":"eu"`)
+	page.until(t, `"type":"clusters".*"name":"asia"[^}]*"state":"lost"`)
+	wide.shows(`✗ asia lost \d+s`)
+	served.signal(os.Interrupt)
+	served.ends(t, fail.ExitOK, `(?s).*asia: .*`)
 	f.more["us"].Kill()
 	wide.shows(`✗ us lost \d+s`)
-	wide.shows(`us as of \d\d:\d\d:\d\d, connection lost`)
+	wide.shows(`(us|2 clusters) as of \d\d:\d\d:\d\d, connection lost`)
 	wide.shows(`^   us +web +2 +\d+`)
 	wide.press("q")
 	wide.shows(`^END=0$`)
