@@ -180,12 +180,14 @@ func (a proofs) to() (to time.Time) {
 // provenWithin is how long it takes at most until it is proven what there was at a time, of a recording that goes on.
 const provenWithin = 2 * time.Minute
 
-// settled is the last time of which all is known: but of those whose recording had ended long before the others.
+// settled is the last time of which all is known: but of those whose recording had ended long before the others, or
+// goes on and is not proven since another one has begun.
 func (a proofs) settled() time.Time {
 	last := a.to()
+	begin := slices.MaxFunc(a, func(a, b *proven) int { return a.Begin().Compare(b.Begin()) }).Begin()
 	at := last
 	for _, one := range a {
-		if one.proof != nil && one.proof.To.Before(at) && last.Sub(one.proof.To) <= provenWithin {
+		if one.proof != nil && one.proof.To.Before(at) && one.proof.To.After(begin) && last.Sub(one.proof.To) <= provenWithin {
 			at = one.proof.To
 		}
 	}

@@ -127,7 +127,7 @@ func TestPastClusters(t *testing.T) {
 	defer r.record("--context", "eu,us")()
 	r.awaits(`"cluster":"eu"`, "cm")
 	r.awaits(`"cluster":"us"`, "cm")
-	r.proves("list", "cm")
+	r.proves("list", "cm", "--at", time.Now().UTC().Format(time.RFC3339Nano))
 	line := func(name string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll("#clusters button")].find((e) => e.querySelector(".cluster").textContent === %q)`, name)
 	}
