@@ -62,6 +62,22 @@ func TestProblems(t *testing.T) {
 	b.await(`new URLSearchParams(location.search).get("at") > 0 && ` + chosen("nginx:1.28"))
 }
 
+// A Deployment past its deadline says so at every width, above the objects and in its row.
+func TestDeadline(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, strings.NewReplacer("minReadySeconds: 2", "progressDeadlineSeconds: 2", "spec: {containers", "spec: {nodeName: nowhere, containers").Replace(webDeployment), "apply", "-n", ns, "-f", "-")
+	d := serve(t, c, "deploy,rs,po", "-n", ns)
+	b := open(t, d.url, look{})
+	b.awaitLive()
+	const said = "Progress deadline exceeded"
+	b.await(`document.getElementById("problems").innerText.includes("` + said + `")`)
+	for _, width := range []int64{1280, 1000, 360} {
+		b.look(look{width: width, height: 740})
+		b.await(row("web") + `.innerText.includes("` + said + `")`)
+		b.await(`document.getElementById("problems").innerText.includes("deployment/web")`)
+	}
+}
+
 // What dwatch saw at the same moment is chosen together: it was busy, or stopped, while it happened.
 func TestSameMoment(t *testing.T) {
 	c, ns := setUp(t)

@@ -22,12 +22,14 @@ const views = [["table", "Objects"], ["timeline", "Timeline"], ["feed", "Changes
 const spans = [[0, "All"], [3600, "1 h"], [900, "15 min"], [300, "5 min"], [60, "1 min"]];
 /** How often what comes is shown, in ms; and how often a list of thousands is made anew. */
 const showEvery = 120, listEvery = 400;
+/** seldom is after how long something is made anew that took so long: it holds up one frame in a hundred, or fewer. */
+const seldom = (took) => Math.max(1000, Math.min(3000, 120 * took));
 /** How much waits while the page is paused; more, and it begins anew. */
 const mostWaiting = 20000;
 
 const store = new Store();
 let state = url.parse(location.search);
-const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, unfolded: new Set() };
+const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, listTook: 0, countTook: 0, unfolded: new Set() };
 
 const now = () => page.paused || store.now();
 
@@ -214,7 +216,7 @@ function listIfDue(signature) {
   const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership}`;
   // What is sorted or filtered by what changes, and what is about to leave.
   const moving = state.sort || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
-  if (whole === page.listSignature && !page.forceList && (!moving || at - listed < 1000)) return;
+  if (whole === page.listSignature && !page.forceList && (!moving || at - listed < seldom(page.listTook))) return;
   if (at < due && !page.forceList) {
     page.changed = true;
     return soon();
@@ -223,15 +225,17 @@ function listIfDue(signature) {
   page.listSignature = whole;
   listed = at;
   list();
+  page.listTook = performance.now() - at;
 }
 
-/** countIfDue counts anew: soon where objects came or went, else once a second. */
+/** countIfDue counts anew: soon where objects came or went, else once a second, or more seldom where it takes long. */
 function countIfDue(at) {
   const came = page.countedMembership !== store.membership;
-  if (at - page.counted < (came ? 250 : 1000) && !page.forceList) return;
+  if (at - page.counted < (came ? 250 : seldom(page.countTook)) && !page.forceList) return;
   page.counted = at;
   page.countedMembership = store.membership;
   store.manyNamespaces = table.manyNamespaces = filters.update() > 1;
+  page.countTook = performance.now() - at;
 }
 
 function list() {
