@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"dwatch/cli/flags"
@@ -96,6 +97,7 @@ func (b *beside) note() string {
 // the other; but what only says how far the watch is goes no further.
 func (r *intoDir) before(recorded, next event.Sink) event.Sink {
 	var passed []event.Event
+	recorded = seldom(recorded)
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		began := time.Now()
 		failed := recorded.Deliver(ctx, batch)
@@ -117,5 +119,29 @@ func (r *intoDir) before(recorded, next event.Sink) event.Sink {
 			return sinkError{errors.Join(failed, err)}
 		}
 		return sinkError{failed}
+	})
+}
+
+// seldom returns a Sink before a recorder, which gets no more heartbeats than it needs: others may ask for
+// more (--settle), and each is a line.
+func seldom(recorder event.Sink) event.Sink {
+	var last time.Time
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		tooMany := func(e event.Event) bool {
+			if e.Type != event.Heartbeat {
+				return false
+			}
+			early := e.Time.Sub(last) < recording.Beat*9/10
+			if !early {
+				last = e.Time
+			}
+			return early
+		}
+		if slices.ContainsFunc(batch, func(e event.Event) bool { return e.Type == event.Heartbeat }) {
+			if batch = slices.DeleteFunc(slices.Clone(batch), tooMany); len(batch) == 0 {
+				return nil
+			}
+		}
+		return recorder.Deliver(ctx, batch)
 	})
 }

@@ -394,10 +394,10 @@ func (w *watching) settled(next event.Sink) event.Sink {
 
 // settleAll tells at the end of a watch, which ended with err, what waits to be quiet.
 func (w *watching) settleAll(ctx context.Context, err error) error {
-	if w.settling == nil || isLoss(err) {
+	if w.settling == nil {
 		return err
 	}
-	if failed := w.settling.End(ctx); failed != nil {
+	if failed := w.settling.End(ctx); failed != nil && !isLoss(err) {
 		return sinkError{failed}
 	}
 	return err
