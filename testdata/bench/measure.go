@@ -56,15 +56,13 @@ func measure(ctx context.Context, opts options) (found results, err error) {
 	if !opts.measures(opts.record) {
 		return b.found, nil
 	}
-	err = b.recording(ctx)
-	if err != nil && !opts.record { // on a busy machine the server cuts off a kubectl that is late, which ends
+	if err := b.recording(ctx); ctx.Err() == nil && err != nil { // on a busy machine the server cuts off a kubectl that is late, which ends
 		say("no recordings: %v", err)
-		err = nil
+		for _, name := range []string{recordName, compressedName, plainName, printName} {
+			delete(b.found, name)
+		}
 	}
-	if err == nil {
-		err = b.day(ctx)
-	}
-	return b.found, err
+	return b.found, b.day(ctx)
 }
 
 // warmUp starts everything once, unmeasured: it fills the contenders' caches of

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -18,6 +21,7 @@ const (
 	recordName     = "dwatch record"
 	compressedName = "kubectl get -w -o json, zstd"
 	plainName      = "kubectl get -w -o json"
+	printName      = "dwatch, the same printed"
 )
 
 const (
@@ -39,24 +43,45 @@ func (b *bench) recording(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	size, err := b.compress(ctx, r)
+	printed, err := start(ctx, b.versions[0].stream("pods", "-n", recorded, "--show-managed-fields"), b.env, false)
+	if err != nil {
+		return r.end(err)
+	}
+	var reading sync.WaitGroup
+	var unread error
+	reading.Go(func() { _, unread = printed.lines.follow(recordedPods+recordedWrites, churnPatience, nil) })
+	defer reading.Wait()
+	defer printed.end(nil)
+	size, err := b.compress(ctx, r, func() error { return errors.Join(b.used(recordName, r.process), b.used(printName, printed)) })
 	if err != nil {
 		return r.end(err)
 	}
 	if err := r.await(ctx, recordedPods+recordedWrites); err != nil {
 		return r.end(err)
 	}
+	if reading.Wait(); unread != nil {
+		return r.end(unread)
+	}
+	if err := errors.Join(b.used(recordName, r.process), b.used(printName, printed)); err != nil {
+		return r.end(err)
+	}
 	written, err := r.finish()
-	const events = recordedPods + recordedWrites
-	b.found.add(recordName, bytesOut, float64(written)/events)
-	b.found.add(compressedName, bytesOut, float64(size.after)/events)
-	b.found.add(plainName, bytesOut, float64(size.before)/events)
+	b.found.add(recordName, bytesOut, float64(written))
+	b.found.add(compressedName, bytesOut, float64(size.after))
+	b.found.add(plainName, bytesOut, float64(size.before))
+	return err
+}
+
+// used notes how much CPU a program has used by now.
+func (b *bench) used(name string, p *process) error {
+	used, err := cpuTime(p.pid())
+	b.found.add(name, churnCPU, used.Seconds())
 	return err
 }
 
 // compress has kubectl print what is there and the updates, which it lets be written once the recorder
-// has begun, too, and returns the size of that when it is compressed.
-func (b *bench) compress(ctx context.Context, r *recorder) (size compressed, err error) {
+// has begun, too, and returns the size of that when it is compressed. begun is called in between.
+func (b *bench) compress(ctx context.Context, r *recorder, begun func() error) (size compressed, err error) {
 	p, err := start(ctx, []string{b.kubectl, "get", "pods", "-n", recorded, "--watch", "--output-watch-events", "-o", "json", "--chunk-size=0"}, b.env, false)
 	if err != nil {
 		return size, err
@@ -78,6 +103,13 @@ func (b *bench) compress(ctx context.Context, r *recorder) (size compressed, err
 	if err := r.await(ctx, recordedPods); err != nil {
 		return size, p.end(err)
 	}
+	written, err := sizeOf(r.dir)
+	if err := errors.Join(err, z.Flush(), begun()); err != nil {
+		return size, p.end(err)
+	}
+	b.found.add(recordName, bytesOut, float64(written))
+	b.found.add(compressedName, bytesOut, float64(size.after))
+	b.found.add(plainName, bytesOut, float64(size.before))
 	done := churn(b.cluster, recorded, recordedWrites, recordedRate)
 	got, err := p.lines.follow(recordedWrites, churnPatience, see)
 	if err != nil {
@@ -149,18 +181,35 @@ func (r *recorder) finish() (size int64, err error) {
 	return size, r.end(err)
 }
 
-// recordings is the table of what was measured.
+// recordings is the table of what was measured: of each first what is there at the begin of the updates,
+// then what is at their end.
 func (r results) recordings() string {
 	if r[recordName] == nil {
 		return ""
 	}
-	lines := [][]string{{"", "bytes an event", "/ kubectl"}}
-	for _, name := range []string{recordName, compressedName, plainName} {
-		lines = append(lines, []string{name, count(r.median(name, bytesOut)), significant(r.paired(name, compressedName, bytesOut), 2)})
+	within := func(name string, m metric, of int) float64 {
+		if len(r[name][m]) < 2 {
+			return math.NaN()
+		}
+		return (r[name][m][1] - r[name][m][0]) / float64(of)
+	}
+	lines := [][]string{{"", "bytes a pod at the begin", "bytes an update", "/ kubectl", "CPU an update", "/ printed"}}
+	for _, name := range []string{recordName, compressedName, plainName, printName} {
+		line := []string{name, "", "", "", "", ""}
+		if sizes := r[name][bytesOut]; sizes != nil {
+			line[1], line[2] = count(sizes[0]/recordedPods), significant(within(name, bytesOut, recordedWrites), 3)
+			line[3] = significant(within(name, bytesOut, 1)/within(compressedName, bytesOut, 1), 2)
+		}
+		if r[name][churnCPU] != nil {
+			line[4] = seconds(within(name, churnCPU, recordedWrites))
+			line[5] = significant(within(name, churnCPU, 1)/within(printName, churnCPU, 1), 3)
+		}
+		lines = append(lines, line)
 	}
 	return "**Recordings**\n\n" + markdown(lines) + "\n" + fmt.Sprintf(strings.ReplaceAll(
-		`~dwatch record DIR pods~ and ~kubectl get pods --watch --output-watch-events -o json~ take the same at the same time: %s pods of
-9 KB, and %s updates of them, %d a second. What kubectl prints goes through the zstd of klauspost/compress, at its default
-level, as one stream that is flushed at its end. The recording has its index, its marks and proofs besides, and is flushed each second.
+		`~dwatch record DIR pods~, ~dwatch pods --show-managed-fields~ and ~kubectl get pods --watch --output-watch-events -o json~ take the same
+at the same time: %s pods of 9 KB, and %s updates of them, %d a second. What kubectl prints goes through the zstd of klauspost/compress,
+at its default level, as one stream that is flushed where the updates begin and at their end. The recording has its index, its marks and
+proofs besides, and is flushed each second.
 `, "~", "`"), thousands(recordedPods), thousands(recordedWrites), recordedRate)
 }
