@@ -81,7 +81,7 @@ func (f *fleet) run(ctx context.Context) error {
 		return err
 	}
 	defer f.sayHidden()
-	f.sink = blamed(&tuned{next: f.metrics.Front(f.stages.first)})
+	f.sink = blamed(&tuned{next: f.metrics.Front(f.stages.first), gc: fleetGC})
 	for _, m := range f.all() {
 		f.metrics.Expect(m.name)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"runtime"
@@ -12,6 +13,10 @@ import (
 // runGC is half of Go's default. Of what is kept the collector has little to look at, so
 // that collecting twice as often hardly costs anything.
 const runGC = 50
+
+// fleetGC is runGC for several clusters. A collection looks at what is kept of all of them: with 50 five of them take as
+// much CPU as five runs do, with this 0.85 of it, and 2 MB more.
+const fleetGC = 75
 
 // tuneRun is for targets that are about to be watched or listed. The work of one
 // watch is a chain of goroutines that pass on one event at a time: to spread it
@@ -28,6 +33,7 @@ func tuneLong() { gc.Set(runGC) }
 // tuned ends the start with the first batch.
 type tuned struct {
 	next event.Sink
+	gc   int // 0: runGC
 	done bool
 }
 
@@ -35,7 +41,7 @@ func (t *tuned) Deliver(ctx context.Context, batch []event.Event) error {
 	err := t.next.Deliver(ctx, batch)
 	if !t.done {
 		t.done = true
-		tuneLong()
+		gc.Set(cmp.Or(t.gc, runGC))
 	}
 	return err
 }
