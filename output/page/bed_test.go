@@ -20,7 +20,7 @@ import (
 )
 
 // deadline is how long a test waits for what has to come.
-const deadline = 20 * time.Second
+const deadline = time.Minute
 
 var (
 	pods    = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "Pod", true)}
