@@ -15,7 +15,7 @@ FORMATTED := test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run gofmt -w on the
 PREFIX ?= $(HOME)/.local
 
 # ./... does not look into testdata.
-HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/program ./testdata/race ./testdata/readme
+HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./testdata/home ./testdata/processor ./testdata/program ./testdata/race ./testdata/readme
 # What takes longer than a moment, the longest first: so nothing is left to wait for in the
 # end, when the packages that take a moment each are done.
 SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/bed ./testdata/home
@@ -25,14 +25,17 @@ CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod tes
 # Without what debuggers need, and without inlining, most packages take half the time to
 # compile. The standard library stays as it is for all other builds.
 QUICK := -l -dwarf=false
-QUICKLY := '-gcflags=all=$(QUICK)' -gcflags=std=
 # In the test cluster that is what does not move data, or is the server's alone. The rest is
 # as it should be, also for kubectl, which make bench measures and which is made of the same.
+# The demo's dwatch is compiled likewise, and of the same versions: most of its packages are
+# the cluster's, too, and are compiled once.
 SERVER_ONLY := k8s.io/kubernetes k8s.io/apiserver k8s.io/apiextensions-apiserver k8s.io/kube-aggregator \
 	go.etcd.io google.golang.org/grpc go.opentelemetry.io github.com/google \
 	$(addprefix k8s.io/client-go/,applyconfigurations informers kubernetes listers)
-IN_CLUSTER := cd testdata/cluster && export GOFLAGS="$$($(GO) env GOFLAGS) -gcflags=all=-dwarf=false -gcflags=std= \
+AS_IN_CLUSTER := export GOFLAGS="$$($(GO) env GOFLAGS) -gcflags=all=-dwarf=false -gcflags=std= \
 	$(foreach part,$(SERVER_ONLY),'-gcflags=$(part)/...=$(QUICK)')" &&
+IN_CLUSTER := cd testdata/cluster && $(AS_IN_CLUSTER)
+QUICKLY := '-gcflags=$(MODULE_PATH)/...=$(QUICK)'
 
 # It says how far it is.
 BUILD := GO='$(GO)' sh '$(CURDIR)/testdata/demo/build.sh'
@@ -57,9 +60,9 @@ bin/nats: $(NATS_SOURCES) ## build the NATS server of the tests
 
 .PHONY: demo
 demo: ## watch real changes on a real API server, for a minute; DEMO=stay stays
-	@$(BUILD) 'dwatch' '$(CURDIR)/bin/demo/dwatch' $(QUICKLY)
+	@$(AS_IN_CLUSTER) $(BUILD) 'dwatch' '$(CURDIR)/bin/demo/dwatch' $(QUICKLY)
 	@$(MAKE) --no-print-directory bin/cluster
-	@cd testdata/demo && $(BUILD) 'the demo' '$(CURDIR)/bin/demo/demo' $(QUICKLY)
+	@cd testdata/demo && $(AS_IN_CLUSTER) $(BUILD) 'the demo' '$(CURDIR)/bin/demo/demo' $(QUICKLY)
 	@DWATCH=bin/demo/dwatch bin/demo/demo
 
 .PHONY: check

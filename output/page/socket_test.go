@@ -255,7 +255,7 @@ func TestPromptEnd(t *testing.T) {
 	s.get(t, "/api/objects")
 	begin := time.Now()
 	s.Close("the run has ended")
-	if took := time.Since(begin); took > goodbye/2 {
+	if took := time.Since(begin); took >= goodbye {
 		t.Errorf("it took %v", took)
 	}
 }

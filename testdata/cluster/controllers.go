@@ -80,7 +80,7 @@ func newDaemonSets(ctx context.Context, m *manager, name string) (runController,
 
 func newJobs(ctx context.Context, m *manager, name string) (runController, error) {
 	// The last two are of a feature gate, and not looked at without it.
-	scheduling := m.informers.Scheduling().V1alpha2()
+	scheduling := m.informers.Scheduling().V1beta1()
 	c, err := job.NewController(ctx, m.client(name), m.informers.Core().V1().Pods(), m.informers.Batch().V1().Jobs(),
 		scheduling.Workloads(), scheduling.PodGroups())
 	return func(ctx context.Context) { c.Run(ctx, 5) }, err
@@ -136,7 +136,7 @@ func newDisruption(ctx context.Context, m *manager, name string) (runController,
 	c := disruption.NewDisruptionController(ctx, core.Pods(), m.informers.Policy().V1().PodDisruptionBudgets(),
 		core.ReplicationControllers(), apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(),
 		client, m.mapper, scales, client.Discovery())
-	return c.Run, nil
+	return func(ctx context.Context) { c.Run(ctx, 1) }, nil
 }
 
 func newClaimProtection(ctx context.Context, m *manager, name string) (runController, error) {
