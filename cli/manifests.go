@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"dwatch/cli/access"
@@ -36,10 +37,15 @@ func newManifestsFlags(of command, typed []string) command {
 }
 
 func (m *manifestsFlags) groups() []flags.Group {
-	return append([]flags.Group{flags.NewGroup("What is made", m.made.AddTo)}, m.command.groups()...)
+	groups := m.command.groups()
+	for _, g := range groups {
+		beside := g.Flags.Lookup("record") != nil // what else is about that recording
+		g.Flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || beside || whyNotInPod(f.Name) != "" })
+	}
+	return append([]flags.Group{flags.NewGroup("What is made", m.made.AddTo)}, groups...)
 }
 
-// notInPod are flags that a pod has no use for, and why.
+// notInPod are flags that a pod has no use for, and why. Help does not show them.
 var notInPod = []struct {
 	names []string
 	why   string
@@ -54,15 +60,28 @@ var notInPod = []struct {
 	{[]string{"as", "as-group", "as-uid", "as-user-extra"}, "is somebody else, and the pod is its service account"},
 }
 
+// whyNotInPod is why a pod has no use for a flag; empty if it has.
+func whyNotInPod(name string) string {
+	for _, no := range notInPod {
+		if slices.Contains(no.names, name) {
+			return no.why
+		}
+	}
+	return ""
+}
+
 func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
 	if err := m.made.Parse(); err != nil {
 		return nil, err
 	}
-	all := m.shared().all
-	for _, no := range notInPod {
-		if i := slices.IndexFunc(no.names, all.Changed); i >= 0 {
-			return nil, fmt.Errorf("--%s %s: it does not go with dwatch manifests", no.names[i], no.why)
+	var refused error
+	m.shared().all.Visit(func(f *pflag.Flag) {
+		if why := whyNotInPod(f.Name); why != "" && refused == nil {
+			refused = fmt.Errorf("--%s %s: it does not go with dwatch manifests", f.Name, why)
 		}
+	})
+	if refused != nil {
+		return nil, refused
 	}
 	of, err := m.command.parse(args, terminal{})
 	if err != nil {
