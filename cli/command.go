@@ -71,7 +71,7 @@ type description struct {
 
 // commands are those beside the stream, which has no name of its own. Their names hide no
 // resource: that is what -r is for.
-var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, diffDescription, waitDescription, topDescription, rbacDescription, manifestsDescription}
+var commands = []description{listDescription, liveDescription, serveDescription, sendDescription, recordDescription, diffDescription, exportDescription, waitDescription, topDescription, rbacDescription, manifestsDescription}
 
 // newRoot returns the command line, as the program is called: dwatch, or "kubectl
 // dwatch" as a plugin.

@@ -12,8 +12,7 @@ line is an event: {"type":"ADDED","object":{...}}, then MODIFIED and DELETED;
 what exists at the start comes first, with "initial":true. It resumes a lost
 connection, says what it could not see, and ends only when you end it.
 
-Name resources as with kubectl: pods, po, deployments.apps, deployments.v1.apps,
-pods/web-1, pods web-1 web-2, deploy,sts, or a category such as all.`,
+Name resources as with kubectl: po, pods/web-1, deploy,sts, or a category (all).`,
 	examples: `  # What changes among the deployments of a namespace
   %[1]s deployments -n default
 
@@ -166,6 +165,28 @@ two namespaces, without what each of them makes for itself (docs/clusters.md).`,
   %[1]s diff deploy,cm,secrets -n staging,prod
 `,
 	command: func() command { return new(diffFlags) },
+}
+
+var exportDescription = description{
+	name:  "export",
+	use:   "FILE [RESOURCE...] --from DIR [flags]",
+	short: "Write a recording as a page into one file",
+	long: `Write the page with what was recorded into one HTML file, which opens from disk,
+without a server, a network or dwatch: for a colleague, or a ticket. A slider
+shows each time of it: objects, changes, timeline, what needs a look. Without
+RESOURCE it has all that was recorded.
+
+It has at most 20 MB: where that is not enough, the oldest is left out, and the
+file says so, as it says when not all is known. "-" is stdout. Values of Secrets
+are masked, and what was masked when it was recorded stays so.`,
+	examples: `  # What happened between two and three
+  %[1]s export incident.html --from rec --since 02:00 --before 03:00
+
+  # Only of a namespace, without what a field has
+  %[1]s export incident.html deploy,po,events -n prod --from rec \
+      --mask ..env
+`,
+	command: func() command { return new(exportFlags) },
 }
 
 var waitDescription = description{

@@ -72,9 +72,15 @@ type shownPart struct {
 }
 
 func (s *shownPart) play(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
+	known, _, err := s.prove(ctx, until, sink)
+	return known, err
+}
+
+// prove is play, which also says what all of it rests on.
+func (s *shownPart) prove(ctx context.Context, until time.Time, sink event.Sink) (page.Known, proofs, error) {
 	now, err := s.from.again()
 	if err != nil {
-		return page.Known{}, err
+		return page.Known{}, nil, err
 	}
 	q := recording.Query{From: s.since, To: s.before, Mend: true}
 	begin := s.since
@@ -90,9 +96,9 @@ func (s *shownPart) play(ctx context.Context, until time.Time, sink event.Sink) 
 	playing := &playing{tables: true}
 	found, err := now.play(ctx, q, &partUntil{Sink: playing.shown(sink), until: until})
 	if err != nil {
-		return page.Known{}, err
+		return page.Known{}, nil, err
 	}
-	return s.known(now, found, until), nil
+	return s.known(now, found, until), found, nil
 }
 
 // known is what is known up to the end of what is shown, and of a time of it.
@@ -132,11 +138,13 @@ func (a *proven) addTo(known *page.Known, until time.Time) {
 			after.Why = "nothing was recorded since"
 		}
 		gaps = append(gaps, after)
+		known.Blind = append(known.Blind, page.Gap{Cluster: a.cluster, From: after.From, To: after.To.Add(time.Millisecond), Why: after.Why}) // its end, too
 		if until.After(a.proof.To) {
 			missing = []page.Gap{after}
 		}
 	}
 	known.Gaps, known.Unknown = append(known.Gaps, gaps...), append(known.Unknown, missing...)
+	known.Blind = append(known.Blind, a.gaps(a.proof.Blind())...)
 	for _, d := range slices.Concat(a.Notes(), a.proof.Damage) {
 		known.Damage = append(known.Damage, atNamed(a.cluster, errors.New(d)).Error())
 	}

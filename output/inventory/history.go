@@ -97,7 +97,7 @@ func (o *Object) dullest() *State {
 
 // push takes a state that is no longer the present one, and makes room for it.
 func (a *archive) push(s *State) {
-	a.bytes += s.size()
+	a.bytes += s.Size()
 	s.queued = a.queue.PushBack(s)
 	for a.bytes > a.limit && a.queue.Len() > 0 {
 		a.remove(a.queue.Front().Value.(*State))
@@ -107,7 +107,7 @@ func (a *archive) push(s *State) {
 // remove drops a state from its object, which is not the first.
 func (a *archive) remove(s *State) {
 	a.queue.Remove(s.queued)
-	a.bytes -= s.size()
+	a.bytes -= s.Size()
 	at := slices.Index(s.Of.states, s)
 	if next := s.Of.states[at+1].Time; next.After(a.held) { // what it was until then is no longer known
 		a.held = next

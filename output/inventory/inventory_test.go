@@ -265,7 +265,7 @@ func TestBudget(t *testing.T) {
 	for _, id := range []string{"a", "b", "q"} {
 		h, _ := s.History("pods/" + id)
 		for _, state := range h.States[1 : len(h.States)-1] {
-			held += state.size()
+			held += state.Size()
 		}
 	}
 	if held != s.archive.bytes || held > s.archive.limit || held < s.archive.limit/2 {

@@ -68,7 +68,8 @@ type Told struct {
 	Last  time.Time
 }
 
-func (s *State) size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
+// Size is how many bytes it takes, about.
+func (s *State) Size() int { return s.content.Size() + len(s.cells) + len(s.labels) + overhead }
 
 func (i *Inventory) read(e *event.Event) *State {
 	s := &State{

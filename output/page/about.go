@@ -30,13 +30,18 @@ func (h about) of(ctx context.Context, this *inventory.Object, o event.Object) (
 	found, err := h.find(ctx, this, o)
 	items := []happened{}
 	for _, e := range found[:min(len(found), maxAbout)] {
-		one := happened{millis(e.Last), e.IsWarning(), clip(e.Reason, 4*maxValue), clip(e.Message, 4*maxValue), clip(e.By, maxValue), e.Count, ""}
+		one := happenedOf(&e)
 		if e.About.Name != "" && (e.About.Kind != o.Kind || e.About.Name != o.Name) {
 			one.About = e.Subject()
 		}
-		items = append(items, one)
+		items = append(items, *one)
 	}
 	return items, err
+}
+
+// happenedOf is what an Event says, but for what it is about.
+func happenedOf(e *kubeevent.Event) *happened {
+	return &happened{millis(e.Last), e.IsWarning(), clip(e.Reason, 4*maxValue), clip(e.Message, 4*maxValue), clip(e.By, maxValue), e.Count, ""}
 }
 
 func (h about) find(ctx context.Context, this *inventory.Object, o event.Object) ([]kubeevent.Event, error) {

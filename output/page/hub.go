@@ -43,10 +43,12 @@ type Options struct {
 // Hub draws the inventory for viewers. It is an event.Sink that waits for nobody.
 type Hub struct {
 	Options
-	stream    string
-	started   time.Time
-	clock     func() time.Time // what is shown is as of then
-	ofPast    *Known           // of the past; nil: the present is shown
+	stream  string
+	started time.Time
+	clock   func() time.Time // what is shown is as of then
+	ofPast  *Known           // of the past; nil: the present is shown
+	// seen is called with each change of an object, before it is drawn; nil: nothing is.
+	seen      func(*inventory.Change)
 	inventory *inventory.Inventory
 
 	look     look
@@ -108,6 +110,9 @@ func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 func (h *Hub) take(changes []inventory.Change) {
 	for i := range changes {
 		if c := &changes[i]; c.State != nil {
+			if h.seen != nil {
+				h.seen(c)
+			}
 			m := messageOf(c) // it takes time
 			h.draw(c, &m)
 		} else if c.Event.Type != event.Heartbeat {

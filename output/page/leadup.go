@@ -54,9 +54,14 @@ func (h ledUp) find(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, errors.New("at takes a time in ms since 1970")
 	}
-	past, held := h.inventory.History(values.Get("key"))
+	return h.of(values.Get("key"), ms)
+}
+
+// of is what changed before a time, in ms, at which something went wrong with an object.
+func (h ledUp) of(key string, ms int64) (answer leadUpAnswer, err error) {
+	past, held := h.inventory.History(key)
 	if !held {
-		return nil, errNotHeld
+		return answer, errNotHeld
 	}
 	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
 	found, err := inventory.NewLeadUp(r.Context(), h.inventory, past.Object, at, leadUp, h.Compare)
@@ -66,7 +71,7 @@ func (h ledUp) find(r *http.Request) (any, error) {
 	h.mu.Lock()
 	started := h.started
 	h.mu.Unlock()
-	answer := leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []ledUpItem{}, Missing: found.Missing, Forgotten: millis(found.Forgotten)}
+	answer = leadUpAnswer{From: max(ms-leadUp.Milliseconds(), millis(started)), To: ms, Items: []ledUpItem{}, Missing: found.Missing, Forgotten: millis(found.Forgotten)}
 	if answer.Busy = !found.Since.IsZero(); answer.Busy {
 		answer.From = max(answer.From, millis(found.Since))
 	}

@@ -31,6 +31,8 @@ type Known struct {
 	Gaps []Gap
 	// Unknown are why it is not known what was there at the time up to which was played; none: it is.
 	Unknown []Gap
+	// Blind are all times, between their ends, of which it is not known what was there.
+	Blind []Gap
 	// Damage is what could not be read, a line each.
 	Damage []string
 	// Clusters are those that are shown, of several.

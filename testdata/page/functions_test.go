@@ -16,6 +16,10 @@ func TestFunctions(t *testing.T) {
 		{"format", `m.visible("a\n\tb\u202ec\u0000d\u200be é 🙂")`, `"a\\n\\tb\\u202ec\\u0000d\\u200be é 🙂"`},
 		{"format", `[m.shortPath("spec.replicas", 20), m.shortPath("spec.template.spec.containers[name=web].image", 30)]`,
 			`["spec.replicas","…containers[name=web].image"]`},
+		{"compare", `m.compared("a\nb\nc\nd\ne\n", "a\nb\nx\nd\ne\n")`, `{"diff":["@@ -2,3 +2,3 @@"," b","-c","+x"," d"]}`},
+		{"compare", `[m.compared("a", "a"), m.compared("", "a"), m.compared("a\nb\n".repeat(2000) + "c", "a\nb\n".repeat(2000) + "d").diff]`,
+			`[{"diff":[]},{"diff":["@@ -1,1 +1,1 @@","-","+a"]},["@@ -4000,2 +4000,2 @@"," b","-c","+d"]]`},
+		{"compare", `m.compared("x\n".repeat(3000), "y\n".repeat(3000)).diffMore`, `4001`},
 		{"url", `m.write(m.parse("?q=a+b&kind=pods,deployments.apps&notready=true&span=300&view=timeline&object=pods/1&other=1"))`,
 			`"?q=a+b&kind=pods,deployments.apps&notready=true&view=timeline&span=300&object=pods/1"`},
 		{"url", `[m.write(m.parse("")), m.parse("?view=x&span=-3&at=x&kind=,").view, m.parse("?span=-3").span, m.parse("?kind=,").kind]`,
@@ -151,22 +155,22 @@ func TestFunctions(t *testing.T) {
 		// Two targets lose the connection together, and get it back one by one.
 		{"timeline", `m.outages([["a", "DISCONNECTED", 1], ["b", "DISCONNECTED", 2], ["a", "RECONNECTED", 4], ["b", "GAP", 6], ["a", "DISCONNECTED", 8]].map(([resource, event, time]) =>
 			({ type: "watch", event, time, target: { resource } })), 9)`, `[[1,6],[8,9]]`},
-		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.replicas", kind: "changed", old: "2", new: "3", who: "kubectl-scale" }] })
+		{"lines", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.replicas", kind: "changed", old: "2", new: "3", who: "kubectl-scale" }] })
 			.map((l) => [l.path, l.old, l.arrow, l.new, l.who])`, `[["spec.replicas","2","→","3","kubectl-scale"]]`},
-		{"feed", `m.lines({ type: "change", event: "MODIFIED", more: 3, changes: Array.from({ length: 8 }, (_, i) => ({ path: "p" + i, kind: "added", new: "1" })) })
+		{"lines", `m.lines({ type: "change", event: "MODIFIED", more: 3, changes: Array.from({ length: 8 }, (_, i) => ({ path: "p" + i, kind: "added", new: "1" })) })
 			.map((l) => l.path ?? l.text)`, `["p0","p1","p2","p3","p4","… 6 more changes"]`},
-		{"feed", `m.lines({ type: "change", event: "MODIFIED", text: "is being deleted", changes: [{ path: "metadata.deletionTimestamp", kind: "added", new: "x" }] }).map((l) => l.text)`,
+		{"lines", `m.lines({ type: "change", event: "MODIFIED", text: "is being deleted", changes: [{ path: "metadata.deletionTimestamp", kind: "added", new: "x" }] }).map((l) => l.text)`,
 			`["is being deleted"]`},
-		{"feed", `m.lines({ type: "change", event: "DELETED", time: 60000, created: 1000, status: { state: "Terminating" } })[0].text`, `"was Terminating, 59s old"`},
-		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "a", kind: "added", new: "1" }] }, 40).map((l) => [l.first, l.path ?? ""])`,
+		{"lines", `m.lines({ type: "change", event: "DELETED", time: 60000, created: 1000, status: { state: "Terminating" } })[0].text`, `"was Terminating, 59s old"`},
+		{"lines", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "a", kind: "added", new: "1" }] }, 40).map((l) => [l.first, l.path ?? ""])`,
 			`[[true,""],[false,"a"]]`},
-		{"feed", `m.lines({ type: "change", event: "ADDED", resource: "events", text: "pod/a Warning BackOff: x", status: { state: "Current" } })[0].text`, `"pod/a Warning BackOff: x"`},
+		{"lines", `m.lines({ type: "change", event: "ADDED", resource: "events", text: "pod/a Warning BackOff: x", status: { state: "Current" } })[0].text`, `"pod/a Warning BackOff: x"`},
 		// On a phone all of what it became is there, and who it was.
-		{"feed", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.text", kind: "changed", old: "a few words that were there", new: "abcdefghijklmnopqrstuvwxyz", who: "kubectl-edit" }] }, 20)
+		{"lines", `m.lines({ type: "change", event: "MODIFIED", changes: [{ path: "spec.text", kind: "changed", old: "a few words that were there", new: "abcdefghijklmnopqrstuvwxyz", who: "kubectl-edit" }] }, 20)
 			.map((l) => [l.path, l.old, l.arrow, l.new, l.text].filter(Boolean).join(" "))`,
 			`["","spec.text","a few words that","were there","→ abcdefghijklmnopqr","stuvwxyz","· kubectl-edit"]`},
 		// An outage of all watches is one line, and so is its end; what came in between parts them.
-		{"feed", `((all) => {
+		{"lines", `((all) => {
 			const mark = (event, resource, namespace) => ({ type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource, namespace } });
 			for (const x of [mark("LOST", "pods", "a"), mark("LOST", "pods", "b"), mark("LOST", "jobs", "a"), mark("BACK", "pods", "a"), mark("GAP", "pods", "b"), mark("BACK", "jobs", "a"),
 				{ type: "change", event: "ADDED" }, mark("BACK", "pods", "b"), { type: "watch", event: "PAGE", text: "back", time: 1 }, mark("BACK", "jobs", "b")]) {
@@ -175,14 +179,14 @@ func TestFunctions(t *testing.T) {
 			return all.map((l) => l.text);
 		})([])`, `["lost (pods, jobs · a, b)","back (pods, jobs · a)","gap (pods · b)","added","back (pods, jobs · b)","back"]`},
 		// What is lost twice is two outages, and not a long one.
-		{"feed", `((all) => {
+		{"lines", `((all) => {
 			for (const [event, resource] of [["LOST", "a"], ["LOST", "b"], ["BACK", "a"], ["LOST", "a"], ["BACK", "b"], ["BACK", "a"]]) {
 				const x = { type: "watch", event, text: event.toLowerCase(), time: 1000, target: { resource } };
 				if (!m.fold(all, x)) all.push(...m.lines(x));
 			}
 			return all.map((l) => l.text);
 		})([])`, `["lost (a, b)","back (a, b)","lost (a)","back (a)"]`},
-		{"feed", `((all) => { for (const time of [0, 9000]) m.fold(all, { event: "LOST", text: "lost", time, target: { resource: "r" + time } }); return all[0].text.replace(/\d\d:\d\d:/, ""); })(m.lines({ type: "watch", event: "LOST", text: "lost", time: 0, target: { resource: "r" } }))`,
+		{"lines", `((all) => { for (const time of [0, 9000]) m.fold(all, { event: "LOST", text: "lost", time, target: { resource: "r" + time } }); return all[0].text.replace(/\d\d:\d\d:/, ""); })(m.lines({ type: "watch", event: "LOST", text: "lost", time: 0, target: { resource: "r" } }))`,
 			`"lost (3 resources, until 09)"`},
 		{"table", `[["Failed", ["CrashLoopBackOff"]], ["InProgress", [""]], ["Current", ["Running"]], ["Unknown", []]].map(([state, cells]) => m.reason({ status: { state, message: "why" }, cells }, [{ name: "Status" }]))`,
 			`["CrashLoopBackOff","why","",""]`},

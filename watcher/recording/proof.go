@@ -97,6 +97,25 @@ func (p *Proof) At(at time.Time) *Proof {
 	return one
 }
 
+// Blind are all times, between their ends, of which At says that it is not known what was there.
+func (p *Proof) Blind() (all []Gap) {
+	for _, g := range p.blind {
+		n := slices.IndexFunc(all, func(other Gap) bool { return other.Blind == g.Blind })
+		if n < 0 {
+			n, all = len(all), append(all, Gap{Blind: g.Blind})
+		}
+		if !slices.Contains(all[n].Of, g.Of[0]) {
+			all[n].Of = append(all[n].Of, g.Of[0])
+		}
+	}
+	for n := range all {
+		if len(all[n].Of) >= p.targets {
+			all[n].Of = nil
+		}
+	}
+	return all
+}
+
 // until is the proof of what was asked for up to a time at the latest; nil: there is none.
 func (p *Proof) until(to time.Time) *Proof {
 	if p == nil || !p.To.After(to) {

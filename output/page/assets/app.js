@@ -3,12 +3,13 @@
 import { h, byId, setText, setAttribute } from "./dom.js";
 import { count, showUTC, visible } from "./format.js";
 import { Clusters } from "./clusters.js";
-import { Connection } from "./connection.js";
 import { Detail } from "./detail.js";
+import { Exported, isExported } from "./exported.js";
 import { Feed } from "./feed.js";
 import { Past } from "./past.js";
 import { Problems } from "./problems.js";
 import { Filters, cleared } from "./filters.js";
+import { Server } from "./server.js";
 import { Store } from "./store.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
@@ -28,7 +29,7 @@ const seldom = (took) => Math.max(1000, Math.min(3000, 120 * took));
 const mostWaiting = 20000;
 
 const store = new Store();
-let state = url.parse(location.search);
+let state = url.read();
 const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, listTook: 0, countTook: 0, unfolded: new Set() };
 
 const now = () => page.paused || store.now();
@@ -41,17 +42,14 @@ const clusters = new Clusters({ store, panel: byId("clusters"), state: () => sta
 const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", chosen: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.ask(key, answer) });
 const past = new Past({ store, panel: byId("past"), onTime: rewind });
-const connection = new Connection({
+// Where all comes from: a file that has it, or dwatch.
+const source = new (isExported ? Exported : Server)({
   parameters: () => (state.time ? { time: state.time } : {}),
-  url: new URL("ws", document.baseURI).href.replace(/^http/, "ws"),
   position: () => (page.lost || store.loading ? {} : { stream: store.stream, seq: store.seq }),
   onMessage: take, onState: linkState,
 });
 
-/** How long an answer may take. A machine that slept would wait for one for ever. */
-const longestAnswer = 15000;
-
-/** api asks the server about what is shown; its answer always is an object, perhaps with an error. While another
+/** api asks the source about what is shown; its answer always is an object, perhaps with an error. While another
  * time of a recording is read, it asks nothing; what it asked of the one before, it asks anew. */
 async function api(path, parameters) {
   while (page.reading) await new Promise((greeted) => page.waitingForHello.push(greeted));
@@ -59,14 +57,9 @@ async function api(path, parameters) {
   return time && (page.reading || store.hello?.past?.at !== time) ? api(path, parameters) : answer;
 }
 
-async function ask(path, parameters) {
+function ask(path, parameters) {
   const time = store.hello ? store.hello.past?.at : state.time;
-  try {
-    const answer = await fetch(`api/${path}?${new URLSearchParams({ ...parameters, ...(time && { time }) })}`, { signal: AbortSignal.timeout(longestAnswer) });
-    return { status: answer.status, ...await answer.json() };
-  } catch {
-    return { error: "no answer from dwatch" };
-  }
+  return source.ask(path, { ...parameters, ...(time && { time }) });
 }
 
 // What comes
@@ -96,7 +89,7 @@ function applyNow(message) {
   if (message.type === "hello") return greet(message);
   if (!store.apply(message)) {
     page.lost = true; // a number is missing: what is held can't be trusted
-    return connection.lost("a message was missing");
+    return source.lost("a message was missing");
   }
   if (message.type === "change" && message.row && store.objects.has(message.key)) measure(store.objects.get(message.key));
   if (message.type === "snapshot") message.rows.forEach(measure);
@@ -285,8 +278,7 @@ function showNow() {
 function go(part, step = false) {
   const before = state;
   state = { ...state, ...part };
-  const address = url.write(state) || location.pathname;
-  if (url.write(before) !== url.write(state)) history[step ? "pushState" : "replaceState"](null, "", address);
+  if (url.write(before) !== url.write(state)) history[step ? "pushState" : "replaceState"](null, "", url.address(state));
   if (state.where !== before.where) sendWhere();
   reflect(before);
   showNow();
@@ -346,7 +338,7 @@ function rewind(time) {
 function readAgain() {
   Object.assign(page, { lost: true, reading: true, unread: "" });
   soon();
-  connection.again();
+  source.again();
 }
 
 function close() {
@@ -359,7 +351,7 @@ function sendWhere() {
   page.whereID++;
   store.where(state.where ? new Set() : null);
   whereError("");
-  connection.send({ type: "where", id: page.whereID, expr: state.where });
+  source.send({ type: "where", id: page.whereID, expr: state.where });
 }
 
 function whereError(text) {
@@ -378,7 +370,7 @@ function pause() {
 }
 
 function catchUp() {
-  if (page.lost) return connection.again();
+  if (page.lost) return source.again();
   const waiting = page.waiting;
   page.waiting = [];
   waiting.forEach(applyNow);
@@ -440,6 +432,10 @@ function build() {
     "Ctrl and the wheel, or two fingers, zoom the timeline; a drag moves it, and the feed with it; a click on a tick leads to the change.",
     "Values of Secrets are masked before they come here.",
   ]);
+  if (isExported) {
+    byId("where").disabled = true;
+    byId("where").placeholder = byId("where").title = "needs dwatch serve --from";
+  }
   let typing = 0;
   for (const id of ["q", "where"]) {
     byId(id).addEventListener("input", (e) => {
@@ -453,7 +449,7 @@ function build() {
   byId("help").addEventListener("click", actions.help);
   addEventListener("popstate", () => {
     const before = state;
-    state = url.parse(location.search);
+    state = url.read();
     if (state.where !== before.where) sendWhere();
     if (state.time !== before.time) readAgain();
     reflect(before);
@@ -465,7 +461,7 @@ function build() {
 
 build();
 reflect();
-connection.start();
+source.start();
 // Ages go on, and highlights end, also when nothing comes.
 setInterval(() => { page.changed = true; soon(); }, 1000);
 setInterval(speak, 5000);

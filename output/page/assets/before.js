@@ -1,7 +1,7 @@
 // What happened to an object before dwatch began, as far as it shows that itself. Nobody saw it: it is marked so.
 import { h } from "./dom.js";
 import { age, count, moment, visible } from "./format.js";
-import { change, diffLines, fillChange } from "./feed.js";
+import { change, diffLines, fillChange } from "./lines.js";
 
 /** How many items, and how many values of one, are shown at first. */
 const mostItems = 8, mostValues = 3;
@@ -19,9 +19,9 @@ export function remembered({ items = [], error }, now, whole, more) {
   if (!items.length && !error) return null;
   const shown = whole ? items : items.slice(0, mostItems);
   return [
-    h("p", { class: "note" }, "Seen by nobody: it is what the object shows of it, the last write of each program, and the revisions that are kept."),
+    items.length ? h("p", { class: "note" }, "Seen by nobody: it is what the object shows of it, the last write of each program, and the revisions that are kept.") : null,
     error ? h("p", { class: "note" }, visible(error)) : null,
-    h("ul", { class: "history remembered" }, ...shown.map((m) => item(m, now, whole))),
+    items.length ? h("ul", { class: "history remembered" }, ...shown.map((m) => item(m, now, whole))) : null,
     items.length > shown.length ? more(`${items.length - shown.length} older`) : null,
   ].filter(Boolean);
 }

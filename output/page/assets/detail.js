@@ -2,7 +2,7 @@
 // and its YAML. The rest is asked of the server; what the rows say is shown at once.
 import { h, setText } from "./dom.js";
 import { age, ago, clock, moment, count, shortState, size, visible } from "./format.js";
-import { change, diffLines, fillChange, lines, sign, telling } from "./feed.js";
+import { change, diffLines, fillChange, lines, sign, telling } from "./lines.js";
 import { remembered } from "./before.js";
 import { ledUp, wrongSince } from "./leadup.js";
 import { times } from "./followed.js";
@@ -119,7 +119,7 @@ export class Detail {
     this.part("changes", `${this.answer.seq} ${this.store.hello?.started} ${this.at} ${this.whole.history}`, () => this.changes());
     this.moments.fill(this.answer.moments ?? [], Boolean(row.ended));
     const shown = this.moments.shown();
-    this.part("yaml", `${this.whole.yaml} ${shown ? JSON.stringify(shown) : this.answer.yaml}`, () => this.yaml(shown));
+    this.part("yaml", `${this.whole.yaml} ${shown ? JSON.stringify(shown) : `${this.answer.yaml} ${this.answer.yamlNote}`}`, () => this.yaml(shown));
     this.lead();
   }
 
@@ -367,7 +367,7 @@ export class Detail {
   }
 
   yaml(shown) {
-    const { text: yaml, cut: yamlCut, diff, more, note } = shown ?? { text: this.answer.yaml, cut: this.answer.yamlCut };
+    const { text: yaml, cut: yamlCut, diff, more, note } = shown ?? { text: this.answer.yaml, cut: this.answer.yamlCut, note: this.answer.yamlNote };
     this.copied = diff?.join("\n") ?? yaml ?? "";
     setText(this.parts.yaml.extra, yaml === undefined ? "" : `${size(yaml.length)}${yamlCut ? ", cut" : ""}`);
     this.copy.hidden = !this.copied;

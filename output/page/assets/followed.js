@@ -1,7 +1,7 @@
 // What followed a change that somebody meant, or says how an object goes, is one line in the feed:
 // the server says what is meant, and what it led to. A line that is opened shows its changes.
 import { age, clock, count, visible } from "./format.js";
-import { change, telling } from "./feed.js";
+import { change, telling } from "./lines.js";
 
 /** groupOf names the line that a change which was not meant belongs to. */
 function groupOf(m, store) {

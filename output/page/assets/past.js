@@ -51,8 +51,8 @@ export class Past {
     else this.stop();
   }
 
-  showGaps({ from, to, gaps = [], gapsMore = 0, damage = [] }) {
-    const text = JSON.stringify([from, to, gaps, damage]);
+  showGaps({ from, to, gaps = [], gapsMore = 0, damage = [], exported }) {
+    const text = JSON.stringify([from, to, gaps, damage]), left = leftOut(exported);
     if (text === this.shownGaps) return;
     this.shownGaps = text;
     this.gaps.replaceChildren(...gaps.map((g) => {
@@ -62,12 +62,13 @@ export class Past {
       return element;
     }));
     const all = gaps.length + gapsMore;
-    setText(this.summary, all ? `${count(all, "gap")}` : damage.length ? "damaged" : "complete");
-    setAttribute(this.known, "class", all || damage.length ? "lacking" : "");
+    setText(this.summary, [all ? count(all, "gap") : damage.length ? "damaged" : "complete", left.length ? "part left out" : ""].filter(Boolean).join(", "));
+    setAttribute(this.known, "class", all || damage.length || left.length ? "lacking" : "");
     const line = (g) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => { this.stop(); this.go(g.from); } }, `${moment(g.from)} to ${clock(g.to)}`), ` ${whyUnknown(g)}`);
     const none = `All is known from ${moment(from)} to ${moment(to)}.`;
     this.list.replaceChildren(...(all ? [h("li", {}, "Not known:"), ...gaps.slice(0, mostListed).map(line)] : damage.length ? [] : [h("li", {}, none)]),
-      ...(all > mostListed ? [h("li", {}, `and ${all - mostListed} more`)] : []), ...damage.map((d) => h("li", {}, `damaged: ${visible(d)}`)));
+      ...(all > mostListed ? [h("li", {}, `and ${all - mostListed} more`)] : []), ...damage.map((d) => h("li", {}, `damaged: ${visible(d)}`)), ...left.map((text) => h("li", {}, text)),
+      ...(exported ? [h("li", {}, `This file was made by dwatch ${visible(exported.version)} at ${moment(exported.exported)}.`)] : []));
   }
 
   say(at) {
@@ -129,4 +130,14 @@ export class Past {
     this.playing = false;
     if (this.playButton) setText(this.playButton, "Play");
   }
+}
+
+/** leftOut is what a file does not have, a line each. */
+function leftOut({ changesBefore, contentsBefore, leadUps, max } = {}) {
+  const room = `there was no room for it in ${(max / 1e6).toLocaleString("en")} MB`;
+  return [
+    changesBefore ? `Left out: what was before ${moment(changesBefore)}; ${room}.` : "",
+    contentsBefore ? `Left out: the YAML of objects as they were before ${moment(contentsBefore)}; ${room}.` : "",
+    leadUps ? `Left out: what led up to ${count(leadUps, "failure")}.` : "",
+  ].filter(Boolean);
 }

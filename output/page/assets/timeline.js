@@ -4,7 +4,7 @@
 import { h, byId } from "./dom.js";
 import { age, clock, count, visible } from "./format.js";
 import { begin } from "./select.js";
-import { lines } from "./feed.js";
+import { lines } from "./lines.js";
 import { statusClass } from "./store.js";
 import { Warnings } from "./warnings.js";
 import { timeWindow, marks, zoomed, panned, untilWith } from "./axis.js";

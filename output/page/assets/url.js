@@ -46,6 +46,18 @@ export function write(state) {
   return text && `?${text}`;
 }
 
+/** In a file the address is behind "#": a browser takes what is behind "?" for another file. */
+const inFile = location.protocol === "file:";
+
+/** read is what the address says. */
+export const read = () => parse(inFile ? location.hash.replace(/^#/, "") : location.search);
+
+/** address is where a state is. */
+export function address(state) {
+  const text = write(state);
+  return inFile ? `#${text.slice(1)}` : text || location.pathname;
+}
+
 /** toggle is a set of names with name in it, or without it if it was. */
 export function toggle(names, name) {
   return names.includes(name) ? names.filter((n) => n !== name) : [...names, name];

@@ -1,0 +1,52 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Export says which file is written, and how large it may be.
+type Export struct {
+	Path  string // "-": stdout
+	Force bool
+	Size  int // bytes
+}
+
+// minExport has room for the page and a little, and maxExport is what browsers open.
+const minExport, maxExport = 1e6, math.MaxInt32 / 4
+
+func (e *Export) AddTo(f *pflag.FlagSet) {
+	e.Size = 20e6
+	f.String("max-size", "20M", "Leave the oldest out where the file would be larger than `SIZE`; it says what is left out")
+	offers(f, "max-size", "5M", "20M", "50M")
+	takes(f, "max-size", func(text string) error {
+		size, err := resource.ParseQuantity(text)
+		if err != nil || size.Value() < minExport || size.Value() > maxExport {
+			return invalid("max-size", text, errors.New("it takes a number of bytes of at least 1M, such as 20M"))
+		}
+		e.Size = int(size.Value())
+		return nil
+	})
+	f.BoolVar(&e.Force, "force", false, "Overwrite the file if it is there")
+	notEmpty(f, "max-size")
+}
+
+// ErrExport says how the command is typed.
+var ErrExport = errors.New("dwatch export takes the file to write, and may be told what of a recording: dwatch export incident.html deploy,po --from DIR")
+
+// Read takes the file from the arguments, and returns the others.
+func (e *Export) Read(args []string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, ErrExport
+	}
+	e.Path = args[0]
+	if lower := strings.ToLower(e.Path); e.Path != "-" && !strings.HasSuffix(lower, ".html") && !strings.HasSuffix(lower, ".htm") {
+		return nil, fmt.Errorf("%q is no file that browsers open, which ends in .html: %w", e.Path, ErrExport)
+	}
+	return args[1:], nil
+}

@@ -1,0 +1,258 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// The page as one script has all modules, each after those that it imports.
+func TestBundled(t *testing.T) {
+	t.Parallel()
+	script, err := bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := embedded.ReadDir("assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".js") && strings.Count(script, fmt.Sprintf("modules[%q] = (", f.Name())) != 1 {
+			t.Errorf("%s is not in it once", f.Name())
+		}
+	}
+	for _, m := range regexp.MustCompile(`= modules\["(.+)"\];`).FindAllStringSubmatchIndex(script, -1) {
+		if at := strings.Index(script, fmt.Sprintf("modules[%q] = (", script[m[2]:m[3]])); at < 0 || at > m[0] {
+			t.Errorf("%s is imported before it is there", script[m[2]:m[3]])
+		}
+	}
+}
+
+// played is a recording of events, at most up to a time.
+func played(all []event.Event) *Past {
+	return &Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (Known, error) {
+		known := Known{From: at(0), To: all[len(all)-1].Time}
+		part := slices.DeleteFunc(slices.Clone(all), func(e event.Event) bool { return e.Time.After(until) })
+		if len(part) == 0 {
+			return known, nil
+		}
+		return known, sink.Deliver(ctx, part)
+	}}
+}
+
+// exported is a file, taken apart again.
+type exported struct {
+	*Exported
+	text     string
+	about    exportedAbout
+	begin    []message
+	messages []message
+	contents []message
+}
+
+var exportedBlock = regexp.MustCompile(`<script type="text/plain" class="exported-(\w+)">([^<]*)</script>`)
+
+func export1(t *testing.T, max int, all []event.Event) *exported {
+	t.Helper()
+	o := newHub().Options
+	o.Past = played(all)
+	o.Compare = change.Options{Masks: &change.Masks{Secrets: true, Key: []byte("k")}}
+	var b strings.Builder
+	found, err := Export(t.Context(), o, max, &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &exported{Exported: found, text: b.String()}
+	if len(x.text) > max || len(x.text) != found.Bytes {
+		t.Errorf("it has %d bytes, of %d, and says %d", len(x.text), max, found.Bytes)
+	}
+	for _, m := range exportedBlock.FindAllStringSubmatch(x.text, -1) {
+		lines := unpacked(t, m[2])
+		switch m[1] {
+		case "about":
+			if err := json.Unmarshal(lines[0], &x.about); err != nil {
+				t.Fatal(err)
+			}
+		case "begin", "messages", "contents":
+			to := map[string]*[]message{"begin": &x.begin, "messages": &x.messages, "contents": &x.contents}[m[1]]
+			for _, line := range lines {
+				*to = append(*to, decode(t, line))
+			}
+		}
+	}
+	return x
+}
+
+func unpacked(t *testing.T, text string) [][]byte {
+	t.Helper()
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimSuffix(plain, []byte("\n")), []byte("\n"))
+}
+
+// noisePod is a pod with so much that can't be compressed.
+func noisePod(name string, version, bytes int) event.Object {
+	random := make([]byte, bytes)
+	rand.Read(random)
+	return object("Pod", name, name, fmt.Sprint(version), `},"spec":{"text":"`+hex.EncodeToString(random)+`"},"status":{"phase":"Running"}`)
+}
+
+// small is the size of a file with nothing in it.
+func small(t *testing.T) int {
+	t.Helper()
+	return export1(t, 20e6, []event.Event{added(pods, pod("a", "a", "1", "Running"), 0)}).Bytes
+}
+
+// A file has all messages, from the begin on, and each content; in it is no text of an object as it is.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	secret := func(version, value string) event.Object {
+		return object("Secret", "key", "s", version, `},"data":{"password":"`+value+`"}`)
+	}
+	first := added(pods, pod("</script>", "a", "1", "Pending"), 0)
+	first.Initial = true
+	x := export1(t, 20e6, []event.Event{
+		first, added(secrets, secret("1", "aHVudGVyMg=="), 1),
+		modified(pods, pod("</script>", "a", "1", "Pending"), pod("</script>", "a", "2", "Failed"), 2),
+		modified(secrets, secret("1", "aHVudGVyMg=="), secret("2", "Y29ycmVjdA=="), 3),
+		deleted(pods, pod("</script>", "a", "2", "Failed"), 4),
+	})
+	if !x.LeftOut.Changes.IsZero() || !x.LeftOut.Contents.IsZero() || x.Changes != 4 || x.Objects != 2 {
+		t.Errorf("%+v", x.Exported)
+	}
+	if len(x.begin) < 2 || x.begin[0].text("type") != "hello" || x.begin[1].text("type") != "snapshot" || len(x.begin[1]["rows"].([]any)) != 0 {
+		t.Errorf("it begins with %v", x.begin)
+	}
+	var seqs []uint64
+	types := map[string]int{}
+	for _, m := range x.messages {
+		if types[m.text("type")]++; m.number("seq") > 0 {
+			seqs = append(seqs, m.number("seq"))
+		}
+	}
+	for n, seq := range seqs {
+		if seq != uint64(n+1) {
+			t.Fatalf("the messages are %v", seqs)
+		}
+	}
+	if types["change"] != 5 || types["problems"] == 0 {
+		t.Errorf("it has %v", types)
+	}
+	if len(x.contents) != 5 {
+		t.Errorf("it has %d contents: %v", len(x.contents), x.contents)
+	}
+	all := fmt.Sprint(x.messages, x.contents)
+	for _, hidden := range []string{"aHVudGVyMg", "Y29ycmVjdA", "hunter2"} {
+		if strings.Contains(all, hidden) || strings.Contains(x.text, hidden) {
+			t.Errorf("it has %s", hidden)
+		}
+	}
+	if n := strings.Count(x.text, "<script"); n != strings.Count(x.text, "</script>") || n != len(exportedBlock.FindAllString(x.text, -1))+1 {
+		t.Errorf("%d scripts", n)
+	}
+}
+
+// What has no room is left out: of contents the oldest, and it says so.
+func TestExportContents(t *testing.T) {
+	t.Parallel()
+	var all []event.Event
+	before := noisePod("a", 0, 300_000)
+	all = append(all, added(pods, before, 0))
+	for n := 1; n <= 10; n++ {
+		now := noisePod("a", n, 300_000)
+		all = append(all, modified(pods, before, now, n))
+		before = now
+	}
+	x := export1(t, small(t)+1_600_000, all)
+	if cut := x.LeftOut.Contents; !x.LeftOut.Changes.IsZero() || cut.IsZero() || millis(cut) != x.about.ContentsBefore || x.Changes != 11 {
+		t.Fatalf("%+v", x.Exported)
+	}
+	if n := len(x.contents); n < 1 || n > 5 {
+		t.Errorf("%d contents", n)
+	}
+	newest := int64(0)
+	for _, c := range x.contents {
+		newest = max(newest, int64(c.number("t")))
+		if int64(c.number("t")) < x.about.ContentsBefore {
+			t.Errorf("it has one of %v, and leaves out what is before %v", c["t"], x.about.ContentsBefore)
+		}
+	}
+	if newest != millis(at(10)) {
+		t.Errorf("the newest is of %v", newest)
+	}
+}
+
+// Where there are too many changes the file begins later, with what was there then.
+func TestExportChanges(t *testing.T) {
+	t.Parallel()
+	var all []event.Event
+	const objects, rounds = 20, 60
+	last := map[string]event.Object{}
+	for n := range objects {
+		name := fmt.Sprint("p", n)
+		last[name] = noisePod(name, 0, 100)
+		all = append(all, added(pods, last[name], 0))
+	}
+	for round := 1; round <= rounds; round++ {
+		for n := range objects {
+			name := fmt.Sprint("p", n)
+			now := noisePod(name, round, 200)
+			all = append(all, modified(pods, last[name], now, round))
+			last[name] = now
+		}
+	}
+	x := export1(t, small(t)+150_000, all)
+	if x.LeftOut.Changes.IsZero() || !x.From.Equal(x.LeftOut.Changes) || millis(x.From) != x.about.ChangesBefore {
+		t.Fatalf("%+v", x.Exported)
+	}
+	rows := 0
+	for _, m := range x.begin {
+		if m.text("type") == "snapshot" {
+			rows += len(m["rows"].([]any))
+		}
+	}
+	if rows != objects {
+		t.Errorf("it begins with %d objects", rows)
+	}
+	for _, m := range x.messages {
+		if m.number("time") > 0 && int64(m.number("time")) <= millis(x.From) {
+			t.Errorf("it has a change of %v, and begins at %v", m["time"], millis(x.From))
+		}
+	}
+	if x.Changes == 0 || x.Changes >= objects*rounds {
+		t.Errorf("it has %d changes of %d", x.Changes, objects*rounds)
+	}
+	// And what is there alone may have no room.
+	var tooLarge *TooLargeError
+	o := newHub().Options
+	o.Past = played(all)
+	if _, err := Export(t.Context(), o, small(t)-1000, io.Discard); !errors.As(err, &tooLarge) {
+		t.Errorf("%v", err)
+	}
+}

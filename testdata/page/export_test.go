@@ -1,0 +1,119 @@
+package page
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// exported is a file that dwatch export makes of a recording.
+func (r *recorded) exported(args ...string) string {
+	r.t.Helper()
+	file := filepath.Join(r.t.TempDir(), "incident.html")
+	out, err := exec.Command(r.binary, append([]string{"export", file, "--from", r.dir}, args...)...).CombinedOutput()
+	if _, failed := os.Stat(file); failed != nil {
+		r.t.Fatalf("nothing is exported: %v\n%s", err, out)
+	}
+	return file
+}
+
+// openFile opens a file from disk, without a network. asked returns what it asked for besides.
+func openFile(t *testing.T, file string, l look) (b *tab, asked func() []string) {
+	t.Helper()
+	b = open(t, "about:blank", l)
+	if _, err := chromedp.Call(b.ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(b.ctx, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: true, DownloadThroughput: -1, UploadThroughput: -1}); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var all []string
+	if err := chromedp.Listen(b.ctx, func(ev any) {
+		e, is := ev.(*network.EventRequestWillBeSent)
+		if !is || strings.HasPrefix(e.Request.URL, "data:") || strings.HasPrefix(e.Request.URL, "file://"+file) || e.Request.URL == "about:blank" {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, e.Request.URL)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.navigate("file://" + file)
+	return b, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return all
+	}
+}
+
+// A recording in one file is opened from disk, without a server and without a network: it has the slider, what there was
+// at each time, the changes of an object, and no value of a Secret; nothing in it becomes markup.
+func TestExport(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key"},"stringData":{"password":"hunter2hunter2"}}`, "create", "-n", ns, "-f", "-")
+	objects(t, c, ns, "alpha")
+	r := newRecorded(t, c, ns)
+	end := r.record("cm", "secrets", "events")
+	r.awaits("alpha", "cm")
+	hostile := `</script><script>window.harmed=1</script><!--<img src=x onerror="window.harmed=1">` + "]]>\u2028" + decode(nasty)
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "--type=merge", "-p", encode(map[string]any{"data": map[string]string{"note": hostile}}))
+	r.awaits("MODIFIED", "cm/alpha")
+	c.kubectl(t, "", "-n", ns, "patch", "secret", "key", "-p", `{"stringData":{"password":"correcthorse"}}`)
+	c.kubectl(t, "", "-n", ns, "delete", "cm", "alpha")
+	objects(t, c, ns, "omega")
+	r.awaits("omega", "cm/omega")
+	end()
+
+	file := r.exported()
+	b, asked := openFile(t, file, look{})
+	b.await(`!document.getElementById("past").hidden && document.querySelector("#past input")`)
+	b.await(row("omega") + ` && ` + row("alpha") + `?.classList.contains("ended") !== false`) // what is deleted stays for a moment
+	b.await(entry("</script><script>"))
+	const shown = `Number(new URLSearchParams(location.hash.slice(1)).get("time"))`
+	// To the begin: there it was, as it was before the change.
+	b.slide("s.min")
+	b.await(shown + ` === Number(document.querySelector("#past input").min) && ` + row("alpha") + ` && !` + row("omega"))
+	value[bool](b, row("alpha")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha") && !document.querySelector("#detail pre.yaml").textContent.includes("note:")`)
+	// The feed of the end leads to the change, and the object then is what it became.
+	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "End").click() ?? true`)
+	b.await(entry("</script><script>"))
+	value[bool](b, entry("</script><script>")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail .history li.selected")?.textContent.includes("</script><script>")`)
+	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("note: ")`)
+	value[bool](b, `((s) => { s.selectedIndex = s.options.length - 1; s.dispatchEvent(new Event("change")); return true; })(document.querySelectorAll("#detail .moments select")[1])`)
+	b.await(`document.querySelector("#detail pre.compared")?.textContent.includes("note: ")`)
+	// A Secret is seen to change, and not what it has.
+	b.await(row("key"))
+	value[bool](b, row("key")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail h2").textContent === "key" && document.querySelector("#detail pre.yaml")?.textContent.includes("password: <")`)
+	b.await(`document.querySelector("#detail .history")?.textContent.includes("data.password")`)
+	if text := value[string](b, `document.body.textContent`); strings.Contains(text, "hunter2") || strings.Contains(text, "correcthorse") {
+		t.Error("the value of a Secret is in the file")
+	}
+	if value[bool](b, `"harmed" in window || document.querySelectorAll("main img, main script, main iframe, main a").length > 0`) {
+		t.Error("an object became markup")
+	}
+	// Filters are those of the page; what needs dwatch says so.
+	b.press("/omega")
+	b.await(`document.querySelectorAll("#list .row.object:not([hidden])").length === 1`)
+	if got := value[string](b, `document.getElementById("where").disabled && document.getElementById("where").placeholder`); !strings.Contains(got, "dwatch serve --from") {
+		t.Errorf("an expression: %q", got)
+	}
+	// A link leads to a time.
+	then := value[string](b, `String(Number(document.querySelector("#past input").min))`)
+	b.navigate("about:blank")
+	b.navigate("file://" + file + "#time=" + then + "&view=timeline")
+	b.await(`document.body.dataset.view === "timeline" && ` + shown + ` === ` + then + ` && ` + row("alpha"))
+	if all := asked(); len(all) > 0 {
+		t.Errorf("it asks for %q", all)
+	}
+}
