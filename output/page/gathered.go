@@ -252,7 +252,7 @@ func (g *gathered) leadingUp(ctx context.Context) (text []byte, missing int) {
 			missing++
 			continue
 		}
-		if answer, err := (ledUp{g.hub}).of(w.key, w.at); err != nil {
+		if answer, err := (ledUp{g.hub}).of(ctx, w.key, w.at); err != nil {
 			missing++
 		} else {
 			all[w.String()] = answer

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -54,19 +55,19 @@ func (h ledUp) find(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, errors.New("at takes a time in ms since 1970")
 	}
-	return h.of(values.Get("key"), ms)
+	return h.of(r.Context(), values.Get("key"), ms)
 }
 
 // of is what changed before a time, in ms, at which something went wrong with an object.
-func (h ledUp) of(key string, ms int64) (answer leadUpAnswer, err error) {
+func (h ledUp) of(ctx context.Context, key string, ms int64) (answer leadUpAnswer, err error) {
 	past, held := h.inventory.History(key)
 	if !held {
 		return answer, errNotHeld
 	}
 	at := time.UnixMilli(ms).Add(time.Millisecond - 1) // all of that millisecond
-	found, err := inventory.NewLeadUp(r.Context(), h.inventory, past.Object, at, leadUp, h.Compare)
+	found, err := inventory.NewLeadUp(ctx, h.inventory, past.Object, at, leadUp, h.Compare)
 	if err != nil {
-		return nil, err // nobody waits for it any more
+		return answer, err // nobody waits for it any more
 	}
 	h.mu.Lock()
 	started := h.started

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -69,7 +70,10 @@ func TestExport(t *testing.T) {
 	c.kubectl(t, "", "-n", ns, "patch", "secret", "key", "-p", `{"stringData":{"password":"correcthorse"}}`)
 	c.kubectl(t, "", "-n", ns, "delete", "cm", "alpha")
 	objects(t, c, ns, "omega")
-	r.awaits("omega", "cm/omega")
+	uid := c.kubectl(t, "", "-n", ns, "get", "cm", "omega", "-o", "jsonpath={.metadata.uid}")
+	c.kubectl(t, encode(map[string]any{"apiVersion": "v1", "kind": "Event", "metadata": map[string]string{"name": "omega.1"}, "type": "Warning", "reason": "Odd", "message": "it is the last",
+		"involvedObject": map[string]string{"apiVersion": "v1", "kind": "ConfigMap", "name": "omega", "namespace": ns, "uid": uid}, "lastTimestamp": time.Now().UTC().Format(time.RFC3339)}), "create", "-n", ns, "-f", "-")
+	r.awaits("omega.1", "events")
 	end()
 
 	file := r.exported()
@@ -102,6 +106,8 @@ func TestExport(t *testing.T) {
 	if value[bool](b, `"harmed" in window || document.querySelectorAll("main img, main script, main iframe, main a").length > 0`) {
 		t.Error("an object became markup")
 	}
+	value[bool](b, row("omega")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail").textContent.includes("Warning Odd") && document.querySelector("#detail").textContent.includes("it is the last")`)
 	// Filters are those of the page; what needs dwatch says so.
 	b.press("/omega")
 	b.await(`document.querySelectorAll("#list .row.object:not([hidden])").length === 1`)

@@ -27,7 +27,7 @@ class Moment extends Store {
   constructor(begin) {
     super();
     this.next = 0; // which message comes next
-    this.told = new Map(); // keys of Events -> what they say
+    this.says = new Map(); // keys of Events -> what they say
     for (const m of structuredClone(begin)) this.apply(m);
   }
 
@@ -35,8 +35,8 @@ class Moment extends Store {
   append() {}
 
   on_told(m) {
-    if (m.item) this.told.set(m.key, m.item);
-    else this.told.delete(m.key);
+    if (m.item) this.says.set(m.key, m.item);
+    else this.says.delete(m.key);
   }
 
   /** goOn takes the messages up to a time. */
@@ -182,7 +182,7 @@ export class Exported {
     for (let i = 0; i < family.length && family.length < mostFamily; i++) {
       family.push(...this.moment.children(family[i]).filter((r) => !r.ended && !family.includes(r)));
     }
-    const items = family.flatMap((r) => this.moment.eventsOf(r).map((e) => ({ e, item: this.moment.told.get(e.key), own: r === row })));
+    const items = family.flatMap((r) => this.moment.eventsOf(r).map((e) => ({ e, item: this.moment.says.get(e.key), own: r === row })));
     return { items: items.filter(({ e, item }) => item && !e.ended).map(({ item, own }) => ({ ...item, about: own ? "" : item.about })).sort((a, b) => b.time - a.time).slice(0, mostEvents) };
   }
 
