@@ -240,7 +240,10 @@ func checkFrom(all, server *pflag.FlagSet, of selection) error {
 	if of.object != nil { // of dwatch wait it is the condition
 		names = append(names, "for")
 	}
-	if name := slices.IndexFunc(names, all.Changed); name >= 0 {
+	given := func(name string) bool {
+		return all.Changed(name) && (name != "max-size" || all.Lookup("keep") != nil) // else it is that of a file to be written
+	}
+	if name := slices.IndexFunc(names, given); name >= 0 {
 		return fmt.Errorf("--from asks a recording, and no cluster: it does not go with --%s", names[name])
 	}
 	wrong := ""

@@ -118,10 +118,9 @@ func TestExport(t *testing.T) {
 	}
 	// A link leads to a time.
 	then := value[string](b, `String(Number(document.querySelector("#past input").min))`)
-	b.navigate("about:blank")
-	b.navigate("file://" + file + "#time=" + then + "&view=timeline")
-	b.await(`document.body.dataset.view === "timeline" && ` + shown + ` === ` + then + ` && ` + row("alpha"))
-	if all := asked(); len(all) > 0 {
+	linked, askedByLink := openFile(t, file+"#time="+then+"&view=timeline", look{dark: true})
+	linked.await(`document.body.dataset.view === "timeline" && ` + shown + ` === ` + then + ` && ` + row("alpha"))
+	if all := append(asked(), askedByLink()...); len(all) > 0 {
 		t.Errorf("it asks for %q", all)
 	}
 }
