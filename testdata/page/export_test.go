@@ -24,7 +24,7 @@ func (r *recorded) exported(args ...string) string {
 	return file
 }
 
-// openFile opens a file from disk, without a network. asked returns what it asked for besides.
+// openFile opens a file from disk, which may have a place behind "#", without a network. asked returns what it asked for besides.
 func openFile(t *testing.T, file string, l look) (b *tab, asked func() []string) {
 	t.Helper()
 	b = open(t, "about:blank", l)
@@ -34,11 +34,12 @@ func openFile(t *testing.T, file string, l look) (b *tab, asked func() []string)
 	if _, err := chromedp.Call(b.ctx, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: true, DownloadThroughput: -1, UploadThroughput: -1}); err != nil {
 		t.Fatal(err)
 	}
+	itself, _, _ := strings.Cut("file://"+file, "#")
 	var mu sync.Mutex
 	var all []string
 	if err := chromedp.Listen(b.ctx, func(ev any) {
 		e, is := ev.(*network.EventRequestWillBeSent)
-		if !is || strings.HasPrefix(e.Request.URL, "data:") || strings.HasPrefix(e.Request.URL, "file://"+file) || e.Request.URL == "about:blank" {
+		if !is || strings.HasPrefix(e.Request.URL, "data:") || e.Request.URL == itself || e.Request.URL == "about:blank" {
 			return
 		}
 		mu.Lock()
