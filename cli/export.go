@@ -21,7 +21,6 @@ import (
 	"dwatch/output"
 	"dwatch/output/page"
 	"dwatch/watcher/event"
-	"dwatch/watcher/recording"
 )
 
 // exportFlags are those of dwatch export: a recording as a page in one file.
@@ -118,7 +117,7 @@ func (e *exported) export(ctx context.Context, c *console) error {
 	}
 	defer target.remove()
 	tuneLong()
-	found, proof, err := e.write(ctx, target)
+	found, rests, err := e.write(ctx, from, target)
 	var tooLarge *page.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -130,7 +129,7 @@ func (e *exported) export(ctx context.Context, c *console) error {
 		return err
 	}
 	e.report(c, found)
-	return cmp.Or(c.prove(proof, e.w.print.Timestamps, ""), from.unrecorded())
+	return cmp.Or(rests.prove(e.w.print.Timestamps, nil), from.unrecorded())
 }
 
 // chooseAll asks for all that was recorded, but for what is excluded.
@@ -163,20 +162,20 @@ func (e *exported) chooseAll(ctx context.Context, of *recordedPart) error {
 }
 
 // write makes the page, and returns what it has and what that rests on.
-func (e *exported) write(ctx context.Context, to io.Writer) (found *page.Exported, proof *recording.Proof, err error) {
+func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (found *page.Exported, all proofs, err error) {
 	span := e.flags.played.Span
-	part := &shownPart{session: e.w.session, dir: e.flags.played.From, since: span.Since, before: span.Before}
+	part := &shownPart{from: from, since: span.Since, before: span.Before}
 	o := (&served{utc: e.flags.messages.UTC}).shown(e.w)
-	o.Cluster = "recording " + output.Line(filepath.Base(part.dir))
+	o.Cluster = "recording " + output.Line(filepath.Base(e.flags.played.From))
 	o.Past = &page.Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
 		known, p, err := part.prove(ctx, until, sink)
-		if proof == nil { // of all of it
-			proof = p
+		if all == nil { // of all of it
+			all = p
 		}
 		return known, err
 	}}
 	found, err = page.Export(ctx, o, e.flags.file.Size, to)
-	return found, proof, err
+	return found, all, err
 }
 
 // report says what is in the file, and what is not.

@@ -354,7 +354,7 @@ func (x *export) meta() exportedAbout {
 		ContentsBefore: millis(x.LeftOut.Contents), LeadUps: x.LeftOut.LeadUps,
 	}
 	for _, g := range x.known.Blind {
-		m.Blind = append(m.Blind, gapMessage{millis(g.From), millis(g.To), clip(g.Why, maxValue)})
+		m.Blind = append(m.Blind, gapMessage{clip(g.Cluster, maxName), millis(g.From), millis(g.To), clip(g.Why, maxValue)})
 	}
 	if err := x.eventsKnown(); err != nil {
 		m.Events = err.Error()

@@ -63,7 +63,7 @@ func TestExport(t *testing.T) {
 	c.kubectl(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key"},"stringData":{"password":"hunter2hunter2"}}`, "create", "-n", ns, "-f", "-")
 	objects(t, c, ns, "alpha")
 	r := newRecorded(t, c, ns)
-	end := r.record("cm", "secrets", "events")
+	end := r.record("-r", "secrets,events")
 	r.awaits("alpha", "cm")
 	hostile := `</script><script>window.harmed=1</script><!--<img src=x onerror="window.harmed=1">` + "]]>\u2028" + decode(nasty)
 	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "--type=merge", "-p", encode(map[string]any{"data": map[string]string{"note": hostile}}))
