@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -30,7 +31,8 @@ import (
 var recordFor = flag.Duration("record", 5*time.Second, "how long TestRecord writes")
 
 // TestRecord records while ConfigMaps come, change and go, the API server is killed and comes back,
-// and the recorder is killed, and for a longer run suspended, and nothing happens for seconds.
+// and the recorder is killed, and for a longer run its disk is full once, it is suspended, and nothing happens
+// for seconds.
 // There is one writer, so that its writes in their order are the truth. ServiceAccounts are recorded,
 // too, of which there are none.
 // Then for random times the recording says what was there after one of the writes, none of which
@@ -43,6 +45,9 @@ func TestRecord(t *testing.T) {
 	defer func() { w.cluster.Kill() }()
 	began := time.Now()
 	w.record()
+	if *recordFor > time.Minute {
+		w.fillDisk()
+	}
 	for round := 0; time.Since(began) < *recordFor || round < 4; round++ {
 		w.write(30)
 		w.wander()
@@ -109,13 +114,47 @@ func (w *recordWitness) restart() {
 }
 
 func (w *recordWitness) record() {
-	w.recorder = exec.Command(filepath.Join(binaries, "dwatch"), "record", filepath.Join(w.dir, "rec"), "cm,sa", "-n", "default", "--max-size", "100Mi")
+	w.start(`exec "$@"`)
+	w.write(w.random.IntN(10))
+	w.await()
+}
+
+// start starts the recorder by what a shell is told.
+func (w *recordWitness) start(script string) {
+	w.recorder = exec.Command("sh", "-c", script, "sh", filepath.Join(binaries, "dwatch"), "record", filepath.Join(w.dir, "rec"), "cm,sa", "-n", "default", "--max-size", "100Mi")
 	w.recorder.Env, w.recorder.Stderr = append(os.Environ(), "KUBECONFIG="+w.kubeconfig()), &w.stderr
 	if err := w.recorder.Start(); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// fillDisk has the recorder go on with so little room that it ends, while writes go on, and then as before.
+func (w *recordWitness) fillDisk() {
+	w.quit()
+	w.start("ulimit -f 100; exec \"$@\"") // at least 50 KB in each file
+	w.write(10)
+	large := newConfigMap("large")
+	noise := make([]byte, 200_000)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(noise)
+	large.Object["data"] = map[string]any{"noise": base64.StdEncoding.EncodeToString(noise)}
+	if _, err := w.client.Create(context.Background(), large, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.recorder.Wait() }()
+	for running := true; running; {
+		w.write(1)
+		select {
+		case err := <-ended:
+			running = false
+			if code := w.recorder.ProcessState.ExitCode(); code != 1 || !strings.Contains(w.stderr.String(), "error: record into ") {
+				w.Fatalf("%v, exit code %d: %s", err, code, w.stderr.String())
+			}
+		default:
+		}
+	}
 	w.write(w.random.IntN(10))
-	w.await()
+	w.record()
 }
 
 func (w *recordWitness) kill() {
