@@ -209,6 +209,7 @@ func packLines(all []line) string {
 // open makes what was there when the file begins: nothing if it has all from the begin of what was read.
 func (x *export) open(ctx context.Context) error {
 	hub, known := New(x.Options), x.known
+	known.Unknown = nil // for each time the script finds it in what is Blind
 	if x.lines.cut > 0 {
 		known.From = time.UnixMilli(x.lines.cut)
 		x.LeftOut.Changes = known.From

@@ -81,6 +81,7 @@ func TestExport(t *testing.T) {
 	b, asked := openFile(t, file, look{})
 	b.await(`!document.getElementById("past").hidden && document.querySelector("#past input")`)
 	// It opens at the last time of which all is known; what came after that is there, too.
+	b.await(`document.getElementById("watch-state").textContent === "Recording" && document.getElementById("down").hidden`)
 	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "End").click() ?? true`)
 	b.await(row("omega") + ` && ` + row("alpha") + `?.classList.contains("ended") !== false`) // what is deleted stays for a moment
 	b.await(entry("</script><script>"))
