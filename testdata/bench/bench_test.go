@@ -116,9 +116,9 @@ func TestTables(t *testing.T) {
 		"",
 		"**Updates**",
 		"",
-		"| | seen of 5,000 at full speed | a second | latency at 200/s, median | p99 |",
-		"| dwatch | 5,000 | | | |",
-		"| kubectl | 5,000 | | | |",
+		"| | seen of 5,000 at full speed | a second | latency at 200/s, median | p99 | to a viewer, each |",
+		"| dwatch | 5,000 | | | | |",
+		"| kubectl | 5,000 | | | | |",
 		"",
 		"",
 	}
