@@ -46,7 +46,11 @@ func (i *Inventory) trace(c *Change) {
 	if !c.Counts() {
 		return
 	}
-	s.Repeat = s.Of.repeated(c)
+	if repeat := s.Of.repeated(c); repeat.Times > 0 {
+		i.mu.Lock() // the first state of an object is there for all by now
+		s.Repeat = repeat
+		i.mu.Unlock()
+	}
 	about := s.Owners
 	if s.EventType != "" {
 		e := kubeevent.Parse(c.Event.Object.Raw())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"testing"
 
 	"dwatch/watcher/event"
@@ -11,15 +12,18 @@ import (
 	"dwatch/watcher/object/kubeevent"
 )
 
-// newFleet is a Hub of several clusters, as they are now.
-func newFleet(members *[]event.Member) *Hub {
+// newFleet is a Hub of several clusters, and what says which these are from now on.
+func newFleet(members ...event.Member) (*Hub, func(...event.Member)) {
+	var now atomic.Pointer[[]event.Member]
+	set := func(members ...event.Member) { now.Store(&members) }
+	set(members...)
 	return New(Options{
 		Title: "pods", Version: "test", Compare: change.Options{Noise: change.DefaultNoise()},
-		Clusters: func() []event.Member { return *members },
+		Clusters: func() []event.Member { return *now.Load() },
 		Events: func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
 			return []kubeevent.Event{{Type: "Normal", Reason: "Asked", Message: cluster + " " + o.Name, Last: at(1)}}, nil
 		},
-	})
+	}), set
 }
 
 // in is an event of a cluster.
@@ -35,8 +39,7 @@ func in(cluster string, e event.Event) event.Event {
 // belongs to it there.
 func TestClusters(t *testing.T) {
 	t.Parallel()
-	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}, {Name: "down", Why: "refused"}}
-	h := newFleet(&members)
+	h, _ := newFleet(event.Member{Name: "eu", Watches: true}, event.Member{Name: "us", Watches: true}, event.Member{Name: "down", Why: "refused"})
 	s := serve(t, h)
 	owned := func(name string) event.Object {
 		return object("Pod", name, name, "1", `,"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"web","uid":"u1","controller":true}]},"spec":{},"status":{"phase":"Running"}`)
@@ -93,15 +96,15 @@ func standingsOf(list any) (text string) {
 // TestClusterLeaves: a viewer is told what has left, and its objects are no more asked about.
 func TestClusterLeaves(t *testing.T) {
 	t.Parallel()
-	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}}
-	h := newFleet(&members)
+	eu, us := event.Member{Name: "eu", Watches: true}, event.Member{Name: "us", Watches: true}
+	h, areNow := newFleet(eu, us)
 	s := serve(t, h)
 	for _, cluster := range []string{"eu", "us"} {
 		deliver(t, h, in(cluster, event.Event{Type: event.Joined, Time: at(0)}), in(cluster, added(pods, pod("web", "u1", "1", "Running"), 0)))
 	}
 	d := s.dial(t, "")
 	d.read()
-	members = members[:1]
+	areNow(eu)
 	deliver(t, h, in("us", event.Event{Type: event.Left, Time: at(1)}))
 	for m := d.read(); ; m = d.read() {
 		if m.text("type") != "watch" {
@@ -121,8 +124,7 @@ func TestClusterLeaves(t *testing.T) {
 // TestClusterColumns: where a cluster has other columns, each cell stands below its own in all rows.
 func TestClusterColumns(t *testing.T) {
 	t.Parallel()
-	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}}
-	h := newFleet(&members)
+	h, _ := newFleet(event.Member{Name: "eu", Watches: true}, event.Member{Name: "us", Watches: true})
 	s := serve(t, h)
 	row := func(o event.Object, columns ...string) event.Object {
 		definitions, cells := "", ""
