@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -14,9 +15,9 @@ type Cause struct {
 	// State is the one that the change led to.
 	State *State
 	Who   string // a manager; empty: it is not known
-	// What says in a few words what was changed.
-	What string
-	at   time.Time // by the server, in seconds; zero: it does not say
+	// What says in a few words what was changed, and Brief in fewer, if that can be: of an image its tags.
+	What, Brief string
+	at          time.Time // by the server, in seconds; zero: it does not say
 }
 
 // outOfOrder is how much later a change may arrive than what came of it: nothing orders two watches.
@@ -139,7 +140,7 @@ func causeOf(c *Change) (Cause, bool) {
 	if !is {
 		return Cause{}, false
 	}
-	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), meant.Who.Time}, true
+	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), inBrief(meant), meant.Who.Time}, true
 }
 
 // inShort says a change by the last part of its path.
@@ -160,6 +161,17 @@ func inShort(c *change.Change) string {
 		return field + " " + before + " → " + after
 	}
 	return field + " changed"
+}
+
+// inBrief says a new image of the same repository by its tag; empty for anything else.
+func inBrief(c *change.Change) string {
+	before, after := scalar(c.Old), scalar(c.New)
+	n := strings.LastIndexByte(before, ':') + 1
+	tag, same := strings.CutPrefix(after, before[:n])
+	if c.Masked || c.Path[len(c.Path)-1].Field != "image" || n == 0 || !same || strings.ContainsAny(before[n:]+tag, "/:") || strings.Contains(before, "@") {
+		return ""
+	}
+	return "image " + before[n:] + " → " + tag
 }
 
 // scalar is a short value as text; empty for any other.

@@ -316,8 +316,48 @@ func TestWords(t *testing.T) {
 			t.Errorf("in %d columns: %s", room, got)
 		}
 	}
+	p.Cause = &Cause{Who: "argocd", What: "image registry/web:1.27 → registry/web:1.28", Brief: "image 1.27 → 1.28"}
+	w = p.Words(now, Names{Short: short})
+	for room, want := range map[int]string{
+		115: "Off ×3 after argocd: image registry/web:1.27 → registry/web:1.28", 110: "restarts) ×3 after argocd: image 1.27 → 1.28",
+		90: "Off ×3 after argocd: image 1.27 → 1.28", 80: "restarts) ×3 ",
+	} {
+		why, _, after := w.Fit(room, func(text string) int { return len([]rune(text)) })
+		if got := why + " " + after; !strings.HasSuffix(got, want) {
+			t.Errorf("in %d columns: %s", room, got)
+		}
+	}
 	p.Over = start.Add(40 * time.Second)
 	if w := p.Words(now, Names{Short: short}); string(w.Sign)+w.Subject+w.When+w.After != `●deploy/we\u009bbwell again for 20s` {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestBrief: what an image has beside its tag is left out only where it is the same.
+func TestBrief(t *testing.T) {
+	for _, test := range []struct{ before, after, want string }{
+		{"nginx:1.27", "nginx:1.28", "image 1.27 → 1.28"},
+		{"example.com:5000/a/web:7", "example.com:5000/a/web:8", "image 7 → 8"},
+		{"nginx:1.27", "other:1.28", ""},
+		{"nginx", "nginx:1.28", ""},
+		{"example.com:5000/web", "example.com:5000/api", ""},
+		{"web@sha256:aa", "web@sha256:bb", ""},
+	} {
+		c := change.Change{Path: change.Path{{Field: "image"}}, Old: test.before, New: test.after}
+		if got := inBrief(&c); got != test.want {
+			t.Errorf("%s → %s: %q, want %q", test.before, test.after, got, test.want)
+		}
+	}
+}
+
+// TestShorter: as much of a reason is said as there is room for, up to where a part of it ends.
+func TestShorter(t *testing.T) {
+	got := strings.Join(shorter("FailedCreate: exceeded quota: few, requested: pods=1"), "|")
+	if want := "FailedCreate: exceeded quota: few, requested…|FailedCreate: exceeded quota: few…|FailedCreate: exceeded quota…|FailedCreate"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	got = strings.Join(shorter("CrashLoopBackOff (exit 1, 5 restarts): panic: at a.go:7"), "|")
+	if want := "CrashLoopBackOff (exit 1, 5 restarts): panic…|CrashLoopBackOff (exit 1, 5 restarts)|CrashLoopBackOff (exit 1)|CrashLoopBackOff"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

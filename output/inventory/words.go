@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,8 @@ type Words struct {
 	Why     string
 	Shorter []string
 	When    string
-	// After is the change before it, empty if none is known.
-	After string
+	// After is the change before it, empty if none is known, and Briefly says less of it; empty: it can't.
+	After, Briefly string
 }
 
 // Look is how bad a problem is.
@@ -82,18 +83,27 @@ func (p *Problem) Words(now time.Time, names Names) Words {
 		w.Subject = w.Cluster + " " + w.Subject
 	}
 	if c := p.Cause; c != nil && p.Over.IsZero() {
-		w.After = output.Line(c.What)
-		if c.Who != "" {
-			w.After = output.Line(c.Who) + ": " + w.After
+		w.After, w.Briefly = output.Line(c.What), output.Line(c.Brief)
+		if who := output.Line(c.Who) + ": "; c.Who != "" {
+			w.After = who + w.After
+			if w.Briefly != "" {
+				w.Briefly = who + w.Briefly
+			}
 		}
 	}
 	return w
 }
 
-// shorter says why without what it was that said so, then of what is in brackets only the first: "CrashLoopBackOff (exit 1)".
-func shorter(why string) []string {
-	short, _, _ := strings.Cut(why, ": ")
-	all := []string{short}
+// shorter says why up to where a part of it ends, then without what it was that said so, then of what is in
+// brackets only the first: "CrashLoopBackOff (exit 1)".
+func shorter(why string) (all []string) {
+	short, rest, _ := strings.Cut(why, ": ")
+	for n := strings.LastIndexAny(rest, ":,"); n > 0; n = strings.LastIndexAny(rest[:n], ":,") {
+		if rest[n+1:] != "" && rest[n+1] == ' ' {
+			all = append(all, short+": "+rest[:n]+"…")
+		}
+	}
+	all = append(all, short)
 	if before, inside, is := strings.Cut(short, " ("); is {
 		if first, _, several := strings.Cut(inside, ", "); several {
 			all = append(all, before+" ("+first+")")
@@ -106,9 +116,6 @@ func shorter(why string) []string {
 // Fit returns which texts stand behind the subject, where two columns are between them: why, and as
 // much as has room of when, and after what. width is how wide a text is.
 func (w *Words) Fit(room int, width func(string) int) (why, when, after string) {
-	if after = w.After; after != "" {
-		after = "after " + after
-	}
 	total := func(texts ...string) (n int) {
 		for _, text := range texts {
 			if text != "" {
@@ -117,7 +124,13 @@ func (w *Words) Fit(room int, width func(string) int) (why, when, after string) 
 		}
 		return width(w.Subject) + n
 	}
-	for _, after := range []string{after, ""} {
+	afters := []string{""}
+	for _, after := range []string{w.Briefly, w.After} {
+		if after != "" {
+			afters = append(afters, "after "+after)
+		}
+	}
+	for _, after := range slices.Backward(afters) {
 		for _, why := range append([]string{w.Why}, w.Shorter...) {
 			if total(why, w.When, after) <= room {
 				return why, w.When, after
