@@ -149,12 +149,13 @@ func (s *state) pastOf(cluster string, access sync.Locker) event.Past {
 	}
 }
 
-// around puts the file around a Sink. failed is called when it can't be written.
-func (s *state) around(next event.Sink, failed func(error)) event.Sink {
+// around puts the file around a Sink. failed is called when it can't be written. held: events are held before.
+func (s *state) around(next event.Sink, failed func(error), held bool) event.Sink {
 	if s == nil {
 		return next
 	}
 	s.stage = s.file.Stage(next, failed)
+	s.stage.Held = held
 	return s.stage
 }
 

@@ -368,7 +368,7 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 	}
 	s.past = counting(last, filter.New(sink, w.filter))
 	sink = w.past.before(s.past, w, s.note)
-	s.first = w.settled(w.state.around(w.sayingUnjudged(sink), cancel))
+	s.first = w.settled(w.state.around(w.sayingUnjudged(sink), cancel, w.settle.Is()))
 	switch {
 	case w.ending.Count > 0:
 		s.first = upTo(w.ending.Count, printed, s.first)

@@ -161,6 +161,33 @@ func TestOutboxSoon(t *testing.T) {
 	}
 }
 
+// What came and is hidden is in the file soon, and at once where what becomes of it may be held for long.
+func TestOutboxHidden(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f, _, r := openOutbox(t, newPath(t))
+			r.stage.Held = held
+			count := func() int {
+				got, _ := reported(t, f, pods)
+				return len(got)
+			}
+			r.report(pods, "ADDED hidden1/1/1")
+			r.report(pods, "ADDED hidden2/2/2")
+			if is := count() == 2; is != held {
+				t.Errorf("held %t: the second is in the file: %t", held, is)
+			}
+			time.Sleep(commitInterval)
+			synctest.Wait()
+			if n := count(); n != 2 {
+				t.Errorf("held %t: after a second there are %d", held, n)
+			}
+			if err := errors.Join(r.stage.Close(), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 // Where much leaves the outbox in less than a second, it does not wait for its end.
 func TestOutboxMuchRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

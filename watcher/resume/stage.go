@@ -30,6 +30,10 @@ const (
 // With an Outbox the next Sink has a batch when it is in there, which is one commit with all that
 // was reported. There is nothing to announce: nothing is sent before.
 type Stage struct {
+	// Held: what is delivered was held before, and what becomes of it may be for long. With an Outbox, what came
+	// and was not put there is in the file on the return then, and else soon.
+	Held bool
+
 	file     *File
 	outbox   *Outbox // nil: none
 	next     event.Sink
@@ -71,8 +75,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 // deliverInto delivers a batch to a Sink that puts it into the outbox, or that has nothing to put
-// there: it counts as reported all the same. That an object came is in the file on the return: what
-// becomes of it later may be held for long before it comes here, as its deletion.
+// there: it counts as reported all the same.
 func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	s.entering = s.changes
 	err := s.next.Deliver(ctx, batch)
@@ -81,7 +84,7 @@ func (s *Stage) deliverInto(ctx context.Context, batch []event.Event) error {
 	if err != nil {
 		return err
 	}
-	return s.record(left, slices.ContainsFunc(left, change.adds))
+	return s.record(left, s.Held && slices.ContainsFunc(left, change.adds))
 }
 
 // announce makes the file know of what is about to be reported as ADDED.
