@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"weak"
 
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
@@ -31,12 +32,12 @@ const maxBelow = 10
 func (s *settlement) show(e *event.Event) error {
 	of := e.Settled.Of
 	if !e.Settled.IsLead(e) {
-		if s.told == of {
+		if s.told == weak.Make(of) {
 			return nil
 		}
 		return s.showOne(e, nil)
 	}
-	s.told, s.of, s.began = of, of, s.w.Buffered()
+	s.told, s.of, s.began = weak.Make(of), of, s.w.Buffered()
 	if err := s.showLead(e); err != nil {
 		return err
 	}
@@ -164,10 +165,12 @@ func (s *settlement) showOutcome(e *event.Event) {
 func (s *settlement) isSilent() bool { return s.w.Buffered() == s.began }
 
 var cutWords = map[event.Cut]string{
-	event.CutLate: "not quiet yet (--max-settle)",
-	event.CutEnd:  "not quiet yet: dwatch ends",
-	event.CutRoom: "not quiet yet: too much waits",
-	event.CutLeft: "not quiet yet: it is watched no more",
+	event.CutLate:  "not quiet yet (--max-settle)",
+	event.CutEnd:   "not quiet yet: dwatch ends",
+	event.CutRoom:  "not quiet yet: too much waits",
+	event.CutLeft:  "not quiet yet: it is watched no more",
+	event.CutLost:  "not quiet yet: nothing is heard of it",
+	event.CutShort: "not quiet yet: what comes next does not wait",
 }
 
 // state is in which the object is in the end; empty if there is nothing to say.

@@ -3,9 +3,11 @@ package changes
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -125,4 +127,23 @@ func TestSettled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSettledIsForgotten: what was shown does not stay in memory.
+func TestSettledIsForgotten(t *testing.T) {
+	v := New(new(bytes.Buffer), Options{})
+	show := func() weak.Pointer[event.Settlement] {
+		of := &event.Settlement{Top: true}
+		events := settle(of, settledEvent(t, event.Modified, "configmaps", "ConfigMap", `"name":"a"`, `"data":{"k":"1"}`, `"data":{"k":"2"}`))
+		if err := v.Deliver(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(of)
+	}
+	told := show()
+	runtime.GC()
+	if told.Value() != nil {
+		t.Error("it is kept")
+	}
+	runtime.KeepAlive(v)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,9 +80,9 @@ type View struct {
 	look    *look // nil without Options.Look
 	folds   folds
 	repeats repeats
-	told    *event.Settlement // that was shown last
-	failed  error             // to show what was held back; the next Deliver returns it
-	palette output.Palette    // of the names of clusters
+	told    weak.Pointer[event.Settlement] // that was shown last; its objects do not stay in memory for it
+	failed  error                          // to show what was held back; the next Deliver returns it
+	palette output.Palette                 // of the names of clusters
 }
 
 var _ event.Sink = (*View)(nil)

@@ -46,10 +46,12 @@ type Wrong struct {
 type Cut string
 
 const (
-	CutLate Cut = "max-settle" // for so long it never was quiet
-	CutEnd  Cut = "end"        // the run ended
-	CutRoom Cut = "room"       // too much waits
-	CutLeft Cut = "left"       // it is watched no more
+	CutLate  Cut = "max-settle" // for so long it never was quiet
+	CutEnd   Cut = "end"        // the run ended
+	CutRoom  Cut = "room"       // too much waits
+	CutLeft  Cut = "left"       // it is watched no more
+	CutLost  Cut = "lost"       // so long, and nothing is heard of it now
+	CutShort Cut = "short"      // what comes next, which is to come after it, does not wait
 )
 
 // IsLead reports whether an event is the first of those that it became quiet with.
