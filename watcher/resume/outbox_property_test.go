@@ -103,6 +103,7 @@ func (h *history) run(path string) (left string) {
 		Failed: func(err error) { h.t.Error(err) },
 	})
 	stage := f.Stage(q, func(err error) { h.t.Error(err) })
+	stage.Held = h.settled
 	if _, err := q.Restore(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -187,7 +188,17 @@ func (h *history) change() event.Event {
 	return e
 }
 
-func objectOf(id event.Identity) event.Object { return event.NewObject(&id, "") }
+// objectOf is an object of the cluster. Of three one has no owner, and the others one of two, whatever what had their
+// name before has.
+func objectOf(id event.Identity) event.Object {
+	var made int
+	fmt.Sscanf(string(id.UID), "uid%d", &made)
+	owner := ""
+	if made%3 > 0 {
+		owner = fmt.Sprintf(`"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"s","uid":"s%d","controller":true}],`, made%3)
+	}
+	return event.NewObject(&id, fmt.Sprintf(`{"metadata":{%s"uid":%q,"resourceVersion":%q}}`, owner, id.UID, id.ResourceVersion))
+}
 
 func idOf(e *event.Event) string {
 	return fmt.Sprintf("%s/%s/%s", e.Object.UID, e.Object.ResourceVersion, e.Type)

@@ -21,26 +21,42 @@ type bundle struct {
 	changes int
 }
 
-// root is what an object belongs together with others by. One that took the name of another, which waits, is
-// told of with it, and so is what it owns.
-func (s *Stage) root(id, up string) string {
-	root, _ := s.known.root(id, up)
-	for range maxDepth {
-		top := s.last[root]
-		if top == nil || top.after == nil || top.after.isGone {
-			break
+// roots say what belongs together: what belongs to one object, and what took the name of another that waits, or
+// belongs to what did.
+type roots struct {
+	known  *known
+	joined map[string]string // a root by one that its objects are told of with
+}
+
+// roots are those of what waits now.
+func (s *Stage) roots() roots {
+	r := roots{&s.known, map[string]string{}}
+	for _, h := range s.waiting {
+		if h.after == nil || h.after.isGone {
+			continue
 		}
-		root, _ = s.known.root(top.after.id, top.after.up)
+		if after, now := r.of(h.after.id, h.after.up), r.of(h.id, h.up); after != now {
+			r.joined[now] = after
+		}
+	}
+	return r
+}
+
+// of is what an object is told of with others by.
+func (r roots) of(id, up string) string {
+	root, _ := r.known.root(id, up)
+	for above, is := r.joined[root]; is; above, is = r.joined[root] {
+		root = above
 	}
 	return root
 }
 
 // bundles are all that waits, the oldest first.
-func (s *Stage) bundles() []*bundle {
+func (s *Stage) bundles(r roots) []*bundle {
 	var all []*bundle
 	byRoot := map[string]*bundle{}
 	for _, h := range s.waiting {
-		root := s.root(h.id, h.up)
+		root := r.of(h.id, h.up)
 		b := byRoot[root]
 		if b == nil {
 			b = &bundle{root: root, since: h.since, until: h.since}
@@ -62,13 +78,14 @@ func (s *Stage) bundles() []*bundle {
 func (s *Stage) settle(due func(*bundle) (event.Cut, bool)) {
 	var wrong map[string][]*wrong
 	told := false
-	for _, b := range s.bundles() {
+	r := s.roots()
+	for _, b := range s.bundles(r) {
 		cut, is := due(b)
 		if !is {
 			continue
 		}
 		if wrong == nil {
-			wrong = s.wrongByRoot()
+			wrong = s.wrongByRoot(r)
 		}
 		s.tell(b, cut, wrong[b.root])
 		told = true
@@ -84,8 +101,7 @@ func (s *Stage) tell(b *bundle, cut event.Cut, wrong []*wrong) {
 	slices.SortStableFunc(b.held, func(x, y *held) int {
 		return cmp.Compare(rank(x == lead), rank(y == lead))
 	})
-	_, depth := s.known.root(lead.id, lead.up)
-	all := &event.Settlement{Top: depth == 0, Changes: b.changes, Since: b.since, Until: b.until, Cut: cut}
+	all := &event.Settlement{Top: s.isTop(lead, b), Changes: b.changes, Since: b.since, Until: b.until, Cut: cut}
 	if !b.from.IsZero() {
 		all.Since = b.from
 	}
@@ -127,7 +143,7 @@ func rank(first bool) int {
 }
 
 // lead is what the others of a bundle are told with: what is nearest to the root, and is no Event, and of
-// that what came first.
+// that what came first; of what had its name one after the other, the first.
 func (s *Stage) lead(b *bundle) *held {
 	distance := func(h *held) int {
 		_, depth := s.known.root(h.id, h.up)
@@ -136,7 +152,25 @@ func (s *Stage) lead(b *bundle) *held {
 		}
 		return depth
 	}
-	return slices.MinFunc(b.held, func(x, y *held) int { return distance(x) - distance(y) })
+	lead := slices.MinFunc(b.held, func(x, y *held) int { return distance(x) - distance(y) })
+	for lead.after != nil && !lead.after.isGone {
+		lead = lead.after
+	}
+	return lead
+}
+
+// isTop reports whether all of a bundle belongs to its lead, or to what had the name of that.
+func (s *Stage) isTop(lead *held, b *bundle) bool {
+	called := map[string]bool{}
+	for _, h := range b.held {
+		if nameOf(&h.event) == nameOf(&lead.event) {
+			called[h.id] = true
+		}
+	}
+	return !slices.ContainsFunc(b.held, func(h *held) bool {
+		root, _ := s.known.root(h.id, h.up)
+		return !called[root]
+	})
 }
 
 // letGo has an object wait no longer.
@@ -152,10 +186,10 @@ func (s *Stage) letGo(h *held) {
 }
 
 // wrongByRoot are the objects that are not Current by what they belong to, in the order of their names.
-func (s *Stage) wrongByRoot() map[string][]*wrong {
+func (s *Stage) wrongByRoot(r roots) map[string][]*wrong {
 	all := map[string][]*wrong{}
 	for id, w := range s.known.wrong {
-		root := s.root(id, s.known.up[id])
+		root := r.of(id, s.known.up[id].id)
 		all[root] = append(all[root], w)
 	}
 	for _, some := range all {
@@ -168,10 +202,11 @@ func (s *Stage) wrongByRoot() map[string][]*wrong {
 
 // stuck are those of which something says what is wrong with it.
 func (s *Stage) stuck() map[string]bool {
+	r := s.roots()
 	all := map[string]bool{}
 	for id, w := range s.known.wrong {
 		if w.says {
-			all[s.root(id, s.known.up[id])] = true
+			all[r.of(id, s.known.up[id].id)] = true
 		}
 	}
 	return all
@@ -183,5 +218,28 @@ func (s *Stage) isUnderWay(b *bundle) bool {
 		w := s.known.wrong[id]
 		return w != nil && w.waits
 	}
-	return waits(b.root) || slices.ContainsFunc(b.held, func(h *held) bool { return waits(h.id) })
+	return slices.ContainsFunc(b.held, func(h *held) bool {
+		root, _ := s.known.root(h.id, h.up)
+		return waits(root) || waits(h.id)
+	})
+}
+
+// heard reports whether all that happens to what waits is heard of, and since when.
+func (s *Stage) heard(b *bundle) (is bool, since time.Time) {
+	for _, h := range b.held {
+		link := s.links.Of(h.event.Target)
+		switch {
+		case link.Mark == "": // before the first Synced
+			is = !h.event.Listed
+		default:
+			is = link.Phase() == event.PhaseLive && !link.Relisting
+		}
+		if !is {
+			return false, time.Time{}
+		}
+		if link.Since.After(since) {
+			since = link.Since
+		}
+	}
+	return true, since
 }

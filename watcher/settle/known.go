@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,16 @@ import (
 // known is what objects belong to, and which of them are not as they should be.
 type known struct {
 	masks *change.Masks
-	up    map[string]string // the object that manages one
+	up    map[string]managed       // of what another one manages
+	keys  map[event.Key]*event.Key // of the targets of up, each once
 	wrong map[string]*wrong
 	gone  []gone // in this order; what they owned may be told of later than they
+}
+
+// managed is that an object, of a target, is managed by one.
+type managed struct {
+	id string
+	of *event.Key
 }
 
 // wrong is an object that is not Current.
@@ -35,7 +43,7 @@ type gone struct {
 }
 
 func newKnown(masks *change.Masks) known {
-	return known{masks: masks, up: map[string]string{}, wrong: map[string]*wrong{}}
+	return known{masks: masks, up: map[string]managed{}, keys: map[event.Key]*event.Key{}, wrong: map[string]*wrong{}}
 }
 
 // idOf names the object of an event for ever.
@@ -54,7 +62,7 @@ const maxDepth = 16
 func (k *known) root(id, up string) (root string, depth int) {
 	for depth < maxDepth && up != "" {
 		id, depth = up, depth+1
-		up = k.up[id]
+		up = k.up[id].id
 	}
 	return id, depth
 }
@@ -68,7 +76,7 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 		return up
 	}
 	content := e.Object.Raw()
-	if up = k.up[id]; !e.FinalStateUnknown { // else there may be nothing in it
+	if up = k.up[id].id; !e.FinalStateUnknown { // else there may be nothing in it
 		up = ""
 		if strings.Contains(content, `"ownerReferences"`) {
 			if owners := owner.In(content); len(owners) > 0 {
@@ -77,7 +85,7 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 		}
 	}
 	if up != "" {
-		k.up[id] = up
+		k.up[id] = managed{up, k.key(e.Target)}
 	} else {
 		delete(k.up, id)
 	}
@@ -112,13 +120,21 @@ func (k *known) judge(e *event.Event, content string) *wrong {
 	}
 }
 
-// leave lets go of the objects of a target, of which nothing is heard any more.
-func (k *known) leave(t event.Target) {
-	for id, w := range k.wrong {
-		if w.Target.Key() == t.Key() {
-			delete(k.wrong, id)
-		}
+// key is that of a target, of which there is one.
+func (k *known) key(t event.Target) *event.Key {
+	key := t.Key()
+	if k.keys[key] == nil {
+		k.keys[key] = &key
 	}
+	return k.keys[key]
+}
+
+// leave lets go of the objects of a target, and of those whose place it took, of which nothing is heard any more.
+func (k *known) leave(key event.Key) {
+	left := func(o event.Key) bool { return o == key || key.Covers(o) }
+	maps.DeleteFunc(k.wrong, func(_ string, w *wrong) bool { return left(w.Target.Key()) })
+	maps.DeleteFunc(k.up, func(_ string, m managed) bool { return left(*m.of) })
+	maps.DeleteFunc(k.keys, func(o event.Key, _ *event.Key) bool { return left(o) })
 }
 
 // forget lets go of what went before a time.

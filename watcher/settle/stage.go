@@ -37,6 +37,7 @@ type Stage struct {
 	next event.Sink
 
 	known   known
+	links   *event.Links
 	waiting []*held          // in the order in which they came
 	last    map[string]*held // the last one of an object that waits
 	named   map[name]*held   // and of a name
@@ -56,14 +57,22 @@ func New(next event.Sink, o Options) *Stage {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), last: map[string]*held{}, named: map[name]*held{}}
+	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), links: event.NewLinks(nil), last: map[string]*held{}, named: map[name]*held{}}
 }
 
 // Deliver implements event.Sink.
 func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 	s.passing = s.passing[:0]
+	var beat time.Time
 	for i := range batch {
-		s.take(&batch[i])
+		if e := &batch[i]; e.Type == event.Heartbeat {
+			beat = e.Time
+		} else {
+			s.take(e)
+		}
+	}
+	if !beat.IsZero() { // only now: what comes behind one in a batch was received before it
+		s.look(beat)
 	}
 	s.makeRoom()
 	return s.pass(ctx)
@@ -118,9 +127,8 @@ func (s *Stage) count() {
 }
 
 func (s *Stage) take(e *event.Event) {
+	s.links.Observe(e)
 	switch {
-	case e.Type == event.Heartbeat:
-		s.look(e.Time)
 	case e.Type.IsMark():
 		s.mark(e)
 		s.passing = append(s.passing, *e)
@@ -144,24 +152,29 @@ func (s *Stage) letGoBefore(e *event.Event) {
 	if before == nil {
 		return
 	}
-	s.settle(func(b *bundle) (event.Cut, bool) { return "", slices.Contains(b.held, before) })
+	s.settle(func(b *bundle) (event.Cut, bool) { return event.CutShort, slices.Contains(b.held, before) })
 }
 
-// mark lets go what a mark is about, which says that the target is another one from here on, or none.
+// mark lets go what a mark is about, which says that its target, or one of which it takes the place, is watched
+// no more.
 func (s *Stage) mark(e *event.Event) {
+	key := e.Target.Key()
 	switch e.Type {
-	case event.Left, event.Arrived, event.Joined, event.Gone:
-	default:
-		return
+	case event.Left, event.Gone:
+		s.letGoOf(event.CutLeft, func(o event.Key) bool { return o == key })
+	case event.Arrived, event.Joined:
+		s.letGoOf(event.CutShort, key.Covers)
 	}
-	s.settle(func(b *bundle) (event.Cut, bool) {
-		return event.CutLeft, slices.ContainsFunc(b.held, func(h *held) bool {
-			return h.event.Target.Cluster == e.Target.Cluster && h.event.Target.Resource() == e.Target.Resource()
-		})
-	})
 	if e.Type == event.Left {
-		s.known.leave(e.Target)
+		s.known.leave(key)
 	}
+}
+
+// letGoOf lets go what waits of some targets, and what belongs to it.
+func (s *Stage) letGoOf(cut event.Cut, is func(event.Key) bool) {
+	s.settle(func(b *bundle) (event.Cut, bool) {
+		return cut, slices.ContainsFunc(b.held, func(h *held) bool { return is(h.event.Target.Key()) })
+	})
 }
 
 // hold has an event wait.
@@ -170,6 +183,7 @@ func (s *Stage) hold(id, up string, e *event.Event) {
 	h := s.last[id]
 	if h != nil && h.takes(e) {
 		s.bytes -= h.size
+		h.up = up // it may have got an owner
 		h.add(e, counts)
 	} else {
 		called := nameOf(e)
@@ -188,11 +202,15 @@ func (s *Stage) look(now time.Time) {
 	s.looked = now
 	stuck := s.stuck()
 	s.settle(func(b *bundle) (event.Cut, bool) {
+		heard, since := s.heard(b)
 		switch {
-		case now.Sub(b.until) >= s.Quiet && (stuck[b.root] || !s.isUnderWay(b)):
+		case heard && now.Sub(b.until) >= s.Quiet && now.Sub(since) >= s.Quiet && (stuck[b.root] || !s.isUnderWay(b)):
 			return "", true
-		case now.Sub(b.since) >= s.Max:
+		case now.Sub(b.since) < s.Max:
+		case heard:
 			return event.CutLate, true
+		default:
+			return event.CutLost, true
 		}
 		return "", false
 	})

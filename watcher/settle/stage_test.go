@@ -103,6 +103,10 @@ func (b *bench) pass(seconds int) {
 func (b *bench) said() string {
 	var all []string
 	for _, e := range b.got {
+		if e.Type.IsMark() {
+			all = append(all, string(e.Type))
+			continue
+		}
 		text := fmt.Sprintf("%s %s", e.Type, e.Object.Name)
 		switch s := e.Settled; {
 		case s == nil:
@@ -254,7 +258,7 @@ func TestInitial(t *testing.T) {
 	if err := b.stage.Deliver(t.Context(), []event.Event{e}); err != nil {
 		t.Fatal(err)
 	}
-	b.want("DELETED a ×1 (1 changes of 1 in 0s, ); ADDED a at once")
+	b.want("DELETED a ×1 (1 changes of 1 in 0s, , short); ADDED a at once")
 }
 
 // TestEnd: at the end all is told of; of the present nothing waits.
@@ -267,21 +271,6 @@ func TestEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.want("DELETED a ×1 (1 changes of 1 in 0s, , end); ADDED b ×1 (1 changes of 1 in 0s, Current, end)")
-}
-
-// TestLeft: of what is watched no more nothing waits.
-func TestLeft(t *testing.T) {
-	b := newBench(t, thirty())
-	b.deliver(event.Added, one{resource: "configmaps", name: "a"})
-	left := b.event(event.Left, one{resource: "configmaps", name: "x"})
-	left.Object = event.Object{}
-	b.deliver(event.Added, one{resource: "pods", name: "p"})
-	if err := b.stage.Deliver(t.Context(), []event.Event{left}); err != nil {
-		t.Fatal(err)
-	}
-	if len(b.got) != 2 || b.got[0].Object.Name != "a" || b.got[1].Type != event.Left {
-		t.Errorf("got %v", b.got)
-	}
 }
 
 // TestRoom: where there is no room the oldest goes on, and what is left is bounded.
@@ -303,5 +292,168 @@ func TestRoom(t *testing.T) {
 		if e.Object.Name != fmt.Sprint("c", n) || e.Settled.Of.Cut != event.CutRoom {
 			t.Fatalf("%d is %s, %q", n, e.Object.Name, e.Settled.Of.Cut)
 		}
+	}
+}
+
+// together delivers events in one batch.
+func (b *bench) together(batch ...event.Event) {
+	b.t.Helper()
+	if err := b.stage.Deliver(b.t.Context(), batch); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestNameInOrder: what has taken a name goes on after what had it before, whatever each belongs to.
+func TestNameInOrder(t *testing.T) {
+	pod := func(uid, of, status string) one {
+		return one{resource: "pods", name: "web-0", uid: uid, of: of, status: status}
+	}
+	t.Run("other owners", func(t *testing.T) {
+		b := newBench(t, thirty())
+		b.initial(one{resource: "pods", name: "web-1", of: "s1", status: running})
+		b.deliver(event.Deleted, pod("old", "s1", running))
+		b.deliver(event.Modified, one{resource: "pods", name: "web-1", of: "s1", status: pending}) // for long
+		b.deliver(event.Added, pod("new", "s2", running))
+		b.pass(60)
+		b.want("")
+		b.deliver(event.Deleted, one{resource: "pods", name: "web-1", of: "s1", status: pending})
+		b.pass(30)
+		b.want("DELETED web-0 ×1 (4 changes of 3 in 1m0s, Current); DELETED web-1 ×2; ADDED web-0 ×1")
+	})
+	t.Run("nearer to a root", func(t *testing.T) {
+		b := newBench(t, thirty())
+		b.deliver(event.Deleted, pod("old", "s1", running))
+		b.deliver(event.Added, pod("new", "", running))
+		b.pass(30)
+		b.want("DELETED web-0 ×1 (2 changes of 2 in 0s, Current); ADDED web-0 ×1")
+	})
+	t.Run("three", func(t *testing.T) {
+		b := newBench(t, thirty())
+		b.deliver(event.Deleted, pod("one", "s1", running))
+		b.deliver(event.Added, pod("two", "s2", running))
+		b.deliver(event.Deleted, pod("two", "s2", running))
+		b.deliver(event.Added, pod("three", "", running))
+		b.pass(30)
+		b.want("DELETED web-0 ×1 (4 changes of 3 in 0s, Current); DELETED web-0 ×2 came; ADDED web-0 ×1")
+	})
+}
+
+// TestTop: what was told of with others only because of a name does not stand for them.
+func TestTop(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Deleted, one{resource: "pods", name: "p", uid: "old", status: running})
+	b.deliver(event.Added, one{resource: "replicasets", name: "rs", status: made})
+	b.deliver(event.Added, one{resource: "pods", name: "p", uid: "new", of: "rs", status: running})
+	b.pass(30)
+	if len(b.got) != 3 || b.got[0].Settled.Of.Top {
+		t.Errorf("the first stands for the others: %s", b.said())
+	}
+}
+
+// TestBeatInBatch: what was received with a heartbeat has come before it.
+func TestBeatInBatch(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Modified, one{resource: "configmaps", name: "a", spec: `"n":1`})
+	b.pass(29)
+	b.now = b.now.Add(time.Second)
+	b.together(event.Event{Type: event.Heartbeat, Time: b.now}, b.event(event.Modified, one{resource: "configmaps", name: "a", spec: `"n":2`}))
+	b.want("")
+	b.pass(30)
+	b.want("MODIFIED a ×2 (2 changes of 1 in 30s, Current)")
+}
+
+// TestLeft: of what is watched no more nothing waits; of all else it does.
+func TestLeft(t *testing.T) {
+	in := func(e event.Event, namespace, name string) event.Event {
+		e.Target.Namespace, e.Target.Name = namespace, name
+		return e
+	}
+	for _, c := range []struct {
+		mark            event.Type
+		namespace, name string
+		want            string
+	}{
+		{event.Left, "a", "", "ADDED x ×1 (1 changes of 1 in 0s, Current, left); LEFT"},
+		{event.Gone, "a", "", "ADDED x ×1 (1 changes of 1 in 0s, Current, left); GONE"},
+		{event.Left, "b", "", "LEFT"},
+		{event.Joined, "a", "", "JOINED"},
+		{event.Joined, "b", "", "JOINED"},
+		{event.Arrived, "b", "", "ARRIVED"},
+		{event.Arrived, "c", "", "ADDED z ×1 (1 changes of 1 in 0s, Current, short); ARRIVED"}, // takes the place of c/z
+	} {
+		t.Run(string(c.mark)+" "+c.namespace, func(t *testing.T) {
+			b := newBench(t, thirty())
+			cm := func(name string) event.Event {
+				return b.event(event.Added, one{resource: "configmaps", name: name})
+			}
+			b.together(in(cm("x"), "a", ""), in(cm("z"), "c", "z"), b.event(event.Added, one{resource: "pods", name: "p"}))
+			mark := in(event.Event{Type: c.mark, Time: b.now, Target: cm("m").Target}, c.namespace, c.name)
+			b.together(mark)
+			b.t = t
+			b.want(c.want)
+		})
+	}
+}
+
+// TestUnheard: nothing is quiet while nothing is heard of it, nor before it has been for as long as it is to be.
+func TestUnheard(t *testing.T) {
+	b := newBench(t, Options{Quiet: 30 * time.Second, Max: 2 * time.Minute})
+	cm := func(n int) one { return one{resource: "configmaps", name: "a", spec: fmt.Sprintf(`"n":%d`, n)} }
+	b.initial(cm(0))
+	mark := func(kind event.Type) {
+		b.together(event.Event{Type: kind, Time: b.now, Target: b.event(event.Modified, cm(9)).Target})
+		b.got = nil
+	}
+	mark(event.Synced)
+	b.pass(60)
+	b.deliver(event.Modified, cm(1))
+	mark(event.Disconnected)
+	b.deliver(event.Added, one{resource: "pods", name: "p", status: running}) // which are heard of
+	b.pass(60)
+	b.want("ADDED p ×1 (1 changes of 1 in 0s, Current)")
+	mark(event.Reconnected)
+	b.pass(10)
+	b.deliver(event.Modified, cm(2))
+	b.pass(29)
+	b.want("")
+	b.pass(1)
+	b.want("MODIFIED a ×2 (2 changes of 1 in 1m10s, Current)")
+
+	b.deliver(event.Modified, cm(3))
+	mark(event.Disconnected)
+	b.pass(119)
+	b.want("")
+	b.pass(1)
+	b.want("MODIFIED a ×1 (1 changes of 1 in 0s, Current, lost)")
+
+	mark(event.Reconnected)
+	listed := b.event(event.Modified, cm(4))
+	listed.Listed = true
+	b.together(listed) // and all else that there is
+	b.pass(60)
+	b.want("")
+	mark(event.Gap)
+	b.pass(1)
+	b.want("MODIFIED a ×1 (1 changes of 1 in 0s, Current)")
+}
+
+// TestAdopted: what has got an owner meanwhile belongs to it.
+func TestAdopted(t *testing.T) {
+	b := newBench(t, thirty())
+	b.deliver(event.Added, one{resource: "pods", name: "p", status: running})
+	b.deliver(event.Added, one{resource: "replicasets", name: "rs", status: made})
+	b.deliver(event.Modified, one{resource: "pods", name: "p", of: "rs", status: running})
+	b.pass(30)
+	b.want("ADDED rs ×1 (3 changes of 2 in 0s, Current); ADDED p ×2")
+}
+
+// TestLeftIsForgotten: of a target that is watched no more nothing is known.
+func TestLeftIsForgotten(t *testing.T) {
+	b := newBench(t, thirty())
+	b.initial(one{resource: "pods", name: "p", of: "rs", status: pulling})
+	b.initial(one{resource: "replicasets", name: "rs", of: "web", status: made})
+	b.together(event.Event{Type: event.Left, Time: b.now, Target: b.event(event.Added, one{resource: "pods", name: "x"}).Target})
+	if len(b.stage.known.up) != 1 || len(b.stage.known.wrong) != 0 {
+		t.Errorf("known are %v and %v", b.stage.known.up, b.stage.known.wrong)
 	}
 }
