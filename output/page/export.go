@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"dwatch/output/inventory"
 )
 
 // Exported is what is in a file that shows a recording without a server.
@@ -26,7 +28,7 @@ type Exported struct {
 type LeftOut struct {
 	// Changes are those before this time, and Contents those of objects as they were before it; zero: none.
 	Changes, Contents time.Time
-	// LeadUps is of how many objects it is not there what led up to a failure.
+	// LeadUps is of how many failures it is not there what led up to them.
 	LeadUps int
 }
 
@@ -118,10 +120,10 @@ func (x *export) fit(ctx context.Context) error {
 			return err
 		}
 		over := x.used() - quota
-		if over <= 0 {
+		switch {
+		case over <= 0 || len(x.messages) == 0 && x.used() <= x.max-fixed:
 			return nil
-		}
-		if len(x.messages) == 0 {
+		case len(x.messages) == 0:
 			return &TooLargeError{fixed + x.used()}
 		}
 		for over > 0 && len(x.messages) > 0 {
@@ -224,6 +226,13 @@ func (x *export) open(ctx context.Context) error {
 	if err := (&viewer{Hub: hub, to: &to}).begin(ctx, position{}); err != nil {
 		return err
 	}
+	events, err := hub.inventory.At(inventory.Now, func(s *inventory.State) bool { return s.Object.IsEvent() })
+	if err != nil {
+		return err
+	}
+	for _, s := range events {
+		to.messages = append(to.messages, toldOf(s))
+	}
 	x.begin = pack(bytes.Join(to.messages, []byte("\n")))
 	x.From, x.To = known.From, known.To
 	return nil
@@ -249,7 +258,7 @@ func (x *export) fill(ctx context.Context) error {
 		return err
 	}
 	if x.leadUps, x.LeftOut.LeadUps = pack(leadUps), missing; len(x.leadUps) > room/4 {
-		x.leadUps, x.LeftOut.LeadUps = pack([]byte("{}")), missing+len(x.wanted)
+		x.leadUps, x.LeftOut.LeadUps = pack([]byte("{}")), len(x.failures)
 	}
 	room -= len(x.leadUps)
 	all := x.states.newest()
@@ -355,7 +364,9 @@ func (x *export) meta() exportedAbout {
 		ContentsBefore: millis(x.LeftOut.Contents), LeadUps: x.LeftOut.LeadUps,
 	}
 	for _, g := range x.known.Blind {
-		m.Blind = append(m.Blind, gapMessage{clip(g.Cluster, maxName), millis(g.From), millis(g.To), clip(g.Why, maxValue)})
+		// Its end is behind all of it, in ms, too: that of what is not known to the end is less than one behind it.
+		to := millis(g.To.Add(time.Millisecond - 1))
+		m.Blind = append(m.Blind, gapMessage{clip(g.Cluster, maxName), millis(g.From), to, clip(g.Why, maxValue)})
 	}
 	if err := x.eventsKnown(); err != nil {
 		m.Events = err.Error()
@@ -368,6 +379,8 @@ func (x *export) about() string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	text := fmt.Sprintf("%s, %s: from %s to %s", x.Cluster, x.Title, at(x.From), at(x.To))
 	switch gaps := x.known.Gaps; {
+	case len(gaps) == 0 && len(x.known.Damage) > 0:
+		text += ", damaged"
 	case len(gaps) == 0:
 		text += ", complete"
 	case len(gaps) == 1 && gaps[0].From.After(x.From) && !gaps[0].To.Before(x.To):

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 )
@@ -44,16 +46,24 @@ func TestBundled(t *testing.T) {
 	}
 }
 
+var eventsOf = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "events"}, "Event", true)}
+
 // played is a recording of events, at most up to a time.
 func played(all []event.Event) *Past {
 	return &Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (Known, error) {
 		known := Known{From: at(0), To: all[len(all)-1].Time}
+		known.Blind = []Gap{{From: at(0), To: known.To.Add(1), Why: "cut off"}}
 		part := slices.DeleteFunc(slices.Clone(all), func(e event.Event) bool { return e.Time.After(until) })
 		if len(part) == 0 {
 			return known, nil
 		}
 		return known, sink.Deliver(ctx, part)
 	}}
+}
+
+// kubeEvent is an Event of Kubernetes about a pod.
+func kubeEvent(name, version, message string) event.Object {
+	return object("Event", name, name, version, `},"type":"Warning","reason":"Odd","message":"`+message+`","involvedObject":{"kind":"Pod","namespace":"shop","name":"a","uid":"a"}`)
 }
 
 // exported is a file, taken apart again.
@@ -211,8 +221,8 @@ func TestExportContents(t *testing.T) {
 // Where there are too many changes the file begins later, with what was there then.
 func TestExportChanges(t *testing.T) {
 	t.Parallel()
-	var all []event.Event
 	const objects, rounds = 20, 60
+	all := []event.Event{added(eventsOf, kubeEvent("e", "1", "of before"), 0)}
 	last := map[string]event.Object{}
 	for n := range objects {
 		name := fmt.Sprint("p", n)
@@ -237,13 +247,18 @@ func TestExportChanges(t *testing.T) {
 			rows += len(m["rows"].([]any))
 		}
 	}
-	if rows != objects {
+	if rows != objects+1 {
 		t.Errorf("it begins with %d objects", rows)
 	}
 	for _, m := range x.messages {
 		if m.number("time") > 0 && int64(m.number("time")) <= millis(x.From) {
 			t.Errorf("it has a change of %v, and begins at %v", m["time"], millis(x.From))
 		}
+	}
+	// What an Event says that was there before is not lost.
+	told := slices.IndexFunc(x.begin, func(m message) bool { return m.text("type") == "told" })
+	if told < 0 || x.begin[told]["item"].(map[string]any)["message"] != "of before" {
+		t.Errorf("it begins with %v", x.begin)
 	}
 	if x.Changes == 0 || x.Changes >= objects*rounds {
 		t.Errorf("it has %d changes of %d", x.Changes, objects*rounds)
@@ -254,5 +269,128 @@ func TestExportChanges(t *testing.T) {
 	o.Past = played(all)
 	if _, err := Export(t.Context(), o, small(t)-1000, io.Discard); !errors.As(err, &tooLarge) {
 		t.Errorf("%v", err)
+	}
+}
+
+// It is not known to the last millisecond what is not known to the end.
+func TestExportBlind(t *testing.T) {
+	t.Parallel()
+	x := export1(t, 20e6, []event.Event{added(pods, pod("a", "a", "1", "Running"), 0), modified(pods, pod("a", "a", "1", "Running"), pod("a", "a", "2", "Failed"), 9)})
+	if b := x.about.Blind; len(b) != 1 || b[0].From != millis(at(0)) || b[0].To <= millis(x.To) {
+		t.Errorf("%v, and it ends at %d", b, millis(x.To))
+	}
+}
+
+// It is said to be too large only if it is.
+func TestExportRoom(t *testing.T) {
+	t.Parallel()
+	var all []event.Event
+	for n := range 400 {
+		name := fmt.Sprint(n, strings.Repeat("x", 20), rand.Text())
+		all = append(all, added(pods, pod(name, name, "1", "Running"), 0))
+	}
+	o := newHub().Options
+	o.Past = played(all)
+	low, written := small(t), 0
+	for max := low; max < low+100_000; max += 12_000 {
+		var tooLarge *TooLargeError
+		switch _, err := Export(t.Context(), o, max, io.Discard); {
+		case err == nil:
+			written++
+		case !errors.As(err, &tooLarge):
+			t.Fatal(err)
+		case tooLarge.Bytes <= max:
+			t.Errorf("of %d bytes: %v (%d)", max, err, tooLarge.Bytes)
+		}
+	}
+	if written == 0 {
+		t.Error("none has room")
+	}
+}
+
+// A file of a damaged recording is not complete.
+func TestExportAbout(t *testing.T) {
+	t.Parallel()
+	for want, known := range map[string]Known{
+		", complete":                            {},
+		", damaged":                             {Damage: []string{"a segment can't be read"}},
+		", of which not all is known (gaps: 1)": {Gaps: []Gap{{From: at(0), To: at(1)}}, Damage: []string{"a segment can't be read"}},
+	} {
+		x := &export{Options: newHub().Options, gathered: &gathered{known: known}}
+		x.From, x.To = at(0), at(9)
+		if got := x.about(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q has no %q", got, want)
+		}
+	}
+}
+
+// gather gathers what a file may have of events.
+func gather(t *testing.T, all ...event.Event) *gathered {
+	t.Helper()
+	o := newHub().Options
+	o.Past = played(all)
+	g := newGathered(o, 20e6)
+	if err := g.play(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// What fails is counted once, however much it belongs to.
+func TestExportFailures(t *testing.T) {
+	t.Parallel()
+	owned := func(version, phase string) event.Object {
+		return object("Pod", "a", "a", version, `,"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"top","uid":"top","controller":true}]},"spec":{},"status":{"phase":"`+phase+`"}`)
+	}
+	g := gather(t, added(pods, pod("top", "old", "1", "Running"), 0), deleted(pods, pod("top", "old", "1", "Running"), 1), added(pods, pod("top", "top", "2", "Running"), 2),
+		added(pods, owned("3", "Running"), 3), modified(pods, owned("3", "Running"), owned("4", "Failed"), 4), modified(pods, owned("4", "Failed"), owned("5", "Running"), 9))
+	if len(g.failures) != 1 || len(g.failures[0].keys) != 2 || g.failures[0].at != millis(at(4)) {
+		t.Fatalf("%+v", g.failures)
+	}
+	text, missing := g.leadingUp(t.Context())
+	if all := decode(t, text); len(all) != 2 || missing != 0 {
+		t.Errorf("%d are missing: %s", missing, text)
+	}
+	for n := range 150 {
+		g.fail("gone", int64(n))
+	}
+	if _, missing := g.leadingUp(t.Context()); missing != 151 {
+		t.Errorf("%d are missing", missing)
+	}
+}
+
+// What is over takes no room while a recording is read.
+func TestExportOver(t *testing.T) {
+	t.Parallel()
+	g := gather(t, added(pods, pod("a", "a", "1", "Running"), 0), added(pods, pod("b", "b", "2", "Running"), 1), deleted(pods, pod("a", "a", "1", "Running"), 2))
+	if len(g.states.last) != 1 || len(g.named) != 1 || len(g.states.all) != 3 {
+		t.Errorf("%v, %v", g.states.last, g.named)
+	}
+}
+
+// Messages are of the time at which that happened of which they are, whatever else came in the same second; the columns
+// of a resource are of that of what came with them.
+func TestExportTimes(t *testing.T) {
+	t.Parallel()
+	soon := func(e event.Event, ms int) event.Event {
+		e.Time = e.Time.Add(time.Duration(ms) * time.Millisecond)
+		return e
+	}
+	g := gather(t, added(pods, pod("a", "a", "1", "Running"), 0), soon(modified(pods, pod("a", "a", "1", "Running"), pod("a", "a", "2", "Failed"), 5), 100),
+		soon(added(eventsOf, kubeEvent("e", "3", "odd"), 5), 900))
+	resources := 0
+	for _, l := range g.lines.all {
+		m := decode(t, l.appendTo(nil))
+		if m["time"] != nil && int64(m.number("time")) != l.at {
+			t.Errorf("of %d it is %v", l.at, m)
+		}
+		if m.text("type") == "resource" && m["resource"].(map[string]any)["resource"] == "events" {
+			if resources++; l.at != millis(at(5))+900 {
+				t.Errorf("of %d it is %v", l.at, m)
+			}
+		}
+	}
+	if resources != 1 {
+		t.Errorf("%d resources", resources)
 	}
 }

@@ -22,19 +22,19 @@ import (
 // gathered is all that a file may have, as it is read.
 type gathered struct {
 	Options
-	hub    *Hub
-	known  Known
-	lines  lines
-	states allContents
-	looks  looks
-	wanted []wanted            // of which objects and times it is to be said what led up to them, once each
-	asked  map[wanted]bool     // the same
-	named  map[string][]string // IDs of objects by the name of their resource, their namespace and their name
-	seq    uint64              // of the last message that was taken
+	hub      *Hub
+	known    Known
+	lines    lines
+	states   allContents
+	looks    looks
+	failures []*failure          // of which it is to be said what led up to them
+	failed   map[failedAt]*failure // the same, by all that they are of
+	named    map[string]string   // IDs of objects that are there, by the name of their resource, their namespace and their name
+	seq      uint64              // of the last message that was taken
 }
 
 func newGathered(o Options, max int) *gathered {
-	g := &gathered{Options: o, hub: New(o), asked: map[wanted]bool{}, named: map[string][]string{}}
+	g := &gathered{Options: o, hub: New(o), failed: map[failedAt]*failure{}, named: map[string]string{}}
 	g.lines.max, g.states.max, g.states.last = rawMessages*max, rawContents*max, map[*inventory.Object]*content{}
 	g.hub.seen = g.see
 	return g
@@ -46,6 +46,7 @@ func (g *gathered) play(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	g.drain()
 	g.look(g.known.To)
 	to := g.known.To
 	g.hub.clock, g.hub.ofPast = func() time.Time { return to }, &g.known
@@ -72,13 +73,21 @@ func (g *gathered) deliver(ctx context.Context, batch []event.Event) error {
 	return nil
 }
 
-// drain takes the messages that have come.
+// drain takes the messages that have come. One without a time, such as the columns of a resource, is of that of the next,
+// for which it came: it waits for it.
 func (g *gathered) drain() {
 	entries, _ := g.hub.log.after(g.seq, math.MaxInt)
-	for _, e := range entries {
-		g.seq = e.seq
+	waiting := 0
+	for n, e := range entries {
 		at := gjson.GetBytes(e.headOf(), "time").Int()
-		g.lines.add(line{at: at, entry: e, feed: e.feed})
+		if at == 0 {
+			continue
+		}
+		for ; waiting <= n; waiting++ {
+			one := entries[waiting]
+			g.seq = one.seq
+			g.lines.add(line{at: at, entry: one, feed: one.feed})
+		}
 	}
 }
 
@@ -89,14 +98,18 @@ func (e *entry) headOf() []byte { return e.short() }
 func (g *gathered) see(c *inventory.Change) {
 	s := c.State
 	g.states.add(c)
-	if c.Before == nil {
-		name := nameOf(s.Of.Resource.String(), s.Of.Cluster, s.Of.Namespace, s.Of.Name)
-		g.named[name] = append(g.named[name], s.Of.ID)
+	name := nameOf(s.Of.Resource.String(), s.Of.Cluster, s.Of.Namespace, s.Of.Name)
+	switch {
+	case c.Event.Type != event.Deleted:
+		g.named[name] = s.Of.ID
+	case g.named[name] == s.Of.ID:
+		delete(g.named, name)
 	}
 	if s.Status == kstatus.FailedStatus && !s.Initial && (c.Before == nil || c.Before.Status != kstatus.FailedStatus) {
-		g.want(s.Of.ID, millis(s.Time))
+		g.fail(s.Of.ID, millis(s.Time))
 	}
 	if s.Object.IsEvent() {
+		g.drain() // what came before it is not of its time
 		g.lines.add(line{at: millis(s.Time), text: toldOf(s)})
 	}
 }
@@ -138,7 +151,7 @@ type lines struct {
 
 // line is a message: of the Hub, or text of its own.
 type line struct {
-	at    int64 // of one without a time that of the one before it
+	at    int64
 	entry *entry
 	text  []byte
 	feed  bool
@@ -159,7 +172,7 @@ func (l *line) appendTo(dst []byte) []byte {
 }
 
 func (ls *lines) add(l line) {
-	if n := len(ls.all); n > 0 { // a clock may be put back, and what has no time is of now
+	if n := len(ls.all); n > 0 { // a clock may be put back
 		l.at = max(l.at, ls.all[n-1].at)
 	}
 	ls.all = append(ls.all, l)
@@ -219,43 +232,60 @@ func (g *gathered) lookAt(at time.Time) {
 		if p.Since.IsZero() {
 			continue
 		}
-		g.want(p.State.Of.ID, millis(p.Since))
-		for _, id := range g.named[nameOf(p.Resource.String(), p.State.Of.Cluster, p.Root.Namespace, p.Root.Name)] {
-			g.want(id, millis(p.Since))
-		}
+		root := g.named[nameOf(p.Resource.String(), p.State.Of.Cluster, p.Root.Namespace, p.Root.Name)]
+		g.fail(p.State.Of.ID, millis(p.Since), root)
 	}
 }
 
-// wanted is an object with which something went wrong, and when, in ms.
-type wanted struct {
+// failure is that something went wrong with an object: the first key. The others are of what it belongs to.
+type failure struct {
+	keys []string
+	at   int64 // in ms
+}
+
+// failedAt is an object at a time, in ms.
+type failedAt struct {
 	key string
 	at  int64
 }
 
-func (w wanted) String() string { return fmt.Sprintf("%s %d", w.key, w.at) }
+func (m failedAt) String() string { return fmt.Sprintf("%s %d", m.key, m.at) }
 
-func (g *gathered) want(key string, at int64) {
-	if one := (wanted{key, at}); !g.asked[one] {
-		g.asked[one] = true
-		g.wanted = append(g.wanted, one)
+// fail notes a failure of an object, which belongs to others, each once.
+func (g *gathered) fail(key string, at int64, roots ...string) {
+	f := g.failed[failedAt{key, at}]
+	if f == nil {
+		f = &failure{[]string{key}, at}
+		g.failures, g.failed[failedAt{key, at}] = append(g.failures, f), f
+	}
+	for _, root := range roots {
+		if one := (failedAt{root, at}); root != "" && g.failed[one] == nil {
+			f.keys, g.failed[one] = append(f.keys, root), f
+		}
 	}
 }
 
-// maxLeadUps is of how many objects a file has what led up to a failure, the last: it takes time to look for it.
+// maxLeadUps is of how many failures a file has what led up to them, the last: it takes time to look for it.
 const maxLeadUps = 100
 
-// leadingUp is what led up to failures, by object and time, and of how many that is not known.
+// leadingUp is what led up to failures, by object and time, and of how many of them that is not known.
 func (g *gathered) leadingUp(ctx context.Context) (text []byte, missing int) {
 	all := map[string]leadUpAnswer{}
-	for _, w := range slices.Backward(g.wanted) {
-		if len(all) == maxLeadUps || ctx.Err() != nil {
+	for n, f := range g.failures {
+		if len(g.failures)-n > maxLeadUps || ctx.Err() != nil {
 			missing++
 			continue
 		}
-		if answer, err := (ledUp{g.hub}).of(ctx, w.key, w.at); err != nil {
+		missed := false
+		for _, key := range f.keys {
+			if answer, err := (ledUp{g.hub}).of(ctx, key, f.at); err != nil {
+				missed = true
+			} else {
+				all[failedAt{key, f.at}.String()] = answer
+			}
+		}
+		if missed {
 			missing++
-		} else {
-			all[w.String()] = answer
 		}
 	}
 	return encode(all), missing
@@ -264,7 +294,7 @@ func (g *gathered) leadingUp(ctx context.Context) (text []byte, missing int) {
 // allContents are the contents of objects, the oldest first.
 type allContents struct {
 	all        []*content
-	last       map[*inventory.Object]*content
+	last       map[*inventory.Object]*content // of those that are there
 	bytes, max int
 	cut        int64 // until when some are left out, in ms; 0: none is
 }
@@ -289,6 +319,9 @@ func (ss *allContents) add(c *inventory.Change) {
 	}
 	one := &content{at: millis(c.Event.Time), state: s, noise: noise}
 	ss.all, ss.last[s.Of] = append(ss.all, one), one
+	if s.Type == event.Deleted { // nothing follows
+		delete(ss.last, s.Of)
+	}
 	ss.bytes += s.Size()
 	for ss.bytes > ss.max && len(ss.all) > 1 {
 		ss.bytes -= ss.all[0].state.Size()

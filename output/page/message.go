@@ -24,7 +24,8 @@ type hello struct {
 	Cluster   string      `json:"cluster"`
 	Server    string      `json:"server"`
 	Title     string      `json:"title"`
-	UTC       bool        `json:"utc,omitempty"` // times are shown in it
+	UTC       bool        `json:"utc,omitempty"`     // times are shown in it
+	Secrets   bool        `json:"secrets,omitempty"` // their values are shown
 	Ping      int64       `json:"ping"`
 	Resources []*resource `json:"resources"`
 	Targets   []target    `json:"targets"`

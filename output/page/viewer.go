@@ -107,7 +107,7 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 	}
 	m := hello{
 		Type: "hello", Protocol: protocol, Stream: v.stream, Seq: v.log.last, Resumed: resumed,
-		Now: millis(v.clock()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title, UTC: v.UTC,
+		Now: millis(v.clock()), Started: millis(v.started), Version: v.Version, Cluster: v.Cluster, Server: v.Server, Title: v.Title, UTC: v.UTC, Secrets: v.Compare.Masks == nil || !v.Compare.Masks.Secrets,
 		Ping: interval.Milliseconds(), Resources: slices.Collect(maps.Values(v.resources)),
 		Targets: v.targets.list(), Clusters: v.clusters(), Watch: v.targets.watch(),
 		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},

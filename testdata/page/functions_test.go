@@ -199,6 +199,26 @@ func TestFunctions(t *testing.T) {
 		// Of what is gone it is not said that its connection was lost.
 		{"watch", `(({ state, title, since }) => [state, title, since.split(" since")[0]])(m.describe({ store: { watch: { state: "degraded" }, targets: new Map([["pods", "lost"], ["jobs", "gone"], ["nodes", "live"]].map(([resource, state]) => [resource, { resource, state, since: 1 }])) }, link: "open" }, 9))`,
 			`["partly","Connection lost","pods"]`},
+		// Of changes that are alike the first and the last are there, and the last says how many there were.
+		{"exported", `((change) => [
+			m.historyOf([change(1), change(2), change(9, 5, 2)], { changes: 6 }), m.historyOf([change(2), change(9, 5, 2)], { changes: 8 }), m.historyOf([change(2), change(2), change(9, 5, 2)], { changes: 6 }),
+			m.historyOf([change(2), change(4, 2, 2), change(9, 5, 2)], { changes: 5 }),
+		].map(({ items, dropped }) => items.map((i) => i.time).join() + " " + dropped))((time, times, since) => ({ type: "change", feed: true, time, ...(times && { times, since }) }))`,
+			`["1,2,9 0","2,9 3","2,2,9 0","2,9 0"]`},
+		// Of what the content is not there, it is not said which conditions are gone, nor when it was seen first.
+		{"detail", `await (async (panel) => {
+			const row = { key: "a", resource: "r", name: "a", status: { state: "Current" }, seq: 1, first: 2000 }, all = [];
+			const changed = { type: "change", event: "MODIFIED", feed: true, key: "a", time: 9000, changes: [{ path: "status.conditions[type=Ready].status", kind: "changed", old: "False", new: "True" }] };
+			for (const more of [{ yamlNote: "left out" }, { conditions: [], moments: [2000, 9000] }, { conditions: [], moments: [5000, 9000] }]) {
+				const api = async () => ({ seq: 1, row, history: { items: [changed], dropped: 0 }, ...more });
+				const detail = new m.Detail({ store: new Store(), panel, api, onOpen() {}, onClose() {} });
+				detail.open("a", 0);
+				await new Promise((done) => setTimeout(done));
+				const conditions = panel.querySelector("[aria-label=Conditions]").textContent;
+				all.push([conditions.includes("gone"), conditions.includes("left out"), panel.textContent.includes("as seen first")].join());
+			}
+			return all;
+		})(document.createElement("aside"))`, `["false,true,false","true,false,true","true,false,false"]`},
 		{"columns", `m.own({ columns: ["Name", "Ready", "Last Seen", "Age"].map((name) => ({ name })).concat({ name: "Expires", type: "date" }) })`, `[1]`},
 		{"columns", `m.own({ columns: [{ name: "Last Seen", counts: true }, { name: "Last Seen" }] })`, `[0]`},
 		// A column in which no cell says anything goes; the images stay, at least in part, before what else is wide; what is spare is given to what was cut.

@@ -104,6 +104,7 @@ const measure = (row) => {
 
 function greet(hello) {
   showUTC(Boolean(hello.utc));
+  setText(byId("secrets"), hello.secrets ? "Values of Secrets are shown, as far as dwatch has them: who sees this page reads them." : "Values of Secrets are masked before they come here.");
   const before = store.stream;
   page.waiting = []; // it comes again, or is in what is there
   Object.assign(page, { lost: false, reading: false, unread: "" });
@@ -278,7 +279,7 @@ function showNow() {
 function go(part, step = false) {
   const before = state;
   state = { ...state, ...part };
-  if (url.write(before) !== url.write(state)) history[step ? "pushState" : "replaceState"](null, "", url.address(state));
+  if (url.write(before) !== url.write(state)) url.go(state, step);
   if (state.where !== before.where) sendWhere();
   reflect(before);
   showNow();
@@ -430,7 +431,7 @@ function build() {
   keys.fillHelp(byId("keys"), [
     "The address holds what you look at: send it, and others see the same.",
     "Ctrl and the wheel, or two fingers, zoom the timeline; a drag moves it, and the feed with it; a click on a tick leads to the change.",
-    "Values of Secrets are masked before they come here.",
+    h("span", { id: "secrets" }),
   ]);
   if (isExported) {
     byId("where").disabled = true;

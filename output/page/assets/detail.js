@@ -117,7 +117,7 @@ export class Detail {
     this.part("containers", JSON.stringify(this.answer.containers ?? []), () => this.containers());
     this.part("conditions", `${this.answer.seq} ${this.store.hello?.started} ${Math.floor(this.store.now() / 2000)}`, () => this.conditions(row));
     this.part("changes", `${this.answer.seq} ${this.store.hello?.started} ${this.at} ${this.whole.history}`, () => this.changes());
-    this.moments.fill(this.answer.moments ?? [], Boolean(row.ended));
+    this.moments.fill(this.answer.moments ?? [], Boolean(row.ended), row.first);
     const shown = this.moments.shown();
     this.part("yaml", `${this.whole.yaml} ${shown ? JSON.stringify(shown) : `${this.answer.yaml} ${this.answer.yamlNote}`}`, () => this.yaml(shown));
     this.lead();
@@ -251,6 +251,7 @@ export class Detail {
     const found = this.answer.conditionsBefore ?? [], [from] = windowOf(found, begin, now);
     const all = spans(this.answer.conditions ?? [], this.answer.history?.items ?? [], from, now, begin, found);
     if (!all.length) return null;
+    if (!this.answer.conditions) return h("p", { class: "note" }, visible(this.answer.yamlNote ?? "Not known.")); // those that changed may be there still
     const grid = h("div", { class: "conditions" });
     for (const c of all) {
       const since = c.since ? `${c.since < begin ? "since before dwatch saw it" : "since"}: ${moment(c.since, now)}` : "";

@@ -91,6 +91,10 @@ export class Exported {
         this.messages.push({ at, message });
       }
     }
+    // What has no time, such as the columns of a resource, came for what is next.
+    for (let i = this.messages.length - 2; i >= 0; i--) {
+      if (!this.messages[i].message.time) this.messages[i].at = this.messages[i + 1].at;
+    }
     this.hello = this.begin.find((m) => m.type === "hello");
   }
 
@@ -157,7 +161,7 @@ export class Exported {
     if (!row) return null;
     const { all, later } = await this.contentsOf(key), last = all.at(-1);
     const changes = this.shown().filter((m) => m.key === key && m.feed && m.type === "change");
-    const answer = { seq: at, row, history: historyOf(changes, row), moments: momentsOf(all), conditions: last?.d ?? [], containers: last?.b };
+    const answer = { seq: at, row, history: historyOf(changes, row), moments: momentsOf(all), conditions: last && (last.d ?? []), containers: last?.b };
     if (all[0]?.i) answer.conditionsBefore = (all[0].d ?? []).map((c) => ({ ...c, reason: "", message: "" }));
     if (!last) return { ...answer, yamlNote: this.lacking() };
     return { ...answer, yaml: last.y, yamlCut: last.c, ...(later?.n && later.u && { yamlNote: "What does not count as a change may have become otherwise since." }) };
@@ -222,15 +226,18 @@ function contentAt(all, at) {
 }
 
 /** historyOf are the last changes of an object, of those that are alike the first and the last. */
-function historyOf(changes, row) {
-  const items = [], later = new Set();
+export function historyOf(changes, row) {
+  const items = [], later = new Set(), firsts = new Set();
   let told = 0;
   for (let i = changes.length - 1; i >= 0 && items.length < mostHistory; i--) {
     const { row: _, ...m } = changes[i], kind = m.times ? m.since : 0;
     if (kind && later.has(kind)) continue;
     items.unshift(m);
-    told += kind ? m.times : 1;
-    if (kind) later.add(kind);
+    if (kind) {
+      told += m.times;
+      later.add(kind);
+    } else if (later.has(m.time) && !firsts.has(m.time)) firsts.add(m.time); // the last of those that are alike has counted it
+    else told++;
   }
   return { items, dropped: Math.max(0, (row.changes ?? 0) - told) };
 }

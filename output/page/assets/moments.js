@@ -24,13 +24,13 @@ export class Moments {
   /** lead has it as of a change, as soon as that is known; 0: as it is. */
   lead(at) { this.wanted = at; }
 
-  /** fill takes over which moments are held. Who is choosing is not disturbed. */
-  fill(all, ended) {
+  /** fill takes over which moments are held of what was seen first at a time. Who is choosing is not disturbed. */
+  fill(all, ended, first = 0) {
     this.element.hidden = all.length < 2;
-    const text = JSON.stringify([all, ended]);
+    const text = JSON.stringify([all, ended, first]);
     if (text !== this.filled && ![this.of.select, this.from.select].includes(document.activeElement)) {
       this.filled = text;
-      const options = all.map((at, i) => [at, i === 0 ? `${moment(at)}, as seen first` : moment(at)]).reverse();
+      const options = all.map((at, i) => [at, i === 0 && at <= first ? `${moment(at)}, as seen first` : moment(at)]).reverse();
       this.options(this.of.select, [[0, ended ? "its end" : "now"], ...options]);
       this.options(this.from.select, [[0, "nothing"], ...options]);
     }

@@ -1,4 +1,5 @@
 // What is looked at is in the address, so that a link shows somebody else the same.
+import { isExported } from "./exported.js";
 
 /** defaults are not written into the address. Lists are sets of names; none: all. */
 export const defaults = Object.freeze({
@@ -46,16 +47,25 @@ export function write(state) {
   return text && `?${text}`;
 }
 
-/** In a file the address is behind "#": a browser takes what is behind "?" for another file. */
-const inFile = location.protocol === "file:";
+/** In a file the address is behind "#", wherever it is opened from: a browser takes what is behind "?" for another file. */
+const inFile = isExported;
 
 /** read is what the address says. */
 export const read = () => parse(inFile ? location.hash.replace(/^#/, "") : location.search);
 
 /** address is where a state is. */
-export function address(state) {
+function address(state) {
   const text = write(state);
   return inFile ? `#${text.slice(1)}` : text || location.pathname;
+}
+
+/** go writes a state into the address; step says that back leads to the one before. */
+export function go(state, step) {
+  try {
+    history[step ? "pushState" : "replaceState"](null, "", address(state));
+  } catch {
+    // A file may be where the address stays as it is, as in a frame without rights: what is looked at is shown all the same.
+  }
 }
 
 /** toggle is a set of names with name in it, or without it if it was. */
