@@ -45,12 +45,13 @@ const maxBatch = maxSpare
 func (l *loop) run(ctx context.Context, beats <-chan time.Time, recheck <-chan struct{}) error {
 	var notes []note
 	for open := true; open; {
+		beat := false
 		select {
 		case <-l.queue.ready:
 		case <-recheck:
 			l.recheck()
 		case <-beats:
-			l.batch = append(l.batch, l.heartbeat())
+			beat = true
 		}
 		notes, open = l.queue.take(notes)
 		for i := range notes {
@@ -60,6 +61,10 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time, recheck <-chan s
 			}
 		}
 		l.deliver(ctx)
+		if beat { // after all that was received before it
+			l.batch = append(l.batch, l.heartbeat())
+			l.deliver(ctx)
+		}
 		notes = emptied(notes)
 	}
 	return l.failed
