@@ -125,4 +125,14 @@ func TestExport(t *testing.T) {
 	if all := append(asked(), askedByLink()...); len(all) > 0 {
 		t.Errorf("it asks for %q", all)
 	}
+	// It may come from elsewhere than a file, and may not be allowed to change its address.
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{`{ srcdoc: text }`, `{ src: URL.createObjectURL(new Blob([text], { type: "text/html" })) }`} {
+		framed := open(t, "about:blank", look{})
+		value[bool](framed, `((text) => document.body.append(Object.assign(document.createElement("iframe"), { width: 1200, height: 700 }, `+from+`)) ?? true)(`+encode(string(text))+`)`)
+		framed.await(`((document) => document?.querySelector("#past input") && !document.getElementById("past").hidden && ` + row("key") + `)(document.querySelector("iframe").contentDocument)`)
+	}
 }
