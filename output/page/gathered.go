@@ -27,10 +27,10 @@ type gathered struct {
 	lines    lines
 	states   allContents
 	looks    looks
-	failures []*failure          // of which it is to be said what led up to them
+	failures []*failure            // of which it is to be said what led up to them
 	failed   map[failedAt]*failure // the same, by all that they are of
-	named    map[string]string   // IDs of objects that are there, by the name of their resource, their namespace and their name
-	seq      uint64              // of the last message that was taken
+	named    map[string]string     // IDs of objects that are there, by the name of their resource, their namespace and their name
+	seq      uint64                // of the last message that was taken
 }
 
 func newGathered(o Options, max int) *gathered {
