@@ -82,7 +82,7 @@ func (c *catalog) shortest(r schema.GroupVersionResource) string {
 	if !there {
 		return r.GroupResource().String()
 	}
-	for _, name := range append(served.ShortNames, served.SingularName, served.Name) {
+	for _, name := range slices.Concat(served.ShortNames, []string{served.SingularName, served.Name}) {
 		if name == "" {
 			continue
 		}

@@ -38,3 +38,15 @@ func TestKnown(t *testing.T) {
 		t.Error("it has no short name")
 	}
 }
+
+// TestShortNameAlters: names are asked for by several at once, and nothing of what the server said is written.
+func TestShortNameAlters(t *testing.T) {
+	names := append(make([]string, 0, 4), "cm")
+	m := Known([]metav1.APIResource{{Name: "configmaps", Version: "v1", Kind: "ConfigMap", Namespaced: true, SingularName: "configmap", ShortNames: names}})
+	if got := m.ShortName(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}); got != "cm" {
+		t.Error(got)
+	}
+	if behind := names[:2][1]; behind != "" {
+		t.Errorf("%q was written behind the names", behind)
+	}
+}
