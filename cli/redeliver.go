@@ -67,7 +67,7 @@ func (r *redelivery) identify(ctx context.Context, c *console, again *deliver.Re
 	}
 	stream, isStream := r.remote.(*jetstream.Receiver)
 	if isStream {
-		stream.Several = several
+		stream.Several, stream.Mixed = several, several && unsaid
 	}
 	switch {
 	case unsaid && r.connection.IsSeveral():

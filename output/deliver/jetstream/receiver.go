@@ -19,6 +19,7 @@ type Options struct {
 	Server       string // nats://HOST:PORT, or tls://HOST:PORT; the port may be missing
 	Prefix       string // of subjects; CheckPrefix has found it good
 	Several      bool   // clusters: that of a message is a part of its subject
+	Mixed        bool   // with Several, other messages are of one cluster alone, and have it not in theirs
 	CreateStream string // is made if no stream takes the subjects; empty: none is made
 	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0: never.
 	Deadline time.Duration

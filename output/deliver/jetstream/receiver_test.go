@@ -177,6 +177,36 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// TestMixed: of messages with a cluster in their subjects, and others without one, it is said when only one kind has
+// a stream, and what is stored of the other is not held up.
+func TestMixed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	js := client(t, s)
+	for _, taken := range []string{"d.*.*.*.*.*", "d.*.*.*.*"} {
+		newStream(t, js, jetstream.StreamConfig{Subjects: []string{taken}})
+		r, noted := newReceiver(t, s.Address, Options{Several: true, Mixed: true, CreateStream: "S"})
+		for range 2 {
+			for n, cluster := range []string{"eu", ""} {
+				m := pod("a", n)
+				m.Cluster = cluster
+				err := r.Send(t.Context(), m)
+				if takes := covers(taken, Subject("d", m)); (err == nil) != takes || isDown(err) {
+					t.Errorf("%s: %s: %v", taken, Subject("d", m), err)
+				}
+			}
+		}
+		if want := "[not all of d.> may have a stream: S takes " + taken + "; an event that has none waits]"; noted.String() != want {
+			t.Errorf("%s", noted)
+		}
+	}
+	newStream(t, js, jetstream.StreamConfig{Subjects: []string{"d.*.*.*.*", "d.*.*.*.*.*"}})
+	r, noted := newReceiver(t, s.Address, Options{Several: true, Mixed: true})
+	if err := r.Check(t.Context()); err != nil || noted.String() != "[]" {
+		t.Errorf("%v, %s", err, noted)
+	}
+}
+
 func TestNoJetStream(t *testing.T) {
 	t.Parallel()
 	s, err := bed.StartNATS("")

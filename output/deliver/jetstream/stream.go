@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,14 +38,12 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	if err != nil {
 		return err
 	}
-	all := false
-	var parts []string
+	var subjects, parts []string
 	for _, s := range found {
-		for _, subject := range s.Config.Subjects {
-			all = all || covers(subject, r.published())
-		}
+		subjects = append(subjects, s.Config.Subjects...)
 		parts = append(parts, fmt.Sprintf("%s takes %s", s.Config.Name, strings.Join(s.Config.Subjects, ", ")))
 	}
+	all := takesAll(subjects, r.published())
 	if !all && len(found) > 0 {
 		r.note(fmt.Sprintf("not all of %s may have a stream: %s; an event that has none waits", r.subjects(), strings.Join(parts, "; ")))
 	}
@@ -55,15 +54,29 @@ func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 
 func (r *Receiver) subjects() string { return r.Prefix + ".>" }
 
-// published is what subjects look like below the prefix: four parts, or five.
-func (r *Receiver) published() string {
+// published is what subjects look like below the prefix: four parts, or five, or both.
+func (r *Receiver) published() (all []string) {
+	one := r.Prefix + ".*.*.*.*"
 	if r.Several {
-		return r.Prefix + ".*.*.*.*.*"
+		all = append(all, one+".*")
 	}
-	return r.Prefix + ".*.*.*.*"
+	if !r.Several || r.Mixed {
+		all = append(all, one)
+	}
+	return all
 }
 
-// covers reports whether a stream with a subject takes all that is published.
+// takesAll reports whether streams with these subjects take all that is published.
+func takesAll(subjects, published []string) bool {
+	for _, one := range published {
+		if !slices.ContainsFunc(subjects, func(s string) bool { return covers(s, one) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether a stream with a subject takes all of what is published so.
 func covers(subject, all string) bool {
 	taken := strings.Split(subject, ".")
 	published := strings.Split(all, ".")
@@ -80,13 +93,20 @@ func covers(subject, all string) bool {
 
 // streams returns those that take some of the subjects.
 func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.StreamInfo, err error) {
-	err = c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.LIST", func(ctx context.Context) error {
-		list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(r.published()))
-		for s := range list.Info() {
-			found = append(found, s)
+	for _, subject := range r.published() {
+		err = c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.LIST", func(ctx context.Context) error {
+			list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(subject))
+			for s := range list.Info() {
+				if !slices.ContainsFunc(found, func(o *jetstream.StreamInfo) bool { return o.Config.Name == s.Config.Name }) {
+					found = append(found, s)
+				}
+			}
+			return list.Err()
+		})
+		if err != nil {
+			break
 		}
-		return list.Err()
-	})
+	}
 	return found, r.explainAPI(err)
 }
 
