@@ -91,6 +91,13 @@ func (c *console) silent() *console {
 	return &own
 }
 
+// mute is this console without anything that is said.
+func (c *console) mute() *console {
+	own := *c.silent()
+	own.stderr = io.Discard
+	return &own
+}
+
 // connection says where to go with what comes on the way to the server.
 func (c *console) connection() cluster.Options {
 	return cluster.Options{

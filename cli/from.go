@@ -31,6 +31,7 @@ import (
 type recordingOf struct {
 	dir   string
 	parts []*recordedPart // one for each cluster that is asked for
+	of    selection       // what is asked for
 }
 
 // recordedPart is the recording of one cluster.
@@ -81,6 +82,35 @@ func (c *console) openRecording(dir string, of *cluster.Flags) (*recordingOf, er
 		r.parts = append(r.parts, one)
 	}
 	return r, nil
+}
+
+// plan finds out what is asked of the recording.
+func (r *recordedPart) plan(ctx context.Context, of selection) error {
+	s, err := r.open(ctx, of)
+	if err != nil {
+		return err
+	}
+	r.session = s
+	r.query, err = r.asked(s)
+	return err
+}
+
+// planAgain is plan for a recording that may have gone on, of which all was said at first. What was recorded
+// at first is asked for in any case.
+func (r *recordedPart) planAgain(ctx context.Context, of selection) error {
+	now := *r
+	now.console = r.console.mute()
+	err := now.plan(ctx, of)
+	switch _, isNone := errors.AsType[*unrecordedError](err); {
+	case err == nil:
+		r.session, r.query, r.unknown = now.session, now.query, nil
+	case !isNone:
+		return err
+	case r.session != nil:
+		r.query, err = r.asked(r.session)
+		return err
+	}
+	return nil
 }
 
 // open is what a command has in place of a session at a cluster: names stand for what was recorded.

@@ -40,12 +40,9 @@ func (r *recordingOf) isSeveral() bool { return r != nil && r.parts[0].cluster !
 // of them only is asked of these.
 func (r *recordingOf) session(ctx context.Context, c *console, of selection) (*session, error) {
 	var failed []error
+	r.of = of
 	for _, p := range r.parts {
-		s, err := p.open(ctx, of)
-		if err == nil {
-			p.session = s
-			p.query, err = p.asked(s)
-		}
+		err := p.plan(ctx, of)
 		switch none, isNone := errors.AsType[*unrecordedError](err); {
 		case err == nil:
 		case !r.isSeveral():
@@ -124,14 +121,14 @@ func (r *recordingOf) members() (all []event.Member) {
 	return all
 }
 
-// again is the recording as it is by now: it may go on.
-func (r *recordingOf) again() (*recordingOf, error) {
-	now := &recordingOf{dir: r.dir}
+// again is the recording as it is by now: it may go on, with what was not recorded before.
+func (r *recordingOf) again(ctx context.Context) (*recordingOf, error) {
+	now := &recordingOf{dir: r.dir, of: r.of}
 	for _, p := range r.parts {
 		one := *p
 		var err error
-		if one.Recording, err = recording.Read(p.dir); err == nil && one.session != nil {
-			one.query, err = one.asked(one.session)
+		if one.Recording, err = recording.Read(p.dir); err == nil {
+			err = one.planAgain(ctx, r.of)
 		}
 		if err != nil {
 			return nil, atNamed(p.cluster, err)

@@ -78,7 +78,7 @@ func (s *shownPart) play(ctx context.Context, until time.Time, sink event.Sink) 
 
 // prove is play, which also says what all of it rests on.
 func (s *shownPart) prove(ctx context.Context, until time.Time, sink event.Sink) (page.Known, proofs, error) {
-	now, err := s.from.again()
+	now, err := s.from.again(ctx)
 	if err != nil {
 		return page.Known{}, nil, err
 	}

@@ -40,6 +40,10 @@ LATER=2026-01-31T02:15:00Z
 	recordedNoCM = `{"type":"SYNCED","time":"2026-01-31T02:00:01.000Z","resource":"secrets.v1.","namespace":"a","count":0}
 {"type":"BOOKMARK","time":"2026-01-31T02:30:00.000Z","resource":"secrets.v1.","namespace":"a","heard":"2026-01-31T02:30:00.000Z"}
 `
+	recordedLater = `{"type":"ADDED","time":"2026-01-31T02:30:00.000Z","initial":true,"object":{"apiVersion":"v1","data":{"k":"v"},"kind":"ConfigMap","metadata":{"name":"late","namespace":"a","resourceVersion":"40","uid":"u-late"}}}
+{"type":"SYNCED","time":"2026-01-31T02:30:00.000Z","resource":"configmaps.v1.","namespace":"a","count":1}
+{"type":"BOOKMARK","time":"2026-01-31T02:30:05.000Z","resource":"configmaps.v1.","namespace":"a","heard":"2026-01-31T02:30:05.000Z"}
+`
 )
 
 // recordFleet writes a recording of several clusters, and returns its directory and the times that recordedEU names,
@@ -167,6 +171,19 @@ func TestServedPastClusters(t *testing.T) {
 	h = b.helloAt(t, 0)
 	if got := h.states(); got != "eu live ; none unknown of what is asked for nothing was recorded; us live ; " {
 		t.Errorf("at the end: %s", got)
+	}
+
+	// Until it is recorded there, too.
+	last := time.Now().Add(-time.Second)
+	if _, _, err := writeRecording(filepath.Join(dir, "none"), recordedLater, last); err != nil {
+		t.Fatal(err)
+	}
+	h = b.helloAt(t, last.UnixMilli())
+	if got := h.states(); !strings.Contains(got, "none live ; ") {
+		t.Errorf("once it is recorded: %s", got)
+	}
+	if got := b.keysAt(t, last.UnixMilli(), "&cluster=none"); got != "none/configmaps/u-late " {
+		t.Errorf("once it is recorded there is %s", got)
 	}
 	p.signal(os.Interrupt)
 	p.ends(t, fail.ExitOK, `none: the recording .* has no "cm": it has secrets in namespace a\npage: .*\n`)
