@@ -86,7 +86,7 @@ func (f *fleet) run(ctx context.Context) error {
 		f.metrics.Expect(m.name)
 	}
 	f.metrics.Begin(nil)
-	f.asked.is(inLine(f.status))
+	f.asked.is(func() []string { return append([]string{f.status()}, f.to.look()...) })
 	return f.to.around(ctx, cancel, f.watching, func() error {
 		running, stop := context.WithCancel(ctx)
 		defer stop()

@@ -107,7 +107,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
 	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
-		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && s.from == "" && !w.connection.IsSeveral()}
+		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && s.from == ""}
 	}
 	if s.from != "" {
 		return s.parseReplay(span)
@@ -231,7 +231,7 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Past:       w.object != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Targets:    w.plan.Targets,
-		Clusters:   w.clusterNames(),
+		Clusters:   w.members(),
 		Compare:    w.print.Compare,
 		ShortName:  w.shortName,
 	}

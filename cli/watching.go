@@ -258,13 +258,18 @@ func (w *watching) settleOptions() settle.Options {
 	return settle.Options{Quiet: w.settle.Quiet, Max: w.settle.Max, Compare: w.print.Compare}
 }
 
+// members returns which clusters there are, of several; nil: it is one.
+func (w *watching) members() func() []event.Member {
+	if w.recorded.isSeveral() {
+		return w.recorded.members
+	}
+	return w.clusters()
+}
+
 // clusterNames are those of several clusters, as far as they are known; nil: it is one.
 func (w *watching) clusterNames() []string {
-	switch {
-	case w.recorded.isSeveral():
-		return event.Names(w.recorded.members())
-	case w.fleet != nil:
-		return event.Names(w.fleet.standing())
+	if all := w.members(); all != nil {
+		return event.Names(all())
 	}
 	return nil
 }

@@ -119,8 +119,8 @@ func (f *folds) isEarly(e *event.Event, c *inventory.Change) bool {
 		return true // in its order
 	}
 	return len(f.early) < maxEarly && len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Of.Cluster, c.Root.UID)) &&
-		slices.ContainsFunc(f.Targets, func(t event.Target) bool {
-			return t.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
+		slices.ContainsFunc(f.look.links.All(), func(l *event.Link) bool {
+			return l.Target.Cluster == c.State.Of.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
 		})
 }
 
@@ -290,7 +290,7 @@ func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 // asAsked are kinds in the order in which they are watched: that in which they came is chance.
 func (f *folds) asAsked(kinds []string) []string {
 	place := func(kind string) int {
-		return slices.IndexFunc(f.Targets, func(t event.Target) bool { return f.ShortName(t.Resource()) == kind })
+		return slices.IndexFunc(f.look.links.All(), func(l *event.Link) bool { return f.ShortName(l.Target.Resource()) == kind })
 	}
 	slices.SortStableFunc(kinds, func(a, b string) int { return place(a) - place(b) })
 	return kinds

@@ -72,10 +72,19 @@ func (l *look) lines(now time.Time) (lines []string) {
 
 // noProblem says that there is none, as far as that is known.
 func (l *look) noProblem() string {
-	if !l.links.Connected() {
-		return inventory.NotKnown
+	if l.Clusters == nil {
+		if !l.links.Connected() {
+			return inventory.NotKnown
+		}
+		return inventory.NothingWrong
 	}
-	return inventory.NothingWrong
+	all, connected := l.Clusters(), 0
+	for _, m := range all {
+		if l.links.Standing(m).Phase == event.PhaseLive {
+			connected++
+		}
+	}
+	return inventory.NothingWrongIn(connected, len(all))
 }
 
 // problems calls add for each, or each of a cluster, with as much of it as has room.

@@ -42,9 +42,10 @@ type Options struct {
 	Namespaces bool
 	// ShortName returns the name that a resource is shown by; nil means its plural.
 	ShortName func(schema.GroupVersionResource) string
-	// Targets are what is watched at first, and Clusters, of several, those that are known then.
-	Targets  []event.Target
-	Clusters []string
+	// Targets are what is watched at first; of several clusters those come that their marks name.
+	Targets []event.Target
+	// Clusters returns those that are asked for, whether they answer or not; nil: it is one.
+	Clusters func() []event.Member
 	// Look says at the start what needs a look.
 	Look bool
 	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
@@ -92,7 +93,10 @@ func New(w io.Writer, o Options) *View {
 	if o.ShortName == nil {
 		o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
 	}
-	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New(), palette: output.NewPalette(o.Clusters...)}
+	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New()}
+	if o.Clusters != nil {
+		v.palette = output.NewPalette(event.Names(o.Clusters())...)
+	}
 	v.atStart = newAtStart(v)
 	if o.Look {
 		v.look = newLook(v)

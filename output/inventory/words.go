@@ -39,11 +39,22 @@ const (
 
 var signs = map[Look]rune{Failed: '✗', Waits: '◌', Well: '●'}
 
-// NothingWrong says that there are no problems, and NotKnown that nobody can know.
+// NothingWrong says that there are no problems, and NotKnown that nobody can know; see also NothingWrongIn.
 const (
 	NothingWrong = "nothing needs a look"
 	NotKnown     = "what needs a look is not known before all is connected"
 )
+
+// NothingWrongIn says that there are no problems in those of several clusters that are connected.
+func NothingWrongIn(connected, all int) string {
+	switch {
+	case connected == 0:
+		return NotKnown
+	case connected == all:
+		return NothingWrong
+	}
+	return fmt.Sprintf("%s in %d of %d clusters; of the others it is not known", NothingWrong, connected, all)
+}
 
 // FoundLater says of a change that nobody saw it happen: there may have been other states in between.
 const FoundLater = "found out later"

@@ -78,9 +78,8 @@ func (p *problems) none() string {
 	case phase == event.PhaseLive:
 		return inventory.NothingWrong
 	case p.Clusters != nil:
-		if _, connected, all := p.together(); connected > 0 {
-			return fmt.Sprintf("%s in %d of %d clusters; of the others it is not known", inventory.NothingWrong, connected, all)
-		}
+		_, connected, all := p.together()
+		return inventory.NothingWrongIn(connected, all)
 	}
 	return inventory.NotKnown
 }

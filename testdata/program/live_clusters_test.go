@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
 
 	"dwatch/cli/fail"
 )
@@ -109,4 +113,55 @@ func TestLiveClusters(t *testing.T) {
 	wide.shows(`^   us +web +2 +\d+`)
 	wide.press("q")
 	wide.shows(`^END=0$`)
+}
+
+// TestFoldedClusters: at a terminal it is said of each of several clusters what needs a look there, and what followed
+// a change in one is one line, with the name of that. A signal asks what needs a look in all.
+func TestFoldedClusters(t *testing.T) {
+	t.Parallel()
+	controllers := controllersBed(t)
+	config, err := clientcmd.LoadFromFile(controllers.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int{80, 160} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			t.Parallel()
+			eu, _ := room(t)
+			us, err := newObjectsNamed(controllers, eu.namespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(us.leave)
+			kubeconfig := filepath.Join(t.TempDir(), "config")
+			if err := writeContexts(kubeconfig, eu.namespace, map[string]another{"us": {controllers, config}}); err != nil {
+				t.Fatal(err)
+			}
+			eu.applyText(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: cart}\nspec: {containers: [{name: web, image: 'cart:1'}]}\n")
+			eu.mustPatch(t, "pods/cart", `{"status":`+loops(`{"exitCode":1,"reason":"Error","message":"no such file"}`)+`}`)
+			us.applyText(t, folding)
+			m := startTmux(t, width, 100, kubeconfig)
+			m.command("clear; dwatch deploy/cart --context us --until ready -o none -q; clear; dwatch deploy,rs,po --context eu,us,down")
+			m.shows(`^\S+ ✗ eu po/cart  CrashLoopBackOff`)
+			m.shows(`^\S+ = us: nothing needs a look$`)
+			syscall.Kill(m.pid(), syscall.SIGUSR1)
+			m.shows(`^✗ eu po/cart  CrashLoopBackOff`)
+
+			before := m.screen()
+			us.mustPatch(t, "deploy/cart", `{"spec":{"template":{"spec":{"containers":[{"name":"cart","image":"cart:2"}]}}}}`)
+			m.shows(`^\S+ > us deploy/cart(  |\n +)rollout: \d+ changes, \d+ s, done; \+1 rs; \+4 -4 po$`)
+			if lines := strings.Count(strings.TrimSpace(m.screen()), "\n") - strings.Count(strings.TrimSpace(before), "\n"); lines > mostLines {
+				t.Errorf("a rollout takes %d lines:\n%s", lines, m.screen())
+			}
+			if err := eu.remove("pods/cart"); err != nil {
+				t.Fatal(err)
+			}
+			m.shows(`^\S+ - eu po/cart`)
+			syscall.Kill(m.pid(), syscall.SIGUSR1)
+			m.shows(`^nothing needs a look in 2 of 3 clusters; of the oth\n?ers it is not known$`)
+			t.Logf("%s", m.screen())
+			m.press("C-c")
+			m.shows(`^[$#] $|^[$#]$`)
+		})
+	}
 }
