@@ -22,6 +22,7 @@ type topFlags struct {
 	format flags.Format
 	noise  flags.Noise
 	masks  flags.Masks
+	color  flags.Color
 	played flags.Played
 }
 
@@ -31,7 +32,7 @@ func (f *topFlags) groups() []flags.Group {
 		flags.NewGroup("What to watch", f.targets.AddTo, f.targets.AddWait),
 		f.played.Group(),
 		flags.NewGroup("Which changes", f.noise.AddTo),
-		flags.NewGroup("How it looks", f.format.Adds([]string{"table", "json"}, "table or json, a line for each object"), f.top.AddRowsTo, f.masks.AddTo, f.masks.AddShowSecrets("")),
+		flags.NewGroup("How it looks", f.format.Adds([]string{"table", "json"}, "table or json, a line for each object"), f.top.AddRowsTo, f.color.AddTo, f.masks.AddTo, f.masks.AddShowSecrets("")),
 		flags.NewGroup("When it is printed, and ends", f.top.AddTo, flags.Timeout(&w.ending.Timeout, "with exit code 0, after what was found until then")),
 	}
 }
@@ -48,6 +49,7 @@ func (f *topFlags) parse(args []string, t terminal) (runner, error) {
 	d := &topTable{flags: f.top, json: f.format.Name == "json"}
 	d.inPlace = t.isTerminal && !t.isDumb && !d.json
 	d.every = f.top.Every(d.inPlace, w.ending.Timeout)
+	w.print.Color = f.color.On(t.isTerminal && !t.noColor)
 	w.to, w.lasting, w.fleets = d, true, true
 	if err := cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false)); err != nil || f.played.From == "" {
 		return &topRun{w, d}, err
@@ -102,6 +104,7 @@ func (d *topTable) open(_ context.Context, w *watching, _ func(error)) (event.Si
 	d.top = top.New(w.out, d.began, top.Options{
 		By: d.flags.By, JSON: d.json, InPlace: d.inPlace, Size: func() (int, int) { return sizeOf(file) },
 		Rows: d.flags.Rows, Namespaces: w.several(), ShortName: w.shortName, Compare: w.print.Compare,
+		Color: w.print.Color, Clusters: w.clusterNames(),
 	})
 	if !d.inPlace {
 		return event.SinkFunc(d.top.Deliver), nil // what becomes of the watch goes to stderr

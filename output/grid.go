@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"io"
 	"strings"
 
@@ -23,6 +24,7 @@ type gridLine struct {
 type painted struct {
 	cell int    // 0: none is, as the first says what happened
 	sgr  string // the colour
+	only int    // so many bytes of it, its first; 0: all
 }
 
 // layout says how wide the columns of some lines are: once wider, they stay so.
@@ -62,7 +64,9 @@ func (g *grid) event(l *layout, e event.Event, when string, cells ...string) {
 }
 
 // paint gives a colour to a cell of the line that was added last, by its place behind what happened, and when.
-func (g *grid) paint(cell int, sgr string) { g.lines[len(g.lines)-1].paint = painted{2 + cell, sgr} }
+func (g *grid) paint(cell int, sgr string) {
+	g.lines[len(g.lines)-1].paint = painted{cell: 2 + cell, sgr: sgr}
+}
 
 // flush appends the lines, and forgets them.
 func (g *grid) flush(dst []byte) []byte {
@@ -78,7 +82,8 @@ func (g *grid) flush(dst []byte) []byte {
 func appendCells(dst []byte, cells []string, widths []int, paint painted) []byte {
 	for i, cell := range cells {
 		if i > 0 && i == paint.cell {
-			dst = append(dst, "\x1b["+paint.sgr+"m"+cell+"\x1b[0m"...)
+			only := cmp.Or(paint.only, len(cell))
+			dst = append(dst, "\x1b["+paint.sgr+"m"+cell[:only]+"\x1b[0m"+cell[only:]...)
 		} else {
 			dst = append(dst, cell...)
 		}
@@ -89,8 +94,15 @@ func appendCells(dst []byte, cells []string, widths []int, paint painted) []byte
 	return dst
 }
 
-// Columns returns lines, whose cells stay on them, with columns as wide as they need.
-func Columns(lines [][]string) (aligned []string) {
+// Colored is what a cell of a line, which is not its first, begins with, and the SGR of its colour. The zero value: nothing.
+type Colored struct {
+	Cell      int
+	Text, SGR string
+}
+
+// Columns returns lines, whose cells stay on them, with columns as wide as they need. colored has a colour for each
+// line; nil: there are none.
+func Columns(lines [][]string, colored []Colored) (aligned []string) {
 	var widths []int
 	for _, cells := range lines {
 		for i, cell := range cells {
@@ -101,8 +113,12 @@ func Columns(lines [][]string) (aligned []string) {
 			widths[i] = max(widths[i], displaywidth.String(cells[i])+gap)
 		}
 	}
-	for _, cells := range lines {
-		aligned = append(aligned, strings.TrimRight(string(appendCells(nil, cells, widths, painted{})), " "))
+	for i, cells := range lines {
+		var paint painted
+		if colored != nil {
+			paint = painted{colored[i].Cell, colored[i].SGR, len(Line(colored[i].Text))}
+		}
+		aligned = append(aligned, strings.TrimRight(string(appendCells(nil, cells, widths, paint)), " "))
 	}
 	return aligned
 }

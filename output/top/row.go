@@ -170,20 +170,40 @@ func (f finding) String() string {
 
 // lines are the table: its rows, and below each what is found out about that.
 func (t *Top) lines(rows []row) (lines []string) {
-	cells := [][]string{t.header()}
+	header := t.header()
+	cells, colored := [][]string{header}, []output.Colored{{}}
+	at := slices.IndexFunc(header, func(h string) bool { return h == objectHeader || h == mostlyHeader })
 	for i := range rows {
 		cells = append(cells, t.cells(&rows[i]))
+		colored = append(colored, t.colorOf(rows[i].Object, at))
 	}
-	for i, line := range output.Columns(cells) {
+	for i, line := range output.Columns(cells, colored) {
 		lines = append(lines, line)
 		if i == 0 {
 			continue
 		}
 		for _, f := range rows[i-1].findings() {
-			lines = append(lines, found+output.Line(f.String()))
+			lines = append(lines, found+t.painted(f.Object, output.Line(f.String())))
 		}
 	}
 	return lines
+}
+
+// colorOf is that of the cluster of an object, of several, whose name a cell begins with.
+func (t *Top) colorOf(o *object, cell int) output.Colored {
+	if !t.Color || o == nil || o.Cluster == "" {
+		return output.Colored{}
+	}
+	return output.Colored{Cell: cell, Text: o.Cluster, SGR: t.palette.SGR(o.Cluster)}
+}
+
+// painted is a text that begins with the name of an object's cluster, of several; of no object it does not.
+func (t *Top) painted(o *object, text string) string {
+	if !t.Color || o == nil || o.Cluster == "" {
+		return text
+	}
+	name := output.Line(o.Cluster)
+	return t.palette.Paint(o.Cluster, name) + strings.TrimPrefix(text, name)
 }
 
 // findings are those of a line each: that of managers over several fields of an object is one.
@@ -205,10 +225,13 @@ func (r *row) findings() (all []finding) {
 	return all
 }
 
+// objectHeader and mostlyHeader are those of the columns with names of objects.
+const objectHeader, mostlyHeader = "OBJECT", "MOSTLY"
+
 func (t *Top) header() []string {
-	header := []string{"PER MIN", "CHANGES", "OBJECT", "FIELD", "MANAGER"}
+	header := []string{"PER MIN", "CHANGES", objectHeader, "FIELD", "MANAGER"}
 	if t.By == ByManager {
-		header = []string{"PER MIN", "CHANGES", "MANAGER", "OBJECTS", "MOSTLY", "FIELD"}
+		header = []string{"PER MIN", "CHANGES", "MANAGER", "OBJECTS", mostlyHeader, "FIELD"}
 	}
 	return t.inNamespace("NAMESPACE", header)
 }

@@ -31,6 +31,9 @@ type Options struct {
 	// Rows is how many there are at most; 0: all.
 	Rows       int
 	Namespaces bool // a column of them
+	// Color gives the name of each cluster, of several, a colour of its own; Clusters are those that are known at first.
+	Color    bool
+	Clusters []string
 	// ShortName returns the name that a resource is shown by.
 	ShortName func(schema.GroupVersionResource) string
 	// Compare says which changes count and what is masked.
@@ -40,7 +43,8 @@ type Options struct {
 // Top is a Sink. Its methods may be called from any goroutine.
 type Top struct {
 	Options
-	w io.Writer
+	w       io.Writer
+	palette output.Palette
 
 	mu    sync.Mutex
 	tally *churn.Tally
@@ -53,7 +57,7 @@ var _ event.Sink = (*Top)(nil)
 
 // New returns a Top that writes to w. What happens before began counts for nobody's rate.
 func New(w io.Writer, began time.Time, o Options) *Top {
-	return &Top{Options: o, w: w, tally: churn.New(), began: began}
+	return &Top{Options: o, w: w, palette: output.NewPalette(o.Clusters...), tally: churn.New(), began: began}
 }
 
 // Deliver implements event.Sink.
@@ -151,5 +155,7 @@ func upTo(lines []string, n int) []string {
 	return append(lines[:n-1], fmt.Sprintf("%sfights and hot loops for which there is no room: %d", found, hidden))
 }
 
-// cut shortens a line to a terminal.
-func cut(line string, width int) string { return displaywidth.TruncateString(line, width, "…") }
+// cut shortens a line to a terminal. Its colours, which are ours, take no room.
+func cut(line string, width int) string {
+	return displaywidth.Options{ControlSequences: true}.TruncateString(line, width, "…")
+}

@@ -3,6 +3,7 @@ package top
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 )
@@ -22,9 +24,10 @@ var (
 // board is a Top, and the objects that it has seen.
 type board struct {
 	*Top
-	out  bytes.Buffer
-	last map[string]event.Object
-	now  time.Time
+	out     bytes.Buffer
+	last    map[string]event.Object
+	now     time.Time
+	cluster string // of what is written next, of several
 }
 
 func newBoard(o Options) *board {
@@ -54,7 +57,7 @@ func (b *board) writeFields(t *testing.T, name, manager string, value int, field
 		name, version, manager, b.now.UTC().Format(time.RFC3339), strings.Join(set, ","), strings.Join(data, ","))
 	e := event.Event{Type: event.Modified, Target: configMaps, Old: b.last[name], Time: b.now,
 		Object: event.NewObject(&event.Identity{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: types.UID(name), ResourceVersion: version}, content)}
-	if e.Old.IsZero() {
+	if e.Target.Cluster = b.cluster; e.Old.IsZero() {
 		e.Type, e.Initial = event.Added, true
 	}
 	b.last[name] = e.Object
@@ -152,5 +155,43 @@ func TestNoRoom(t *testing.T) {
 	}
 	if text := b.print(t); !strings.HasSuffix(text, "  ! fights and hot loops for which there is no room: 3\n") {
 		t.Error(text)
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// TestClusterColors: of several clusters each name has a colour of its own, in rows and in what is found out, by whatever
+// it is ranked, and nothing else is other than without colours, however narrow the terminal is.
+func TestClusterColors(t *testing.T) {
+	names := []string{"prod-eu", "prod-us", "\x1b[31mred"}
+	palette := output.NewPalette(names...)
+	for _, by := range []By{ByObject, ByField, ByManager} {
+		for _, width := range []int{20, 35, 80, 160} {
+			o := Options{By: by, InPlace: true, Size: func() (int, int) { return width, 100 }, Clusters: names}
+			plain := newBoard(o)
+			o.Color = true
+			colored := newBoard(o)
+			for _, b := range []*board{plain, colored} {
+				for i, name := range names {
+					b.cluster = name
+					b.fight(t, fmt.Sprint("web-", i), 8)
+				}
+			}
+			want, got := plain.print(t), colored.print(t)
+			if stripped := escapes.ReplaceAllString(got, ""); stripped != want {
+				t.Errorf("by %s, on %d columns other than without colours:\n%s\nin place of\n%s", by, width, stripped, want)
+			}
+			for _, name := range names {
+				shown := output.Line(name)
+				if n := strings.Count(got, palette.Paint(name, shown)); n != strings.Count(want, shown) || n == 0 && width > 80 {
+					t.Errorf("by %s, on %d columns %s has its colour %d times:\n%s", by, width, shown, n, got)
+				}
+			}
+			for line := range strings.Lines(got) {
+				if strings.Count(line, "\x1b[38;") != strings.Count(line, "\x1b[0m") {
+					t.Errorf("by %s, on %d columns a colour does not end: %q", by, width, line)
+				}
+			}
+		}
 	}
 }
