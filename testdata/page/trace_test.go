@@ -91,6 +91,13 @@ type traced struct {
 // trace notes what the page does until stop is called.
 func (b *tab) trace() (stop func() work) {
 	b.t.Helper()
+	end := b.traceOf("toplevel")
+	return func() work { b.t.Helper(); return mainThread(end()) }
+}
+
+// traceOf notes the events of a category until stop is called.
+func (b *tab) traceOf(category string) (stop func() []traced) {
+	b.t.Helper()
 	var events []traced
 	complete := make(chan struct{})
 	ctx, cancel := context.WithCancel(b.ctx)
@@ -112,12 +119,12 @@ func (b *tab) trace() (stop func() work) {
 	}
 	_, err = chromedp.Call(b.ctx, tracing.Start, tracing.StartParams{
 		TransferMode: tracing.StartTransferModeReportEvents,
-		TraceConfig:  &tracing.TraceConfig{IncludedCategories: []string{"toplevel"}, ExcludedCategories: []string{"*"}},
+		TraceConfig:  &tracing.TraceConfig{IncludedCategories: []string{category}, ExcludedCategories: []string{"*"}},
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return func() work {
+	return func() []traced {
 		b.t.Helper()
 		defer cancel()
 		if _, err := chromedp.Call(b.ctx, tracing.End, cdp.Empty{}); err != nil {
@@ -128,7 +135,7 @@ func (b *tab) trace() (stop func() work) {
 		case <-time.After(patience):
 			b.t.Fatal("the trace does not end")
 		}
-		return mainThread(events)
+		return events
 	}
 }
 
