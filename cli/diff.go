@@ -19,7 +19,7 @@ type diffFlags struct {
 	look   look
 	view   flags.View
 	noise  flags.Noise
-	from   string
+	from   flags.From
 	before time.Time // zero: the end of the recording
 	at     time.Time
 }
@@ -27,7 +27,7 @@ type diffFlags struct {
 func (d *diffFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to compare", d.targets.AddTo, flags.Timeout(&d.w.ending.Timeout, "with exit code 1 if not all is known by then")),
-		flags.NewGroup("The past", flags.From(&d.from),
+		flags.NewGroup("The past", d.from.AddTo,
 			flags.At("What was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("With what was there at `TIME`; by default at the end of the recording")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
@@ -51,7 +51,7 @@ func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
 		return nil, err
 	}
 	d.noise.Set(&w.print.Compare)
-	places := d.from == "" || d.at.IsZero()
+	places := !d.from.Is() || d.at.IsZero()
 	if places {
 		d.noise.SetApart(&w.print.Compare)
 	}
@@ -64,12 +64,12 @@ func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
 	}
 	of := clustersCompared{w: w, noise: d.noise.Given(d.all), of: ofClusters}
 	switch {
-	case d.connection.IsSeveral() && d.from == "":
+	case d.connection.IsSeveral() && !d.from.Is():
 		return &of, nil
 	case places:
 		of.of = ofNamespaces
 		r := &namespacesCompared{of, d.from, d.before}
-		if d.from == "" {
+		if !d.from.Is() {
 			return r, nil
 		}
 		return r, checkFrom(d.all, d.server, w.selection)
@@ -81,17 +81,17 @@ func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
 func (d *diffFlags) check() error {
 	several := d.connection.IsSeveral()
 	switch {
-	case d.from == "" && several && d.all.Changed("at"), d.from == "" && several && d.all.Changed("before"):
+	case !d.from.Is() && several && d.all.Changed("at"), !d.from.Is() && several && d.all.Changed("before"):
 		return errors.New("--at and --before ask a recording: they need --from DIR")
-	case d.from == "" && several:
+	case !d.from.Is() && several:
 		return nil
-	case d.from != "" && d.at.IsZero() && d.isOfSeveral():
+	case d.from.Is() && d.at.IsZero() && d.isOfSeveral():
 		return nil
 	case d.at.IsZero() && !d.before.IsZero():
 		return errBefore
 	case d.at.IsZero() && d.w.areTwo():
 		return nil
-	case d.from == "":
+	case !d.from.Is():
 		return errors.New("dwatch diff compares two times of a recording, two namespaces or several clusters: it needs --from DIR, -n A,B or --context A,B")
 	case d.at.IsZero():
 		return errNoOther
@@ -104,8 +104,11 @@ func (d *diffFlags) check() error {
 // isOfSeveral reports whether a recording is of several clusters, which are compared then, or asked for as
 // such.
 func (d *diffFlags) isOfSeveral() bool {
-	parts, err := recording.Parts(d.from)
-	return d.connection.IsNamed() || err == nil && len(parts) > 0
+	if d.connection.IsNamed() || d.from.Dir() == "" { // who has it is asked later
+		return true
+	}
+	parts, err := recording.Parts(d.from.Dir())
+	return err == nil && len(parts) > 0
 }
 
 var (

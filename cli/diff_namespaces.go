@@ -9,6 +9,7 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/flags"
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -19,8 +20,8 @@ import (
 // recording. Of a recording of several clusters it is what is different between these.
 type namespacesCompared struct {
 	clustersCompared
-	from   string    // a recording; empty: the cluster is asked
-	before time.Time // of several clusters, what was there then is compared; zero: at the end
+	from   flags.From // a recording; empty: the cluster is asked
+	before time.Time  // of several clusters, what was there then is compared; zero: at the end
 }
 
 // areTwo reports whether two namespaces are named.
@@ -32,7 +33,7 @@ func (s selection) areTwo() bool {
 func (d *namespacesCompared) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	if d.from != "" {
+	if d.from.Is() {
 		ctx, cancel := bounded(ctx, d.w.ending.Timeout)
 		defer cancel()
 		return unreadRecording(ended(ctx, d.ofRecording(ctx, c), true), "nothing was printed")
@@ -61,7 +62,7 @@ func (c *contents) lacking() error {
 
 // ofRecording compares what was there at the end of a recording, if all of that is known.
 func (d *namespacesCompared) ofRecording(ctx context.Context, c *console) error {
-	from, err := c.openRecording(d.from, d.w.connection)
+	from, err := c.openRecording(ctx, d.from, d.w.connection)
 	switch {
 	case err != nil:
 		return err

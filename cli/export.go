@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ type exportFlags struct {
 func (e *exportFlags) groups() []flags.Group {
 	return []flags.Group{
 		flags.NewGroup("What to show", e.targets.AddTo),
-		flags.NewGroup("The past", flags.From(&e.played.From), flags.Spans("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
+		flags.NewGroup("The past", e.played.From.AddTo, flags.Spans("Show what happened since `TIME`, such as 2h or 02:00; by default all", "Show what happened before `TIME`")),
 		flags.NewGroup("The file", e.file.AddTo, flags.Timeout(&e.w.ending.Timeout, "with exit code 4 and no file if it is not written by then")),
 		flags.NewGroup("What changed", e.noise.AddTo, e.masks.AddTo, e.masks.AddShowSecrets(", if they were recorded: who opens the file reads them")),
 	}
@@ -43,10 +44,10 @@ func (e *exportFlags) groups() []flags.Group {
 
 func (e *exportFlags) parse(args []string, _ terminal) (runner, error) {
 	args, err := e.file.Read(args)
-	if err := cmp.Or(err, e.played.Span.Read(e.all)); err != nil {
+	if err := cmp.Or(err, e.played.Span.Read(e.all), e.played.From.Check(e.all)); err != nil {
 		return nil, err
 	}
-	if e.played.From == "" {
+	if !e.played.From.Is() {
 		return nil, errors.New("dwatch export writes what was recorded: it needs --from DIR")
 	}
 	r := &exported{w: &e.w, flags: e, all: !e.targets.AreNamed(args)}
@@ -96,12 +97,12 @@ func (e *exported) run(ctx context.Context, c *console) error {
 }
 
 func (e *exported) export(ctx context.Context, c *console) error {
-	from, err := c.openRecording(e.flags.played.From, e.w.connection)
+	from, err := c.openRecording(ctx, e.flags.played.From, e.w.connection)
 	if err != nil {
 		return err
 	}
 	if from.isSeveral() {
-		return fail.Usage(fmt.Errorf("the page shows the recording of one cluster: choose one, as by --from %s", output.Line(from.parts[0].dir)))
+		return fail.Usage(fmt.Errorf("the page shows the recording of one cluster: choose one, as by --from %s", output.Line(from.parts[0].where)))
 	}
 	if e.all {
 		if err := e.chooseAll(ctx, from.parts[0]); err != nil {
@@ -166,7 +167,7 @@ func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (
 	span := e.flags.played.Span
 	part := &shownPart{from: from, since: span.Since, before: span.Before}
 	o := (&served{utc: e.flags.messages.UTC}).shown(e.w)
-	o.Cluster = "recording " + output.Line(filepath.Base(e.flags.played.From))
+	o.Cluster = "recording " + output.Line(path.Base(filepath.ToSlash(e.flags.played.From.String())))
 	o.Past = &page.Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
 		known, p, err := part.prove(ctx, until, sink)
 		if all == nil { // of all of it

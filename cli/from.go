@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ import (
 
 // recordingOf is a recording that is asked in place of a cluster, or of several: --from.
 type recordingOf struct {
-	dir   string
+	where string          // as people are told
 	parts []*recordedPart // one for each cluster that is asked for
 	of    selection       // what is asked for
 }
@@ -39,7 +38,8 @@ type recordedPart struct {
 	*recording.Recording
 	*console        // says of which cluster it is, of several
 	cluster  string // empty: there is but one
-	dir      string
+	where    string // as people are told
+	store    recording.Store
 	session  *session // nil: nothing of what is asked for was recorded
 	query    recording.Query
 	unknown  error // what is asked for was not recorded; nil: it was
@@ -47,37 +47,31 @@ type recordedPart struct {
 
 // openRecording reads what there is to know of a recording, and says what of it can't be read. Of one of
 // several clusters those are chosen that of asks for.
-func (c *console) openRecording(dir string, of *cluster.Flags) (*recordingOf, error) {
-	failed := func(err error) error {
-		if inPath, ok := errors.AsType[*os.PathError](err); ok {
-			err = inPath.Err
-		}
-		return fail.Usage(fmt.Errorf("--from %s: %w", output.Line(dir), err))
-	}
-	parts, err := recording.Parts(dir)
+func (c *console) openRecording(ctx context.Context, from flags.From, of *cluster.Flags) (*recordingOf, error) {
+	failed := func(err error) error { return failedFrom(from, err) }
+	parts, err := partsOf(ctx, from)
 	if err != nil {
 		return nil, failed(err)
 	}
-	r := &recordingOf{dir: dir}
-	if len(parts) == 0 {
-		if of.IsNamed() {
-			return nil, fail.Usage(errors.New("--from asks a recording, and no cluster: it does not go with --context"))
+	if parts[0].Cluster == "" && of.IsNamed() {
+		return nil, fail.Usage(errors.New("--from asks a recording, and no cluster: it does not go with --context"))
+	}
+	if parts[0].Cluster != "" {
+		if parts, err = chosenParts(parts, of); err != nil {
+			return nil, failed(err)
 		}
-		parts = []recording.Part{{Dir: dir}}
 	}
-	if parts, err = chosenParts(parts, of); err != nil {
-		return nil, failed(err)
-	}
+	r := &recordingOf{where: from.String()}
 	for _, p := range parts {
-		one := &recordedPart{console: c, cluster: p.Cluster, dir: p.Dir}
+		one := &recordedPart{console: c, cluster: p.Cluster, where: r.where, store: p.Store}
 		if one.cluster != "" {
-			one.console = c.atCluster(p.Cluster)
+			one.console, one.where = c.atCluster(p.Cluster), strings.TrimSuffix(r.where, "/")+"/"+recording.DirOf(p.Cluster)
 		}
-		if one.Recording, err = recording.Read(p.Dir); err != nil {
+		if one.Recording, err = recording.Read(ctx, p.Store); err != nil {
 			return nil, failed(atNamed(p.Cluster, err))
 		}
 		for _, note := range one.Notes() {
-			c.warn(one.dir + "/" + note)
+			c.warn(one.where + "/" + note)
 		}
 		r.parts = append(r.parts, one)
 	}
@@ -126,7 +120,7 @@ func (r *recordedPart) open(ctx context.Context, of selection) (*session, error)
 	var err error
 	if s.plan, err = s.planner.First(ctx); err != nil {
 		if unknown, ok := errors.AsType[*mapper.UnknownError](err); ok {
-			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has no %q: it has %s", output.Line(r.dir), output.Line(unknown.Name), r.names())})
+			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has no %q: it has %s", output.Line(r.where), output.Line(unknown.Name), r.names())})
 		}
 		return nil, err
 	}
@@ -151,7 +145,7 @@ func (r *recordedPart) check(s *session) error {
 		return slices.ContainsFunc(r.Recorded(), func(k event.Key) bool { return overlap(k, t.Key()) })
 	}
 	if !slices.ContainsFunc(s.plan.Targets, isKnown) {
-		return fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s does not have %s: it has %s", output.Line(r.dir), report.Describe(s.plan.Targets), r.names())})
+		return fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s does not have %s: it has %s", output.Line(r.where), report.Describe(s.plan.Targets), r.names())})
 	}
 	if slices.ContainsFunc(s.plan.Targets, func(t event.Target) bool { return !r.Has(t) }) {
 		s.warn("recorded is only " + r.names())
@@ -343,7 +337,7 @@ const printedInPart = "what was printed may not be all"
 // replayed is a stream of what was recorded.
 type replayed struct {
 	w    *watching
-	from string
+	from flags.From
 	span flags.Span
 	net  bool // what is different between the two times
 	// unread is what it means that --timeout passed before it was read.
@@ -377,7 +371,7 @@ func (r *replayed) play(ctx context.Context, c *console) error {
 		return err
 	}
 	defer w.to.close()
-	from, err := c.openRecording(r.from, w.connection)
+	from, err := c.openRecording(ctx, r.from, w.connection)
 	if err != nil {
 		return err
 	}
@@ -489,7 +483,7 @@ func (l *pastList) run(ctx context.Context, c *console) error {
 
 func (p *pastList) list(ctx context.Context, c *console) error {
 	l := p.flags
-	from, err := c.openRecording(l.from, &l.common.connection)
+	from, err := c.openRecording(ctx, l.from, &l.common.connection)
 	if err != nil {
 		return err
 	}

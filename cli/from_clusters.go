@@ -123,11 +123,11 @@ func (r *recordingOf) members() (all []event.Member) {
 
 // again is the recording as it is by now: it may go on, with what was not recorded before.
 func (r *recordingOf) again(ctx context.Context) (*recordingOf, error) {
-	now := &recordingOf{dir: r.dir, of: r.of}
+	now := &recordingOf{where: r.where, of: r.of}
 	for _, p := range r.parts {
 		one := *p
 		var err error
-		if one.Recording, err = recording.Read(p.dir); err == nil {
+		if one.Recording, err = recording.Read(ctx, p.store); err == nil {
 			err = one.planAgain(ctx, r.of)
 		}
 		if err != nil {

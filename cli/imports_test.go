@@ -67,6 +67,7 @@ var house = map[string]room{
 	"watcher/resume":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/pack":              {"it compresses text, and does not know what for", nil},
 	"watcher/recording":         {"it keeps lines of events, and does not know how they are encoded", []string{"watcher/event", "watcher/pack"}},
+	"watcher/recording/share":   {"it gives and asks for segments as they are, and does not know who may have them", []string{"watcher/recording"}},
 	"watcher/filter":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/until":             {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/object/expression"}},
 	"watcher/object/expression": {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/pod", "watcher/object/status", "mapper/near"}},

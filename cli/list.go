@@ -26,8 +26,8 @@ type listFlags struct {
 	common
 	look look
 	listed
-	from string    // a recording; empty: a cluster is asked
-	at   time.Time // zero: the end of the recording
+	from flags.From // a recording; empty: a cluster is asked
+	at   time.Time  // zero: the end of the recording
 }
 
 func (l *listFlags) groups() []flags.Group {
@@ -35,7 +35,7 @@ func (l *listFlags) groups() []flags.Group {
 		flags.NewGroup("What to list", l.targets.AddTo, flags.About(&l.common.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
 		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
-		flags.NewGroup("The past", flags.From(&l.from), flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
+		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			l.look.addTo(f, &l.print, &l.kept, output.Formats, "; by default json")
 		}, flags.SortBy(&l.print.Order)),
@@ -44,7 +44,7 @@ func (l *listFlags) groups() []flags.Group {
 
 func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 	l.listed.connection = &l.common.connection
-	if err := flags.ReadTime(l.all, "at", &l.at); err != nil {
+	if err := cmp.Or(flags.ReadTime(l.all, "at", &l.at), l.from.Check(l.all)); err != nil {
 		return nil, err
 	}
 	if l.selection, err = l.selected(args); err != nil {
@@ -55,7 +55,7 @@ func (l *listFlags) parse(args []string, t terminal) (r runner, err error) {
 		return nil, err
 	}
 	switch {
-	case l.from != "":
+	case l.from.Is():
 		return &pastList{flags: l}, checkFrom(l.all, l.server, l.selection)
 	case !l.at.IsZero():
 		return nil, errors.New("--at asks a recording: it needs --from DIR")

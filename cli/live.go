@@ -50,7 +50,7 @@ func (l *liveFlags) parse(args []string, t terminal) (runner, error) {
 	l.noise.Set(&w.print.Compare)
 	w.ignored = l.noise.Ignored()
 	w.print.Color = l.color.On(t.isTerminal && !t.noColor)
-	if l.from != "" {
+	if l.from.Is() {
 		s.past = &l.rewound
 		return &pastScreen{&replayed{w: w, from: l.from, looks: s.past}, s}, cmp.Or(checkFrom(l.all, l.server, w.selection), l.format.Parse(&w.print), l.masks.Parse(&w.print, false), t.checkScreen())
 	}
@@ -111,7 +111,7 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 		Events:        w.eventsAbout(shown.Compare.Masks),
 	}
 	if s.past != nil {
-		o.Past, o.Title = &live.Past{At: s.past.at}, "recording "+output.Line(s.past.from)+": "+report.Describe(w.plan.Targets)
+		o.Past, o.Title = &live.Past{At: s.past.at}, "recording "+output.Line(s.past.from.String())+": "+report.Describe(w.plan.Targets)
 	} else {
 		o.Title = w.title()
 	}

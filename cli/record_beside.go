@@ -17,6 +17,7 @@ import (
 type beside struct {
 	one  *intoDir
 	each *recordedEach // of several clusters; nil: it is one
+	runs runs
 }
 
 // recordsBeside has a run be recorded, too, if that is asked for.
@@ -35,6 +36,7 @@ func (f *watchFlags) recordsBeside(to flags.Beside) error {
 		w.beside = &beside{each: &recordedEach{dir: to.Dir, keep: to.Keeping, beside: true}}
 	default:
 		w.beside = &beside{one: &intoDir{dir: to.Dir, keep: to.Keeping, beside: true}}
+		w.beside.one.begun = func(about recording.About) { w.beside.runs.begun("", about) }
 	}
 	w.heartbeat, w.needs.managedFields = recording.Beat, true
 	return nil

@@ -51,6 +51,9 @@ func (m *member) record(ctx context.Context, s *session, o *watcher.Options) (no
 		return "", func() error { return nil }, nil
 	}
 	into := &intoDir{dir: filepath.Join(to.dir, recording.DirOf(m.name)), keep: to.keep, beside: to.beside}
+	if b := m.fleet.beside; b != nil {
+		into.begun = func(about recording.About) { b.runs.begun(m.name, about) }
+	}
 	if err := into.prepare(s.console); err != nil {
 		return "", nil, err
 	}

@@ -25,7 +25,8 @@ import (
 type intoDir struct {
 	dir      string
 	keep     flags.Keeping
-	beside   bool // others get the events, too, and their watch begins anew
+	beside   bool                  // others get the events, too, and their watch begins anew
+	begun    func(recording.About) // is told what is recorded; nil: nobody is
 	recorder *recording.Recorder
 	doubts   chan struct{} // holds one: the watches are to show how far behind they are
 }
@@ -95,6 +96,9 @@ func (r *intoDir) begin(ctx context.Context, w *watching, s *session) (event.Sin
 			return nil, fail.Usage(r.failed(err))
 		}
 		about.Cluster = cmp.Or(cluster, known.Cluster)
+	}
+	if r.begun != nil {
+		r.begun(about)
 	}
 	encode, err := output.NewEncoder(output.Options{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // rewound is what is asked of a recording by who looks around in it.
 type rewound struct {
-	from string // the recording; empty: none
+	from flags.From // the recording; none: a cluster is asked
 	at   time.Time
 	span flags.Span
 	// playing has what it rests on, once it has been read.
@@ -28,19 +28,19 @@ type rewound struct {
 const around = time.Hour
 
 func (r *rewound) addTo(f *pflag.FlagSet) {
-	flags.From(&r.from)(f)
+	r.from.AddTo(f)
 	flags.At("With --from, begin with what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")(f)
 	flags.Spans("With --from, look around from `TIME` on; by default from an hour before --at", "With --from, look around before `TIME`; by default until an hour after --at")(f)
 }
 
 // read takes in the flags, when all are there.
 func (r *rewound) read(all *pflag.FlagSet) error {
-	if err := cmp.Or(flags.ReadTime(all, "at", &r.at), r.span.Read(all)); err != nil {
+	if err := cmp.Or(flags.ReadTime(all, "at", &r.at), r.span.Read(all), r.from.Check(all)); err != nil {
 		return err
 	}
 	given := func(flag string) bool { return all.Changed(flag) }
 	switch {
-	case r.from == "":
+	case !r.from.Is():
 		for _, name := range []string{"at", "since", "before"} {
 			if given(name) {
 				return fmt.Errorf("--%s asks a recording: it needs --from DIR", name)

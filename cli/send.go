@@ -72,7 +72,7 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	w.parallel, w.to = d.Workers, to
 	s.noise.Set(&w.print.Compare)
 	w.ignored = s.noise.Ignored()
-	if err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); err != nil || s.played.From == "" {
+	if err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); err != nil || !s.played.From.Is() {
 		return w, err
 	}
 	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Span.Since.IsZero() // what was there then was sent before
@@ -91,7 +91,7 @@ func (s *sendFlags) check() error {
 	switch name := s.noise.Given(s.all); {
 	case s.settle.Is() && s.all.Changed("count"):
 		return errors.New("--count counts single changes, and with --settle several are told as one: they don't go together")
-	case s.settle.Is() && s.played.From != "":
+	case s.settle.Is() && s.played.From.Is():
 		return errors.New("--settle waits until it is quiet now: it does not go with --from")
 	case name != "" && !s.w.print.Changes && !s.chat.Is():
 		return fmt.Errorf("--%s is for what changes: it needs --changes or --template", name)

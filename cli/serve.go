@@ -48,7 +48,7 @@ func (s *serveFlags) parse(args []string, _ terminal) (runner, error) {
 	}
 	s.noise.Set(&w.print.Compare)
 	w.ignored = s.noise.Ignored()
-	if s.from != "" {
+	if s.from.Is() {
 		r := &servedPast{w: w, page: w.to.(*served), rewound: &s.rewound}
 		return r, cmp.Or(checkFrom(s.all, s.server, w.selection), s.page.Check(), s.masks.Parse(&w.print, true))
 	}
@@ -106,6 +106,9 @@ func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink
 	o.Clusters, o.Events, o.Revisions = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf
 	if w.fleet == nil {
 		o.Cluster, o.Server = w.Place(), w.Host
+	}
+	if w.beside != nil {
+		s.options.Recording = w.beside.offer()
 	}
 	s.begin(w, o)
 	return s.hub, nil

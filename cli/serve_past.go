@@ -27,7 +27,7 @@ func (s *servedPast) run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer s.page.close()
-	from, err := c.openRecording(s.rewound.from, s.w.connection)
+	from, err := c.openRecording(ctx, s.rewound.from, s.w.connection)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *servedPast) run(ctx context.Context, c *console) error {
 		return err
 	}
 	o := s.page.shown(s.w)
-	o.Cluster = "recording " + output.Line(s.rewound.from)
+	o.Cluster = "recording " + output.Line(s.rewound.from.String())
 	if from.isSeveral() {
 		o.Clusters = from.members
 	}

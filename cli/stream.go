@@ -24,7 +24,7 @@ type streamFlags struct {
 	look  look
 	view  flags.View
 	noise flags.Noise
-	from  string // a recording; empty: a cluster is asked
+	from  flags.From // a recording; empty: a cluster is asked
 }
 
 // look is how objects are printed: what streams and lists share.
@@ -56,7 +56,7 @@ func (s *streamFlags) groups() []flags.Group {
 		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
 		flags.NewGroup("The past", flags.Spans(
 			"First what happened since `TIME`, as far as the cluster remembers it, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
-			"Only what happened before `TIME`, and end"), flags.From(&s.from)),
+			"Only what happened before `TIME`, and end"), s.from.AddTo),
 		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), flags.Marks(&w.filter.Marks, &w.heartbeat)),
 		flags.NewGroup("How it looks", func(f *pflag.FlagSet) {
 			s.look.addTo(f, &w.print, &w.kept, flags.StreamFormats, "; by default json, and at a terminal changes")
@@ -76,11 +76,11 @@ var forPrograms = []string{"marks", "heartbeat", "old", "changes", "patch", "sho
 
 func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w := &s.w
-	if err := w.past.span.Read(s.all); err != nil {
+	if err := cmp.Or(w.past.span.Read(s.all), s.from.Check(s.all)); err != nil {
 		return nil, err
 	}
 	span := w.past.span
-	if s.from != "" {
+	if s.from.Is() {
 		w.past = past{} // no cluster remembers it
 	}
 	isForPrograms := slices.ContainsFunc(forPrograms, s.all.Changed)
@@ -107,9 +107,9 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
 	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
-		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && s.from == ""}
+		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && !s.from.Is()}
 	}
-	if s.from != "" {
+	if s.from.Is() {
 		return s.parseReplay(span)
 	}
 	return &streamed{w, surprises}, nil

@@ -51,7 +51,7 @@ func (f *topFlags) parse(args []string, t terminal) (runner, error) {
 	d.every = f.top.Every(d.inPlace, w.ending.Timeout)
 	w.print.Color = f.color.On(t.isTerminal && !t.noColor)
 	w.to, w.lasting, w.fleets = d, true, true
-	if err := cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false)); err != nil || f.played.From == "" {
+	if err := cmp.Or(f.format.CheckName(), f.masks.Parse(&w.print, false)); err != nil || !f.played.From.Is() {
 		return &topRun{w, d}, err
 	}
 	if f.all.Changed("interval") || f.all.Changed("count") {

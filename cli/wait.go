@@ -27,7 +27,7 @@ func (f *waitFlags) parse(args []string, _ terminal) (r runner, err error) {
 	if err := cmp.Or(f.selectTargets(args), f.played.Read(f.all)); err != nil {
 		return nil, err
 	}
-	if f.w.ending.Ending, err = f.until.Parse(); err == nil && f.played.From != "" {
+	if f.w.ending.Ending, err = f.until.Parse(); err == nil && f.played.From.Is() {
 		return f.replay(f.played, "whether it ever held is not known")
 	}
 	return &f.w, err

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -59,29 +60,21 @@ func (b *Beside) Check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// From is the directory of a recording; empty: none.
-func From(to *string) Adder {
-	return func(f *pflag.FlagSet) {
-		f.StringVar(to, "from", "", "Ask the recording in `DIR`, which dwatch record has made, and no cluster; see docs/recording.md")
-		notEmpty(f, "from")
-	}
-}
-
 // Played is what of a recording is asked, in place of a cluster. Zero: a cluster is.
 type Played struct {
-	From string
+	From From
 	Span Span
 }
 
 // Group has the flags for it.
 func (p *Played) Group() Group {
-	return NewGroup("The past", From(&p.From), Spans("With --from, since `TIME`, such as 2h or 02:00", "With --from, before `TIME`"))
+	return NewGroup("The past", p.From.AddTo, Spans("With --from, since `TIME`, such as 2h or 02:00", "With --from, before `TIME`"))
 }
 
 // Read takes in the flags of f, when all are read.
 func (p *Played) Read(f *pflag.FlagSet) error {
-	err := p.Span.Read(f)
-	if name := given(f, "since", "before"); err == nil && p.From == "" && name != "" {
+	err := cmp.Or(p.Span.Read(f), p.From.Check(f))
+	if name := given(f, "since", "before"); err == nil && !p.From.Is() && name != "" {
 		err = errors.New("--" + name + " asks a recording: it needs --from DIR")
 	}
 	return err

@@ -56,7 +56,7 @@ func (v *single) Set(text string) error {
 }
 
 // secretFlags have values that must not be repeated: an address may hold a password.
-var secretFlags = []string{"token", "password", "server", "proxy-url", "to"}
+var secretFlags = []string{"token", "password", "server", "proxy-url", "to", "from"}
 
 // wrap puts something around the values of flags.
 func wrap(f *pflag.FlagSet, around func(pflag.Value) pflag.Value, names ...string) {

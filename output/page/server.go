@@ -31,6 +31,8 @@ type ServerOptions struct {
 	Certificate *tls.Certificate
 	// Proxied: what stands before it sends the Host that it was asked for.
 	Proxied bool
+	// Recording answers who asks for what is recorded beside the page; nil: nothing is.
+	Recording http.Handler
 }
 
 // Server serves what a Hub has.
@@ -160,6 +162,8 @@ func (s *Server) handler() http.Handler {
 		"/api/leadup":  s.searching(func(h *Hub, r *http.Request) (any, error) { return ledUp{h}.find(r) }),
 		"/api/about":   s.viewing(s.asking.serve(s)),
 		"/api/before":  s.viewing(s.before.serve(s)),
+
+		"/api/recording": s.viewing(s.recording),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -240,6 +244,15 @@ func (s *Server) viewing(serve http.HandlerFunc) http.HandlerFunc {
 			fail(w, http.StatusServiceUnavailable, "there are too many viewers already")
 		}
 	}
+}
+
+// recording gives what is recorded beside the page.
+func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
+	if s.options.Recording == nil {
+		fail(w, http.StatusNotFound, "this run records nothing")
+		return
+	}
+	s.options.Recording.ServeHTTP(w, r)
 }
 
 // searching makes requests that look at many objects wait for each other, until their answer is

@@ -43,3 +43,18 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 }
+
+// paged is what a program says that serves a page.
+var paged = regexp.MustCompile(`(?m)^page: (\S+)$`)
+
+// address sets a variable of the environment to where the page of a program is.
+func address(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: address NAME VARIABLE")
+	}
+	p := of(ts).programs[args[0]]
+	if !p.stderr.await(paged, 1, p.ended) {
+		ts.Fatalf("it does not say where its page is:\n%s", p.stderr.String())
+	}
+	ts.Setenv(args[1], paged.FindStringSubmatch(p.stderr.String())[1])
+}

@@ -62,6 +62,8 @@ import (
 //	nats await NAME REGEXP     wait until that matches
 //	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
 //	                           print the body
+//	address NAME VARIABLE      set a variable of the environment to where the page of a program
+//	                           with dwatch serve is
 //	recorded DIR FILE          write a recording of the events and marks in FILE, which end a
 //	                           minute ago
 //	kubelet                    start a kubelet that answers for logs, with a node $NS:
@@ -168,6 +170,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"up":        up,
 	"kubelet":   startKubelet,
 	"recorded":  writeRecorded,
+	"address":   address,
 }
 
 func TestScripts(t *testing.T) {

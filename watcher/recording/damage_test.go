@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,7 @@ func TestDamageWithoutEnd(t *testing.T) {
 			data[at] ^= 1 << (at % 8)
 			return data
 		})
-		recording, err := Read(changed)
+		recording, err := Read(context.Background(), Dir(changed))
 		if err != nil {
 			continue // it says so
 		}

@@ -375,7 +375,7 @@ func TestMasksChange(t *testing.T) {
 		if err != nil || len(files) != n+1 {
 			t.Fatal(files, err)
 		}
-		s, err := load(files[n])
+		s, err := load(context.Background(), files[n])
 		if err != nil {
 			t.Fatal(err)
 		}

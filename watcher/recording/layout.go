@@ -2,16 +2,13 @@ package recording
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,20 +136,31 @@ func parseIndex(content []byte) *index {
 
 // file is a segment by its name.
 type file struct {
-	path   string
-	number int
-	size   int64
-	header *header // nil: it has not been read yet
-	index  *index  // nil: it has none, or it has not been read yet
+	store      Store
+	path       string // of a directory where that is, else as it is called in the store
+	number     int
+	size       int64
+	head, tail []byte  // as of Stored
+	withheld   string  // why it can't be read; empty: it can
+	header     *header // nil: it has not been read yet
+	index      *index  // nil: it has none, or it has not been read yet
+}
+
+// name is what it is called in its store.
+func (f file) name() string { return filepath.Base(f.path) }
+
+// read reads a part of it, as Store does.
+func (f file) read(ctx context.Context, from, to int64) ([]byte, error) {
+	return f.store.Read(ctx, f.name(), from, to)
 }
 
 // begins reports whether nothing was written to a segment but the begin of its first frame.
-func (f file) begins() bool {
+func (f file) begins(ctx context.Context) bool {
 	whole := skippable(fmt.Sprint(preamble, Version))
 	if f.size > int64(len(whole)) {
 		return false
 	}
-	data, err := os.ReadFile(f.path)
+	data, err := f.read(ctx, 0, -1)
 	return err == nil && bytes.HasPrefix(whole, data)
 }
 
@@ -163,27 +171,4 @@ func (f file) isOurs() bool { return nameOfSegment.MatchString(filepath.Base(f.p
 
 func fileName(number int, begun time.Time) string {
 	return fmt.Sprintf("%08d-%s%s", number, begun.UTC().Format("20060102T150405Z"), suffix)
-}
-
-// list returns the segments of a directory in order, and the names of what looks like one, and is
-// none.
-func list(dir string) (files []file, foreign []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, e := range entries {
-		digits, _, _ := strings.Cut(e.Name(), "-")
-		number, err := strconv.Atoi(digits)
-		info, infoErr := e.Info()
-		switch {
-		case !strings.HasSuffix(e.Name(), suffix) || strings.HasPrefix(e.Name(), "."):
-		case err != nil || number <= 0 || infoErr != nil || !info.Mode().IsRegular():
-			foreign = append(foreign, e.Name())
-		default:
-			files = append(files, file{path: filepath.Join(dir, e.Name()), number: number, size: info.Size()})
-		}
-	}
-	slices.SortFunc(files, func(a, b file) int { return a.number - b.number })
-	return files, foreign, nil
 }

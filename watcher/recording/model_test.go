@@ -484,7 +484,7 @@ func withoutFrame(data []byte, random *rand.Rand) []byte {
 
 // ask asks for random times and spans, and returns how many answers were complete.
 func (w *world) ask(what string) (complete int) {
-	r, err := Read(w.dir)
+	r, err := Read(context.Background(), Dir(w.dir))
 	if err != nil {
 		if !errors.Is(err, ErrNone) {
 			w.Fatal(err)

@@ -129,6 +129,7 @@ func (r *Recording) lastKnown(ctx context.Context, q Query) (_ time.Time, damage
 		return time.Time{}, nil, err
 	}
 	defer w.close()
+	w.sights.withheld = r.withheld
 	w.take = func(*line) error { return nil }
 	err = w.walk(ctx, r.from(r.end))
 	if w.sights.lost == damagedWhy {
@@ -140,7 +141,7 @@ func (r *Recording) lastKnown(ctx context.Context, q Query) (_ time.Time, damage
 func (r *Recording) newPlayer(q Query) (*player, error) {
 	w, err := newWalker(q.Covers)
 	p := &player{walker: w, Query: q, held: newHeld(), begin: r.begin}
-	w.take, w.targets = p.line, q.Targets
+	w.take, w.targets, w.sights.withheld = p.line, q.Targets, r.withheld
 	return p, err
 }
 

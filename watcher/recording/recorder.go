@@ -194,14 +194,14 @@ func (r *Recorder) resume() error {
 // newestAbout returns what the last segment says that can be read; nil: there is none.
 func newestAbout(files []file) (*About, error) {
 	for _, f := range slices.Backward(files) {
-		s, err := peek(f)
-		if errors.As(err, new(*damage)) {
+		s, err := peek(context.Background(), f)
+		if isDamage(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		h, err := (&Recording{}).skim(s)
+		h, err := headerOf(context.Background(), s)
 		if err != nil {
 			return nil, err
 		}
@@ -221,7 +221,7 @@ func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
 	}
 	defer w.close()
 	now := newHeld()
-	repair := &repair{encoder: r.encoder, path: filepath.Join(r.dir, "."+filepath.Base(f.path))}
+	repair := &repair{encoder: r.encoder, path: filepath.Join(r.dir, "."+f.name())}
 	w.take = func(l *line) error {
 		if l.object() {
 			now.observe(&l.Event, true)

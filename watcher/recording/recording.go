@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,9 +13,10 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Recording is what a directory holds, as it was when it was read.
+// Recording is what a Store holds, as it was when it was read.
 type Recording struct {
 	files      []file
+	withheld   map[int]string // why segments can't be read, by number
 	notes      []string
 	about      About
 	selections []event.Selection
@@ -39,27 +38,25 @@ var ErrUnreadable = errors.New("the recording is damaged")
 
 // Read reads what there is to know of a recording before it is asked for anything. What of it can't
 // be read is left out, and noted.
-func Read(dir string) (*Recording, error) {
-	info, err := os.Stat(dir)
+func Read(ctx context.Context, store Store) (*Recording, error) {
+	files, foreign, err := segmentsOf(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		return nil, errors.New("it is no directory: a recording is one")
-	}
-	files, foreign, err := list(dir)
-	if err != nil {
-		return nil, err
-	}
-	r := &Recording{}
+	r := &Recording{withheld: map[int]string{}}
 	for _, name := range foreign {
 		r.notes = append(r.notes, name+": it is no part of a recording")
 	}
 	for _, f := range files {
-		if err := r.add(f); err != nil {
+		if f.withheld != "" {
+			r.withheld[f.number] = f.withheld
+			continue
+		}
+		if err := r.add(ctx, f); err != nil {
 			return nil, err
 		}
 	}
+	r.noteWithheld(files)
 	if r.begin.IsZero() && r.unreadable {
 		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.notes, "; "))
 	}
@@ -67,6 +64,24 @@ func Read(dir string) (*Recording, error) {
 		return nil, errors.Join(append([]error{ErrNone}, asErrors(r.notes)...)...)
 	}
 	return r, nil
+}
+
+// noteWithheld notes what can't be read as it is withheld, with the segments that are so for one reason as one.
+func (r *Recording) noteWithheld(files []file) {
+	for len(files) > 0 {
+		first, n := files[0], 1
+		for n < len(files) && files[n].withheld == first.withheld {
+			n++
+		}
+		switch text := withheldWhy + first.withheld; {
+		case first.withheld == "":
+		case n == 1:
+			r.notes = append(r.notes, first.name()+" is "+text)
+		default:
+			r.notes = append(r.notes, fmt.Sprintf("%s and what follows it to %s are %s", first.name(), files[n-1].name(), text))
+		}
+		files = files[n:]
+	}
 }
 
 func asErrors(notes []string) (all []error) {
@@ -78,19 +93,19 @@ func asErrors(notes []string) (all []error) {
 
 // add reads what there is to know of a segment: its header, and what its index says; of one
 // without an index all lines are read. One that can't be read is left to the walk, which says so.
-func (r *Recording) add(f file) error {
-	s, err := peek(f)
+func (r *Recording) add(ctx context.Context, f file) error {
+	s, err := peek(ctx, f)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // dropped meanwhile
+	case isGone(err):
 		return nil
-	case errors.As(err, new(*damage)):
+	case isDamage(err):
 		r.notes = append(r.notes, err.Error())
 	case err != nil:
 		return err
 	}
 	var h *header
 	if err == nil {
-		if h, err = r.skim(s); err != nil {
+		if h, err = r.skim(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -122,7 +137,7 @@ func (r *Recording) add(f file) error {
 }
 
 // skim reads the header of a segment, and if it has no index which resources and targets it has.
-func (r *Recording) skim(s *segment) (*header, error) {
+func (r *Recording) skim(ctx context.Context, s *segment) (*header, error) {
 	hasIndex := s.index != nil
 	w, err := newWalker(nil)
 	if err != nil {
@@ -140,10 +155,10 @@ func (r *Recording) skim(s *segment) (*header, error) {
 		return nil
 	}
 	if hasIndex {
-		err = w.read(context.Background(), s, true)
+		err = w.read(ctx, s, true)
 	}
 	if w.about == nil { // it is longer than what was peeked at
-		err = w.segment(context.Background(), s.file, true)
+		err = w.segment(ctx, s.file, true)
 	}
 	if errors.Is(err, errEnd) {
 		err = nil

@@ -164,7 +164,7 @@ func hour(t testing.TB, r *testRun) {
 
 func read(t testing.TB, dir string) *Recording {
 	t.Helper()
-	r, err := Read(dir)
+	r, err := Read(context.Background(), Dir(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func TestCut(t *testing.T) {
 	longest, random := 0, rand.New(rand.NewPCG(3, 4))
 	for size := int64(0); size <= files[0].size; size += 1 + random.Int64N(files[0].size/200) {
 		cutDir := copyOf(t, dir, func(data []byte) []byte { return data[:size] })
-		recording, err := Read(cutDir)
+		recording, err := Read(context.Background(), Dir(cutDir))
 		if err != nil {
 			if !errors.Is(err, ErrNone) {
 				t.Fatalf("at %d: %v", size, err)
@@ -463,7 +463,7 @@ func TestDamage(t *testing.T) {
 			}
 			return data
 		})
-		recording, err := Read(damagedDir)
+		recording, err := Read(context.Background(), Dir(damagedDir))
 		if err != nil {
 			if !errors.Is(err, ErrNone) && !errors.Is(err, ErrUnreadable) {
 				t.Fatal(err)
@@ -520,13 +520,13 @@ func TestForeign(t *testing.T) {
 	if got, _ := played(t, recording, Query{}); len(got) < 10 {
 		t.Errorf("%v", got)
 	}
-	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Read(context.Background(), Dir(filepath.Join(dir, "none"))); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := Read(filepath.Join(dir, "README")); err == nil {
+	if _, err := Read(context.Background(), Dir(filepath.Join(dir, "README"))); err == nil {
 		t.Error("a file is a recording")
 	}
-	if _, err := Read(t.TempDir()); !errors.Is(err, ErrNone) {
+	if _, err := Read(context.Background(), Dir(t.TempDir())); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
 }

@@ -2,12 +2,12 @@ package recording
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -36,43 +36,35 @@ func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.why }
 const peekBytes = 256 << 10
 
 // peek reads the begin of a segment, and its index.
-func peek(f file) (*segment, error) {
-	opened, err := os.Open(f.path)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	size, err := opened.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	read := func(from, to int64) []byte {
-		data := make([]byte, max(to-from, 0))
-		n, failed := opened.ReadAt(data, from)
-		if failed != nil && failed != io.EOF {
-			err = failed
+func peek(ctx context.Context, f file) (*segment, error) {
+	if f.head == nil {
+		var failed [3]error
+		f.head, failed[0] = f.read(ctx, 0, min(f.size, peekBytes))
+		end, err := f.read(ctx, max(f.size-8, 0), f.size)
+		if failed[1] = err; len(end) == 8 && string(end[4:]) == trailer {
+			size := int64(indexEnd) + int64(binary.LittleEndian.Uint32(end))
+			f.tail, failed[2] = f.read(ctx, max(f.size-size, 0), f.size)
 		}
-		return data[:n]
+		if err := cmp.Or(failed[:]...); err != nil {
+			return nil, err
+		}
 	}
-	head := read(0, min(size, peekBytes))
-	var tail []byte
-	if end := read(max(size-8, 0), size); len(end) == 8 && string(end[4:]) == trailer {
-		tail = read(max(size-int64(indexEnd)-int64(binary.LittleEndian.Uint32(end)), 0), size)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return segmentOf(f, head, lastIndex(tail))
+	return segmentOf(f, f.head, lastIndex(f.tail))
 }
 
 // load reads the file of a segment.
-func load(f file) (*segment, error) {
-	data, err := os.ReadFile(f.path)
+func load(ctx context.Context, f file) (*segment, error) {
+	data, err := f.read(ctx, 0, -1)
 	if err != nil {
 		return nil, err
 	}
 	return segmentOf(f, data, lastIndex(data))
 }
+
+func isDamage(err error) bool { return errors.As(err, new(*damage)) }
+
+// isGone reports whether a segment was dropped meanwhile.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // segmentOf returns the segment that begins with data. Its error is a *damage if that is none.
 func segmentOf(f file, data []byte, index *index) (*segment, error) {

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// Part is the recording of one of several clusters, in a directory of its own below theirs.
+// Part is the recording of one of several clusters, in a directory of its own below theirs; or of the only
+// one, without a name.
 type Part struct {
 	Cluster string
-	Dir     string
+	Store   Store
 }
 
 // setName is a file that says of a directory that those below it have recordings of several clusters.
@@ -35,12 +36,12 @@ func Parts(dir string) (parts []Part, err error) {
 		if err != nil || !e.IsDir() || DirOf(name) != e.Name() {
 			continue
 		}
-		one := Part{name, filepath.Join(dir, e.Name())}
-		switch files, _, err := list(one.Dir); {
+		below := filepath.Join(dir, e.Name())
+		switch files, _, err := list(below); {
 		case err != nil:
 			return nil, err
 		case len(files) > 0:
-			parts = append(parts, one)
+			parts = append(parts, Part{name, Dir(below)})
 		}
 	}
 	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Cluster, b.Cluster) })

@@ -31,6 +31,8 @@ type Blind struct {
 type sights struct {
 	// covers says why a run has not recorded all that is asked for; nil, or empty: it has.
 	covers func(event.Selection) string
+	// withheld says of segments, by number, why they can't be read.
+	withheld map[int]string
 
 	all     map[event.Key]*sight
 	last    time.Time // the latest of all lines
@@ -190,13 +192,13 @@ func (s *sights) begin(h *header) {
 	switch {
 	case next:
 	case s.segment == 0:
-		s.adopt(h, now, unrecorded)
+		s.adopt(h, now, cmp.Or(s.whyWithheld(h), unrecorded))
 	default:
 		why := missingWhy
 		if h.Begins && h.Segment == s.segment+1 && s.lost == "" {
 			why = notRunning
 		}
-		s.adopt(h, now, cmp.Or(s.lost, why))
+		s.adopt(h, now, cmp.Or(s.lost, s.whyWithheld(h), why))
 	}
 	if s.last = now; h.Last.Sub(h.Time.Time) > clockSlack {
 		s.back(h.Time.Time)
@@ -213,6 +215,16 @@ func (s *sights) begin(h *header) {
 		one.present.why = s.lacking
 	}
 }
+
+// whyWithheld says why the segment before one can't be read; empty: it is not withheld.
+func (s *sights) whyWithheld(h *header) string {
+	if why := s.withheld[h.Segment-1]; why != "" && h.Segment-1 > s.segment {
+		return withheldWhy + why
+	}
+	return ""
+}
+
+const withheldWhy = "withheld: "
 
 // partialWhy: what was there when the segment began has not been read to its end.
 const partialWhy = "dwatch record was ended while it began"

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func TestUnreadable(t *testing.T) {
 		}
 		return data
 	})
-	if _, err := Read(dir); !errors.Is(err, ErrUnreadable) {
+	if _, err := Read(context.Background(), Dir(dir)); !errors.Is(err, ErrUnreadable) {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"dwatch/watcher/event"
@@ -80,14 +79,14 @@ func (w *walker) skips(f file) bool {
 // segment reads one segment. What can't be read of it is not known from the last line before it on,
 // until a segment begins after it. The last may just begin.
 func (w *walker) segment(ctx context.Context, f file, isLast bool) error {
-	s, err := load(f)
+	s, err := load(ctx, f)
 	switch d := new(damage); {
-	case errors.As(err, &d) && isLast && f.begins():
+	case errors.As(err, &d) && isLast && f.begins(ctx):
 		return nil
 	case errors.As(err, &d):
 		w.fail(d)
 		return nil
-	case errors.Is(err, fs.ErrNotExist): // it was dropped meanwhile, as the number of the next shows
+	case isGone(err): // it was dropped meanwhile, as the number of the next shows
 		return nil
 	case err != nil:
 		return err

@@ -33,14 +33,28 @@ const (
 	longestHead = 64 << 10
 )
 
-// newTransport returns what makes the connections. They are of HTTP/1.1: a try that hangs
-// ends with its connection, and does not hold up those that would share one of HTTP/2.
 func newTransport(o Options) (*http.Transport, error) {
 	tlsConfig, err := newTLS(o)
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := proxyTo(o.URL)
+	return transportTo(o.URL, tlsConfig, o.Workers)
+}
+
+// Transport returns what makes connections to an address, as those of a Webhook are made, for who asks there. ca is a
+// file with the authorities that are trusted, and flag says which one: empty for those of the system.
+func Transport(to *url.URL, ca, flag string) (*http.Transport, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if err := trust(config, ca, flag); err != nil {
+		return nil, err
+	}
+	return transportTo(to, config, 1)
+}
+
+// transportTo returns what makes the connections. They are of HTTP/1.1: a try that hangs
+// ends with its connection, and does not hold up those that would share one of HTTP/2.
+func transportTo(address *url.URL, tlsConfig *tls.Config, workers int) (*http.Transport, error) {
+	proxy, err := proxyTo(address)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +67,7 @@ func newTransport(o Options) (*http.Transport, error) {
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		DisableCompression:     true,
-		MaxIdleConnsPerHost:    max(o.Workers, 1),
+		MaxIdleConnsPerHost:    max(workers, 1),
 		IdleConnTimeout:        idleTimeout,
 		ExpectContinueTimeout:  expectTimeout,
 		MaxResponseHeaderBytes: longestHead,
@@ -91,15 +105,8 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 
 func newTLS(o Options) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CA != "" {
-		text, err := os.ReadFile(o.CA)
-		if err != nil {
-			return nil, fileError("--to-ca", o.CA, err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fileError("--to-ca", o.CA, errors.New("there is no certificate in it, in PEM"))
-		}
+	if err := trust(c, o.CA, "--to-ca"); err != nil {
+		return nil, err
 	}
 	if o.Cert == "" {
 		return c, nil
@@ -111,6 +118,22 @@ func newTLS(o Options) (*tls.Config, error) {
 		return readPair(o.Cert, o.Key) // for each connection, as they may be renewed
 	}
 	return c, nil
+}
+
+// trust has only the authorities in a file be trusted, if there is one.
+func trust(c *tls.Config, ca, flag string) error {
+	if ca == "" {
+		return nil
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return fileError(flag, ca, err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(text) {
+		return fileError(flag, ca, errors.New("there is no certificate in it, in PEM"))
+	}
+	return nil
 }
 
 func readPair(cert, key string) (*tls.Certificate, error) {
@@ -145,17 +168,17 @@ func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) err
 	if connected {
 		return err
 	}
-	return &deliver.DownError{Err: explain(err)}
+	return &deliver.DownError{Err: Explain(err, "--to-ca")}
 }
 
-// explain adds what to do to what happened.
-func explain(err error) error {
+// Explain adds what to do to why there is no connection. ca is the flag that names authorities.
+func Explain(err error, ca string) error {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
 	var op *net.OpError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Errorf("%w; --to-ca gives its authority", err)
+		return fmt.Errorf("%w; %s gives its authority", err, ca)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("it does not speak TLS: is it an http:// address?")
 	case errors.As(err, &op) && op.Op == "dial":

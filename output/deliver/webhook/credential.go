@@ -107,6 +107,16 @@ func (c *Credential) explain(err error) error {
 	return fmt.Errorf("%s: %w", c.Name, err)
 }
 
+// Token returns the bearer token that it is, for who shows it to somebody else; empty: there is none. Its errors
+// name it.
+func (c Credential) Token() (string, error) {
+	l, err := load(c, parseToken)
+	if err != nil {
+		return "", err
+	}
+	return l.get()
+}
+
 func parseToken(text string) (string, error) {
 	token := strings.TrimSpace(text)
 	switch {

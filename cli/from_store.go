@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
+	"dwatch/output"
+	"dwatch/output/deliver/webhook"
+	"dwatch/watcher/recording"
+	"dwatch/watcher/recording/share"
+)
+
+// partsOf are the recordings that are asked, at least one: each of a cluster with its name, or the only one without.
+func partsOf(ctx context.Context, from flags.From) (parts []recording.Part, err error) {
+	if from.URL == nil {
+		if parts, err = recording.Parts(from.Dir()); err == nil && len(parts) == 0 {
+			parts = []recording.Part{{Store: recording.Dir(from.Dir())}}
+		}
+		return parts, err
+	}
+	client := &share.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err) }}
+	if client.Token, err = from.Token.Token(); err != nil {
+		return nil, err
+	}
+	if client.Transport, err = webhook.Transport(from.URL, from.CA, flags.FromCA); err != nil {
+		return nil, err
+	}
+	if parts, err = client.Parts(ctx); err == nil && len(parts) == 0 {
+		err = errors.New("nothing has been recorded there yet")
+	}
+	return parts, err
+}
+
+// failedFrom is the error of a recording that can't be asked: wrong usage, unless who has it does not answer.
+func failedFrom(from flags.From, err error) error {
+	if fail.Is[*unaskedError](err) {
+		return err
+	}
+	if inPath, ok := errors.AsType[*os.PathError](err); ok {
+		err = inPath.Err
+	}
+	return fail.Usage(fmt.Errorf("--from %s: %w", output.Line(from.String()), err))
+}
+
+// unaskedError is that somebody who has a recording does not give it.
+type unaskedError struct{ error }
+
+func (e *unaskedError) Unwrap() error { return e.error }
+
+// unasked says whom an error is about, and what to do.
+func unasked(from flags.From, err error) error {
+	said := fmt.Errorf("--from %s: %w", output.Line(from.String()), webhook.Explain(err, flags.FromCA))
+	refused, isRefused := errors.AsType[*share.RefusedError](err)
+	if !isRefused {
+		return &unaskedError{said}
+	}
+	switch refused.Code {
+	case http.StatusUnauthorized:
+		said = fmt.Errorf("%w: --from takes the address that this run of dwatch serve printed when it started, or --from-token-file the token in it", &unaskedError{said})
+	case http.StatusNotFound:
+		said = fmt.Errorf("%w: it takes the address of a dwatch serve --record DIR", &unaskedError{said})
+	default:
+		return &unaskedError{said}
+	}
+	return fail.Usage(said)
+}

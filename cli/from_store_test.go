@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
+	"dwatch/watcher/event"
+	"dwatch/watcher/recording"
+)
+
+// fromAt is what is typed to ask the recording at an address.
+func fromAt(t *testing.T, address string, more ...string) flags.From {
+	t.Helper()
+	var from flags.From
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	from.AddTo(f)
+	if err := f.Parse(append([]string{"--from", address}, more...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Check(f); err != nil {
+		t.Fatal(err)
+	}
+	return from
+}
+
+// TestFromTLS: whose authority is not known is not asked, and never shown the token.
+func TestFromTLS(t *testing.T) {
+	shown := make(chan string, 10)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown <- r.Header.Get("Authorization") + " " + r.URL.String()
+		fmt.Fprint(w, `{"version":1,"parts":[{"cluster":"eu","segments":[]}]}`)
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = nil
+	ca := filepath.Join(t.TempDir(), "ca")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(ca, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := server.URL + "/below/?token=hunter2#time=1"
+	_, err := partsOf(t.Context(), fromAt(t, address))
+	if err == nil || !strings.HasSuffix(err.Error(), "--from-ca gives its authority") || strings.Contains(err.Error(), "hunter2") || fail.ExitCode(err) != fail.ExitFailed {
+		t.Error(err)
+	}
+	if len(shown) > 0 {
+		t.Errorf("it was asked: %q", <-shown)
+	}
+	parts, err := partsOf(t.Context(), fromAt(t, address, "--from-ca", ca))
+	if err != nil || len(parts) != 1 || parts[0].Cluster != "eu" {
+		t.Error(parts, err)
+	}
+	if got := <-shown; got != "Bearer hunter2 /below/api/recording" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestFromBroken: an answer that breaks off is an error by which a run ends.
+func TestFromBroken(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		fmt.Fprint(w, `{"version":1,"parts":[`)
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	from := fromAt(t, server.URL+"/?token=hunter2")
+	_, err := partsOf(t.Context(), from)
+	err = failedFrom(from, err)
+	if want := "--from " + server.URL + ": the connection broke in the middle of an answer: unexpected EOF"; fmt.Sprint(err) != want || fail.ExitCode(err) != fail.ExitFailed {
+		t.Error(err)
+	}
+}
+
+// TestWithhold: what hides less than is hidden now, or has more than is shown now, is withheld.
+func TestWithhold(t *testing.T) {
+	of := func(name string) event.Selected { return event.Selected{Resource: name} }
+	now := recording.About{
+		Masks:     `secrets=true data["a b"] spec.x`,
+		Selection: event.Selection{Resources: []event.Selected{of("pods"), {Resource: "secrets", Name: "one"}}, Namespaces: []string{"a", "b"}, Exclude: []string{"events"}},
+	}
+	var r runs
+	if why := r.withhold("", now); why != "this run has not begun to record the cluster" {
+		t.Errorf("before it has begun: %q", why)
+	}
+	r.begun("", now)
+	for name, change := range map[string]func(*recording.About){
+		"":                                    func(*recording.About) {},
+		"more hidden":                         func(a *recording.About) { a.Masks += " spec.y" },
+		"fewer resources":                     func(a *recording.About) { a.Selection.Resources = a.Selection.Resources[:1] },
+		"fewer namespaces":                    func(a *recording.About) { a.Selection.Namespaces = []string{"b"} },
+		"a named object":                      func(a *recording.About) { a.Selection.Resources = []event.Selected{{Resource: "pods", Name: "x"}} },
+		"hides less: Secrets":                 func(a *recording.About) { a.Masks = `secrets=false data["a b"] spec.x` },
+		"hides less: a path":                  func(a *recording.About) { a.Masks = `secrets=true spec.x` },
+		"hides less: parts of a path":         func(a *recording.About) { a.Masks = `secrets=true data["a b"] data["a x" spec.x"]` },
+		"hides less: nothing":                 func(a *recording.About) { a.Masks = "" },
+		"more shown: another resource":        func(a *recording.About) { a.Selection.Resources = []event.Selected{of("cm")} },
+		"more shown: all objects":             func(a *recording.About) { a.Selection.Resources = []event.Selected{of("secrets")} },
+		"more shown: namespaces":              func(a *recording.About) { a.Selection.Namespaces = []string{"a", "c"} },
+		"more shown: all namespaces":          func(a *recording.About) { a.Selection.AllNamespaces = true },
+		"more shown: what is excluded now":    func(a *recording.About) { a.Selection.Exclude = nil },
+		"more shown: without a selector":      func(a *recording.About) { a.Selection.Labels = "x=y" },
+		"more shown: everything":              func(a *recording.About) { a.Selection.Resources = []event.Selected{of("*")} },
+		"more shown: namespaces by a pattern": func(a *recording.About) { a.Selection.NamespaceLabels = "x=y" },
+	} {
+		was := now
+		was.Selection.Resources = slices.Clone(now.Selection.Resources)
+		change(&was)
+		want := map[bool]string{true: "it hides less than is hidden now"}[strings.HasPrefix(name, "hides less")]
+		if strings.HasPrefix(name, "more shown") {
+			want = "it has more than is shown now"
+		}
+		if why := r.withhold("", was); why != want {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+	all := recording.About{Masks: "secrets=false", Selection: event.Selection{Resources: []event.Selected{of("*")}, AllNamespaces: true}}
+	r.begun("eu", all)
+	if why := r.withhold("eu", recording.About{Masks: "secrets=false", Selection: now.Selection}); why != "" {
+		t.Errorf("nothing is hidden, and all is shown: %q", why)
+	}
+	if why := r.withhold("us", now); why == "" {
+		t.Error("another cluster")
+	}
+}

@@ -1,0 +1,362 @@
+package share_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
+	"dwatch/watcher/event"
+	"dwatch/watcher/recording"
+	"dwatch/watcher/recording/share"
+)
+
+var configMaps = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
+
+var begin = time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)
+
+// run is a run that records by a clock of its own.
+type run struct {
+	*recording.Recorder
+	t   *testing.T
+	now time.Time
+	n   int
+}
+
+func newRun(t *testing.T, dir, masks string, at time.Time) *run {
+	t.Helper()
+	recorder, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{recorder, t, at, 0}
+	encode, err := output.NewEncoder(output.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.Begin(recording.Options{
+		Encode:   encode,
+		Object:   func(o event.Object) string { return o.Raw() },
+		Now:      func() time.Time { return r.now },
+		Describe: func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
+	}, recording.About{Cluster: "c", Masks: masks}, []event.Target{configMaps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.deliver(event.Event{Type: event.Synced, Target: configMaps, Time: at})
+	return r
+}
+
+func (r *run) deliver(e event.Event) {
+	r.t.Helper()
+	if err := r.Deliver(context.Background(), []event.Event{e}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// change records a change of an object a second later, and that this was all.
+func (r *run) change(content string) {
+	r.t.Helper()
+	r.n++
+	r.now = r.now.Add(time.Second)
+	id := &event.Identity{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "one", UID: "u", ResourceVersion: fmt.Sprint(r.n)}
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"a","resourceVersion":"%d","uid":"u"},"data":{"k":%q}}`, r.n, content)
+	r.deliver(event.Event{Type: event.Modified, Target: configMaps, Object: event.NewObject(id, text), Time: r.now})
+	r.deliver(event.Event{Type: event.Bookmark, Target: configMaps, Time: r.now, Heard: r.now})
+}
+
+func (r *run) end() {
+	r.t.Helper()
+	if err := r.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// offered serves a directory, by way of between if that is not nil, and returns a client of it.
+func offered(t *testing.T, dir string, withhold func(recording.About) string, between func(http.Handler) http.Handler) *share.Client {
+	t.Helper()
+	var handler http.Handler = &share.Offer{
+		Parts: func() ([]recording.Part, error) { return []recording.Part{{Store: recording.Dir(dir)}}, nil },
+		Withhold: func(_ string, of recording.About) string {
+			if withhold == nil {
+				return ""
+			}
+			return withhold(of)
+		},
+	}
+	if between != nil {
+		handler = between(handler)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &share.Client{URL: address, Transport: &http.Transport{}, Token: "secret"}
+}
+
+func stored(t *testing.T, c *share.Client) recording.Store {
+	t.Helper()
+	parts, err := c.Parts(t.Context())
+	if err != nil || len(parts) != 1 {
+		t.Fatal(parts, err)
+	}
+	return parts[0].Store
+}
+
+// answer is what a recording says happened between two times.
+func answer(t *testing.T, store recording.Store, from, to time.Time) (text string, p *recording.Proof, err error) {
+	t.Helper()
+	r, err := recording.Read(t.Context(), store)
+	if err != nil {
+		return "", nil, err
+	}
+	var all strings.Builder
+	q := recording.Query{Targets: []event.Target{configMaps}, From: from, To: to}
+	p, err = r.Play(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			fmt.Fprint(&all, e.Type, e.Time.UTC())
+			if !e.Type.IsMark() {
+				fmt.Fprintln(&all, e.Object.Raw())
+			}
+		}
+		return nil
+	}))
+	return all.String(), p, err
+}
+
+func noise(n int) string {
+	var text strings.Builder
+	for i := range uint64(40) {
+		fmt.Fprintf(&text, "%016x", (i+1+uint64(n)*40)*0x9E3779B97F4A7C15)
+	}
+	return text.String()
+}
+
+// sizeOf is how many bytes there are in a directory, and in how many segments.
+func sizeOf(t *testing.T, dir string) (bytes int64, segments int) {
+	t.Helper()
+	all, err := recording.Dir(dir).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		bytes += one.Size
+	}
+	return bytes, len(all)
+}
+
+// TestAnswers: what is read from afar is what is read from the directory; and of a short time only what that takes
+// comes over the wire.
+func TestAnswers(t *testing.T) {
+	dir := t.TempDir()
+	r := newRun(t, dir, "", begin)
+	for n := range 45_000 {
+		r.change(noise(n))
+	}
+	defer r.end()
+	size, segments := sizeOf(t, dir)
+	if segments < 3 {
+		t.Fatalf("%d segments in %d bytes", segments, size)
+	}
+	client := offered(t, dir, nil, nil)
+	far := stored(t, client)
+	for _, span := range [][2]time.Duration{{0, 0}, {time.Hour, time.Hour + time.Minute}, {10 * time.Hour, 10*time.Hour + time.Minute}, {12 * time.Hour, 0}} {
+		from, to := begin.Add(span[0]), begin.Add(span[1])
+		if span[1] == 0 {
+			to = time.Time{}
+		}
+		before := client.Fetched()
+		got, proof, err := answer(t, far, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, wantProof, err := answer(t, recording.Dir(dir), from, to)
+		if err != nil || got != want || proof.Complete() != wantProof.Complete() || !proof.To.Equal(wantProof.To) {
+			t.Errorf("%v: %d and %d bytes, %v and %v, %v", span, len(got), len(want), proof, wantProof, err)
+		}
+		fetched := client.Fetched() - before
+		t.Logf("%v: %d of %d bytes in %d segments", span, fetched, size, segments)
+		if span[1] != 0 && fetched > size/2 {
+			t.Errorf("%v takes %d of %d bytes", span, fetched, size)
+		}
+	}
+}
+
+// TestGrows: who asks again gets what came meanwhile, and only that.
+func TestGrows(t *testing.T) {
+	dir := t.TempDir()
+	r := newRun(t, dir, "", begin)
+	for n := range 2000 {
+		r.change(noise(n))
+	}
+	client := offered(t, dir, nil, nil)
+	far := stored(t, client)
+	if _, p, err := answer(t, far, begin, time.Time{}); err != nil || !p.To.After(begin.Add(30*time.Minute)) {
+		t.Fatal(p, err)
+	}
+	size, _ := sizeOf(t, dir)
+	before := client.Fetched()
+	for n := range 100 {
+		r.change(noise(-n))
+	}
+	_, p, err := answer(t, far, begin.Add(2*time.Second), time.Time{})
+	if err != nil || !p.To.After(begin.Add(34*time.Minute)) || !p.Complete() {
+		t.Error(p, err)
+	}
+	if again := client.Fetched() - before; again > size/2 {
+		t.Errorf("%d bytes of %d have come again", again, size)
+	}
+	r.end() // it has its end now, and what is held is read again
+	if got, _, err := answer(t, far, begin, time.Time{}); err != nil || strings.Count(got, "MODIFIED") != 2100 {
+		t.Error(strings.Count(got, "MODIFIED"), err)
+	}
+}
+
+// TestBroken: what did not come whole is an error, wherever the connection breaks.
+func TestBroken(t *testing.T) {
+	dir := t.TempDir()
+	r := newRun(t, dir, "", begin)
+	for n := range 2000 {
+		r.change(noise(n))
+	}
+	r.end()
+	for _, after := range []int{0, 1, 1000, 100_000} {
+		cut := func(segments bool) func(http.Handler) http.Handler {
+			return func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Query().Has("segment") == segments {
+						w = &cutWriter{w, after}
+					}
+					next.ServeHTTP(w, r)
+				})
+			}
+		}
+		if _, err := offered(t, dir, nil, cut(false)).Parts(t.Context()); err == nil && after < 1000 {
+			t.Errorf("after %d bytes of the list: nothing is wrong", after)
+		}
+		if _, p, err := answer(t, stored(t, offered(t, dir, nil, cut(true))), begin, time.Time{}); err == nil {
+			t.Errorf("after %d bytes of a segment: %v", after, p)
+		} else if !strings.Contains(err.Error(), "the connection broke") && after > 0 {
+			t.Error(err)
+		}
+	}
+}
+
+// cutWriter breaks its connection after some bytes.
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c *cutWriter) Write(p []byte) (int, error) {
+	if len(p) < c.left {
+		c.left -= len(p)
+		return c.ResponseWriter.Write(p)
+	}
+	c.ResponseWriter.Write(p[:c.left])
+	http.NewResponseController(c.ResponseWriter).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// TestDropped: a segment that is dropped while it is read is missing, and what was in it is not known.
+func TestDropped(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 3 {
+		r := newRun(t, dir, "", begin.Add(time.Duration(n)*time.Hour))
+		r.change("x")
+		r.end()
+	}
+	far := stored(t, offered(t, dir, nil, nil))
+	read, err := recording.Read(t.Context(), far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "00000002-*"))
+	if err := cmp.Or(err, os.Remove(files[0])); err != nil {
+		t.Fatal(err)
+	}
+	p, err := read.Play(t.Context(), recording.Query{Targets: []event.Target{configMaps}, From: begin, To: begin.Add(150 * time.Minute)}, event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
+	if err != nil || p.Complete() {
+		t.Error(p, err)
+	}
+}
+
+// TestWithheld: what may not be given is named, with the reason; it can't be had by its name, and what was in
+// it is not known.
+func TestWithheld(t *testing.T) {
+	dir := t.TempDir()
+	for n, masks := range []string{"all", "none", "none", "all"} {
+		r := newRun(t, dir, masks, begin.Add(time.Duration(n)*time.Hour))
+		r.change("hunter" + masks)
+		r.end()
+	}
+	client := offered(t, dir, func(of recording.About) string {
+		if of.Masks == "none" {
+			return "it hides nothing"
+		}
+		return ""
+	}, nil)
+	far := stored(t, client)
+	got, proof, err := answer(t, far, begin.Add(time.Second), begin.Add(4*time.Hour))
+	if err != nil || proof.Complete() || strings.Contains(got, "hunternone") || !strings.Contains(got, "hunterall") {
+		t.Error(got, proof, err)
+	}
+	said := fmt.Sprint(proof.Gaps)
+	if !strings.Contains(said, "withheld: it hides nothing") {
+		t.Error(said)
+	}
+	read, err := recording.Read(t.Context(), far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := fmt.Sprint(read.Notes()); !strings.Contains(notes, "00000002-20260131T030000Z.zst and what follows it to 00000003-20260131T040000Z.zst are withheld: it hides nothing") {
+		t.Error(notes)
+	}
+	for _, name := range []string{"00000002-20260131T030000Z.zst", "../x.zst", ".lock", "00000009-20260131T030000Z.zst", ""} {
+		if data, err := far.Read(t.Context(), name, 0, -1); err == nil && name != "" {
+			t.Errorf("%s: %d bytes", name, len(data))
+		}
+	}
+}
+
+// TestForeign: who answers something else is no recording.
+func TestForeign(t *testing.T) {
+	for text, want := range map[string]string{
+		"hello":         "what it answers is no recording of dwatch",
+		"{}":            "what it answers is no recording of dwatch",
+		`{"version":9}`: "a newer dwatch gives it, as version 9; this one knows 1",
+	} {
+		client := offered(t, t.TempDir(), nil, func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		})
+		if _, err := client.Parts(t.Context()); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	refusing := offered(t, t.TempDir(), nil, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error":"bad\u001b[31m\ntoken"}`)
+		})
+	})
+	_, err := refusing.Parts(t.Context())
+	if refused, ok := errors.AsType[*share.RefusedError](err); !ok || refused.Code != http.StatusUnauthorized || strings.ContainsAny(err.Error(), "\n\x1b") {
+		t.Errorf("%q", err)
+	}
+}

@@ -1,0 +1,180 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Store is where the segments of a recording are read from: a directory, or who offers those of one.
+type Store interface {
+	// List returns what is there, in any order.
+	List(ctx context.Context) ([]Stored, error)
+	// Read returns the bytes of a file from one offset to another, or to its end if that comes first; the
+	// end if to is negative. One that is no longer there is a fs.ErrNotExist. What is missing of them for any other
+	// reason is an error.
+	Read(ctx context.Context, name string, from, to int64) ([]byte, error)
+}
+
+// Stored is a file in a Store.
+type Stored struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+	// Head is its begin with all of the header, Tail its end with all of the index. Both are nil where List
+	// has not read them.
+	Head []byte `json:"head,omitempty"`
+	Tail []byte `json:"tail,omitempty"`
+	// Withheld says why it can't be read; empty: it can.
+	Withheld string `json:"withheld,omitempty"`
+}
+
+// Dir is the Store that a directory is.
+type Dir string
+
+// List implements Store.
+func (d Dir) List(context.Context) (all []Stored, err error) {
+	if info, err := os.Stat(string(d)); err == nil && !info.IsDir() {
+		return nil, errors.New("it is no directory: a recording is one")
+	}
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !isCalledSegment(e.Name()) {
+			continue
+		}
+		one := Stored{Name: e.Name(), Size: -1} // it is no regular file
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			one.Size = info.Size()
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Read implements Store.
+func (d Dir) Read(_ context.Context, name string, from, to int64) ([]byte, error) {
+	f, err := os.Open(filepath.Join(string(d), name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if to < 0 || to > info.Size() {
+		to = info.Size()
+	}
+	data := make([]byte, max(to-from, 0))
+	n, err := f.ReadAt(data, from)
+	if errors.Is(err, io.EOF) {
+		err = nil // it has been cut meanwhile, which its sums show
+	}
+	return data[:n], err
+}
+
+// isCalledSegment reports whether a name may be that of a segment.
+func isCalledSegment(name string) bool {
+	return strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, ".")
+}
+
+// segmentsOf returns the segments of a store in order, and the names of what looks like one, and is none.
+func segmentsOf(ctx context.Context, store Store) (files []file, foreign []string, err error) {
+	all, err := store.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range all {
+		digits, _, _ := strings.Cut(one.Name, "-")
+		number, err := strconv.Atoi(digits)
+		if !isCalledSegment(one.Name) || filepath.Base(one.Name) != one.Name || err != nil || number <= 0 || one.Size < 0 {
+			foreign = append(foreign, one.Name)
+			continue
+		}
+		f := file{store: store, path: one.Name, number: number, size: one.Size, head: one.Head, tail: one.Tail, withheld: one.Withheld}
+		if d, ok := store.(Dir); ok {
+			f.path = filepath.Join(string(d), one.Name)
+		}
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b file) int { return a.number - b.number })
+	return files, foreign, nil
+}
+
+// list is segmentsOf a directory.
+func list(dir string) (files []file, foreign []string, err error) {
+	return segmentsOf(context.Background(), Dir(dir))
+}
+
+// Segment is a segment with what it says of itself before its lines are read.
+type Segment struct {
+	Stored
+	About *About // what was recorded; nil: that can't be read
+	// Begins: it is being made, and has nothing yet.
+	Begins bool
+}
+
+// Segments returns what is in a store, in order, each with Head and Tail. What is no segment is left out.
+func Segments(ctx context.Context, store Store) (all []Segment, err error) {
+	files, _, err := segmentsOf(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		one := Segment{Stored: Stored{Name: f.name(), Size: f.size}}
+		s, err := peek(ctx, f)
+		switch {
+		case isGone(err):
+			continue
+		case isDamage(err):
+			one.Begins = f.number == files[len(files)-1].number && f.begins(ctx)
+			all = append(all, one)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		h, err := headerOf(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if one.Head, one.Tail = s.headBytes(), s.tail; h != nil {
+			one.About = &h.About
+		}
+		one.Begins = h == nil && f.number == files[len(files)-1].number
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// headBytes are the bytes of a segment up to the end of its header, as far as they have been read.
+func (s *segment) headBytes() []byte {
+	_, rest := nextPart(s.data, true)
+	if n := frameSize(rest); n > 0 {
+		return s.data[:len(s.data)-len(rest)+n]
+	}
+	return s.data
+}
+
+// headerOf reads the header of a segment that has been peeked at; nil: it has none that can be read.
+func headerOf(ctx context.Context, s *segment) (*header, error) {
+	w, err := newWalker(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	w.take = func(*line) error { return errEnd }
+	if err = w.read(ctx, s, true); w.about == nil { // it is longer than what was peeked at
+		err = w.segment(ctx, s.file, true)
+	}
+	if errors.Is(err, errEnd) {
+		err = nil
+	}
+	return w.about, err
+}
