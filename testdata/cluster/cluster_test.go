@@ -14,6 +14,7 @@ func TestWrongUsageExitsWith2AndOneLine(t *testing.T) {
 		{"bogus"},
 		{"--nope"},
 		{"--kubeconfig", "k", "--port", "70000"},
+		{"--kubeconfig", "k", "--light-pods", "-1"},
 		{"--kubeconfig", "k", "--apiserver-arg", "bind-address=0.0.0.0"},
 		{"--kubeconfig", "k", "--apiserver-arg", "no-such-flag=1"},
 		{"apply"},

@@ -39,15 +39,15 @@ func writePolicy(ctx context.Context, etcd *etcdServer) error {
 	return nil
 }
 
-// policyObject is a role or a binding.
-type policyObject interface {
+// storedObject is an object that is written without the API server.
+type storedObject interface {
 	runtime.Object
 	metav1.Object
 }
 
 // policy returns the roles and bindings of policyHook, and those of the limited user.
-func policy() []policyObject {
-	all := []policyObject{limitedRole(), limitedBinding()}
+func policy() []storedObject {
+	all := []storedObject{limitedRole(), limitedBinding()}
 	for _, role := range append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...) {
 		all = append(all, &role)
 	}
@@ -69,9 +69,9 @@ func policy() []policyObject {
 
 var policyEncoder = protobuf.NewSerializer(legacyscheme.Scheme, legacyscheme.Scheme)
 
-// asStored returns under which key the API server stores an object of the group of roles, and
-// what it stores.
-func asStored(object policyObject) (key string, value []byte, err error) {
+// asStored returns under which key the API server stores a role, a binding or a pod, and what it
+// stores.
+func asStored(object storedObject) (key string, value []byte, err error) {
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(object)
 	if err != nil {
 		return "", nil, err

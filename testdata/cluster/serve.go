@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,6 +27,7 @@ type serveOptions struct {
 	logFile          string
 	port             int
 	controllers      bool
+	lightPods        int
 	stopOnStdinClose bool
 	apiserverArgs    []string
 }
@@ -59,6 +61,7 @@ func parseServeOptions(args []string, stdout io.Writer) (serveOptions, error) {
 	flags.StringVar(&opts.dataDir, "data", "", "keep all data in `DIR` and carry on from what is there\n(default a temporary directory, removed at the end)")
 	flags.IntVar(&opts.port, "port", 0, "`PORT` of the API server (default a free one)")
 	flags.BoolVar(&opts.controllers, "controllers", false, "also run controllers and a stand-in for the kubelets, so that workloads roll out")
+	flags.IntVar(&opts.lightPods, "light-pods", 0, "begin with `N` pods in the namespace default, as \"cluster pods N --light\" makes them, at once")
 	flags.StringArrayVar(&opts.apiserverArgs, "apiserver-arg", nil, "set a kube-apiserver flag, `KEY=VALUE`, such as watch-cache=false (repeatable)")
 	flags.StringVar(&opts.logFile, "log", "", "append the logs of the components to `FILE` (default cluster.log among the data)")
 	flags.BoolVar(&opts.stopOnStdinClose, "stop-on-stdin-close", false, "stop when standard input ends, so that the cluster never outlives its parent")
@@ -70,6 +73,8 @@ func parseServeOptions(args []string, stdout io.Writer) (serveOptions, error) {
 		return opts, badUsage("unknown command %q", flags.Arg(0))
 	case opts.kubeconfig == "":
 		return opts, badUsage("--kubeconfig PATH is required")
+	case opts.lightPods < 0:
+		return opts, badUsage("--light-pods must not be negative")
 	case opts.port < 0 || opts.port > 65535:
 		return opts, badUsage("--port %d is not a port", opts.port)
 	}
@@ -110,7 +115,7 @@ func serve(ctx context.Context, opts serveOptions, server *apiServer, stdout io.
 		return unlessDone(ctx, err)
 	}
 	defer etcd.stop()
-	if err := writePolicy(ctx, etcd); err != nil {
+	if err := errors.Join(writePolicy(ctx, etcd), writeLightPods(ctx, etcd, opts.lightPods)); err != nil {
 		return unlessDone(ctx, err)
 	}
 
