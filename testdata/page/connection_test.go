@@ -255,7 +255,7 @@ func TestSleep(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=level=info")
 	d := serve(t, c, "cm", "-n", ns)
-	b := open(t, d.url, look{})
+	b := openApart(t, d.url, look{})
 	b.awaitLive()
 	value[bool](b, `(window.beats = 0, setInterval(() => window.beats++, 1000), true)`)
 	pids := family(t, chromedp.FromContext(b.ctx).Browser.Process().Pid)

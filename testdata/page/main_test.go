@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,8 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	flag.Parse()
+	flag.Set("test.parallel", "4") // they wait most of the time
 	var err error
 	if temporary, err = os.MkdirTemp("", "dwatch-page-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,6 +54,7 @@ func run(m *testing.M) int {
 			c.stop()
 		}
 	}()
+	defer func() { endBrowser() }()
 	return m.Run()
 }
 

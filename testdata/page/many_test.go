@@ -45,7 +45,7 @@ func TestManyObjects(t *testing.T) {
 	warm.await(fmt.Sprintf(`document.getElementById("shown").textContent.startsWith(%q)`, "10,000"))
 	warm.navigate("about:blank")
 
-	b := open(t, "about:blank", look{})
+	b := openApart(t, "about:blank", look{}) // the trace is of all of its browser
 	stop := b.trace()
 	b.navigate(d.url)
 	b.await(`document.querySelector(".row.object")`)

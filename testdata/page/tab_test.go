@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func needBrowser(t *testing.T) {
 	}
 }
 
-// tab is a tab in a browser of its own.
+// tab is a tab of a browser, with cookies of its own.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -35,16 +36,52 @@ type look struct {
 	still         bool // reduced motion
 }
 
-// open opens an address in a browser that ends with the test.
+// open opens an address in a tab that ends with the test. The browser is everybody's.
 func open(t *testing.T, address string, l look) *tab {
 	t.Helper()
 	needBrowser(t)
-	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
+	browser, err := sharedBrowser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	return opened(t, ctx, address, l)
+}
+
+// openApart opens it in a browser of its own, for what is done to all of a browser.
+func openApart(t *testing.T, address string, l look) *tab {
+	t.Helper()
+	needBrowser(t)
+	ctx, cancel := newBrowser()
+	t.Cleanup(cancel)
+	return opened(t, ctx, address, l)
+}
+
+func newBrowser() (context.Context, context.CancelFunc) {
+	return chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
 		chromedp.ExecPath(browserPath), chromedp.NoSandbox, // it runs as root in a container
 		chromedp.WSURLReadTimeout(patience)))
-	t.Cleanup(cancel)
+}
+
+// sharedBrowser starts the browser of most tests: a start costs more than what many of them do.
+var sharedBrowser = sync.OnceValues(func() (context.Context, error) {
+	ctx, cancel := newBrowser()
+	endBrowser = cancel
+	return ctx, chromedp.Do(ctx)
+})
+
+// endBrowser ends what sharedBrowser started.
+var endBrowser = func() {}
+
+func opened(t *testing.T, ctx context.Context, address string, l look) *tab {
+	t.Helper()
 	b := &tab{t: t, ctx: ctx}
 	b.look(l)
+	// To itself, each tab is the one that is looked at.
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
 	b.watchConsole()
 	b.navigate(address)
 	return b
