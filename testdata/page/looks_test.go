@@ -43,7 +43,7 @@ spec:
 }
 
 // The page fits into what it is looked at with, from a phone to 4K, and nothing in it
-// jumps. On the way pictures are taken; UPDATE_IMAGES=1 puts them into docs/images.
+// jumps. On the way pictures are taken: UPDATE_IMAGES=1 puts them into docs/images, DWATCH_PICTURES=DIR there.
 func TestLooks(t *testing.T) {
 	needBrowser(t)
 	t.Parallel()
@@ -96,7 +96,7 @@ func (c *cluster) await(t *testing.T, name string) {
 // key is the key of the object in the row with that name.
 func (b *tab) key(name string) string { return value[string](b, row(name)+`.key`) }
 
-// picture looks at an address, checks that all of it fits, and takes a picture.
+// picture looks at an address, checks that all of it fits, and takes a picture where one is wanted.
 func (b *tab) picture(name, address string, l look) {
 	b.t.Helper()
 	l.still = true
@@ -105,16 +105,10 @@ func (b *tab) picture(name, address string, l look) {
 	b.await(`document.body.dataset.watch === "live" && document.querySelectorAll(".entry").length + document.querySelectorAll(".row.object").length > 3`)
 	b.await(`document.querySelector(".entry")`) // what was before is asked for, and comes a little later
 	b.await(`!new URLSearchParams(location.search).get("object") || document.querySelector("#detail .yaml")`)
-	// What is fresh is not any more, so that the pictures are alike.
-	b.await(`!document.querySelector(".fresh")`)
 	wide := value[string](b, `[...document.querySelectorAll("body, main, #objects, #feed, #detail, .top, .bar")]
     .filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth).map((e) => (e.id || e.className || e.tagName) + " " + e.scrollWidth + " > " + e.clientWidth).join(", ")`)
 	if wide != "" {
 		b.t.Errorf("%s: too wide: %s", name, wide)
-	}
-	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.t.Fatal(err)
 	}
 	dir := os.Getenv("DWATCH_PICTURES") // all of them, to be looked at
 	if os.Getenv("UPDATE_IMAGES") != "" && l.scale > 0 {
@@ -122,6 +116,12 @@ func (b *tab) picture(name, address string, l look) {
 	}
 	if dir == "" {
 		return
+	}
+	// What is fresh is not any more, so that the pictures are alike.
+	b.await(`!document.querySelector(".fresh")`)
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
 		b.t.Fatal(err)
