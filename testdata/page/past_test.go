@@ -42,10 +42,13 @@ func (r *recorded) record(args ...string) (end func()) {
 	}
 }
 
+// betweenLooks is the time from one look at a recording to the next: each is a run of dwatch.
+const betweenLooks = 250 * time.Millisecond
+
 // awaits waits until a command prints something about the recording, which also says that what it prints is not all.
 func (r *recorded) awaits(what string, args ...string) {
 	r.t.Helper()
-	for end := time.Now().Add(2 * patience); ; {
+	for end := time.Now().Add(2 * patience); ; time.Sleep(betweenLooks) {
 		out, _ := exec.Command(r.binary, append(args, "--from", r.dir)...).Output() // of what begins nothing is known
 		if strings.Contains(string(out), what) {
 			return
@@ -59,7 +62,7 @@ func (r *recorded) awaits(what string, args ...string) {
 // proves waits until it is proven of all that is recorded what is there.
 func (r *recorded) proves(args ...string) {
 	r.t.Helper()
-	for end := time.Now().Add(3 * patience); ; {
+	for end := time.Now().Add(3 * patience); ; time.Sleep(betweenLooks) {
 		out, err := exec.Command(r.binary, append(args, "--from", r.dir)...).CombinedOutput()
 		if err == nil {
 			return
