@@ -3,14 +3,20 @@
 package program
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
@@ -121,7 +127,7 @@ func TestRebuiltServer(t *testing.T) {
 	}
 	apply(objects, "old", "1")
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	twoContexts(t, kubeconfig, cluster.Kubeconfig, testbed.Kubeconfig)
+	writeTogether(t, kubeconfig, map[string]string{"built": cluster.Kubeconfig, "other": testbed.Kubeconfig})
 	s := startScreen(t, 0, []string{"KUBECONFIG=" + kubeconfig}, "cm/same,cm/old", "-n", "default", "--context", "built,other", "-o", "changes", "-q")
 	s.shows(t, " = 1 configmap in default of built$")
 	stop(cluster)
@@ -140,11 +146,11 @@ func TestRebuiltServer(t *testing.T) {
 	s.quit(t, "")
 }
 
-// twoContexts writes a kubeconfig with the contexts built and other, those of two others.
-func twoContexts(t *testing.T, path, built, other string) {
+// writeTogether writes a kubeconfig with the contexts of others, by their names.
+func writeTogether(t *testing.T, path string, contexts map[string]string) {
 	t.Helper()
 	both := api.NewConfig()
-	for name, from := range map[string]string{"built": built, "other": other} {
+	for name, from := range contexts {
 		config, err := clientcmd.LoadFromFile(from)
 		if err != nil {
 			t.Fatal(err)
@@ -156,6 +162,112 @@ func twoContexts(t *testing.T, path, built, other string) {
 	if err := clientcmd.WriteToFile(*both, path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCopies runs the scripts of testdata/script/copies on two servers, the contexts a and b, of which b was restored
+// from a backup of a: what is in both from before has the same UIDs. They have two more commands:
+//
+//	alike A B NAME VALUE VALUE   set k of a ConfigMap in both, each to its own value, and write there until
+//	                             it has the same resourceVersion in both
+//	ahead A N                    write N times to another one
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	kubeconfig, servers := startCopies(t)
+	all := maps.Clone(commands)
+	all["alike"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		if len(args) != 5 {
+			ts.Fatalf("usage: alike A B NAME VALUE VALUE")
+		}
+		ts.Check(alike([2]dynamic.ResourceInterface{configMapsOf(servers[args[0]]), configMapsOf(servers[args[1]])}, args[2], args[3:]))
+	}
+	all["ahead"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		for i := range n {
+			_, err := setData(configMapsOf(servers[args[0]]), "other", map[string]any{"n": fmt.Sprint(i)})
+			ts.Check(err)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: scripts + "/copies",
+		Setup: func(env *testscript.Env) error {
+			if err := setupWithKubectl(t, testbed, env); err != nil {
+				return err
+			}
+			text, err := os.ReadFile(kubeconfig)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(env.WorkDir, ".kubeconfig"), text, 0o600)
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds:                all,
+	})
+}
+
+// startCopies starts the servers, and returns a kubeconfig with the contexts a and b.
+func startCopies(t *testing.T) (kubeconfig string, servers map[string]*objects) {
+	t.Helper()
+	dir := t.TempDir()
+	start := func(name string) (*bed.Cluster, *objects) {
+		c, err := bed.Start("--data", filepath.Join(dir, name), "--port", fmt.Sprint(freePort(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := objectsIn(c, metav1.NamespaceDefault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, o
+	}
+	first, o := start("a")
+	if _, err := setData(configMapsOf(o), "one", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "b"), os.DirFS(filepath.Join(dir, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, servers = filepath.Join(dir, "kubeconfig"), map[string]*objects{}
+	contexts := map[string]string{}
+	for _, name := range []string{"a", "b"} {
+		c, o := start(name)
+		t.Cleanup(c.Kill)
+		servers[name], contexts[name] = o, c.Kubeconfig
+	}
+	writeTogether(t, kubeconfig, contexts)
+	return kubeconfig, servers
+}
+
+// setData sets data of a ConfigMap, which it makes, and returns its resourceVersion.
+func setData(to dynamic.ResourceInterface, name string, data map[string]any) (version int, err error) {
+	u := newConfigMap(name)
+	u.Object["data"] = data
+	u, err = to.Apply(context.Background(), name, u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(u.GetResourceVersion())
+}
+
+// alike writes to a ConfigMap in two clusters until its resourceVersion is the same. The servers write, too.
+func alike(both [2]dynamic.ResourceInterface, name string, values []string) error {
+	var versions [2]int
+	behind := 0
+	for n := 0; n < 2 || versions[0] != versions[1]; n++ {
+		if behind = n; n > 1 {
+			behind = slices.Index(versions[:], min(versions[0], versions[1]))
+		}
+		var err error
+		if versions[behind], err = setData(both[behind], name, map[string]any{"k": values[behind], "n": fmt.Sprint(n)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // freePort returns a port of the loopback that nobody listens at.
