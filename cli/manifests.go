@@ -92,7 +92,9 @@ func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
 		return nil, errors.New("this watches no cluster: dwatch manifests is for what goes on in one")
 	}
 	w := watches.itself()
-	w.anywhere = true
+	if w.anywhere = true; w.connection.IsSeveral() {
+		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
+	}
 	pod, err := m.pod(w)
 	if err != nil {
 		return nil, err

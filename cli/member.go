@@ -281,8 +281,10 @@ func (m *member) join(ctx context.Context, s *session) error {
 	if before == nil {
 		m.fleet.stages.wait.opened(m.name, m.missing(s), s.plan.IsNowhere())
 	}
-	if s.plan.IsNowhere() { // of which nothing will be heard for now
+	if s.plan.IsNowhere() {
 		m.console.say("no namespace matches " + s.scope.Choice() + " yet; waiting for one")
+	}
+	if len(s.plan.Targets) == 0 { // there is nothing of which something would be heard
 		m.answers()
 	}
 	if len(batch) == 0 {

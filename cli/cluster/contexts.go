@@ -48,7 +48,7 @@ func (f *Flags) IsSeveral() bool {
 }
 
 // ErrSeveral is the error of what takes one cluster, and was given several.
-var ErrSeveral = errors.New("several contexts at once do not go with this yet: choose one with --context (docs/clusters.md)")
+var ErrSeveral = errors.New("this takes one cluster, and these are several contexts: choose one with --context")
 
 // one chooses the context that is typed, if there is one.
 func (f *Flags) one() error {

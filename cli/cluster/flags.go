@@ -73,6 +73,8 @@ func (f *Flags) configError(loader clientcmd.ClientConfig, err error) error {
 		return missing("cluster", asked.Cluster, config.Clusters)
 	case asked.AuthInfo != "" && config.AuthInfos[asked.AuthInfo] == nil:
 		return missing("user", asked.AuthInfo, config.AuthInfos)
+	case clientcmd.IsEmptyConfig(err) && current != "" && config.Clusters[config.Contexts[current].Cluster] == nil:
+		return fmt.Errorf("kubeconfig: the cluster %q of context %q does not exist; there is %s", config.Contexts[current].Cluster, current, names(config.Clusters))
 	case clientcmd.IsEmptyConfig(err) && current == "":
 		return fmt.Errorf("the kubeconfig has no current context: choose one with --context (%s)", names(config.Contexts))
 	default:
