@@ -61,7 +61,7 @@ func (f *Flags) Connect(o Options) (*Cluster, error) {
 	if err := f.one(); err != nil {
 		return nil, err
 	}
-	loader := f.Loader()
+	loader := f.firstLoader()
 	if err := f.checkFiles(loader); err != nil {
 		return nil, fail.Usage(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,7 +103,8 @@ func (f *Flags) Each(placed bool) ([]Member, error) {
 			continue
 		}
 		one := *f
-		one.contexts = contexts{typed: []string{name}}
+		one.contexts, one.read = contexts{typed: []string{name}}, new(atomic.Pointer[api.Config])
+		one.read.Store(&config)
 		members = append(members, Member{Name: name, Namespace: namespaceOf(config.Contexts[name]), Flags: one, lead: leadOf(&config, name)})
 	}
 	return members, nil

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
@@ -40,5 +42,40 @@ func TestChooseContexts(t *testing.T) {
 	}
 	if _, err := (&contexts{all: true}).choose(&api.Config{}); err == nil {
 		t.Error("of no contexts all are chosen")
+	}
+}
+
+// TestReadOnce: that several clusters are begun reads the kubeconfig once, and what is tried again reads it anew.
+func TestReadOnce(t *testing.T) {
+	config := api.NewConfig()
+	for _, name := range []string{"eu", "us"} {
+		config.Clusters[name] = &api.Cluster{Server: "https://" + name}
+		config.AuthInfos[name] = &api.AuthInfo{Token: name}
+		config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name, Namespace: "in-" + name}
+	}
+	f := &Flags{kubeconfig: filepath.Join(t.TempDir(), "config"), contexts: contexts{all: true}, overrides: clientcmd.ConfigOverrides{Timeout: "0"}}
+	if err := clientcmd.WriteToFile(*config, f.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	members, err := f.Each(false)
+	if err != nil || len(members) != 2 {
+		t.Fatal(members, err)
+	}
+	for _, name := range []string{"eu", "us"} {
+		config.Clusters[name].Server += ":1"
+	}
+	if err := clientcmd.WriteToFile(*config, f.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"eu", "us"} {
+		for _, want := range []string{name, name + ":1"} {
+			c, err := members[i].Flags.Connect(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Host != want || c.Context != name || c.Namespace != "in-"+name || c.Config.BearerToken != name {
+				t.Errorf("%s: %+v, want %s", name, c, want)
+			}
+		}
 	}
 }

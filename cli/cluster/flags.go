@@ -9,10 +9,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's credential plugins
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Flags are kubectl's connection flags. The zero value is none given.
@@ -23,6 +25,9 @@ type Flags struct {
 	kubeconfig string
 	contexts   contexts
 	overrides  clientcmd.ConfigOverrides
+	// read is the kubeconfig as Each has read it, for the first Connect: that each member reads it anew takes
+	// the square of how many contexts there are. A later one may find another. nil: there is none.
+	read *atomic.Pointer[api.Config]
 }
 
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
@@ -43,10 +48,33 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 // Loader reads the kubeconfig by kubectl's rules: --kubeconfig, $KUBECONFIG,
 // ~/.kube/config, in the cluster. It opens no file before it is asked.
 func (f *Flags) Loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules(), &f.overrides)
+}
+
+func (f *Flags) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
+	return rules
 }
+
+// firstLoader is Loader of what Each has read, the first time.
+func (f *Flags) firstLoader() clientcmd.ClientConfig {
+	if f.read != nil {
+		if config := f.read.Swap(nil); config != nil {
+			return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loaded{f.rules(), config}, &f.overrides)
+		}
+	}
+	return f.Loader()
+}
+
+// loaded are the rules by which a kubeconfig was read.
+type loaded struct {
+	*clientcmd.ClientConfigLoadingRules
+	config *api.Config
+}
+
+// Load implements clientcmd.ClientConfigLoader.
+func (l loaded) Load() (*api.Config, error) { return l.config.DeepCopy(), nil }
 
 // context returns the name of the context that is in force.
 func (f *Flags) context(loader clientcmd.ClientConfig) string {
