@@ -61,8 +61,11 @@ func (l *look) lines(now time.Time) (lines []string) {
 		return nil
 	}
 	l.measure()
-	l.problems(now, "", func(sign rune, s subject, text string) {
+	l.problems(now, "", func(sign rune, s subject, text, below string) {
 		lines = append(lines, string(sign)+" "+s.String()+"  "+text)
+		if below != "" {
+			lines = append(lines, "  "+below)
+		}
 	})
 	if len(lines) == 0 {
 		return []string{l.noProblem()}
@@ -87,8 +90,8 @@ func (l *look) noProblem() string {
 	return inventory.NothingWrongIn(connected, len(all))
 }
 
-// problems calls add for each, or each of a cluster, with as much of it as has room.
-func (l *look) problems(now time.Time, cluster string, add func(sign rune, s subject, text string)) {
+// problems calls add for each, or each of a cluster, with as much of it as has room. What after has no room there is below.
+func (l *look) problems(now time.Time, cluster string, add func(sign rune, s subject, text, below string)) {
 	all := l.inventory.Problems(now, maxCauses, l.Compare)
 	for n := range all {
 		if cluster != "" && all[n].State.Of.Cluster != cluster {
@@ -101,7 +104,11 @@ func (l *look) problems(now time.Time, cluster string, add func(sign rune, s sub
 				text += "  " + part
 			}
 		}
-		add(w.Sign, subject{cluster: w.Cluster, after: w.Subject[len(w.Cluster):]}, text)
+		below := ""
+		if after == "" {
+			below = w.Below(l.room(""), displaywidth.String)
+		}
+		add(w.Sign, subject{cluster: w.Cluster, after: w.Subject[len(w.Cluster):]}, text, below)
 	}
 }
 
@@ -146,8 +153,11 @@ type standing struct {
 
 func (l *look) showAtStart(cluster string, unknown bool, at time.Time) {
 	quiet := true
-	l.problems(at, cluster, func(sign rune, s subject, text string) {
+	l.problems(at, cluster, func(sign rune, s subject, text, below string) {
 		l.line(at, sign, s, text, "")
+		if below != "" {
+			l.detail(below, "")
+		}
 		quiet = false
 	})
 	if !quiet {

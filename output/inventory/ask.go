@@ -141,6 +141,7 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	all := w.problems(now, i.upFrom(last), last)
 	for n := range all {
 		all[n].Resource = i.kinds[all[n].Root.GroupKind()]
+		all[n].find(i)
 	}
 	i.mu.Unlock()
 	states := i.statesOf

@@ -18,6 +18,7 @@ type Cause struct {
 	// What says in a few words what was changed, and Brief in fewer, if that can be: of an image its tags.
 	What, Brief string
 	at          time.Time // by the server, in seconds; zero: it does not say
+	parts       parts
 }
 
 // outOfOrder is how much later a change may arrive than what came of it: nothing orders two watches.
@@ -43,23 +44,30 @@ func (c *causes) find(all []Problem, states func(*Object) []*State, o change.Opt
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := make(map[*Object]*looked, len(c.known))
+	look := func(at *Object) *looked {
+		l := known[at]
+		if l == nil {
+			if l = c.known[at]; l == nil {
+				l = &looked{number: -1, meant: at.meant}
+			}
+			known[at] = l
+			l.at(states(at), o)
+		}
+		return l
+	}
 	for n := range all {
 		p := &all[n]
 		if p.Since.IsZero() { // what led to it was before all that is known
 			continue
 		}
 		for _, up := range p.ups {
-			l := known[up]
-			if l == nil {
-				if l = c.known[up]; l == nil {
-					l = &looked{number: -1, meant: up.meant}
-				}
-				known[up] = l
-				l.at(states(up), o)
-			}
+			l := look(up)
 			if m := l.before(p.Since); m != nil && (p.Cause == nil || m.State.Time.After(p.Cause.State.Time)) {
 				p.Cause = m
 			}
+		}
+		if p.names != nil {
+			p.Named = look(p.names).of(p)
 		}
 	}
 	c.known = known
@@ -140,7 +148,7 @@ func causeOf(c *Change) (Cause, bool) {
 	if !is {
 		return Cause{}, false
 	}
-	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), inBrief(meant), meant.Who.Time}, true
+	return Cause{s.Of, s, meant.Who.Manager, inShort(meant), inBrief(meant), meant.Who.Time, partsOf(c)}, true
 }
 
 // inShort says a change by the last part of its path.
@@ -150,11 +158,16 @@ func inShort(c *change.Change) string {
 		field = c.Path[n].Field
 	}
 	before, after := scalar(c.Old), scalar(c.New)
+	if c.Masked {
+		before, after = "", ""
+	}
 	switch {
-	case c.Masked:
-		return field + " changed"
 	case c.Kind == change.Added && after != "":
 		return field + " " + after
+	case c.Kind == change.Added:
+		return field + " added"
+	case c.Kind == change.Removed && before != "":
+		return field + " removed (was " + before + ")"
 	case c.Kind == change.Removed:
 		return field + " removed"
 	case before != "" && after != "":

@@ -12,6 +12,7 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/reason"
 )
 
 // Problem is what is wrong with an object that belongs to nothing, or with what belongs to it: with
@@ -34,8 +35,14 @@ type Problem struct {
 	// Cause is the last change before it that somebody meant, of the root or of what is wrong; nil: none
 	// is known.
 	Cause *Cause
+	// Named is the last change before it of what State.Why names as in the way: the key that is missing was
+	// removed, the quota changed; nil: none is known.
+	Named *Cause
 
-	ups []*Object
+	ups   []*Object
+	names *Object // is in the way, by named
+	gone  *State  // is the last of that, if it was deleted
+	named reason.Named
 }
 
 const (

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ type Words struct {
 	Why     string
 	Shorter []string
 	When    string
-	// After is the change before it, empty if none is known, and Briefly says less of it; empty: it can't.
+	// After is the change before it, and that of what the reason names; empty if none is known. Briefly says less of
+	// it; empty: it can't.
 	After, Briefly string
 }
 
@@ -93,16 +95,34 @@ func (p *Problem) Words(now time.Time, names Names) Words {
 		w.Cluster = output.Line(cluster)
 		w.Subject = w.Cluster + " " + w.Subject
 	}
-	if c := p.Cause; c != nil && p.Over.IsZero() {
-		w.After, w.Briefly = output.Line(c.What), output.Line(c.Brief)
-		if who := output.Line(c.Who) + ": "; c.Who != "" {
-			w.After = who + w.After
-			if w.Briefly != "" {
-				w.Briefly = who + w.Briefly
-			}
-		}
+	if p.Over.IsZero() {
+		w.sayAfter(p, names)
 	}
 	return w
+}
+
+// sayAfter says what was changed before: of the root, and of what the reason names.
+func (w *Words) sayAfter(p *Problem, names Names) {
+	if c := p.Cause; c != nil {
+		w.After, w.Briefly = c.by(c.What), c.by(c.Brief)
+	}
+	c := p.Named
+	if c == nil {
+		return
+	}
+	what := output.Line(names.Short(c.Of.Resource) + "/" + c.Of.Name + " " + strings.TrimPrefix(c.What, "it "))
+	if w.Briefly = what; w.After != "" {
+		w.After += "; "
+	}
+	w.After += c.by(what)
+}
+
+// by puts who did it before what was done.
+func (c *Cause) by(what string) string {
+	if what = output.Line(what); what != "" && c.Who != "" {
+		what = output.Line(c.Who) + ": " + what
+	}
+	return what
 }
 
 // shorter says why up to where a part of it ends, then without what it was that said so, then of what is in
@@ -149,6 +169,19 @@ func (w *Words) Fit(room int, width func(string) int) (why, when, after string) 
 		}
 	}
 	return w.Why, "", ""
+}
+
+// Below is what stands below the line in which Fit had no room for after what it was; empty: that is not known.
+func (w *Words) Below(room int, width func(string) int) string {
+	for _, after := range []string{w.After, w.Briefly} {
+		if after != "" && width("after "+after) <= room {
+			return "after " + after
+		}
+	}
+	if after := cmp.Or(w.Briefly, w.After); after != "" {
+		return "after " + after
+	}
+	return ""
 }
 
 func (p *Problem) look() Look {

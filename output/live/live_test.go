@@ -989,6 +989,25 @@ func TestProblems(t *testing.T) {
 	s.shows(`^ nothing needs a look$`)
 }
 
+// TestProblemsBelow: where a line has no room for the change that somebody made before, that stands below it.
+func TestProblemsBelow(t *testing.T) {
+	s := newScreen(t, 80, 24, nil)
+	imaged := func(phase string, version int, image string) event.Object {
+		o := pod(t, "web-0", phase, version)
+		return testobject.Parse(t, strings.Replace(o.Raw(), "web:1", image, 1)).WithRow(o.Row())
+	}
+	s.deliver(initial(imaged("Running", 1, "registry/checkout:1")), synced())
+	s.pass(time.Second)
+	s.deliver(modified(imaged("Running", 2, "registry/payments:2")))
+	s.pass(time.Second)
+	s.deliver(modified(imaged("Failed", 3, "registry/payments:2")))
+	s.pass(time.Second)
+	s.shows(`^ ✗ po/web-0  the pod failed  since \d\d:\d\d:\d\d$`)
+	s.shows(`^     after image registry/checkout:1 → registry/payments:2$`)
+	s.send(tea.WindowSizeMsg{Width: 160, Height: 24})
+	s.shows(`^ ✗ po/web-0  the pod failed  since \d\d:\d\d:\d\d  after image .*payments:2$`)
+}
+
 // TestCutTitle: of a long title the cluster and the namespace are left, and as much as there is room
 // for of what is watched.
 func TestCutTitle(t *testing.T) {

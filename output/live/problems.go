@@ -49,11 +49,18 @@ func (p *problems) lines() []string {
 	if len(shown) > room {
 		shown = shown[:room-1]
 	}
+	more := len(p.found) - len(shown)
+	spare := room - len(shown) - min(more, 1)
 	var lines []string
 	for n := range shown {
-		lines = append(lines, p.line(&shown[n]))
+		line, below := p.line(&shown[n])
+		lines = append(lines, line)
+		if below != "" && spare > 0 {
+			lines = append(lines, below)
+			spare--
+		}
 	}
-	if more := len(p.found) - len(shown); more > 0 {
+	if more > 0 {
 		lines = append(lines, p.paint(faint, fmt.Sprintf("   … and %d more", more)))
 	}
 	return append(lines, "")
@@ -87,10 +94,14 @@ func (p *problems) none() string {
 // signWidth is how wide a sign is, with what is around it.
 const signWidth = 3
 
+// belowIndent is where a line begins that belongs to the one above it.
+const belowIndent = signWidth + 2
+
 var looks = map[inventory.Look]style{inventory.Failed: broken, inventory.Waits: waiting, inventory.Well: fine}
 
-// line says what is wrong with what, and as much as has room of since when, and after what.
-func (p *problems) line(one *inventory.Problem) string {
+// line says what is wrong with what, and as much as has room of since when, and after what. What after has no
+// room there is below.
+func (p *problems) line(one *inventory.Problem) (line, below string) {
 	w := one.Words(p.clock(), inventory.Names{Short: p.shortName, Namespaces: p.Namespaces, Dated: p.Timestamps})
 	why, when, after := w.Fit(p.width-signWidth, p.StringWidth)
 	left := " " + p.paint(looks[w.Look], string(w.Sign)) + " " + p.paint(p.clusters.look(one.State.Of.Cluster), w.Cluster) + p.paint(bold, w.Subject[len(w.Cluster):]) + "  " + why
@@ -101,10 +112,18 @@ func (p *problems) line(one *inventory.Problem) string {
 	if when != "" {
 		left += "  " + p.paint(look, when)
 	}
-	if word, change, is := strings.Cut(after, " "); is {
-		left += "  " + p.paint(faint, word+" ") + change
+	if after != "" {
+		left += "  " + p.after(after)
+	} else if after = w.Below(p.width-belowIndent, p.StringWidth); after != "" {
+		below = p.Truncate(strings.Repeat(" ", belowIndent)+p.after(after), p.width, ellipsis)
 	}
-	return p.Truncate(left, p.width, ellipsis)
+	return p.Truncate(left, p.width, ellipsis), below
+}
+
+// after has the change stand out from the word before it.
+func (p *problems) after(text string) string {
+	word, change, _ := strings.Cut(text, " ")
+	return p.paint(faint, word+" ") + change
 }
 
 func (p *problems) shortName(r schema.GroupResource) string {

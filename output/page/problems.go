@@ -35,6 +35,14 @@ type problemItem struct {
 	First int64  `json:"first"`
 	Over  int64  `json:"over,omitempty"`
 	Cause *cause `json:"cause,omitempty"`
+	// Named is the last change of what Why names as in the way.
+	Named *namedCause `json:"named,omitempty"`
+}
+
+type namedCause struct {
+	cause
+	Resource string `json:"resource"`
+	Name     string `json:"name"`
 }
 
 type cause struct {
@@ -75,12 +83,19 @@ func problemsOf(all []inventory.Problem) problemsMessage {
 			one.Resource = p.Resource.String()
 		}
 		if c := p.Cause; c != nil {
-			one.Cause = &cause{c.Of.ID, millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage)}
+			one.Cause = causeOf(c)
+		}
+		if c := p.Named; c != nil {
+			one.Named = &namedCause{*causeOf(c), c.Of.Resource.String(), clip(c.Of.Name, maxName)}
 		}
 		m.Items = append(m.Items, one)
 	}
 	m.More = len(all) - len(m.Items)
 	return m
+}
+
+func causeOf(c *inventory.Cause) *cause {
+	return &cause{c.Of.ID, millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage)}
 }
 
 // tellProblems tells a viewer what needs a look, if that is something else than before.

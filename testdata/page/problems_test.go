@@ -62,6 +62,40 @@ func TestProblems(t *testing.T) {
 	b.await(`new URLSearchParams(location.search).get("at") > 0 && ` + chosen("nginx:1.28"))
 }
 
+// noKey is the status of a pod for which a ConfigMap lacks a key.
+const noKey = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"False","reason":"ContainersNotReady"},{"type":"ContainersReady","status":"False","reason":"ContainersNotReady"}],` +
+	`"containerStatuses":[{"name":"nginx","image":"nginx:1.28","imageID":"","ready":false,"restartCount":0,` +
+	`"state":{"waiting":{"reason":"CreateContainerConfigError","message":"couldn't find key timeout in ConfigMap NAMESPACE/settings"}}}]}}`
+
+// What the reason names as in the way is the other half: the key that was removed is named, too, and leads to that
+// change.
+func TestMissingKey(t *testing.T) {
+	c, ns := setUp(t)
+	c.kubectl(t, webDeployment, "apply", "-n", ns, "-f", "-")
+	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=timeout=30s", "--from-literal=theme=dark")
+	b := open(t, serve(t, c, "deploy,rs,po,cm", "-n", ns).url, look{})
+	b.awaitLive()
+	b.await(row("settings") + ` && ` + row("web") + `.textContent.includes("2/2")`)
+	c.kubectl(t, "", "-n", ns, "patch", "configmap", "settings", "--type=json", "-p", `[{"op":"remove","path":"/data/timeout"}]`)
+	b.await(entry("data.timeout"))
+	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
+	c.kubectl(t, "", "-n", ns, "rollout", "status", "deploy/web")
+	for _, name := range strings.Fields(c.kubectl(t, "", "-n", ns, "get", "pods", "-o", "name")) {
+		if c.kubectl(t, "", "-n", ns, "get", name, "--ignore-not-found", "-o", "jsonpath={.spec.containers[0].image}{.metadata.deletionTimestamp}") == "nginx:1.28" {
+			c.kubectl(t, "", "-n", ns, "patch", name, "--subresource=status", "-p", strings.ReplaceAll(noKey, "NAMESPACE", ns))
+		}
+	}
+	b.await(`document.querySelector("#problems .also")?.textContent.includes("configmap/settings data.timeout removed (was 30s)")`)
+	b.await(`document.querySelector("#problems .cause").textContent.includes("image nginx:1.27 → nginx:1.28")`)
+	value[bool](b, `document.querySelector("#problems .also").click() ?? true`)
+	b.await(`document.querySelector("#detail h2")?.textContent === "settings" && ` + chosen("data.timeout"))
+	// One click on what is wrong leads to its row, wherever that stands.
+	b.look(look{width: 1280, height: 500})
+	value[bool](b, `document.querySelector("#problems .what").click() ?? true`)
+	b.await(`document.querySelector("#list .row.selected:not([hidden]) .state")?.textContent === "CreateContainerConfigError"`)
+	b.await(`((row, list) => row.top >= list.top && row.bottom <= list.bottom + 1)(document.querySelector("#list .row.selected").getBoundingClientRect(), document.getElementById("list").getBoundingClientRect())`)
+}
+
 // A Deployment past its deadline says so at every width, above the objects and in its row.
 func TestDeadline(t *testing.T) {
 	c, ns := setUp(t)

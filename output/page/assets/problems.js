@@ -59,8 +59,14 @@ export class Problems {
       what: `${visible(kind)}/${visible(p.root.name)}`,
       why: visible(p.why) + (p.objects > 1 ? ` ×${p.objects}` : ""),
       when: p.over ? `well again for ${age(this.now() - p.over)}` : p.since ? `since ${moment(p.since)}` : `before ${moment(p.first)}`,
-      cause: p.cause && [p.cause.who, p.cause.what].filter(Boolean).map(visible).join(": "), leadsTo: p.since && !p.over, causeKey: p.cause?.key, causeAt: p.cause?.time,
+      causes: [p.cause, p.named].filter(Boolean).map((c) => ({ key: c.key, at: c.time, text: this.cause(c) })), leadsTo: p.since && !p.over,
     };
+  }
+
+  /** cause is who changed what; of what the reason names, with its name. */
+  cause({ who, what, resource, name }) {
+    const done = name ? `${this.store.kind(resource)}/${name} ${what.replace(/^it /, "")}` : what;
+    return [who, done].filter(Boolean).map(visible).join(": ");
   }
 
   line(l) {
@@ -71,7 +77,7 @@ export class Problems {
     return h("p", { class: l.look },
       open(l.key, 0, "what", sign, h("em", { class: "cluster", "data-color": l.color }, l.cluster), h("span", { class: "ns" }, l.where), h("b", null, l.what), h("span", { class: "why" }, l.why)),
       h("span", { class: "when" }, l.when),
-      l.cause ? open(l.causeKey, l.causeAt, "cause", `after ${l.cause}`) : "",
-      l.leadsTo ? h("button", { type: "button", class: "leads", "data-id": `leads ${l.key}`, title: "What changed in the ten minutes before this", onclick: () => this.onLeadUp(l.key) }, "10 min before") : "");
+      l.causes.map((c, i) => open(c.key, c.at, `cause${i ? " also" : ""}`, `${i ? "and" : "after"} ${c.text}`)),
+      l.leadsTo ? h("button", { type: "button", class: "leads", "data-id": `leads ${l.key}`, title: "What somebody changed in the ten minutes before it went wrong", onclick: () => this.onLeadUp(l.key) }, "what changed in the 10 min before") : "");
   }
 }
