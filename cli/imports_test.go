@@ -35,6 +35,7 @@ var house = map[string]room{
 	"cli/metrics":               {"it counts, and says over HTTP how a run is", []string{"watcher/event", "output/deliver"}},
 	"cli/ask":                   {"it asks the server what helps people, and decides nothing", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent", "watcher/object/owner", "watcher/object/pod", "watcher/object/reason", "watcher/object/refer", "watcher/object/status", "cli/cluster", "mapper", "mapper/near"}},
 	"cli/flags":                 {"it turns what is typed into values, and asks no server", []string{"cli/plan", "mapper", "output", "output/chat", "output/deliver", "output/deliver/jetstream", "output/deliver/otlp", "output/deliver/webhook", "output/top", "watcher/filter", "watcher/object/change", "watcher/object/expression", "watcher/until"}},
+	"cli/rules":                 {"it reads a file, and does not know what its rules do", []string{"mapper/near"}},
 	"cli/manifest":              {"it makes text of what it is told, and asks nobody", nil},
 	"cli/gc":                    {"it is ready before what imports anything", nil},
 	"cli/complete":              {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},

@@ -1,0 +1,73 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var known = []Flag{{"namespace", false, true}, {"all-namespaces", true, false}, {"where", false, true}, {"settle", false, false}, {"to-file", false, false}, {"rate", false, false}, {"state", false, false}}
+
+const head = "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"
+
+// TestParse: a rule is a command line.
+func TestParse(t *testing.T) {
+	rules, err := Parse("r.yaml", []byte(head+`
+- name: rollouts
+  resources: [deploy, rs, po]
+  all-namespaces: true
+  where: [newimage, "object.spec.replicas > 1"]
+  settle: 30s
+  to-file: /secrets/slack
+  rate: 0.5
+- name: jobs
+  resources: jobs
+  namespace: [batch, ci]
+  command: [./hook.sh, --loud]
+`), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]string
+	for _, r := range rules {
+		got = append(got, append([]string{r.Where}, r.Arguments()...))
+	}
+	want := [][]string{
+		{"r.yaml:5: rule rollouts", "--all-namespaces=true", "--rate=0.5", "--settle=30s", "--to-file=/secrets/slack", "--where=newimage", "--where=object.spec.replicas > 1", "deploy", "rs", "po"},
+		{"r.yaml:12: rule jobs", "--namespace=batch", "--namespace=ci", "jobs", "--", "./hook.sh", "--loud"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if rules[0].Equal(rules[1]) || !rules[0].Equal(rules[0]) {
+		t.Error("which rules are the same, is not known")
+	}
+}
+
+// TestMistakes: each is said, with its line, and what was meant.
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "r.yaml: it is empty: it takes apiVersion dwatch/v1alpha1, kind Rules, and rules",
+		"a: [":                                  "r.yaml: line 1: did not find expected node content",
+		"[]":                                    "r.yaml:1: the file is a map\nr.yaml:1: it is apiVersion \"\", kind \"\": this dwatch reads dwatch/v1alpha1, Rules",
+		"apiVersion: dwatch/v9\nkind: Rules":    `r.yaml:1: it is apiVersion "dwatch/v9", kind "Rules": this dwatch reads dwatch/v1alpha1, Rules`,
+		strings.TrimSuffix(head, "\n"):          "r.yaml:3: rules is a list of at least one rule",
+		head + "- name: a\n  setle: 30s":        `r.yaml:5: a rule has no "setle"; did you mean settle?`,
+		head + "- name: a\n  state: file":       "r.yaml:5: --state is for all rules: it stands on the command line",
+		head + "- name: a\n- name: a":           "r.yaml:5: another rule is called a, on line 4",
+		head + "- name: A b":                    `r.yaml:4: a rule has a name of small letters, digits and hyphens, and this one "A b"`,
+		head + "- name: a\n  settle: [1s, 2s]":  "r.yaml:5: settle has one value",
+		head + "- name: a\n  all-namespaces: 3": "r.yaml:5: all-namespaces is true or false",
+		head + "- name: a\n  where: {a: b}":     "r.yaml:5: where is a text, or a list of texts",
+		head + "- name: a\n  where:":            "r.yaml:5: where is a text, or a list of texts",
+		head + "- name: a\n  name: b":           `r.yaml:5: a rule has "name" twice`,
+		head + "- jobs":                         "r.yaml:4: a rule is a map",
+		head + "- name: a\nrule: []":            `r.yaml:5: the file has no "rule"; did you mean rules?`,
+	} {
+		_, err := Parse("r.yaml", []byte(text), known)
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}
