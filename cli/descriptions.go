@@ -92,7 +92,7 @@ in memory.`,
 
 var sendDescription = description{
 	name:  "send",
-	use:   "RESOURCE... --to URL [flags]\n  PATH RESOURCE... [flags] -- COMMAND [ARG...]\n  PATH --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
+	use:   "RESOURCE... --to URL [flags]\n  PATH RESOURCE... [flags] -- COMMAND [ARG...]\n  PATH -f RULES [flags]\n  PATH --redeliver FILE [flags] --to URL | -- COMMAND [ARG...]",
 	short: "Deliver each event to a webhook, NATS, or a command",
 	long: `Deliver each event to a webhook, to NATS, or to a command, again and again until
 it is taken. What exists at the start comes first, as ADDED with "initial":true;
@@ -110,6 +110,9 @@ waits is in a file, and after a restart only what is different is sent.`,
 
   # Each rollout as one message to a chat, when it is done or has failed
   %[1]s send deploy,rs,po -A --settle 30s --to-file slack-url --template slack
+
+  # Several at once, each with resources and a receiver of its own
+  %[1]s send -f rules.yaml --state directory
 
   # What was given up, once more
   %[1]s send --redeliver failed.jsonl --to https://broker.example.com

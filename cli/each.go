@@ -21,6 +21,21 @@ func (c *console) atCluster(name string) *console {
 	return &own
 }
 
+// ofRule is this console for one of several rules: it says of which.
+func (c *console) ofRule(name string) *console {
+	own := *c
+	own.stderr, own.reports = saidOfRule(c.stderr, name), saidOfRule(c.reports, name)
+	return &own
+}
+
+// saidOfRule is a writer of whole lines which says that they are of a rule.
+func saidOfRule(to io.Writer, name string) io.Writer {
+	if w, is := to.(*voice); is {
+		return w.ofRule(name)
+	}
+	return to
+}
+
 // ofCluster is a writer of whole lines which says that they are of one of several clusters.
 func ofCluster(to io.Writer, name string) io.Writer {
 	switch w := to.(type) {

@@ -70,6 +70,7 @@ var house = map[string]room{
 	"watcher/recording":         {"it keeps lines of events, and does not know how they are encoded", []string{"watcher/event", "watcher/pack"}},
 	"watcher/recording/share":   {"it gives and asks for segments as they are, and does not know who may have them", []string{"watcher/recording"}},
 	"watcher/filter":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
+	"watcher/share":             {"it gives one watch to several sinks, and does not know what they are", []string{"watcher/event", "watcher/ledger"}},
 	"watcher/until":             {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/object/expression"}},
 	"watcher/object/expression": {"it says whether a condition holds, and does not know what for", []string{"watcher/event", "watcher/object/change", "watcher/object/pod", "watcher/object/status", "mapper/near"}},
 	"watcher/object/history":    {"it says what happened to objects, as they show it, and asks nobody", []string{"watcher/event", "watcher/object/change", "watcher/object/kubeevent"}},

@@ -54,6 +54,7 @@ var notInPod = []struct {
 	{[]string{"since"}, "is of the past, which would come again with each start"},
 	{[]string{"redeliver"}, "sends a file, and ends"},
 	{[]string{"wait"}, "waits for resources, and the roles have to name them"},
+	{[]string{"filename", "check"}, "reads rules, which are put into no ConfigMap yet (docs/rules.md)"},
 	{[]string{"from", "from-token-file", "from-ca"}, "asks a recording, which the pod does not have"},
 	{[]string{"record"}, "is for a directory, and dwatch manifests record makes a pod that has one"},
 	{[]string{"open"}, "opens a browser"},

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"dwatch/cli/access"
 	"dwatch/cli/cluster"
@@ -42,15 +45,18 @@ func (r *rbacFlags) parse(args []string, _ terminal) (runner, error) {
 	if !ok {
 		return nil, errors.New("this asks no server for objects: it takes no rights")
 	}
-	if p.wanted().request.Wait {
-		return nil, errors.New("dwatch rbac has to know the resources: it does not go with --wait")
+	all := p.wants()
+	for i := range all {
+		if all[i].request.Wait {
+			return nil, errors.New("dwatch rbac has to know the resources: it does not go with --wait")
+		}
+		all[i].anywhere = true
 	}
-	wanted := p.wanted()
-	wanted.anywhere = true
-	return &roles{wanted, r.format.Name}, nil
+	return &roles{all, r.format.Name}, nil
 }
 
-type privileged interface{ wanted() wanted }
+// privileged is a runner that takes rights: for each of what it does at once.
+type privileged interface{ wants() []wanted }
 
 type wanted struct {
 	connection *cluster.Flags
@@ -71,20 +77,31 @@ func (w *watching) wanted() wanted {
 	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions() || w.needs.events, w.ending.Logs.Asked && w.ending.Logs.Lines > 0, shows}
 }
 
+func (w *watching) wants() []wanted { return []wanted{w.wanted()} }
+
+func (r *ruleset) wants() (all []wanted) {
+	for _, one := range r.rules {
+		all = append(all, one.wanted())
+	}
+	return all
+}
+
+func (l *listed) wants() []wanted { return []wanted{l.wanted()} }
+
 func (l *listed) wanted() wanted { return wanted{connection: l.connection, selection: l.selection} }
 
 type roles struct {
-	of     wanted
+	of     []wanted // at least one
 	format string
 }
 
 func (r *roles) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	if r.of.connection.IsSeveral() {
+	if r.of[0].connection.IsSeveral() {
 		return r.runEach(ctx, c)
 	}
-	return c.at(ctx, r.of.connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
+	return c.at(ctx, r.of[0].connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
 		objects, err := r.find(ctx, c, k)
 		if err != nil {
 			return err
@@ -98,20 +115,29 @@ func (r *roles) find(ctx context.Context, c *console, k *cluster.Cluster) ([]any
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.open(ctx, self, r.of.selection)
-	if err != nil {
-		return nil, err
+	var needs []access.Need
+	var to rbacv1.Subject
+	for i, of := range r.of {
+		s, err := c.open(ctx, self, of.selection)
+		if err == nil && i == 0 {
+			to, err = s.rights.Subject(ctx, as)
+		}
+		if err != nil {
+			return nil, err
+		}
+		needs = access.Add(needs, s.needs(of)...)
 	}
-	to, err := s.rights.Subject(ctx, as)
-	if err != nil {
-		return nil, err
-	}
-	return access.Roles(s.needs(r.of), to), nil
+	return access.Roles(needs, to), nil
+}
+
+// isPlaced reports whether it is said of all of it in which namespaces to look.
+func (r *roles) isPlaced() bool {
+	return !slices.ContainsFunc(r.of, func(of wanted) bool { return !of.isPlaced() })
 }
 
 // runEach prints what it takes in several clusters, once where that is the same, and says in which it is.
 func (r *roles) runEach(ctx context.Context, c *console) error {
-	members, err := r.of.connection.Each(r.of.isPlaced())
+	members, err := r.of[0].connection.Each(r.isPlaced())
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -21,6 +22,7 @@ type sendFlags struct {
 	delivery flags.Delivery
 	beside   flags.Beside
 	played   flags.Played
+	rules    flags.Rules
 	watched  *pflag.FlagSet // those that mean something only where something is watched
 }
 
@@ -39,6 +41,7 @@ func (s *sendFlags) groups() []flags.Group {
 		s.watched.AddFlagSet(g.Flags)
 	}
 	return append(groups,
+		flags.NewGroup("Several at once", s.rules.AddTo),
 		flags.NewGroup("Where it goes, and how", s.delivery.AddTo),
 		flags.NewGroup("Webhooks and NATS", s.delivery.AddReceiversTo))
 }
@@ -46,6 +49,12 @@ func (s *sendFlags) groups() []flags.Group {
 func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &s.w
 	args, command := s.cutCommand(args)
+	if err := s.rules.Parse(); err != nil {
+		return nil, err
+	}
+	if s.rules.File != "" {
+		return s.parseRules(slices.Concat(args, command))
+	}
 	d := &s.delivery
 	if err := d.Parse(command, w.stateFile != ""); err != nil {
 		return nil, err

@@ -99,6 +99,7 @@ type voice struct {
 	talk    *talk
 	level   level
 	cluster string // empty: of no one
+	rule    string // of a file; empty: of none
 	rest    []byte // with --log json, the begin of a line
 }
 
@@ -110,12 +111,18 @@ type logged struct {
 	Time    event.Stamp `json:"time"`
 	Level   level       `json:"level"`
 	Cluster string      `json:"cluster,omitempty"`
+	Rule    string      `json:"rule,omitempty"`
 	Message string      `json:"message"`
 }
 
 // of is this voice for what is said of one of several clusters.
 func (v *voice) of(cluster string) *voice {
 	return &voice{talk: v.talk, level: v.level, cluster: cluster}
+}
+
+// ofRule is this voice for what is said of one of several rules.
+func (v *voice) ofRule(rule string) *voice {
+	return &voice{talk: v.talk, level: v.level, rule: rule}
 }
 
 // Write implements io.Writer. With --log json a line is written when it has ended, or is too long.
@@ -128,6 +135,9 @@ func (v *voice) writeAt(at time.Time, text []byte) error {
 	if !v.talk.asJSON {
 		if v.cluster != "" {
 			text = append([]byte(v.cluster+": "), text...)
+		}
+		if v.rule != "" {
+			text = append([]byte("rule "+v.rule+": "), text...)
 		}
 		return v.talk.write(at, text)
 	}
@@ -157,6 +167,6 @@ func (v *voice) encode(to io.Writer, at time.Time, line string) {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
 	if line = strings.TrimRight(line, "\r\n"); line != "" {
-		_ = e.Encode(logged{event.Stamp{Time: at}, v.level, v.cluster, line}) // of strings
+		_ = e.Encode(logged{event.Stamp{Time: at}, v.level, v.cluster, v.rule, line}) // of strings
 	}
 }

@@ -42,6 +42,9 @@ func explain(err error) []string {
 	if end, ok := err.(coded); ok {
 		err = end.error
 	}
+	if usage, ok := err.(usageError); ok { // whose kind the lines do not show
+		err = usage.error
+	}
 	// Only what errors.Join made: one error may well have two causes.
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var lines []string

@@ -16,14 +16,32 @@ import (
 // registry returns what /metrics has: what Metrics know, and what client_golang says of the
 // process and of the Go runtime.
 func registry(m *Metrics) *prometheus.Registry {
+	r := processRegistry(m.Version)
+	r.MustRegister(collector{m})
+	return r
+}
+
+// processRegistry has what is the same whatever is watched.
+func processRegistry(version string) *prometheus.Registry {
 	cycles := collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/cycles/total:`)}
 	r := prometheus.NewRegistry()
 	r.MustRegister(
-		collector{m},
+		build(version),
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(cycles)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return r
+}
+
+// build says which dwatch it is.
+type build string
+
+func (build) Describe(chan<- *prometheus.Desc) {}
+
+func (b build) Collect(to chan<- prometheus.Metric) {
+	var s samples
+	s.gauge("dwatch_build_info", "Which dwatch this is.", 1, labels{"version": label(string(b)), "goversion": runtime.Version()})
+	to <- s[0]
 }
 
 // collector has no label with the name of an object, of which there may be any number.
@@ -57,7 +75,6 @@ func (s *samples) add(kind prometheus.ValueType, name, help string, value float6
 }
 
 func (c collector) snapshot() (s samples) {
-	s.gauge("dwatch_build_info", "Which dwatch this is.", 1, labels{"version": label(c.m.Version), "goversion": runtime.Version()})
 	if delivery := c.watch(&s); delivery != nil {
 		s.deliveries(delivery())
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -18,7 +19,9 @@ type Server struct {
 }
 
 // Listen answers on an address, HOST:PORT, until Close.
-func Listen(address string, m *Metrics) (*Server, error) {
+func Listen(address string, m *Metrics) (*Server, error) { return listen(address, handler(m)) }
+
+func listen(address string, h http.Handler) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		if cause, ok := errors.AsType[*net.OpError](err); ok {
@@ -27,7 +30,7 @@ func Listen(address string, m *Metrics) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{listener: listener, server: &http.Server{
-		Handler:           handler(m),
+		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      10 * time.Second,
@@ -48,11 +51,13 @@ func (s *Server) Close() {
 	}
 }
 
-func handler(m *Metrics) http.Handler {
+func handler(m *Metrics) http.Handler { return answers(registry(m), m.Healthy, m.Ready) }
+
+func answers(r prometheus.Gatherer, healthy, ready func() error) http.Handler {
 	mux := http.NewServeMux() // a pattern with GET takes HEAD, too, and answers 405 to others
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry(m), promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, m.Healthy()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, m.Ready()) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, healthy()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, ready()) })
 	return mux
 }
 

@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,35 +21,36 @@ const (
 	Kind       = "Rules"
 )
 
-// Process are the flags that are of the process, and not of a rule.
-var Process = []string{"help", "listen", "log", "quiet", "state", "utc", "v", "verify", "redeliver", "from", "timeout", "count", "until", "fail-if"}
-
 // Rule is one of the rules of a file.
 type Rule struct {
-	Name  string
-	Where string // in the file, such as "rules.yaml:12: rule jobs"
-	// Resources are the arguments, and Command what stands after "--"; nil: there is none.
-	Resources, Command []string
-	flags              []flag
+	Name string
+	// Where is where the rule is in the file, such as "rules.yaml:12".
+	Where string
+	// Flags are the command line of the rule but for Command, which stands after "--"; nil: there is none.
+	Flags   []Given
+	Command []string
 }
 
-type flag struct{ name, value string }
-
-// Arguments is the command line of the rule, behind dwatch send.
-func (r *Rule) Arguments() (args []string) {
-	for _, f := range r.flags {
-		args = append(args, "--"+f.name+"="+f.value)
-	}
-	args = append(args, r.Resources...)
-	if r.Command != nil {
-		args = append(append(args, "--"), r.Command...)
-	}
-	return args
+// Given is a flag of a rule.
+type Given struct {
+	Name, Value string
+	Where       string // in the file
 }
 
 // Equal reports whether two rules say the same, wherever they stand.
 func (r *Rule) Equal(other *Rule) bool {
-	return r.Name == other.Name && slices.Equal(r.Arguments(), other.Arguments())
+	return r.Name == other.Name && slices.Equal(r.Command, other.Command) && (r.Command == nil) == (other.Command == nil) &&
+		slices.EqualFunc(r.Flags, other.Flags, func(a, b Given) bool { return a.Name == b.Name && a.Value == b.Value })
+}
+
+// At is where a flag of the rule is, or the rule itself if it does not have it.
+func (r *Rule) At(flag string) string {
+	for _, f := range r.Flags {
+		if f.Name == flag {
+			return f.Where
+		}
+	}
+	return r.Where
 }
 
 // Flag is what of a flag decides what a rule may have.
@@ -55,37 +58,63 @@ type Flag struct {
 	Name string
 	// Switch: it takes true or false. Many: it may be given several times.
 	Switch, Many bool
+	// Why a rule may not have it; empty: it may.
+	Why    string
+	Usage  string   // what it says of itself
+	Values []string // some that it takes; nil: there is nothing to say
 }
+
+// resourceFlag is the flag for which a rule has resources.
+const resourceFlag = "resource"
 
 // Parse reads a file. known are the flags of dwatch send. The error has a line for each mistake.
 func Parse(path string, text []byte, known []Flag) ([]*Rule, error) {
-	p := &parser{path: path, known: map[string]Flag{}}
+	p := &parser{path: path, known: map[string]Flag{}, names: []string{"name", "resources", "command"}}
 	for _, f := range known {
-		if !slices.Contains(Process, f.Name) {
-			p.known[f.Name] = f
+		p.known[f.Name] = f
+		if f.isOfRule() {
 			p.names = append(p.names, f.Name)
 		}
 	}
 	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		return nil, fmt.Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if len(document.Content) == 0 {
+	reading := yaml.NewDecoder(bytes.NewReader(text))
+	switch err := reading.Decode(&document); {
+	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: it is empty: it takes apiVersion %s, kind %s, and rules", path, APIVersion, Kind)
+	case err != nil:
+		return nil, p.unreadable(err)
+	}
+	if err := reading.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: it has several documents: all rules stand in one", path)
 	}
 	rules := p.file(document.Content[0])
 	return rules, errors.Join(p.wrong...)
 }
 
+func (f Flag) isOfRule() bool { return f.Why == "" && f.Name != resourceFlag }
+
+var lineForm = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// unreadable is an error of what is no YAML, behind its line.
+func (p *parser) unreadable(err error) error {
+	text := err.Error()
+	if at := lineForm.FindStringSubmatch(text); at != nil {
+		return fmt.Errorf("%s:%s: %s", p.path, at[1], strings.TrimPrefix(text, at[0]))
+	}
+	return fmt.Errorf("%s: %s", p.path, strings.TrimPrefix(text, "yaml: "))
+}
+
 type parser struct {
 	path  string
 	known map[string]Flag
-	names []string
+	names []string // of a rule's members
 	wrong []error
 }
 
+func (p *parser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.path, n.Line) }
+
 func (p *parser) fail(n *yaml.Node, format string, args ...any) {
-	p.wrong = append(p.wrong, fmt.Errorf("%s:%d: %s", p.path, n.Line, fmt.Sprintf(format, args...)))
+	p.wrong = append(p.wrong, fmt.Errorf("%s: %s", p.at(n), fmt.Sprintf(format, args...)))
 }
 
 // members calls take with each member of a map.
@@ -136,6 +165,8 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 		"rules":      func(v *yaml.Node) { list = v },
 	}, nil)
 	switch {
+	case n.Kind != yaml.MappingNode: // which is said
+		return nil
 	case version != APIVersion || kind != Kind:
 		p.fail(n, "it is apiVersion %q, kind %q: this dwatch reads %s, %s", version, kind, APIVersion, Kind)
 		return nil
@@ -159,32 +190,31 @@ func (p *parser) file(n *yaml.Node) (rules []*Rule) {
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (p *parser) rule(n *yaml.Node) *Rule {
-	r := &Rule{}
-	p.members(n, "a rule", nil, map[string]func(*yaml.Node){
+	r := &Rule{Where: p.at(n)}
+	p.members(n, "a rule", p.names, map[string]func(*yaml.Node){
 		"name":      func(v *yaml.Node) { r.Name = v.Value },
-		"resources": func(v *yaml.Node) { r.Resources = p.texts(v, "resources") },
+		"resources": func(v *yaml.Node) { r.Flags = append(r.Flags, p.given(resourceFlag, "resources", v)...) },
 		"command":   func(v *yaml.Node) { r.Command = p.texts(v, "command") },
 	}, func(key, value *yaml.Node) {
 		f, is := p.known[key.Value]
 		switch {
-		case slices.Contains(Process, key.Value):
-			p.fail(key, "--%s is for all rules: it stands on the command line", key.Value)
-		case !is:
-			p.unknown(key, "a rule", append([]string{"name", "resources", "command"}, p.names...))
+		case is && f.Why != "":
+			p.fail(key, "--%s %s", key.Value, f.Why)
+		case !is || !f.isOfRule():
+			p.unknown(key, "a rule", p.names)
 		default:
-			r.flags = append(r.flags, p.flag(f, value)...)
+			r.Flags = append(r.Flags, p.flag(f, value)...)
 		}
 	})
-	slices.SortStableFunc(r.flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(r.Flags, func(a, b Given) int { return strings.Compare(a.Name, b.Name) })
 	if n.Kind == yaml.MappingNode && !nameForm.MatchString(r.Name) {
 		p.fail(n, "a rule has a name of small letters, digits and hyphens, and this one %q", r.Name)
 	}
-	r.Where = fmt.Sprintf("%s:%d: rule %s", p.path, n.Line, r.Name)
 	return r
 }
 
 // flag is the flag that a member stands for, as often as it has values.
-func (p *parser) flag(f Flag, value *yaml.Node) (all []flag) {
+func (p *parser) flag(f Flag, value *yaml.Node) []Given {
 	switch {
 	case f.Switch && (value.Kind != yaml.ScalarNode || value.Tag != "!!bool"):
 		p.fail(value, "%s is true or false", f.Name)
@@ -193,8 +223,12 @@ func (p *parser) flag(f Flag, value *yaml.Node) (all []flag) {
 		p.fail(value, "%s has one value", f.Name)
 		return nil
 	}
-	for _, text := range p.texts(value, f.Name) {
-		all = append(all, flag{f.Name, text})
+	return p.given(f.Name, f.Name, value)
+}
+
+func (p *parser) given(flag, member string, n *yaml.Node) (all []Given) {
+	for _, text := range p.texts(n, member) {
+		all = append(all, Given{flag, text, p.at(n)})
 	}
 	return all
 }

@@ -7,7 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var known = []Flag{{"namespace", false, true}, {"all-namespaces", true, false}, {"where", false, true}, {"settle", false, false}, {"to-file", false, false}, {"rate", false, false}, {"state", false, false}}
+var known = []Flag{
+	{Name: "resource", Many: true}, {Name: "namespace", Many: true}, {Name: "all-namespaces", Switch: true}, {Name: "where", Many: true},
+	{Name: "settle"}, {Name: "to-file"}, {Name: "rate"}, {Name: "state", Why: "is for all rules"},
+}
 
 const head = "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"
 
@@ -15,7 +18,7 @@ const head = "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"
 func TestParse(t *testing.T) {
 	rules, err := Parse("r.yaml", []byte(head+`
 - name: rollouts
-  resources: [deploy, rs, po]
+  resources: [deploy, rs, --state=x]
   all-namespaces: true
   where: [newimage, "object.spec.replicas > 1"]
   settle: 30s
@@ -29,19 +32,25 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got [][]string
-	for _, r := range rules {
-		got = append(got, append([]string{r.Where}, r.Arguments()...))
+	want := []*Rule{
+		{Name: "rollouts", Where: "r.yaml:5", Flags: []Given{
+			{"all-namespaces", "true", "r.yaml:7"}, {"rate", "0.5", "r.yaml:11"},
+			{"resource", "deploy", "r.yaml:6"}, {"resource", "rs", "r.yaml:6"}, {"resource", "--state=x", "r.yaml:6"},
+			{"settle", "30s", "r.yaml:9"}, {"to-file", "/secrets/slack", "r.yaml:10"},
+			{"where", "newimage", "r.yaml:8"}, {"where", "object.spec.replicas > 1", "r.yaml:8"},
+		}},
+		{Name: "jobs", Where: "r.yaml:12", Command: []string{"./hook.sh", "--loud"}, Flags: []Given{
+			{"namespace", "batch", "r.yaml:14"}, {"namespace", "ci", "r.yaml:14"}, {"resource", "jobs", "r.yaml:13"},
+		}},
 	}
-	want := [][]string{
-		{"r.yaml:5: rule rollouts", "--all-namespaces=true", "--rate=0.5", "--settle=30s", "--to-file=/secrets/slack", "--where=newimage", "--where=object.spec.replicas > 1", "deploy", "rs", "po"},
-		{"r.yaml:12: rule jobs", "--namespace=batch", "--namespace=ci", "jobs", "--", "./hook.sh", "--loud"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, rules); diff != "" {
 		t.Error(diff)
 	}
 	if rules[0].Equal(rules[1]) || !rules[0].Equal(rules[0]) {
 		t.Error("which rules are the same, is not known")
+	}
+	if at := rules[0].At("settle") + " " + rules[0].At("rates"); at != "r.yaml:9 r.yaml:5" {
+		t.Errorf("they are at %s", at)
 	}
 }
 
@@ -49,12 +58,12 @@ func TestParse(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "r.yaml: it is empty: it takes apiVersion dwatch/v1alpha1, kind Rules, and rules",
-		"a: [":                                  "r.yaml: line 1: did not find expected node content",
-		"[]":                                    "r.yaml:1: the file is a map\nr.yaml:1: it is apiVersion \"\", kind \"\": this dwatch reads dwatch/v1alpha1, Rules",
+		"a: [":                                  "r.yaml:1: did not find expected node content",
+		"[]":                                    "r.yaml:1: the file is a map",
 		"apiVersion: dwatch/v9\nkind: Rules":    `r.yaml:1: it is apiVersion "dwatch/v9", kind "Rules": this dwatch reads dwatch/v1alpha1, Rules`,
 		strings.TrimSuffix(head, "\n"):          "r.yaml:3: rules is a list of at least one rule",
 		head + "- name: a\n  setle: 30s":        `r.yaml:5: a rule has no "setle"; did you mean settle?`,
-		head + "- name: a\n  state: file":       "r.yaml:5: --state is for all rules: it stands on the command line",
+		head + "- name: a\n  state: file":       "r.yaml:5: --state is for all rules",
 		head + "- name: a\n- name: a":           "r.yaml:5: another rule is called a, on line 4",
 		head + "- name: A b":                    `r.yaml:4: a rule has a name of small letters, digits and hyphens, and this one "A b"`,
 		head + "- name: a\n  settle: [1s, 2s]":  "r.yaml:5: settle has one value",
@@ -62,6 +71,8 @@ func TestMistakes(t *testing.T) {
 		head + "- name: a\n  where: {a: b}":     "r.yaml:5: where is a text, or a list of texts",
 		head + "- name: a\n  where:":            "r.yaml:5: where is a text, or a list of texts",
 		head + "- name: a\n  name: b":           `r.yaml:5: a rule has "name" twice`,
+		head + "- name: a\n  resource: b":       `r.yaml:5: a rule has no "resource"; did you mean resources?`,
+		head + "- name: a\n---\nb: c":           "r.yaml: it has several documents: all rules stand in one",
 		head + "- jobs":                         "r.yaml:4: a rule is a map",
 		head + "- name: a\nrule: []":            `r.yaml:5: the file has no "rule"; did you mean rules?`,
 	} {

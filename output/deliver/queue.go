@@ -42,6 +42,8 @@ type Options struct {
 	// waits. Warn gets what is given up. Both are called from several goroutines; nil: nobody gets
 	// them.
 	Say, Warn func(line string)
+	// Held is called by Deliver when it begins to wait for room, and when it ends to; nil: nobody is told.
+	Held func(held bool)
 	// Failed is called when DeadLetters can't be written, or the Store not be read. What it is
 	// about waits; Err has the error.
 	Failed func(error)

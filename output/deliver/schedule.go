@@ -83,6 +83,13 @@ func (s *schedule) since(m moment) time.Duration { return time.Since(s.made) - t
 // awaitRoom waits until there is some room, or for the end of ctx: what comes then is bounded by
 // what the watcher still has.
 func (s *schedule) awaitRoom(ctx context.Context) {
+	if s.hasRoom() {
+		return
+	}
+	if held := s.options.Held; held != nil {
+		held(true)
+		defer held(false)
+	}
 	for !s.hasRoom() {
 		select {
 		case <-s.freed:

@@ -98,6 +98,9 @@ func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 		if !reported || known.uid != o.UID {
 			return dst
 		}
+		if last := known.last.object(); e.FinalStateUnknown && !last.IsZero() { // of who knows less
+			e.Object = last
+		}
 		delete(l.reported, key)
 		l.noteDeleted(known.uid)
 		return append(dst, e)

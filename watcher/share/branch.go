@@ -1,0 +1,204 @@
+package share
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"dwatch/watcher/event"
+)
+
+// DefaultRoom is how many bytes wait for a Branch by default.
+const DefaultRoom = 8 << 20
+
+// Options of a Branch.
+type Options struct {
+	// Targets are those that it gets. All: it gets what comes besides, too.
+	Targets []event.Target
+	All     bool
+	// Past is what earlier runs reported, which is asked once for each of Targets; nil: nothing is known.
+	Past event.Past
+	// Keep keeps the content of objects, for Event.Old.
+	Keep bool
+	Room int64 // how many bytes may wait; 0: DefaultRoom
+	// Alone watches the targets for this Branch, once it was dropped from its Fan, until ctx ends: sink gets what a
+	// new watch gets, from what exists on.
+	Alone func(ctx context.Context, sink event.Sink) error
+	// Dropped is called when it is; nil: nobody is told.
+	Dropped func()
+}
+
+// Branch is one of those that share a watch.
+type Branch struct {
+	Options
+	next  event.Sink
+	keys  map[event.Key]bool // of Targets
+	known *known             // only for who delivers
+
+	ready, freed chan struct{} // hold one signal each: something waits; there may be room
+
+	mu      sync.Mutex
+	waiting []event.Event
+	bytes   int64
+	held    bool // next waits for somebody else
+	dropped bool
+	closed  bool
+}
+
+// NewBranch returns a Branch before next. The error is one of Past.
+func NewBranch(next event.Sink, o Options) (*Branch, error) {
+	o.Room = cmp.Or(o.Room, DefaultRoom)
+	b := &Branch{
+		Options: o, next: next, known: newKnown(o.Keep), keys: map[event.Key]bool{},
+		ready: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+	}
+	for _, t := range o.Targets {
+		b.keys[t.Key()] = true
+		if o.Past == nil {
+			continue
+		}
+		if err := b.known.restore(t, o.Past); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// Gets reports whether the Branch gets what becomes of a target.
+func (b *Branch) Gets(t event.Target) bool { return b.All || b.keys[t.Key()] }
+
+// Held says whether the Sink of the Branch waits for somebody else, while it has a batch.
+func (b *Branch) Held(held bool) {
+	b.mu.Lock()
+	b.held = held
+	b.mu.Unlock()
+	signal(b.freed)
+}
+
+func (b *Branch) isHere() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.dropped
+}
+
+func (b *Branch) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	signal(b.ready)
+}
+
+// take has a batch wait, and returns when there is room for another one, or this Branch is dropped.
+func (b *Branch) take(ctx context.Context, batch []event.Event, isShared func() bool) {
+	if !b.put(batch) {
+		return
+	}
+	for !b.hasRoom() {
+		if isShared() && b.dropHeld() {
+			if b.Dropped != nil {
+				b.Dropped()
+			}
+			return
+		}
+		select {
+		case <-b.freed:
+		case <-ctx.Done(): // what comes then is bounded by what the watch still has
+			return
+		}
+	}
+}
+
+// put has what of batch is of this Branch wait; false: nothing does.
+func (b *Branch) put(batch []event.Event) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dropped {
+		return false
+	}
+	before := len(b.waiting)
+	for i := range batch {
+		e := &batch[i]
+		if e.Type != event.Heartbeat && !b.Gets(e.Target) {
+			continue
+		}
+		b.waiting = append(b.waiting, *e)
+		b.bytes += sizeOf(e)
+	}
+	if len(b.waiting) == before {
+		return false
+	}
+	signal(b.ready)
+	return true
+}
+
+// overhead is what an event takes beside its object.
+const overhead = 512
+
+func sizeOf(e *event.Event) int64 {
+	if e.Type.IsMark() {
+		return overhead
+	}
+	return overhead + int64(len(e.Object.Raw()))
+}
+
+func (b *Branch) hasRoom() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes < b.Room
+}
+
+// dropHeld drops the Branch if it is held.
+func (b *Branch) dropHeld() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.held {
+		return false
+	}
+	b.dropped, b.waiting, b.bytes = true, nil, 0
+	signal(b.ready)
+	return true
+}
+
+// all returns what waits, and what becomes of the Branch when that is delivered.
+func (b *Branch) all() (waiting []event.Event, dropped, closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waiting = b.waiting
+	b.waiting, b.bytes = nil, 0
+	signal(b.freed)
+	return waiting, b.dropped, b.closed
+}
+
+// Run delivers until the Fan is closed, or fails with an error of the Sink or of Alone. It is called once.
+func (b *Branch) Run(ctx context.Context) error {
+	for {
+		<-b.ready // which Close signals
+		waiting, dropped, closed := b.all()
+		if err := b.Deliver(ctx, waiting); err != nil {
+			return err
+		}
+		switch {
+		case dropped && ctx.Err() == nil:
+			b.known.reopen()
+			return b.Alone(ctx, b)
+		case dropped, closed:
+			return nil
+		}
+	}
+}
+
+// Deliver implements event.Sink, for a watch of the Branch alone.
+func (b *Branch) Deliver(ctx context.Context, batch []event.Event) error {
+	news := b.known.news(batch)
+	if len(news) == 0 {
+		return nil
+	}
+	return b.next.Deliver(ctx, news)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is known already
+	}
+}

@@ -1,0 +1,24 @@
+// Package share gives one watch to several, each of which gets what it would get of a watch of its own.
+//
+//	watch -> Fan -> Branch -> its Sink
+//	            \-> Branch -> its Sink
+//
+// # Contract
+//
+// A Fan is a Sink. It returns when each Branch has a copy of the batch, which delivers it in a goroutine of
+// its own: so nothing that believes nil may stand in front of a Fan.
+//
+// Truth: a Branch has a ledger of what it has delivered, and finds out by that what an event is to its Sink: what was
+// reported in an earlier run is not added again, and what is gone since then is deleted. The watch itself begins with what
+// exists, and has no Past. Content for Event.Old is kept by the Branches that need it.
+//
+// Order: a Branch delivers in the order of the watch. Between Branches there is none.
+//
+// Blocking: what waits in a Branch is bounded. A Branch that is slow holds back the watch, and so the others. One that
+// waits for somebody else (Held) does not: when too much waits for it, it is dropped from the Fan, with what
+// waits, and as soon as it is not held any more it watches alone, for itself. Its ledger goes on, so that it
+// is brought up to the present: states in between are missing, which it is told as a Gap. The only Branch that is left
+// in a Fan is not dropped.
+//
+// Ending: after Close of the Fan each Branch delivers what waits, and returns.
+package share
