@@ -156,6 +156,9 @@ func (w *ruleWatch) run(ctx context.Context) error {
 			said = why
 			w.session.warn(why + "; trying again")
 		}
+		if err := w.sink.Deliver(ctx, []event.Event{{Type: event.Heartbeat, Time: time.Now()}}); err != nil { // it is no sign of a run that hangs
+			return sinkError{err}
+		}
 		if !backoff.Wait(ctx, err) {
 			return nil
 		}

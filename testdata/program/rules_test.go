@@ -40,8 +40,8 @@ kind: Rules
 rules:
 - {name: one, namespace: NS, resources: [cm], command: [/bin/cat]}
 - {name: two, namespace: NS, resources: [secrets, configmaps], where: "type == 'ADDED'", changes: true, command: [/bin/cat]}
-- {name: three, namespace: NS, resources: [v1/cm], settle: 1s, command: [/bin/cat]}
-- {name: labels, namespace: NS, resources: [cm], selector: "a in (b)", command: [/bin/cat]}
+- {name: three, namespace: NS, resources: [configmaps.v1.], settle: 1s, command: [/bin/cat]}
+- {name: labels, namespace: NS, resources: [cm], selector: "a==b", command: [/bin/cat]}
 - {name: same, namespace: NS, resources: [cm], selector: a=b, command: [/bin/cat]}
 `, "NS", o.namespace))
 	write(filepath.Join(dir, "cm.yaml"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: seen, labels: {a: b}}}")
@@ -56,7 +56,7 @@ rules:
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	want := map[string]int{"configmaps ": 1, "secrets ": 1, "configmaps a=b": 1}
+	want := map[string]int{"configmaps ": 1, "secrets ": 1, "configmaps a==b": 1}
 	if diff := cmp.Diff(want, watches); diff != "" {
 		t.Errorf("watches at the server:\n%s", diff)
 	}
