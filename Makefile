@@ -66,7 +66,7 @@ demo: ## watch real changes on a real API server, for a minute; DEMO=stay stays
 	@DWATCH=bin/demo/dwatch bin/demo/demo
 
 .PHONY: check
-check: bin/cluster bin/nats ## while you work: linters and quick tests of what changed, within a minute
+check: bin/cluster bin/nats ## while you work: linters and quick tests of what changed
 	@$(FORMATTED)
 	$(GO) vet ./... $(HELPERS)
 	$(GO) run $(STATICCHECK) ./... $(HELPERS)
@@ -140,6 +140,7 @@ install: build ## install dwatch, also as kubectl plugin, below PREFIX (~/.local
 	install -m 755 bin/dwatch '$(PREFIX)/bin/dwatch'
 	ln -sf dwatch '$(PREFIX)/bin/kubectl-dwatch'
 	ln -sf dwatch '$(PREFIX)/bin/kubectl_complete-dwatch'
+	@case ":$$PATH:" in *:'$(PREFIX)/bin':*) ;; *) echo 'install: $(PREFIX)/bin is not in your PATH' ;; esac
 
 # Where the manifests of a release say that it is to be had: the module's home, or a name
 # that leads nowhere while it has none (make home).
@@ -171,6 +172,7 @@ test/release: ## try what a release consists of, on Linux
 .PHONY: home
 home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit
 	@test -z "$$(git status --porcelain)" || { echo 'home: commit what you have changed first'; exit 1; }
+	@git var GIT_COMMITTER_IDENT >/dev/null
 	$(GO) run ./testdata/home '$(MODULE)'
 	git commit -qam 'The module is $(MODULE)'
 

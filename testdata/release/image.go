@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -54,12 +55,25 @@ func writeImage(dist string, when time.Time) error {
 	if err := path.AppendIndex(index); err != nil {
 		return err
 	}
+	if err := readable(dir); err != nil {
+		return err
+	}
 	digest, err := index.Digest()
 	if err != nil {
 		return err
 	}
 	fmt.Printf("image: %s, %d platforms, %s\n", dir, len(binaries), digest)
 	return nil
+}
+
+// readable lets everybody read the files below dir, as those of the rest of a release.
+func readable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o644)
+	})
 }
 
 // binariesIn are the Linux binaries that GoReleaser has left in dist.
@@ -138,5 +152,8 @@ func files(program string, when time.Time) ([]byte, error) {
 	if _, err := w.Write(content); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), w.Close()
+	if err := w.Close(); err != nil { // writes the end of the archive
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +62,40 @@ func TestImage(t *testing.T) {
 	}
 	if names := unpack(t, image, t.TempDir()); len(names) != 1 || names[0] != "dwatch" {
 		t.Errorf("files %q", names)
+	}
+}
+
+// TestImageLayer: what is no Go reads its files, too; it wants the end of the archive.
+func TestImageLayer(t *testing.T) {
+	need(t, "tar")
+	layers, err := imageOf(t, made).Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		content, err := l.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer content.Close()
+		cmd := exec.Command("tar", "-t")
+		cmd.Stdin = content
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "dwatch\n" {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	err = filepath.WalkDir(filepath.Join(made.dist(), "image"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm() != 0o644 {
+			t.Errorf("%s: %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

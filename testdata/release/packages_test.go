@@ -18,7 +18,7 @@ func TestArchive(t *testing.T) {
 	mustRun(t, "tar", "-xzf", made.file("dwatch_%s_linux_amd64.tar.gz"), "-C", dir)
 	program := filepath.Join(dir, "dwatch")
 	wantVersion(t, mustRun(t, program, "--version"))
-	wantFiles(t, dir, "LICENSE", "README.md", "CHANGELOG.md", "man/dwatch.1", "man/dwatch-live.1",
+	wantFiles(t, dir, "LICENSE", "README.md", "CHANGELOG.md", "docs/guarantees.md", "man/dwatch.1", "man/dwatch-live.1",
 		"completions/dwatch.bash", "completions/_dwatch", "completions/dwatch.fish", "completions/dwatch.ps1")
 	f, err := elf.Open(program)
 	if err != nil {
@@ -35,7 +35,7 @@ var installed = []string{
 	"usr/bin/dwatch", "usr/bin/kubectl-dwatch", "usr/bin/kubectl_complete-dwatch",
 	"usr/share/man/man1/dwatch.1", "usr/share/man/man1/dwatch-send.1",
 	"usr/share/bash-completion/completions/dwatch", "usr/share/fish/vendor_completions.d/dwatch.fish",
-	"usr/share/doc/dwatch/copyright", "usr/share/doc/dwatch/CHANGELOG.md",
+	"usr/share/doc/dwatch/copyright", "usr/share/doc/dwatch/CHANGELOG.md", "usr/share/doc/dwatch/docs/guarantees.md",
 }
 
 // TestDeb: dpkg installs it below an empty root, and removes all of it again.
