@@ -57,7 +57,7 @@ func writeOverview(b *strings.Builder, c *cobra.Command, width int) {
 		some.AddFlag(&f)
 	}
 	fmt.Fprintf(b, "\nFlags that matter most:\n%s", some.FlagUsagesWrapped(width))
-	fmt.Fprintf(b, "\nAll flags, and those of the connection: %s help flags, %[1]s COMMAND --help; %[1]s --version\n", c.DisplayName())
+	fmt.Fprintf(b, "\nAll others, and --version: %s help flags, %[1]s COMMAND --help\n", c.DisplayName())
 }
 
 func writeFlags(b *strings.Builder, c *cobra.Command, groups []flags.Group, width int) {
