@@ -199,6 +199,8 @@ type selection struct {
 	ofObject bool             // all that belongs to object, as nothing else is named
 	// anywhere takes all namespaces for those that are chosen: others may be, another day.
 	anywhere bool
+	// recorded: of what is asked for, each of several clusters is asked for what was recorded there.
+	recorded bool
 }
 
 // isPlaced reports whether it is said in which namespaces to look, so that those of the contexts do not

@@ -101,11 +101,8 @@ func (e *exported) export(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if from.isSeveral() {
-		return fail.Usage(fmt.Errorf("the page shows the recording of one cluster: choose one, as by --from %s", output.Line(from.parts[0].where)))
-	}
 	if e.all {
-		if err := e.chooseAll(ctx, from.parts[0]); err != nil {
+		if err := e.chooseAll(ctx, from); err != nil {
 			return err
 		}
 	}
@@ -133,28 +130,30 @@ func (e *exported) export(ctx context.Context, c *console) error {
 	return cmp.Or(rests.prove(e.w.print.Timestamps, nil), from.unrecorded())
 }
 
-// chooseAll asks for all that was recorded, but for what is excluded.
-func (e *exported) chooseAll(ctx context.Context, of *recordedPart) error {
+// chooseAll asks for all that was recorded, but for what is excluded: of each of several clusters for what was
+// recorded there.
+func (e *exported) chooseAll(ctx context.Context, from *recordingOf) error {
 	request := &e.w.selection.request
-	request.Arguments = nil
-	excluded := map[schema.GroupResource]bool{}
-	for _, name := range request.Exclude {
-		answer, err := mapper.Known(of.Resources()).Resolve(ctx, name)
-		if err != nil && !mapper.IsUnknown(err) {
-			return err
+	request.Arguments, e.w.selection.recorded = nil, from.isSeveral()
+	for _, of := range from.parts {
+		excluded := map[schema.GroupResource]bool{}
+		for _, name := range request.Exclude {
+			answer, err := mapper.Known(of.Resources()).Resolve(ctx, name)
+			if err != nil && !mapper.IsUnknown(err) {
+				return err
+			}
+			for _, m := range answer.Mappings {
+				excluded[m.Resource.GroupResource()] = true
+			}
 		}
-		for _, m := range answer.Mappings {
-			excluded[m.Resource.GroupResource()] = true
+		for _, one := range of.arguments() {
+			if !excluded[schema.ParseGroupResource(one.Resource)] && !slices.Contains(request.Arguments, one) {
+				request.Arguments = append(request.Arguments, one)
+			}
 		}
-	}
-	for _, k := range of.Recorded() {
-		one := mapper.Argument{Resource: k.Resource.String(), Name: k.Name}
-		if !excluded[k.Resource] && !slices.Contains(request.Arguments, one) {
-			request.Arguments = append(request.Arguments, one)
+		if len(request.Namespaces) == 0 && of.About().Selection.AllNamespaces {
+			request.AllNamespaces = true
 		}
-	}
-	if len(request.Namespaces) == 0 && of.About().Selection.AllNamespaces {
-		request.AllNamespaces = true
 	}
 	if len(request.Arguments) == 0 {
 		return fail.Usage(errors.New("nothing else was recorded: --exclude leaves nothing"))
@@ -168,6 +167,9 @@ func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (
 	part := &shownPart{from: from, since: span.Since, before: span.Before}
 	o := (&served{utc: e.flags.messages.UTC}).shown(e.w)
 	o.Cluster = "recording " + output.Line(path.Base(filepath.ToSlash(e.flags.played.From.String())))
+	if from.isSeveral() {
+		o.Clusters = from.members
+	}
 	o.Past = &page.Past{Play: func(ctx context.Context, until time.Time, sink event.Sink) (page.Known, error) {
 		known, p, err := part.prove(ctx, until, sink)
 		if all == nil { // of all of it

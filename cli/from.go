@@ -115,6 +115,14 @@ func (r *recordedPart) open(ctx context.Context, of selection) (*session, error)
 	if len(request.Namespaces) == 0 && !about.Selection.AllNamespaces {
 		request.Namespaces = about.Selection.Namespaces
 	}
+	if of.recorded {
+		has := r.arguments()
+		request.Arguments = slices.DeleteFunc(slices.Clone(request.Arguments), func(a mapper.Argument) bool { return !slices.Contains(has, a) })
+		request.AllNamespaces = request.AllNamespaces && about.Selection.AllNamespaces
+		if len(request.Arguments) == 0 {
+			return nil, fail.Usage(&unrecordedError{fmt.Sprintf("the recording %s has nothing that is asked for: it has %s", output.Line(r.where), r.names())})
+		}
+	}
 	s := &session{console: r.console, scope: request, mapper: mapper.Known(r.Resources())}
 	s.planner = plan.New(request, s.mapper)
 	var err error
@@ -131,6 +139,14 @@ func (r *recordedPart) open(ctx context.Context, of selection) (*session, error)
 		s.plan.Targets[i].Cluster = r.cluster
 	}
 	return s, r.check(s)
+}
+
+// arguments are all that was recorded, as they may be typed.
+func (r *recordedPart) arguments() (all []mapper.Argument) {
+	for _, k := range r.Recorded() {
+		all = append(all, mapper.Argument{Resource: k.Resource.String(), Name: k.Name})
+	}
+	return all
 }
 
 // unrecordedError says that nothing of what is asked for was recorded.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,5 +135,37 @@ func TestExport(t *testing.T) {
 		framed := open(t, "about:blank", look{})
 		value[bool](framed, `((text) => document.body.append(Object.assign(document.createElement("iframe"), { width: 1200, height: 700 }, `+from+`)) ?? true)(`+encode(string(text))+`)`)
 		framed.await(`((document) => document?.querySelector("#past input") && !document.getElementById("past").hidden && ` + row("key") + `)(document.querySelector("iframe").contentDocument)`)
+	}
+}
+
+// Of several clusters each object says where it was, and each cluster at each time whether it is known what was there.
+func TestExportClusters(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	fleet := fleetOf(t, ns, map[string]*cluster{"eu": c, "us": c})
+	r := newRecorded(t, fleet, ns)
+	end := r.record("--context", "eu,us")
+	r.awaits(`"cluster":"eu"`, "cm")
+	r.awaits(`"cluster":"us"`, "cm")
+	end()
+	line := func(name string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll("#clusters button")].find((e) => e.querySelector(".cluster").textContent === %q)`, name)
+	}
+
+	b, asked := openFile(t, r.exported("--since", "1h"), look{})
+	b.await(rowIn("eu", "alpha") + ` && ` + rowIn("us", "alpha"))
+	// How much is proven depends on how busy the machine is.
+	b.await(`document.getElementById("down").hidden === [...document.querySelectorAll("#clusters button")].every((e) => e.className === "is-live")`)
+	value[bool](b, rowIn("us", "alpha")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha")`)
+	value[bool](b, line("eu")+`.click() ?? true`)
+	b.await(`!` + rowIn("us", "alpha") + ` || ` + rowIn("us", "alpha") + `.hidden`)
+	value[bool](b, line("eu")+`.click() ?? true`)
+	b.slide("s.min")
+	b.await(line("eu") + `?.className === "is-unknown" && ` + line("us") + `?.textContent.includes("not known")`)
+	b.await(`document.getElementById("down").textContent.includes("us: ") && !` + rowIn("us", "alpha"))
+	b.await(`document.querySelector("#past details").textContent.includes(" eu: ")`)
+	if all := asked(); len(all) > 0 {
+		t.Errorf("it asks for %q", all)
 	}
 }

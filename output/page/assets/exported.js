@@ -114,9 +114,10 @@ export class Exported {
   greeting() {
     const { at, moment: m, hello, about } = this;
     const blind = about.blind.filter((g) => g.from < at && at < g.to);
-    const unknown = blind.filter((g, i) => blind.findIndex((other) => other.why === g.why) === i).map((g) => ({ ...g, from: Math.max(g.from, hello.past.from), to: Math.min(g.to, hello.past.to) }));
+    const unknown = blind.filter((g, i) => blind.findIndex((other) => other.why === g.why && other.cluster === g.cluster) === i).map((g) => ({ ...g, from: Math.max(g.from, hello.past.from), to: Math.min(g.to, hello.past.to) }));
     return {
       ...hello, seq: m.seq, stream: `${hello.stream} ${at}`, now: at, resources: [...m.resources.values()], targets: [...m.targets.values()], watch: { ...m.watch },
+      ...(hello.clusters && { clusters: hello.clusters.map((c) => stateOf(c, unknown)) }),
       past: { ...hello.past, at, ...(unknown.length && { unknown }), exported: { ...about, version: hello.version } },
     };
   }
@@ -195,10 +196,16 @@ export class Exported {
   before() { return { items: [], error: needsDwatch }; }
 }
 
+/** stateOf is one of several clusters, with whether it is known what was there. */
+function stateOf(c, unknown) {
+  const gap = unknown.find((g) => g.cluster === c.name);
+  return gap ? { ...c, state: "unknown", since: gap.from, text: gap.why } : c;
+}
+
 /** lastKnown is the last time of which it may be known what was there: that is shown first. */
 function lastKnown({ from, to, gaps = [] }) {
-  const last = gaps.at(-1);
-  return last && last.to >= to && last.from > from ? last.from : to;
+  const open = gaps.filter((g) => g.to >= to && g.from > from).map((g) => g.from);
+  return Math.min(to, ...open);
 }
 
 /** grouped are contents by their objects, each whole. */
