@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -47,6 +48,10 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
+// leisurely is the pace of writers where many arenas share a server: each fault is there until it
+// has hit something, however little is written.
+const leisurely = 250 * time.Millisecond
+
 // TestFaults injects each fault of the proxy.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -58,7 +63,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1})
+			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1, pace: leisurely})
 			a.sites[0].injectAll(t, time.Second, faults...)
 			checkEnd(t, a)
 		})
@@ -68,7 +73,7 @@ func TestFaults(t *testing.T) {
 		// between one list and the next.
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1})
+			a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1, pace: leisurely})
 			a.sites[0].injectAll(t, 2*time.Second, f)
 			checkEnd(t, a)
 		})
@@ -212,7 +217,7 @@ func arenaFor(t *testing.T, o arenaOptions) *arena {
 	t.Helper()
 	o.label = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	o.binary = binary
-	o.pace = 100 * time.Millisecond
+	o.pace = cmp.Or(o.pace, 100*time.Millisecond)
 	a, err := newArena(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
