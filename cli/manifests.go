@@ -28,8 +28,8 @@ import (
 // cluster, and what that is made of.
 type manifestsFlags struct {
 	command
-	typed []string // the whole command line
-	made  flags.Manifests
+	typed   []string // the whole command line
+	options flags.Manifests
 }
 
 func newManifestsFlags(of command, typed []string) command {
@@ -42,7 +42,7 @@ func (m *manifestsFlags) groups() []flags.Group {
 		beside := g.Flags.Lookup("record") != nil // what else is about that recording
 		g.Flags.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Hidden || beside || whyNotInPod(f.Name) != "" })
 	}
-	return append([]flags.Group{flags.NewGroup("What is made", m.made.AddTo)}, groups...)
+	return append([]flags.Group{flags.NewGroup("What is made", m.options.AddTo)}, groups...)
 }
 
 // notInPod are flags that a pod has no use for, and why. Help does not show them.
@@ -54,7 +54,7 @@ var notInPod = []struct {
 	{[]string{"since"}, "is of the past, which would come again with each start"},
 	{[]string{"redeliver"}, "sends a file, and ends"},
 	{[]string{"wait"}, "waits for resources, and the roles have to name them"},
-	{[]string{"filename", "check"}, "reads rules, which are put into no ConfigMap yet (docs/rules.md)"},
+	{[]string{"check"}, "says what is wrong with rules, and ends"},
 	{[]string{"from", "from-token-file", "from-ca"}, "asks a recording, which the pod does not have"},
 	{[]string{"record"}, "is for a directory, and dwatch manifests record makes a pod that has one"},
 	{[]string{"open"}, "opens a browser"},
@@ -72,7 +72,7 @@ func whyNotInPod(name string) string {
 }
 
 func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
-	if err := m.made.Parse(); err != nil {
+	if err := m.options.Parse(); err != nil {
 		return nil, err
 	}
 	var refused error
@@ -88,38 +88,50 @@ func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if set, is := of.(*ruleset); is {
+		return m.ofRules(set)
+	}
 	watches, ok := of.(interface{ itself() *watching })
 	if !ok {
 		return nil, errors.New("this watches no cluster: dwatch manifests is for what goes on in one")
 	}
-	w := watches.itself()
-	if w.anywhere = true; w.connection.IsSeveral() {
-		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
-	}
-	pod, err := m.pod(w)
+	all := []*watching{watches.itself()}
+	pod, err := m.pod(all)
 	if err != nil {
 		return nil, err
 	}
-	return &manifests{Manifests: m.made, of: w, pod: pod, roomy: w.stateFile != "" || pod.writes}, nil
+	return m.made(all, pod, nil), nil
+}
+
+func (m *manifestsFlags) made(of []*watching, pod *podArguments, rules []*podRule) *manifests {
+	for _, w := range of {
+		w.anywhere = true
+	}
+	return &manifests{Manifests: m.options, of: of, pod: pod, rules: rules, roomy: of[0].stateFile != "" || pod.writes}
 }
 
 // manifests prints what runs a command line in a cluster.
 type manifests struct {
 	flags.Manifests
-	of    *watching
+	of    []*watching // one, or each of the rules
 	pod   *podArguments
-	roomy bool // it keeps something
+	rules []*podRule // nil: there are none
+	roomy bool       // it keeps something
 }
 
 func (m *manifests) run(ctx context.Context, c *console) error {
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
-	return c.at(ctx, m.of.connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
-		s, err := c.open(ctx, k, m.of.selection)
-		if err != nil {
-			return err
+	return c.at(ctx, m.of[0].connection, 0, true, func(ctx context.Context, k *cluster.Cluster) error {
+		var sessions []*session
+		for _, of := range m.of {
+			s, err := c.open(ctx, k, of.selection)
+			if err != nil {
+				return err
+			}
+			sessions = append(sessions, s)
 		}
-		run, err := m.planned(ctx, s)
+		run, err := m.planned(ctx, sessions)
 		if err != nil {
 			return err
 		}
@@ -127,10 +139,10 @@ func (m *manifests) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		if err := m.write(s, files); err != nil {
+		if err := m.write(sessions[0], files); err != nil {
 			return err
 		}
-		m.sayWhatIsMissing(s)
+		m.sayWhatIsMissing(sessions[0])
 		return nil
 	})
 }
@@ -141,43 +153,66 @@ const memory = 256 << 20
 // graceBeside is how long it takes to end beside --drain, in seconds: as long as Kubernetes gives a pod.
 const graceBeside = 30
 
-func (m *manifests) planned(ctx context.Context, s *session) (manifest.Run, error) {
+func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, error) {
+	s := all[0]
 	to := access.ServiceAccount(m.Namespace, m.Name)
+	var needs []access.Need
+	for i, of := range m.of {
+		needs = access.Add(needs, all[i].needs(of.wanted())...)
+	}
 	run := manifest.Run{
 		Name: m.Name, Namespace: m.Namespace, Image: m.Image, Args: m.pod.args(s),
-		Roles: access.Roles(s.needs(m.of.wanted()), to), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
+		Roles: access.Roles(needs, to), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
 		Secrets: len(m.pod.secrets()) > 0, Memory: resource.NewQuantity(memory, resource.BinarySI).String(), Grace: graceBeside,
 	}
 	if m.roomy {
 		run.Room = "1Gi"
 	}
-	peers := []manifest.Peer{manifest.DNS(), manifest.Server(m.ports(ctx, s)...)}
-	switch to := m.of.to.(type) {
+	run.Egress = []manifest.Peer{manifest.DNS(), manifest.Server(m.ports(ctx, s)...)}
+	switch to := m.of[0].to.(type) {
 	case *served:
 		run.Ports, run.Memory = append(run.Ports, manifest.Port{Name: "page", Number: manifest.PortIn(to.Address)}), resource.NewQuantity(2*memory, resource.BinarySI).String()
 	case *recorded:
 		run.Room = resource.NewQuantity(to.keep.Size/4*5, resource.BinarySI).String() // a segment comes before one goes
 	case *delivery:
-		run.Delivers = true
-		run.Grace += int(to.Drain / time.Second)
-		if m.of.stateFile == "" { // what waits is in memory
-			run.Memory = resource.NewQuantity(memory-deliver.DefaultRoom+max(to.Room, deliver.DefaultRoom), resource.BinarySI).String()
-		}
-		if run.Room != "" { // bbolt's file does not shrink, and dead letters come beside it
-			run.Room = resource.NewQuantity(2*to.Room, resource.BinarySI).String()
-		}
-		if to.URL == nil {
-			peers = nil // nobody knows whom a command talks to
-			break
-		}
-		peers = append(peers, manifest.Receivers(to.URL, m.Namespace)...)
+		m.deliver(&run)
 	}
-	run.Egress = peers
 	var err error
+	if run.Rules, err = rulesText(m.rules, all); err != nil {
+		return run, err
+	}
 	if run.Monitored, err = s.serves(ctx, "podmonitors.monitoring.coreos.com"); err == nil {
 		run.Alerted, err = s.serves(ctx, "prometheusrules.monitoring.coreos.com")
 	}
 	return run, err
+}
+
+// deliver says what it takes to deliver, to the receivers of all that run.
+func (m *manifests) deliver(run *manifest.Run) {
+	run.Delivers = true
+	var drain time.Duration
+	needed, room := int64(memory), int64(0)
+	for _, of := range m.of {
+		to := of.to.(*delivery)
+		drain = max(drain, to.Drain)
+		room += to.Room
+		if of.stateFile == "" { // what waits is in memory
+			needed += max(to.Room, deliver.DefaultRoom)
+		}
+		switch {
+		case to.URL == nil:
+			run.Egress = nil // nobody knows whom a command talks to
+		case run.Egress != nil:
+			run.Egress = append(run.Egress, manifest.Receivers(to.URL, m.Namespace)...)
+		}
+	}
+	run.Grace += int(drain / time.Second)
+	if m.of[0].stateFile == "" {
+		run.Memory = resource.NewQuantity(needed-deliver.DefaultRoom, resource.BinarySI).String()
+	}
+	if run.Room != "" { // bbolt's file does not shrink, and dead letters come beside it
+		run.Room = resource.NewQuantity(2*room, resource.BinarySI).String()
+	}
 }
 
 // ports are where API servers listen: behind the Service, whose port is that of HTTPS.
@@ -225,12 +260,20 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 		}
 		s.warn(line)
 	}
-	to, delivers := m.of.to.(*delivery)
-	switch {
-	case delivers && to.Command != nil:
-		s.say(fmt.Sprintf("the image of a release has no programs but dwatch: %s has to be in %s", to.Command[0], m.Image))
-	case delivers && speaksTLS(to.URL) && to.TLS.CA == "":
-		s.say("the image of a release has no certificates of authorities: give those of the receiver's with --to-ca FILE")
+	said := map[string]bool{}
+	for _, of := range m.of {
+		to, delivers := of.to.(*delivery)
+		line := ""
+		switch {
+		case delivers && to.Command != nil:
+			line = fmt.Sprintf("the image of a release has no programs but dwatch: %s has to be in %s", to.Command[0], m.Image)
+		case delivers && speaksTLS(to.URL) && to.TLS.CA == "":
+			line = "the image of a release has no certificates of authorities: give those of the receiver's with --to-ca FILE"
+		}
+		if line != "" && !said[line] {
+			said[line] = true
+			s.say(line)
+		}
 	}
 }
 

@@ -34,7 +34,10 @@ type mounted struct{ at, here string }
 // writtenFiles are flags whose files dwatch writes.
 var writtenFiles = []string{"state", "dead-letters"}
 
-func (m *manifestsFlags) pod(w *watching) (*podArguments, error) {
+func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
+	if all[0].connection.IsSeveral() {
+		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
+	}
 	p := &podArguments{metrics: manifest.MetricsPort}
 	shared := m.shared()
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -59,7 +62,7 @@ func (m *manifestsFlags) pod(w *watching) (*podArguments, error) {
 	if _, isStream := m.command.(*streamFlags); !isStream {
 		p.command, p.named = p.named[0], p.named[1:]
 	}
-	if _, records := w.to.(*recorded); records {
+	if _, records := all[0].to.(*recorded); records {
 		p.writes = true
 		dir, err := p.mount(manifest.StateDir, "the directory", p.named[0])
 		if err != nil {
@@ -67,7 +70,12 @@ func (m *manifestsFlags) pod(w *watching) (*podArguments, error) {
 		}
 		p.named = slices.Concat([]string{dir}, p.named[1:])
 	}
-	return p, p.check(w)
+	for _, w := range all {
+		if err := p.check(w); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }
 
 func (p *podArguments) add(flag *pflag.Flag, value string) error {
@@ -82,7 +90,10 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 	if format, _, _ := strings.Cut(value, "="); flag.Name == "output" && strings.HasSuffix(format, "file") {
 		return fmt.Errorf("-o %s reads a file that the pod does not have: give it what is in the file, as -o go-template=... does", format)
 	}
-	if flags.IsFile(flag, value) {
+	switch {
+	case flag.Name == "filename":
+		value = manifest.RulesFile
+	case flags.IsFile(flag, value):
 		var err error
 		if value, err = p.move(flag.Name, value); err != nil {
 			return err

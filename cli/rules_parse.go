@@ -100,7 +100,7 @@ func (s *sendFlags) checkBeside(args []string) (wrong error) {
 	s.all.Visit(func(f *pflag.Flag) {
 		why := whyNotWithRules(f.Name)
 		switch {
-		case wrong != nil || s.isOfProcess(f):
+		case wrong != nil || s.own.Lookup(f.Name) != f || s.isOfProcess(f): // or it is of a command around this one
 		case why != "":
 			wrong = fmt.Errorf("--%s %s: it does not go with -f", f.Name, why)
 		default:

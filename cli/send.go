@@ -24,6 +24,7 @@ type sendFlags struct {
 	played   flags.Played
 	rules    flags.Rules
 	watched  *pflag.FlagSet // those that mean something only where something is watched
+	own      *pflag.FlagSet // all but those of every command
 }
 
 func (s *sendFlags) groups() []flags.Group {
@@ -40,10 +41,15 @@ func (s *sendFlags) groups() []flags.Group {
 	for _, g := range groups {
 		s.watched.AddFlagSet(g.Flags)
 	}
-	return append(groups,
+	groups = append(groups,
 		flags.NewGroup("Several at once", s.rules.AddTo),
 		flags.NewGroup("Where it goes, and how", s.delivery.AddTo),
 		flags.NewGroup("Webhooks and NATS", s.delivery.AddReceiversTo))
+	s.own = pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, g := range groups {
+		s.own.AddFlagSet(g.Flags)
+	}
+	return groups
 }
 
 func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {

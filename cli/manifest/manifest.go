@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,11 @@ import (
 const (
 	StateDir  = "/var/lib/dwatch"
 	SecretDir = "/etc/dwatch"
+	RulesDir  = "/etc/dwatch-rules"
 )
+
+// RulesFile is where the pod has its rules.
+const RulesFile = RulesDir + "/rules.yaml"
 
 // The port of --listen that the probes and Prometheus ask.
 const MetricsPort = 9090
@@ -34,6 +39,7 @@ type Run struct {
 	Roles           []any    // what its service account may do
 	Ports           []Port   // where it listens; that of the metrics is called metrics
 	Egress          []Peer   // whom it may reach; nil: everybody
+	Rules           string   // what is at RulesFile; empty: nothing
 	Secrets         bool     // the arguments name files below SecretDir, which are in the Secret of its name
 	Room            string   // how large the volume at StateDir is, a quantity; empty: there is none
 	Memory          string   // at most, a quantity
@@ -61,6 +67,10 @@ var objects embed.FS
 // StateDir and SecretDir are for the templates.
 func (Run) StateDir() string  { return StateDir }
 func (Run) SecretDir() string { return SecretDir }
+func (Run) RulesDir() string  { return RulesDir }
+
+// RulesSum is another one for other rules, so that a pod with them takes the place of one that has read the old ones.
+func (r Run) RulesSum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(r.Rules))) }
 
 // Files returns the manifests in the order in which they are to be applied.
 func (r Run) Files() ([]File, error) {
@@ -70,7 +80,7 @@ func (r Run) Files() ([]File, error) {
 		is   bool
 	}{
 		{"serviceaccount", true}, {"roles", true}, {"service", true}, {"networkpolicy", true}, {"disruption", true},
-		{"volume", r.Room != ""}, {"podmonitor", r.Monitored}, {"alerts", r.Alerted}, {"statefulset", true},
+		{"volume", r.Room != ""}, {"rules", r.Rules != ""}, {"podmonitor", r.Monitored}, {"alerts", r.Alerted}, {"statefulset", true},
 	} {
 		if !o.is {
 			continue

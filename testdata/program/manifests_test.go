@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -108,6 +109,65 @@ func TestManifests(t *testing.T) {
 	p := o.asPod(t, set, files)
 	if token := <-tokens; token != "Bearer opensesame" {
 		t.Errorf("the receiver got %q", token)
+	}
+	if p.Process.Signal(os.Interrupt) != nil || p.Wait() != nil {
+		t.Errorf("the pod ended with %v", p.ProcessState)
+	}
+}
+
+// TestManifestsRules: the same of rules, which are in a ConfigMap.
+func TestManifestsRules(t *testing.T) {
+	t.Parallel()
+	o := rbacObjects(t)
+	restrict(t, o)
+	paths := make(chan string, 1000)
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		paths <- r.URL.Path + " " + r.Header.Get("Authorization")
+	}))
+	t.Cleanup(hook.Close)
+	files := t.TempDir()
+	writeCA(t, hook, filepath.Join(files, "ca.crt"))
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(files, "token"), "opensesame")
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	write(path, strings.NewReplacer("HOOK", hook.URL, "FILES", files, "NS", o.namespace).Replace(`apiVersion: dwatch/v1alpha1
+kind: Rules
+rules:
+- {name: one, resources: [cm/one], namespace: NS, to: HOOK/a, to-ca: FILES/ca.crt, to-token-file: FILES/token}
+- {name: two, resources: [cm/one, secrets], namespace: [NS], changes: true, where: ["type == 'ADDED'", "object.metadata.name == 'one'"], to: HOOK/b, to-ca: FILES/ca.crt}
+`))
+	all := manifestsFor(t, o, "send", "-f", path, "--state", "kept")
+	kinds := map[string]unstructured.Unstructured{}
+	for _, u := range all {
+		kinds[u.GetKind()] = u
+		if err := o.applyOne(t.Context(), &u); err != nil {
+			t.Errorf("%s: %v", u.GetKind(), err)
+		}
+	}
+	set := statefulSetIn(t, all)
+	o.admit(t, set)
+	if len(set.Spec.Template.Annotations["dwatch/rules"]) != 64 {
+		t.Errorf("other rules make no other pod: %v", set.Spec.Template.Annotations)
+	}
+	mounted, _, err := unstructured.NestedString(kinds["ConfigMap"].Object, "data", "rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(files+"-rules", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(files+"-rules", "rules.yaml"), strings.ReplaceAll(mounted, "/etc/dwatch/", files+"/"))
+	o.create(t, "one")
+	p := o.asPod(t, set, files)
+	got := []string{<-paths, <-paths}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"/a Bearer opensesame", "/b "}, got); diff != "" {
+		t.Errorf("the receivers got %s", diff)
 	}
 	if p.Process.Signal(os.Interrupt) != nil || p.Wait() != nil {
 		t.Errorf("the pod ended with %v", p.ProcessState)
