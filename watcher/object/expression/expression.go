@@ -16,6 +16,7 @@ import (
 // time, each with an Input of its own.
 type Expression struct {
 	text    string
+	hasWord bool // with others: places in text are not those in what somebody wrote
 	ast     *cel.Ast
 	program cel.Program
 	needs   Needs
@@ -26,11 +27,16 @@ func Beginnings() []string {
 	return []string{"age(object)", "changed(", "changes.exists(c, ", "cluster", "evicted(object)", "initial", "jsonpath(object, ", "managers.exists(m, ", "now()", "object.", "old.", "ready(object)", "restarts(object)", "status(object)", "time", "type", "unready(object)"}
 }
 
-// Compile reads an expression: one in CEL whose result is true or false, or one of
-// [Presets]. What is wrong with it comes back as [*Error].
+// Compile reads an expression: one in CEL whose result is true or false, in which each of
+// [Presets] stands for a condition. What is wrong with it comes back as [*Error].
 func Compile(text string) (*Expression, error) {
+	return compile(text, func(w word) string { return w.ofEvents })
+}
+
+// compile is Compile with the expressions that words stand for.
+func compile(text string, stands func(word) string) (*Expression, error) {
 	if w, ok := words[strings.TrimSpace(text)]; ok {
-		text = w.ofEvents
+		text = stands(w)
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil, &Error{What: "the expression is empty"}
@@ -45,7 +51,9 @@ func Compile(text string) (*Expression, error) {
 	x := &Expression{text: text}
 	var issues *cel.Issues
 	if x.ast, issues = e.Compile(text); issues.Err() != nil {
-		return nil, explain(issues)
+		if err := x.compileWords(e, issues.Errors(), stands); err != nil {
+			return nil, err
+		}
 	}
 	if err := x.checkResult(); err != nil {
 		return nil, err
@@ -57,7 +65,7 @@ func Compile(text string) (*Expression, error) {
 	return x, nil
 }
 
-// String returns the expression; of a preset what it stands for.
+// String returns the expression; of presets what they stand for.
 func (x *Expression) String() string { return x.text }
 
 // checkResult returns an error for what can neither be true nor false.
@@ -116,6 +124,9 @@ func (x *Expression) mistake(err error) error {
 
 func (x *Expression) at(node int64, what string) error {
 	e := &Error{What: what}
+	if x.hasWord {
+		return e
+	}
 	if location := x.ast.NativeRep().SourceInfo().GetStartLocation(node); location.Line() > 0 {
 		e.Line, e.Column = location.Line(), location.Column()+1
 	}

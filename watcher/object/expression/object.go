@@ -3,6 +3,7 @@ package expression
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,17 +13,15 @@ import (
 // CompileForObjects reads an expression that looks neither at old nor at changes. Of the words
 // of [Presets] some mean a state then, and the others are refused.
 func CompileForObjects(text string) (*Expression, error) {
-	w, isWord := words[strings.TrimSpace(text)]
-	if isWord && w.ofObjects != "" {
-		text = w.ofObjects
-	}
-	x, err := Compile(text)
+	x, err := compile(text, word.forObjects)
 	if err != nil {
 		return nil, err
 	}
 	if needs := x.Needs(); needs.Old || needs.Changes {
-		if isWord {
-			return nil, fmt.Errorf("%s is of what happens: this looks at the objects as they are, and takes %s", strings.TrimSpace(text), strings.Join(presetsForObjects(), ", "))
+		for _, name := range wordsIn(text) {
+			if !slices.Contains(presetsForObjects(), name) {
+				return nil, fmt.Errorf("%s is of what happens: this looks at the objects as they are, and takes %s", name, strings.Join(presetsForObjects(), ", "))
+			}
 		}
 		return nil, errors.New("old and changes are of events: this looks at the objects as they are")
 	}

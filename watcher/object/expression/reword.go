@@ -15,8 +15,8 @@ import (
 )
 
 // explain returns the first of the issues that CEL has with an expression.
-func explain(issues *cel.Issues) error {
-	first := slices.MinFunc(issues.Errors(), func(a, b *cel.Error) int {
+func explain(issues []*cel.Error) *Error {
+	first := slices.MinFunc(issues, func(a, b *cel.Error) int {
 		return cmp.Or(rank(a)-rank(b), a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
 	})
 	e := &Error{What: reword(printable(first.Message))}
@@ -50,7 +50,6 @@ var rewordings = []struct{ message, say string }{
 	{`reference to '(False)'`, "there is no $1: write false"},
 	{`reference to '(now)'`, "$1 is a function: write $1()"},
 	{`reference to '(age|status)'`, "$1 is a function: write $1(object)"},
-	{`reference to '(` + strings.Join(Presets(), "|") + `)'`, "$1 is a whole expression by itself, and no part of one"},
 	{`reference to '(all|exists|exists_one|filter|map)'`, "$1() takes a name for the item, and what is asked of it: $1(c, c.name == 'web')"},
 	{`reference to '([A-Z0-9_]+)'`, "there is no $1; a text takes quotes: '$1'"},
 	{undeclared, "there is no $1: variables are type, object, old, changes, managers, time and initial; a text takes quotes"},
