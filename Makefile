@@ -76,16 +76,21 @@ check: bin/cluster bin/nats ## while you work: linters and quick tests of what c
 test: bin/cluster bin/kubectl bin/nats ## before a change lands: all tests, on real API servers, some minutes
 	@$(MAKE) --no-print-directory -j3 test/page test/packages test/cluster
 
-# The tests of the page wait for a browser now and then: others run meanwhile.
+# The tests of the page wait for a browser now and then: others run meanwhile, and as many packages
+# more as there are that wait for a server. What make lint looks at is not looked at here. GOGC is for
+# the compiler, the linker and the tests.
 .PHONY: test/page test/packages test/cluster
+test/page test/packages test/cluster: export GOGC := 400
+test/page test/packages test/cluster: TEST = $(GO) test $(LINKED) -vet off
+
 test/page: bin/cluster bin/kubectl
-	cd testdata/page && $(GO) test $(LINKED) -count 1 -timeout 60m ./...
+	cd testdata/page && $(TEST) -count 1 -timeout 60m ./...
 
 test/packages: bin/cluster bin/kubectl bin/nats
-	$(GO) test $(if $(RACE),$(DETECTOR)) $(LINKED) -timeout 60m $(SLOW) ./... $(HELPERS)
+	$(TEST) $(if $(RACE),$(DETECTOR)) -p 3 -timeout 60m $(SLOW) ./... $(HELPERS)
 
 test/cluster:
-	$(IN_CLUSTER) $(GO) test $(LINKED) ./...
+	$(IN_CLUSTER) $(TEST) ./...
 
 bin/kubectl: testdata/cluster/go.mod
 	$(IN_CLUSTER) $(GO) build -ldflags '-s -w' -o ../../bin/kubectl k8s.io/kubernetes/cmd/kubectl

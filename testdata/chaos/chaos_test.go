@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
+	os.Unsetenv("GOGC")            // of make test: dwatch has its own
 	flag.Set("test.parallel", "8") // the tests wait most of the time
 	dir, err := os.MkdirTemp("", "dwatch-chaos-test-")
 	if err != nil {

@@ -43,6 +43,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	flag.Parse()
 	flag.Set("test.parallel", "4") // they wait most of the time
+	os.Unsetenv("GOGC")            // of make test: dwatch has its own
 	var err error
 	if temporary, err = os.MkdirTemp("", "dwatch-page-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -135,6 +136,7 @@ func (c *cluster) stop() {
 func (c *cluster) kubectl(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(root, "bin", "kubectl"), append(args, "--kubeconfig", c.kubeconfig)...)
+	cmd.Env = append(os.Environ(), "GOGC=400") // a fifth of its CPU
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

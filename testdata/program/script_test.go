@@ -83,7 +83,8 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
-	flag.Set("test.parallel", "4") // they wait, but what they run has deadlines
+	os.Unsetenv("GOGC")            // of make test: dwatch has its own
+	flag.Set("test.parallel", "6") // they wait, but what they run has deadlines
 	dir, err := os.MkdirTemp("", "dwatch-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
