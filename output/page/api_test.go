@@ -119,7 +119,7 @@ func TestPast(t *testing.T) {
 	initial := added(pods, o, 0)
 	initial.Initial = true
 	deliver(t, h, initial, event.Event{Type: event.Disconnected, Target: pods, Time: at(1), Err: fmt.Errorf("x")})
-	churn(t, h, o, 5)
+	churned(t, h, o, 5)
 	var all []string
 	before := ""
 	for range 10 {

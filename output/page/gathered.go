@@ -221,8 +221,9 @@ func (g *gathered) look(until time.Time) {
 
 func (g *gathered) lookAt(at time.Time) {
 	all := g.hub.inventory.Problems(at, maxProblems, g.Compare)
-	message := encode(problemsOf(all))
-	if bytes.Equal(message, g.looks.message) || g.looks.message == nil && len(all) == 0 {
+	m := problemsOf(g.hub, all, at)
+	message := encode(m)
+	if bytes.Equal(message, g.looks.message) || g.looks.message == nil && len(all)+len(m.Fights) == 0 {
 		return
 	}
 	g.looks.message = message

@@ -52,6 +52,7 @@ type Hub struct {
 	inventory *inventory.Inventory
 
 	look     look
+	fights   *fights
 	searches chan struct{} // has one for each that looks at all objects
 	matchers chan struct{} // has one for each that looks at what changed
 
@@ -75,7 +76,7 @@ func New(o Options) *Hub {
 	h := &Hub{
 		Options: o, stream: random(), started: time.Now(), clock: time.Now, log: log{max: maxLog}, resources: map[string]*resource{},
 		searches: make(chan struct{}, maxSearches), matchers: make(chan struct{}, maxSearches),
-		news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
+		fights: newFights(), news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
 	h.inventory = inventory.New(inventory.Options{
 		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded,
@@ -113,6 +114,7 @@ func (h *Hub) take(changes []inventory.Change) {
 			if h.seen != nil {
 				h.seen(c)
 			}
+			h.fights.observe(c)
 			m := messageOf(c) // it takes time
 			h.draw(c, &m)
 		} else if c.Event.Type != event.Heartbeat {

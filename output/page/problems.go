@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dwatch/output/inventory"
-	"dwatch/watcher/object/change"
 )
 
 // maxProblems is how many problems viewers get; of others they get how many there are.
@@ -17,6 +16,8 @@ type problemsMessage struct {
 	Type  string        `json:"type"`
 	Items []problemItem `json:"items"`
 	More  int           `json:"more,omitempty"`
+	// Fights are those that go on.
+	Fights []fightItem `json:"fights,omitempty"`
 }
 
 type problemItem struct {
@@ -60,18 +61,18 @@ type look struct {
 }
 
 // now returns the message about what needs a look. It is made anew a second after it was there: to make it may take longer.
-func (l *look) now(clock func() time.Time, i *inventory.Inventory, o change.Options) []byte {
+func (l *look) now(clock func() time.Time, h *Hub) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := clock(); now.Sub(l.at) >= time.Second {
-		l.message = encode(problemsOf(i.Problems(now, maxProblems, o)))
+		l.message = encode(problemsOf(h, h.inventory.Problems(now, maxProblems, h.Compare), now))
 		l.at = clock()
 	}
 	return l.message
 }
 
-func problemsOf(all []inventory.Problem) problemsMessage {
-	m := problemsMessage{Type: "problems", Items: []problemItem{}}
+func problemsOf(h *Hub, all []inventory.Problem, now time.Time) problemsMessage {
+	m := problemsMessage{Type: "problems", Items: []problemItem{}, Fights: h.fights.now(now, h.inventory)}
 	for n := range all[:min(len(all), maxProblems)] {
 		p := &all[n]
 		one := problemItem{
@@ -100,7 +101,7 @@ func causeOf(c *inventory.Cause) *cause {
 
 // tellProblems tells a viewer what needs a look, if that is something else than before.
 func (v *viewer) tellProblems(ctx context.Context) error {
-	message := v.look.now(v.clock, v.inventory, v.Compare)
+	message := v.look.now(v.clock, v.Hub)
 	if bytes.Equal(message, v.looked) {
 		return nil
 	}

@@ -53,11 +53,11 @@ func TestSlowProblems(t *testing.T) {
 		return now
 	}
 	var l look
-	first := l.now(clock, h.inventory, h.Compare)
-	if second := l.now(clock, h.inventory, h.Compare); &first[0] != &second[0] {
+	first := l.now(clock, h)
+	if second := l.now(clock, h); &first[0] != &second[0] {
 		t.Error("it is made again within a second after it was made")
 	}
-	if third := l.now(clock, h.inventory, h.Compare); &first[0] == &third[0] {
+	if third := l.now(clock, h); &first[0] == &third[0] {
 		t.Error("it is not made again after a second")
 	}
 }
@@ -68,7 +68,7 @@ func TestManyProblems(t *testing.T) {
 	for n := range all {
 		all[n].State = &inventory.State{Of: &inventory.Object{}}
 	}
-	if m := problemsOf(all); len(m.Items) != maxProblems || m.More != 3 {
+	if m := problemsOf(newHub(), all, time.Time{}); len(m.Items) != maxProblems || m.More != 3 {
 		t.Errorf("%d and %d more", len(m.Items), m.More)
 	}
 }

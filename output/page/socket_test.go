@@ -30,7 +30,7 @@ func TestSocket(t *testing.T) {
 	if rows := d.rows(); len(rows) != 1 || rows[0]["key"] != "pods/u1" || fmt.Sprint(rows[0]["segments"]) != "[[1.789e+12 InProgress]]" {
 		t.Fatalf("%v", rows)
 	}
-	churn(t, h, o, 2)
+	churned(t, h, o, 2)
 	last := d.next("change")
 	d.CloseNow()
 	again := s.dial(t, fmt.Sprintf("?stream=%s&since=%d", hello["stream"], last.number("seq")))

@@ -106,11 +106,11 @@ func TestEventsBehind(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	s := h.subscribe(selection{labels: labels.Everything()})
-	o := churn(t, h, pod("a", "u1", "1", "Running"), maxQueue)
+	o := churned(t, h, pod("a", "u1", "1", "Running"), maxQueue)
 	if events, _, lost := h.queued(s); len(events) != maxQueue || lost {
 		t.Errorf("%d events, lost: %v", len(events), lost)
 	}
-	churn(t, h, o, maxQueue+1)
+	churned(t, h, o, maxQueue+1)
 	if events, _, lost := h.queued(s); len(events) != 0 || !lost || len(h.subscribers) > 0 {
 		t.Errorf("%d events, lost: %v", len(events), lost)
 	}

@@ -66,7 +66,7 @@ func viewed(t *testing.T, h *Hub, from position) (*gated, chan *question) {
 }
 
 // churn changes a pod again and again.
-func churn(t testing.TB, h *Hub, o event.Object, times int) event.Object {
+func churned(t testing.TB, h *Hub, o event.Object, times int) event.Object {
 	t.Helper()
 	for i := range times {
 		version := fmt.Sprint(o.ResourceVersion, i)
@@ -91,12 +91,12 @@ func TestNumbers(t *testing.T) {
 	if hello["type"] != "hello" || hello["resumed"] != false || hello.text("stream") != h.stream {
 		t.Fatalf("%v", hello)
 	}
-	o = churn(t, h, o, 5) // while the snapshot is under way
+	o = churned(t, h, o, 5) // while the snapshot is under way
 	snapshot := g.next(t)
 	if snapshot["type"] != "snapshot" || snapshot["last"] != true || snapshot.number("seq") != hello.number("seq") {
 		t.Fatalf("%v", snapshot)
 	}
-	churn(t, h, o, 5)
+	churned(t, h, o, 5)
 	for i := range uint64(10) {
 		if m := g.next(t); m["type"] != "change" || m.number("seq") != hello.number("seq")+1+i {
 			t.Fatalf("message %d: %v", i, m)
@@ -112,7 +112,7 @@ func TestResume(t *testing.T) {
 	o := pod("a", "u1", "1", "Running")
 	deliver(t, h, added(pods, o, 0))
 	last := h.log.last
-	churn(t, h, o, 3)
+	churned(t, h, o, 3)
 	g, _ := viewed(t, h, position{stream: h.stream, seq: last})
 	if m := g.next(t); m["resumed"] != true {
 		t.Fatalf("%v", m)
@@ -145,7 +145,7 @@ func TestBehind(t *testing.T) {
 	slow.next(t) // hello
 	slow.next(t) // its rows
 	first := h.log.last
-	o = churn(t, h, o, 1000)
+	o = churned(t, h, o, 1000)
 	if h.log.bytes > h.log.max {
 		t.Errorf("%d bytes of messages are held", h.log.bytes)
 	}
@@ -170,7 +170,7 @@ func TestBehind(t *testing.T) {
 		t.Errorf("%v", rows)
 	}
 	last := h.log.last
-	churn(t, h, o, 1)
+	churned(t, h, o, 1)
 	if m := slow.next(t); m.number("seq") != last+1 {
 		t.Errorf("after it comes %v", m)
 	}
@@ -338,7 +338,7 @@ func TestViewersAtOnce(t *testing.T) {
 			}
 		})
 	}
-	churn(t, h, pod("a", "u1", "1", "Running"), 250)
+	churned(t, h, pod("a", "u1", "1", "Running"), 250)
 	all.Wait()
 }
 

@@ -87,6 +87,7 @@ func TestMissingKey(t *testing.T) {
 	}
 	b.await(`document.querySelector("#problems .also")?.textContent.includes("configmap/settings data.timeout removed (was 30s)")`)
 	b.await(`document.querySelector("#problems .cause").textContent.includes("image nginx:1.27 → nginx:1.28")`)
+	b.shot("missing-key")
 	value[bool](b, `document.querySelector("#problems .also").click() ?? true`)
 	b.await(`document.querySelector("#detail h2")?.textContent === "settings" && ` + chosen("data.timeout"))
 	// One click on what is wrong leads to its row, wherever that stands.

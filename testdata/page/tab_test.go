@@ -3,6 +3,8 @@ package page
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -217,6 +219,22 @@ const live = `document.body.dataset.watch === "live"`
 func (b *tab) awaitLive() {
 	b.t.Helper()
 	b.await(live + ` && document.querySelector(".row.object")`)
+}
+
+// shot is a picture of what is seen, in the directory that DWATCH_PICTURES names, to be looked at.
+func (b *tab) shot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("DWATCH_PICTURES")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // text is the text of the first element of a selector, as it is seen.

@@ -27,9 +27,9 @@ export class Problems {
 
   /** lines are what is to be said: one quiet line, or lines, and what the last button says. */
   lines() {
-    const { store } = this, { items: all = [], more = 0 } = store.problems ?? {};
+    const { store } = this, { items: wrong = [], more = 0, fights = [] } = store.problems ?? {};
     if (!store.problems) return ["", [], ""];
-    const chosen = this.chosen(), items = all.filter((p) => !chosen.length || chosen.includes(p.cluster));
+    const chosen = this.chosen(), items = [...wrong, ...fights].filter((p) => !chosen.length || chosen.includes(p.cluster));
     if (!items.length && !more) return [this.nothing(chosen), [], ""];
     const shown = this.all ? items : items.slice(0, items.length > shownFirst + 1 ? shownFirst : shownFirst + 1);
     const rest = items.length - shown.length + more;
@@ -51,6 +51,7 @@ export class Problems {
 
   words(p) {
     const { store } = this;
+    if (p.text) return this.fight(p);
     const kind = p.resource ? store.kind(p.resource) : p.root.kind.toLowerCase();
     return {
       key: p.key, look: p.over ? "over" : p.failed ? "failed" : "progress",
@@ -60,6 +61,16 @@ export class Problems {
       why: visible(p.why) + (p.objects > 1 ? ` ×${p.objects}` : ""),
       when: p.over ? `well again for ${age(this.now() - p.over)}` : p.since ? `since ${moment(p.since)}` : `before ${moment(p.first)}`,
       causes: [p.cause, p.named].filter(Boolean).map((c) => ({ key: c.key, at: c.time, text: this.cause(c) })), leadsTo: p.since && !p.over,
+    };
+  }
+
+  /** fight is that two managers undo what the other one did. */
+  fight(p) {
+    const { store } = this;
+    return {
+      key: p.key, look: "fight", cluster: p.cluster ? `${visible(p.cluster)} ` : "", color: p.cluster ? store.color(p.cluster) : null,
+      where: store.manyNamespaces && p.namespace ? `${visible(p.namespace)} ` : "", what: `${store.kind(p.resource)}/${visible(p.name)}`,
+      why: visible(p.text), when: `since ${moment(p.since)}`, causes: [], leadsTo: false,
     };
   }
 
@@ -73,7 +84,7 @@ export class Problems {
     const open = (key, at, name, ...content) =>
       h("button", { type: "button", class: name, "data-id": `${name} ${l.key}`, onclick: () => this.onOpen(key, at) }, ...content);
     const sign = h("span", { class: "sign", "aria-hidden": "true" });
-    setText(sign, { over: "●", failed: "✗", progress: "◌" }[l.look]);
+    setText(sign, { over: "●", failed: "✗", progress: "◌", fight: "!" }[l.look]);
     return h("p", { class: l.look },
       open(l.key, 0, "what", sign, h("em", { class: "cluster", "data-color": l.color }, l.cluster), h("span", { class: "ns" }, l.where), h("b", null, l.what), h("span", { class: "why" }, l.why)),
       h("span", { class: "when" }, l.when),

@@ -143,8 +143,15 @@ func (t *Tally) countFields(o *Object, changes []change.Change, at time.Time) (f
 	return found
 }
 
+// Of returns what is known of the object of an event; nil: nothing is.
+func (t *Tally) Of(e *event.Event) *Object { return t.objects[keyOf(e)] }
+
+func keyOf(e *event.Event) Key {
+	return Key{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+}
+
 func (t *Tally) of(e *event.Event) *Object {
-	key := Key{e.Target.Cluster, e.Target.Resource().GroupResource(), e.Object.Namespace, e.Object.Name}
+	key := keyOf(e)
 	o := t.objects[key]
 	if o == nil {
 		t.makeRoom(e.Time)

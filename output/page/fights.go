@@ -1,0 +1,68 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/churn"
+)
+
+// fights are those that go on: two managers undo what the other one did to a field, of what somebody meant.
+type fights struct {
+	mu    sync.Mutex
+	tally *churn.Tally
+	found map[*churn.Object]*inventory.Object
+}
+
+type fightItem struct {
+	called
+	Since int64  `json:"since"`
+	Text  string `json:"text"`
+}
+
+func newFights() *fights {
+	return &fights{tally: churn.New(), found: map[*churn.Object]*inventory.Object{}}
+}
+
+// observe counts a change.
+func (f *fights) observe(c *inventory.Change) {
+	if !c.Meant || c.Diff == nil || c.State.EventType != "" || c.Event.Type != event.Modified {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.tally.Observe(c.Event, c.Diff)) == 0 {
+		return
+	}
+	if o := f.tally.Of(c.Event); o != nil {
+		f.found[o] = c.State.Of
+	}
+}
+
+// now are those that go on at a time: of objects that are there, each object's own as one where they are between the
+// same managers.
+func (f *fights) now(at time.Time, among *inventory.Inventory) (items []fightItem) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for counted, o := range f.found {
+		all := counted.Findings(at)
+		if len(all) == 0 || len(among.Present([]string{o.ID})) == 0 {
+			delete(f.found, counted)
+			continue
+		}
+		for _, one := range churn.Merge(all) {
+			items = append(items, fightItem{calledBy(o), millis(one.Since.Time), clip(one.String(), maxMessage)})
+		}
+	}
+	slices.SortFunc(items, func(a, b fightItem) int {
+		if a.Key != b.Key {
+			return strings.Compare(a.Key, b.Key)
+		}
+		return strings.Compare(a.Text, b.Text)
+	})
+	return items[:min(len(items), maxProblems)]
+}
