@@ -152,13 +152,13 @@ func (f *folds) settleEarly(now time.Time, all bool) {
 
 // superseded says what followed the last change of an object before it is changed again.
 func (f *folds) superseded(e *event.Event, c *inventory.Change) {
-	end := "then changed again"
+	end := "then changed again "
 	if e.Type == event.Deleted {
-		end = "then deleted"
+		end = "then deleted "
 	}
 	for _, g := range f.ordered {
 		if c.Meant && g.lead.Of == c.State.Of && g.lead != c.Lead && g.told < g.changes {
-			f.sayFollowed(e.Time, g, end)
+			f.sayFollowed(e.Time, g, end+after(e.Time.Sub(g.lead.Time)))
 		}
 	}
 }
@@ -196,7 +196,11 @@ func (f *folds) showWrong(e *event.Event, c *inventory.Change, g *followed) {
 	if known == nil {
 		known = &wrong{objects: map[string]bool{}}
 		g.wrong[sort], g.wrongs = known, append(g.wrongs, sort)
-		f.wrapped(e.Time, '~', f.subject(e), text, "")
+		sign := '~' // it was started again
+		if sort != f.ShortName(e.Target.Resource())+" "+restarted || c.State.Status == kstatus.FailedStatus {
+			sign = wrongSign(c.State.Status, sign)
+		}
+		f.wrapped(e.Time, sign, f.subject(e), text, "")
 	}
 	known.times++
 	known.objects[c.State.Of.ID] = true
@@ -229,7 +233,7 @@ func (f *folds) say(now time.Time, all bool) {
 	f.settleEarly(now, all)
 	for _, g := range f.ordered {
 		if g.told < g.changes && (all || f.isDue(g, now)) {
-			f.sayFollowed(now, g, f.howFar(g))
+			f.sayFollowed(now, g, f.howFar(g, now))
 		}
 	}
 	f.forget(now)
@@ -260,11 +264,12 @@ func (f *folds) forget(now time.Time) {
 // sayFollowed says in one line what followed, and how that ended, or how far it is.
 func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 	g.told, g.saidAt = g.changes, now
-	text := fmt.Sprintf("%d %s followed in %s", g.changes, plural(g.changes, "change"), age(g.last.Sub(g.lead.Time)))
+	text := fmt.Sprintf("%d %s", g.changes, plural(g.changes, "change"))
 	if g.lead.Rollout {
-		text = fmt.Sprintf("rollout: %d %s, %s", g.changes, plural(g.changes, "change"), age(g.last.Sub(g.lead.Time)))
+		text = "rollout " + end + "; " + text
+	} else {
+		text += " followed, " + end
 	}
-	text += ", " + end
 	for _, kind := range f.asAsked(g.kinds) {
 		text += "; "
 		if n := g.came[kind]; n > 0 {
@@ -296,17 +301,31 @@ func (f *folds) asAsked(kinds []string) []string {
 	return kinds
 }
 
-func (f *folds) howFar(g *followed) string {
-	s := f.look.present(g.lead.Of)
-	switch {
-	case f.isDone(g):
-		return "done"
-	case s != nil && s.Status == kstatus.FailedStatus:
-		return "failed: " + clean(s.Why)
-	case s != nil && s.Why != "":
-		return "so far; " + clean(s.Why)
+// after says after how long something was so.
+func after(d time.Duration) string {
+	if d < time.Second {
+		return "within 1 s"
 	}
-	return "so far"
+	return "after " + age(d)
+}
+
+// howFar says how what followed ended, and how long that took, or since when it has not.
+func (f *folds) howFar(g *followed, now time.Time) string {
+	s, took, passed := f.look.present(g.lead.Of), g.last.Sub(g.lead.Time), ""
+	if d := now.Sub(g.lead.Time); d >= time.Second {
+		passed = " after " + age(d)
+	}
+	switch {
+	case f.isDone(g) && took < time.Second:
+		return "done within 1 s"
+	case f.isDone(g):
+		return "done in " + age(took)
+	case s != nil && s.Status == kstatus.FailedStatus:
+		return "failed" + passed + ": " + clean(s.Why)
+	case s != nil && s.Why != "":
+		return "not done" + passed + ": " + clean(s.Why)
+	}
+	return "not done" + passed
 }
 
 func plural(n int, what string) string {

@@ -109,7 +109,7 @@ func TestFoldClusters(t *testing.T) {
 	change("eu", all, oldPod, pod("10.0.0.2"))
 	v.End(now.Add(time.Minute))
 	text := out.String()
-	for _, want := range []string{" ~ eu deploy/cart  ", " > eu deploy/cart  rollout: 2 changes, 0 s, done", " ~ us po/cart  status.podIP  10.0.0.1 → 10.9.9.9"} {
+	for _, want := range []string{" ~ eu deploy/cart  ", " > eu deploy/cart  rollout done within 1 s; 2 changes", " ~ us po/cart  status.podIP  10.0.0.1 → 10.9.9.9"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is there %d times:\n%s", want, strings.Count(text, want), text)
 		}
@@ -124,7 +124,7 @@ func TestFoldClusters(t *testing.T) {
 	deliver("us", event.Event{Type: event.Added, Target: sets, Object: made})
 	change("us", deploy, old, workload("cart:3"))
 	v.End(now.Add(2 * time.Minute))
-	if text := out.String(); strings.Contains(text, " + us rs/") || !strings.Contains(text, " > us deploy/cart  rollout: 1 change, ") {
+	if text := out.String(); strings.Contains(text, " + us rs/") || !strings.Contains(text, " > us deploy/cart  rollout not done after 2 min; 1 change") {
 		t.Errorf("what it made came early:\n%s", text)
 	}
 	out.Reset()
@@ -150,7 +150,7 @@ func TestFoldClusters(t *testing.T) {
 	change("us", deploy, workload("cart:3"), workload("cart:4"))
 	deliver("us", event.Event{Type: event.Deleted, Target: sets, Object: named(set(0), "third")})
 	v.End(now) // also by a clock that goes on where it was
-	if text := out.String(); !strings.Contains(text, " + us po/other") || !strings.Contains(text, " > us deploy/cart  rollout: 2 changes, 0 s, done") {
+	if text := out.String(); !strings.Contains(text, " + us po/other") || !strings.Contains(text, " > us deploy/cart  rollout done within 1 s; 2 changes") {
 		t.Errorf("what waited:\n%s", text)
 	}
 }

@@ -52,7 +52,7 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 		changes = change.Fold(changes)
 	}
 	if text != "" {
-		v.showChanges(e, changes, withLater(e, text), result.Noise)
+		v.showChanges(e, changedSign(e), changes, withLater(e, text), result.Noise)
 		return nil
 	}
 	if lines, rest := foldRestarts(e, changes, v.Compare.Masks); !v.Full && len(lines) > 0 {
@@ -60,8 +60,8 @@ func (v *View) showModified(e *event.Event, c *inventory.Change) error {
 		v.showRestarts(e, lines, rest, writer(e, changes))
 		return nil
 	}
-	text, err := v.turnedWrong(e, changes)
-	v.showChanges(e, changes, withLater(e, text), result.Noise)
+	sign, text, err := v.turnedWrong(e, changes)
+	v.showChanges(e, sign, changes, withLater(e, text), result.Noise)
 	return err
 }
 
@@ -91,32 +91,42 @@ func between(e *event.Event, c *inventory.Change, o change.Options) change.Resul
 	return change.Between(e.Old.Raw(), e.Object.Raw(), o)
 }
 
-// turnedWrong says what is wrong with a Pod since the change; empty if nothing is, or it was so
+// turnedWrong says what is wrong with a Pod since the change, by the sign of that; empty if nothing is, or it was so
 // before. Of other objects the changes say it.
-func (v *View) turnedWrong(e *event.Event, changes []change.Change) (string, error) {
+func (v *View) turnedWrong(e *event.Event, changes []change.Change) (sign rune, text string, err error) {
+	sign = changedSign(e)
 	inStatus := func(c change.Change) bool { return len(c.Path) == 0 || c.Path[0].Field == "status" }
 	if !slices.ContainsFunc(changes, inStatus) {
-		return "", nil
+		return sign, "", nil
 	}
 	if e.Object.Kind != "Pod" || e.Object.APIVersion != "v1" || !status.MayBeOther(e.Object.GroupVersionKind(), e.Object.Raw()) {
-		return "", nil
+		return sign, "", nil
 	}
 	now, err := v.open(e.Object)
 	if err != nil {
-		return "", err
+		return sign, "", err
 	}
 	is := status.Of(now)
 	if !is.IsWrong() || is.Word != kstatus.FailedStatus && !is.SaysWhy {
-		return "", nil
+		return sign, "", nil
 	}
 	before, err := v.open(e.Old)
-	if err != nil {
-		return "", err
+	if err != nil || status.Of(before) == is {
+		return sign, "", err
 	}
-	if status.Of(before) == is {
-		return "", nil
+	return wrongSign(is.Word, sign), describe(now, v.Compare.Masks), nil
+}
+
+// wrongSign is that of what has failed, or waits for what does not come, as of a line that says what needs a look;
+// of anything else it is as it was.
+func wrongSign(word kstatus.Status, sign rune) rune {
+	switch word {
+	case kstatus.FailedStatus:
+		return inventory.Failed.Sign()
+	case kstatus.InProgressStatus:
+		return inventory.Waits.Sign()
 	}
-	return describe(now, v.Compare.Masks), nil
+	return sign
 }
 
 func isTerminating(object string) bool {
@@ -141,18 +151,18 @@ func changedSign(e *event.Event) rune {
 }
 
 // showChanges writes one line if that holds all, or else a block.
-func (v *View) showChanges(e *event.Event, changes []change.Change, text string, noise int) {
+func (v *View) showChanges(e *event.Event, sign rune, changes []change.Change, text string, noise int) {
 	subject, who := v.subject(e), writer(e, changes)
 	if len(changes) == 1 && text == "" {
 		if one, fits := v.row(changes[0]).inLine(v.room(who) - displaywidth.String(subject.String()) - 2); fits {
-			v.line(e.Time, changedSign(e), subject, one, who)
+			v.line(e.Time, sign, subject, one, who)
 			return
 		}
 	}
 	if noise > 0 && text == "" && len(changes) > 1 {
 		text = fmt.Sprintf("+%d noise", noise)
 	}
-	v.wrapped(e.Time, changedSign(e), subject, text, who)
+	v.wrapped(e.Time, sign, subject, text, who)
 	v.showRows(changes, who)
 }
 
@@ -173,7 +183,11 @@ func (v *View) showRows(changes []change.Change, who string) {
 
 // showRestarts writes a line for each restart, and below what else changed.
 func (v *View) showRestarts(e *event.Event, lines []string, rest []change.Change, who string) {
-	v.wrapped(e.Time, '~', v.subject(e), lines[0], who)
+	sign := '~' // it runs again
+	if now, err := v.open(e.Object); err == nil && status.Of(now).Word == kstatus.FailedStatus {
+		sign = inventory.Failed.Sign()
+	}
+	v.wrapped(e.Time, sign, v.subject(e), lines[0], who)
 	for _, line := range lines[1:] {
 		v.detail(line, "")
 	}

@@ -86,5 +86,5 @@ func (v reconstruction) showRollout(e *event.Event) {
 		return
 	}
 	v.shown++
-	v.showChanges(e, change.Unfold(result.Changes), "", 0)
+	v.showChanges(e, changedSign(e), change.Unfold(result.Changes), "", 0)
 }

@@ -155,8 +155,8 @@ func (r row) what() string {
 	switch r.kind {
 	case change.Added:
 		return "+ " + r.new
-	case change.Removed:
-		return "- " + r.old
+	case change.Removed: // behind a path "- 30s" would read as a number
+		return "removed (was " + r.old + ")"
 	case change.Moved:
 		return "moved from [" + r.old + "] to [" + r.new + "]"
 	case change.Rewritten:
@@ -170,8 +170,10 @@ func (r row) lines() []string {
 	switch {
 	case r.diff != "":
 		return strings.Split(r.diff, "\n")
-	case r.kind == change.Added, r.kind == change.Removed, r.kind == change.Moved:
+	case r.kind == change.Added, r.kind == change.Moved:
 		return []string{r.what()}
+	case r.kind == change.Removed:
+		return []string{"- " + r.old}
 	default:
 		return []string{"- " + r.old, "+ " + r.new}
 	}

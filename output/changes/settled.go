@@ -96,7 +96,7 @@ func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
 	}
 	began := *e
 	began.Time = e.Settled.Since
-	s.showChanges(&began, changes, withLater(e, ""), 0)
+	s.showChanges(&began, changedSign(&began), changes, withLater(e, ""), 0)
 }
 
 // showBelow shows of an object that belongs to the first what is not only how that went: what somebody meant,

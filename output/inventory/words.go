@@ -39,6 +39,9 @@ const (
 	Well // again
 )
 
+// Sign is how it is marked.
+func (l Look) Sign() rune { return signs[l] }
+
 var signs = map[Look]rune{Failed: '✗', Waits: '◌', Well: '●'}
 
 // NothingWrong says that there are no problems, and NotKnown that nobody can know; see also NothingWrongIn.
@@ -74,7 +77,7 @@ type Names struct {
 // Words of a problem as of a time.
 func (p *Problem) Words(now time.Time, names Names) Words {
 	w := Words{Look: p.look(), Why: output.Line(p.State.Why), When: p.when(now, names.Dated)}
-	w.Sign = signs[w.Look]
+	w.Sign = w.Look.Sign()
 	w.Shorter = shorter(w.Why)
 	if p.Objects > 1 {
 		times := fmt.Sprintf(" ×%d", p.Objects)

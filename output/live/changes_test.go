@@ -67,7 +67,7 @@ func TestFirstCrash(t *testing.T) {
 		s.deliver(modified(pod(t, "web-a", []string{"Running", "Failed"}[i%2], i+2)))
 	}
 	s.press("enter", "home")
-	s.shows(`:01 ~ po/web-a [\s\S]*Pending → Running[\s\S]*:02 ~ po/web-a `)
+	s.shows(`:01 ~ po/web-a [\s\S]*Pending → Running[\s\S]*:02 ✗ po/web-a `)
 	s.shows(`… \d+ states in between are not kept any more; what follows was so \d+ times since `)
 }
 

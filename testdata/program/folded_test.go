@@ -52,7 +52,7 @@ func rollsOut(t *testing.T, m *tmux, o *objects) {
 	m.shows(`^watching .*, clu\n?ster admin`)
 	m.shows(`^\S+ = nothing needs a look$`)
 	o.mustPatch(t, "deploy/cart", `{"spec":{"template":{"spec":{"containers":[{"name":"cart","image":"cart:2"}]}}}}`)
-	m.shows(`^\S+ > deploy/cart(  |\n +)rollout: \d+ changes, \d+ s, done; \+1 rs; \+4 -4 po$`)
+	m.shows(`^\S+ > deploy/cart(  |\n +)rollout done (in \d+ s|within 1 s); \d+ changes; \+1 rs; \+4 -4 po$`)
 	_, after, _ := strings.Cut(strings.TrimSpace(m.screen()), "nothing needs a look\n")
 	if lines := strings.Count(after, "\n") + 1; lines > mostLines {
 		t.Errorf("a rollout takes %d lines:\n%s", lines, after)
@@ -84,9 +84,9 @@ func breaks(t *testing.T, m *tmux, o *objects) {
 			}
 		}
 	}
-	m.shows(`^\S+ ~ po/cart-\S+(  |\n +)(restarted|Failed: CrashLoopBackOff)`)
-	m.shows(`^\S+ > deploy/cart(  |\n +)rollout: .*(\n +.*)?CrashLoopBackOff.* ×2`)
-	if again := len(regexp.MustCompile(`(?m) ~ po/`).FindAllString(m.screen(), -1)); again > 2 { // of a restart, and of what is wrong
+	m.shows(`^\S+ [~✗◌] po/cart-\S+(  |\n +)(restarted|Failed: CrashLoopBackOff)`)
+	m.shows(`^\S+ > deploy/cart(  |\n +)rollout not done after .*(\n +.*)?CrashLoopBackOff.* ×2`)
+	if again := len(regexp.MustCompile(`(?m) [~✗◌] po/`).FindAllString(m.screen(), -1)); again > 2 { // of a restart, and of what is wrong
 		t.Errorf("%d lines are of pods:\n%s", again, m.screen())
 	}
 	syscall.Kill(m.pid(), syscall.SIGUSR1)

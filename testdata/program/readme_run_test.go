@@ -302,7 +302,7 @@ var (
 	anyNode            = regexp.MustCompile(`\bnode-\d`)
 	anyHidden          = regexp.MustCompile(`\d+( events are not shown)`)
 	anyNoise           = regexp.MustCompile(`\+\d( noise )`) // with the time, if it is not the same second
-	anyRollout         = regexp.MustCompile(`(rollout: )\d+ changes, \d+ s`)
+	anyRollout         = regexp.MustCompile(`(rollout done )(?:in \d+ s|within 1 s); \d+ changes`)
 	anyPod             = regexp.MustCompile(`(po/web-[0-9a-z]+-)([0-9a-z]{5})\b`)
 	anyServer          = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	anyUID             = regexp.MustCompile(`()([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})`)
@@ -324,7 +324,7 @@ func sameEachTime(text string) string {
 	text = anyNode.ReplaceAllString(text, "node-1")
 	text = anyHidden.ReplaceAllString(text, "20$1")
 	text = anyNoise.ReplaceAllString(text, "+3$1")
-	text = anyRollout.ReplaceAllString(text, "${1}31 changes, 2 s")
+	text = anyRollout.ReplaceAllString(text, "${1}in 2 s; 31 changes")
 	text = renumber(anyPod, text, distinct(anyPod, text), func(i int) string { return fmt.Sprintf("%cx7kq", "tzbdfghjlmn"[i]) })
 	text = anyServer.ReplaceAllString(text, "127.0.0.1:6443")
 	uids := distinct(anyUID, text)

@@ -83,7 +83,7 @@ export function change(c) {
   const line = { path: visible(c.path), text, who: visible(c.who ?? "") };
   if (c.diff) return { ...line, arrow: "" };
   if (c.kind === "added") return { ...line, arrow: "+", new: after };
-  if (c.kind === "removed") return { ...line, arrow: "−", new: before, removed: true };
+  if (c.kind === "removed") return { ...line, arrow: "removed", new: before && `(was ${before})`, removed: true };
   return { ...line, old: before, arrow: "→", new: after };
 }
 
@@ -138,7 +138,7 @@ export function fillChange(element, line, mostPath) {
   setText(arrow, line.arrow ? beside + line.arrow : "");
   setText(after, line.new ? `${line.arrow ? " " : beside}${line.new}` : "");
   after.className = line.removed ? "old" : "new-value";
-  arrow.className = `arrow ${{ "+": "plus", "−": "minus" }[line.arrow] ?? ""}`;
+  arrow.className = `arrow ${{ "+": "plus", removed: "minus" }[line.arrow] ?? ""}`;
   words.className = line.diff ? `words diff ${line.diff}` : "words";
   setText(words, line.last ? `${line.text} (last ${clock(line.last)})` : line.text ? (line.path ? ` ${line.text}` : line.text) : "");
 }
