@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/output/page"
@@ -62,6 +63,7 @@ type served struct {
 	options page.ServerOptions
 	hub     *page.Hub
 	server  *page.Server
+	above   *ask.Above
 }
 
 func (s *served) prepare(*console) error {
@@ -103,7 +105,8 @@ func (s *served) close() {
 // open also says where the page is: the listener is there, so that nobody comes too early.
 func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	o := s.shown(w)
-	o.Clusters, o.Events, o.Revisions = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf
+	s.above = ask.NewAbove(w.asks)
+	o.Clusters, o.Events, o.Revisions, o.Above = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf, s.above.Of
 	if w.fleet == nil {
 		o.Cluster, o.Server = w.Place(), w.Host
 	}
@@ -129,7 +132,7 @@ func (s *served) begin(w *watching, o page.Options) {
 }
 
 // around serves the page while watch runs, and then says goodbye to its viewers.
-func (s *served) around(_ context.Context, _ context.CancelCauseFunc, w *watching, watch func() error) error {
+func (s *served) around(ctx context.Context, _ context.CancelCauseFunc, w *watching, watch func() error) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -137,7 +140,7 @@ func (s *served) around(_ context.Context, _ context.CancelCauseFunc, w *watchin
 			w.warn(fmt.Sprintf("the page is no longer served: %v", err))
 		}
 	}()
-	err := watch()
+	err := s.above.Beside(ctx, watch)
 	reason := "the run has ended"
 	if err != nil {
 		reason = fail.Explain(err)[0]

@@ -138,7 +138,7 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	if i.options.Past {
 		w, last = i.wrongAt(now)
 	}
-	all := w.problems(now, i.upFrom(last), last)
+	all := w.problems(now, i.upFrom(last, i.options.Above), last)
 	for n := range all {
 		all[n].Resource = i.kinds[all[n].Root.GroupKind()]
 		all[n].find(i)

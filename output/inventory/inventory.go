@@ -38,6 +38,9 @@ type Options struct {
 	Unmanaged bool
 	// Ended is how many objects are held that were deleted; 0: all, until Forget.
 	Ended int
+	// Above returns the owners of an object that is not held, of a kind that is not watched, as far as they are known
+	// yet; nil: nobody can. It does not wait.
+	Above func(cluster string, o owner.Ref) []owner.Owner
 	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
 	// of objects that were deleted; the oldest go where all together are too large (Held).
 	Past bool

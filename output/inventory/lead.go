@@ -127,7 +127,7 @@ func (i *Inventory) findLead(c *Change, about []owner.Owner) {
 	if s.Of.lead.leads(s.Time) {
 		c.Lead = s.Of.lead
 	}
-	for ref, o := range i.upFrom((*Object).state)(s.Of.Cluster, about) {
+	for ref, o := range i.upFrom((*Object).state, nil)(s.Of.Cluster, about) {
 		c.Root = ref
 		if o != nil && o.lead.leads(s.Time) && (c.Lead == nil || o.lead.Time.After(c.Lead.Time)) {
 			c.Lead = o.lead
@@ -136,8 +136,8 @@ func (i *Inventory) findLead(c *Change, about []owner.Owner) {
 }
 
 // upFrom are the owners that manage an object, from one to the next above it, as they are by last; nil:
-// it is not held, and what is above it is not known.
-func (i *Inventory) upFrom(last lastState) owners {
+// it is not held, and what is above it is known by above alone, which may be nil.
+func (i *Inventory) upFrom(last lastState, above func(string, owner.Ref) []owner.Owner) owners {
 	return func(cluster string, owners []owner.Owner) iter.Seq2[owner.Ref, *Object] {
 		return func(yield func(owner.Ref, *Object) bool) {
 			for range maxDepth {
@@ -149,10 +149,14 @@ func (i *Inventory) upFrom(last lastState) owners {
 				if o != nil && last(o) == nil {
 					o = nil
 				}
-				if !yield(ref, o) || o == nil {
+				if !yield(ref, o) {
 					return
 				}
-				owners = last(o).Owners
+				if owners = nil; o != nil {
+					owners = last(o).Owners
+				} else if _, isWatched := i.kinds[ref.GroupKind()]; above != nil && !isWatched {
+					owners = above(cluster, ref)
+				}
 			}
 		}
 	}

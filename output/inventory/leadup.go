@@ -109,7 +109,7 @@ func nearnessOf(i *Inventory, with *Object) nearness {
 	i.mu.RLock()
 	own, top := with.state(), with
 	above := []*State{own}
-	for _, up := range i.upFrom((*Object).state)(with.Cluster, own.Owners) {
+	for _, up := range i.upFrom((*Object).state, nil)(with.Cluster, own.Owners) {
 		if up != nil {
 			top, above = up, append(above, up.state())
 		}

@@ -13,6 +13,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
+	"dwatch/watcher/object/owner"
 )
 
 // Options say what the page is about.
@@ -32,6 +33,9 @@ type Options struct {
 	// Revisions asks the server for the revisions of the template of a workload; nil: nobody can. It is called by
 	// several goroutines.
 	Revisions func(ctx context.Context, cluster string, o event.Object) ([]event.Object, error)
+	// Above returns the owners of an object that is not watched, as far as they are known yet; nil: nobody can. It is
+	// called by several goroutines.
+	Above func(cluster string, o owner.Ref) []owner.Owner
 	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
 	Clusters func() []event.Member
 	// Past is what is shown of a recording; nil: the present is.
@@ -79,7 +83,7 @@ func New(o Options) *Hub {
 		fights: newFights(), news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
 	h.inventory = inventory.New(inventory.Options{
-		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded,
+		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded, Above: o.Above,
 	}, h.take)
 	h.targets = newTargets(o, h.started)
 	for _, t := range o.Targets {

@@ -612,6 +612,38 @@ func TestLiveRights(t *testing.T) {
 	m.shows(`^END=0$`)
 }
 
+// TestLiveOwner: what is wrong with pods is said of their Deployment, though the ReplicaSets between them are not watched;
+// on 80 columns with the change before it.
+func TestLiveOwner(t *testing.T) {
+	t.Parallel()
+	c := controllersBed(t)
+	m := startTmux(t, 80, 24, c.Kubeconfig)
+	kubectl := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", "default"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	kubectl("create", "deployment", "web", "--image", "registry.example/shop/web:1")
+	kubectl("rollout", "status", "deploy/web", "--timeout", "1m")
+	m.live("deploy,po -n default")
+	m.shows(`^ nothing needs a look`)
+	kubectl("patch", "deploy/web", "--field-manager", "argocd", "-p", `{"spec":{"template":{"spec":{"nodeName":"nowhere","containers":[{"name":"web","image":"registry.example/shop/web:2"}]}}}}`)
+	var pod string
+	m.until(func() bool {
+		pod = strings.TrimSpace(kubectl("get", "pods", "-o", "name", "--field-selector", "spec.nodeName=nowhere"))
+		return pod != ""
+	}, func() string { return "there is no new pod" })
+	kubectl("patch", pod, "--subresource", "status", "-p", `{"status":`+loops(`{"exitCode":1,"reason":"Error","message":"panic: no such currency"}`)+`}`)
+	m.shows(`^ ✗ deploy/web  CrashLoopBackOff .*since \d\d:\d\d:\d\d$\n^ +after argocd: image registry\.example/shop/web:1 → registry\.example/shop/web:2$|^ ✗ deploy/web  CrashLoopBackOff.*  after argocd: image 1 → 2$`)
+	t.Log(m.screen())
+	m.press("q")
+	m.shows(`^END=0$`)
+}
+
 // TestLiveRollout: during a rollout the Deployment, its ReplicaSets and their pods are on
 // one screen, those that are not ready first.
 func TestLiveRollout(t *testing.T) {

@@ -1,0 +1,92 @@
+package ask
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/utils/lru"
+
+	"dwatch/watcher/object/owner"
+)
+
+// maxWaiting is of how many objects it waits to be asked who owns them. Those of others are asked for when they
+// are asked for again.
+const maxWaiting = 100
+
+// Above knows who owns objects that are not watched, as soon as their cluster has said so. It is safe for concurrent use.
+type Above struct {
+	asks    func(cluster string) *Client
+	waiting chan placed
+	mu      sync.Mutex
+	known   *lru.Cache // the owners of an object by placed; nil: they are being asked for
+}
+
+// placed is an object in a cluster.
+type placed struct {
+	cluster string
+	owner.Ref
+}
+
+// NewAbove returns one that asks nothing before Run. asks returns what asks a cluster.
+func NewAbove(asks func(cluster string) *Client) *Above {
+	return &Above{asks: asks, waiting: make(chan placed, maxWaiting), known: lru.New(maxRecent)}
+}
+
+// Of returns the owners of an object; none if they are not known yet, and it has them asked for. It does not wait.
+func (a *Above) Of(cluster string, o owner.Ref) []owner.Owner {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := placed{cluster, o}
+	if found, is := a.known.Get(key); is {
+		owners, _ := found.([]owner.Owner)
+		return owners
+	}
+	select {
+	case a.waiting <- key:
+		a.known.Add(key, nil)
+	default:
+	}
+	return nil
+}
+
+// Run asks, until ctx ends. What may not be known has no owners.
+func (a *Above) Run(ctx context.Context) {
+	lookups := map[*Client]*Owners{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case o := <-a.waiting:
+			client := a.asks(o.cluster)
+			if client == nil {
+				a.mu.Lock()
+				a.known.Remove(o) // it is asked for again when the cluster has answered
+				a.mu.Unlock()
+				continue
+			}
+			if lookups[client] == nil {
+				lookups[client] = client.Owners(func(string, error) {})
+			}
+			owners, err := lookups[client].Of(ctx, o.Ref)
+			if err != nil || ctx.Err() != nil {
+				return
+			}
+			a.mu.Lock()
+			a.known.Add(o, owners)
+			a.mu.Unlock()
+		}
+	}
+}
+
+// Beside runs it until what is called is done. A nil Above asks nothing.
+func (a *Above) Beside(ctx context.Context, run func() error) error {
+	if a == nil {
+		return run()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	asking.Go(func() { a.Run(ctx) })
+	return run()
+}
