@@ -160,8 +160,13 @@ func (c *conn) ask(ctx context.Context, subject string, question func(context.Co
 	c.setAsked(subject, end)
 	defer c.setAsked(subject, nil)
 	err := question(ctx)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case c.alive.Err() != nil: // of which ctx has not heard yet
+		return &deliver.DownError{Err: context.Cause(c.alive)}
 	}
 	return err
 }
