@@ -106,7 +106,13 @@ func unique(all []metav1.APIResource) (once []metav1.APIResource) {
 
 // begin is when the first of them begins, and end when the last ends.
 func (r *recordingOf) begin() time.Time {
-	return slices.MinFunc(r.parts, func(a, b *recordedPart) int { return a.Begin().Compare(b.Begin()) }).Begin()
+	var begin time.Time
+	for _, p := range r.parts {
+		if at := p.Begin(); begin.IsZero() || at.Before(begin) && !at.IsZero() { // of one that is withheld nothing is known
+			begin = at
+		}
+	}
+	return begin
 }
 
 func (r *recordingOf) end() time.Time {

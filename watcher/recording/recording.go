@@ -60,7 +60,7 @@ func Read(ctx context.Context, store Store) (*Recording, error) {
 	if r.begin.IsZero() && r.unreadable {
 		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.notes, "; "))
 	}
-	if r.begin.IsZero() {
+	if r.begin.IsZero() && len(r.withheld) == 0 {
 		return nil, errors.Join(append([]error{ErrNone}, asErrors(r.notes)...)...)
 	}
 	return r, nil
