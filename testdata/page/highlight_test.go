@@ -10,7 +10,7 @@ const mostDraws = 60
 func TestHighlightDraws(t *testing.T) {
 	c, ns := setUp(t)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "alpha", "--from-literal", "a=1")
-	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b := openApart(t, serve(t, c, "cm", "-n", ns).url, look{})
 	b.awaitLive()
 	b.await("!" + row("alpha") + `.classList.contains("fresh")`)
 	b.notice("fresh", row("alpha")+`?.classList.contains("fresh")`)

@@ -40,10 +40,18 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
+// isSet reports whether a flag was given.
+func isSet(name string) (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
+}
+
 func run(m *testing.M) int {
 	flag.Parse()
-	flag.Set("test.parallel", "4") // they wait most of the time
-	os.Unsetenv("GOGC")            // of make test: dwatch has its own
+	if !isSet("test.parallel") {
+		flag.Set("test.parallel", "4") // they wait most of the time
+	}
+	os.Unsetenv("GOGC") // of make test: dwatch has its own
 	var err error
 	if temporary, err = os.MkdirTemp("", "dwatch-page-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
