@@ -177,12 +177,15 @@ func (f *fleet) tried(m *member, err error) {
 
 // errorOf is an error of one cluster, as people read it, with its exit code.
 func errorOf(name string, err error) error {
-	isUsage := fail.ExitCode(err) == fail.ExitUsage
+	code := fail.ExitCode(err)
 	var lines []error
 	for _, text := range fail.Explain(err) {
 		line := errors.New(name + ": " + text)
-		if isUsage {
+		switch code {
+		case fail.ExitUsage:
 			line = fail.Usage(line)
+		case fail.ExitUnknown:
+			line = fail.Code(code, line)
 		}
 		lines = append(lines, line)
 	}

@@ -67,7 +67,7 @@ func (c *console) openRecording(ctx context.Context, from flags.From, of *cluste
 		if one.cluster != "" {
 			one.console, one.where = c.atCluster(p.Cluster), strings.TrimSuffix(r.where, "/")+"/"+recording.DirOf(p.Cluster)
 		}
-		if one.Recording, err = recording.Read(ctx, p.Store); err != nil {
+		if err := one.read(ctx); err != nil {
 			return nil, failed(atNamed(p.Cluster, err))
 		}
 		for _, note := range one.Notes() {
@@ -78,8 +78,19 @@ func (c *console) openRecording(ctx context.Context, from flags.From, of *cluste
 	return r, nil
 }
 
+// read reads what there is to know of the recording. One of several may have nothing yet: of that nothing is known.
+func (r *recordedPart) read(ctx context.Context) (err error) {
+	if r.Recording, err = recording.Read(ctx, r.store); r.cluster != "" && errors.Is(err, recording.ErrNone) {
+		return nil
+	}
+	return err
+}
+
 // plan finds out what is asked of the recording.
 func (r *recordedPart) plan(ctx context.Context, of selection) error {
+	if r.Begin().IsZero() { // it has only begun, or is withheld
+		return fail.Code(fail.ExitUnknown, &unrecordedError{fmt.Sprintf("of what the recording %s has nothing is known", output.Line(r.where))})
+	}
 	s, err := r.open(ctx, of)
 	if err != nil {
 		return err

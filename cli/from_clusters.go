@@ -132,8 +132,8 @@ func (r *recordingOf) again(ctx context.Context) (*recordingOf, error) {
 	now := &recordingOf{where: r.where, of: r.of}
 	for _, p := range r.parts {
 		one := *p
-		var err error
-		if one.Recording, err = recording.Read(ctx, p.store); err == nil {
+		err := one.read(ctx)
+		if err == nil {
 			err = one.planAgain(ctx, r.of)
 		}
 		if err != nil {

@@ -23,7 +23,8 @@ func partsOf(ctx context.Context, from flags.From) (parts []recording.Part, err 
 		}
 		return parts, err
 	}
-	client := &share.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err) }}
+	client := &share.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err, true) }}
+	defer func() { client.Failed = func(err error) error { return unasked(from, err, false) } }()
 	if client.Token, err = from.Token.Token(); err != nil {
 		return nil, err
 	}
@@ -52,20 +53,25 @@ type unaskedError struct{ error }
 
 func (e *unaskedError) Unwrap() error { return e.error }
 
-// unasked says whom an error is about, and what to do.
-func unasked(from flags.From, err error) error {
+// unasked says whom an error is about, and what to do. isFirst: nothing has been given yet, so that what was typed may
+// be wrong.
+func unasked(from flags.From, err error, isFirst bool) error {
 	said := fmt.Errorf("--from %s: %w", output.Line(from.String()), webhook.Explain(err, flags.FromCA))
-	refused, isRefused := errors.AsType[*share.RefusedError](err)
-	if !isRefused {
+	hint := ""
+	if refused, ok := errors.AsType[*share.RefusedError](err); ok {
+		switch refused.Code {
+		case http.StatusUnauthorized:
+			hint = "--from takes the address that this run of dwatch serve printed when it started, or --from-token-file the token in it"
+		case http.StatusNotFound:
+			hint = "it takes the address of a dwatch serve --record DIR"
+		}
+	}
+	if hint == "" {
 		return &unaskedError{said}
 	}
-	switch refused.Code {
-	case http.StatusUnauthorized:
-		said = fmt.Errorf("%w: --from takes the address that this run of dwatch serve printed when it started, or --from-token-file the token in it", &unaskedError{said})
-	case http.StatusNotFound:
-		said = fmt.Errorf("%w: it takes the address of a dwatch serve --record DIR", &unaskedError{said})
-	default:
-		return &unaskedError{said}
+	said = &unaskedError{fmt.Errorf("%w: %s", said, hint)}
+	if isFirst {
+		said = fail.Usage(said)
 	}
-	return fail.Usage(said)
+	return said
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +19,7 @@ import (
 	"dwatch/cli/flags"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
+	"dwatch/watcher/recording/share"
 )
 
 // fromAt is what is typed to ask the recording at an address.
@@ -80,6 +83,62 @@ func TestFromBroken(t *testing.T) {
 	if want := "--from " + server.URL + ": the connection broke in the middle of an answer: unexpected EOF"; fmt.Sprint(err) != want || fail.ExitCode(err) != fail.ExitFailed {
 		t.Error(err)
 	}
+}
+
+// TestFromRestarted: who was asked, and is another run by now, is no wrong usage.
+func TestFromRestarted(t *testing.T) {
+	restarted := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if restarted {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprint(w, `{"version":1,"parts":[{"segments":[]}]}`)
+	}))
+	defer server.Close()
+	parts, err := partsOf(t.Context(), fromAt(t, server.URL+"/?token=hunter2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarted = true
+	if _, err = parts[0].Store.List(t.Context()); fail.ExitCode(failedFrom(flags.From{}, err)) != fail.ExitFailed || !strings.Contains(err.Error(), "--from takes the address that this run") {
+		t.Error(err)
+	}
+	if !fail.Is[*share.RefusedError](err) {
+		t.Errorf("what was answered is lost: %#v", err)
+	}
+}
+
+// TestUnrecordedPart: of several clusters one that has nothing yet does not keep the others from answering; of it, and
+// of what is withheld, nothing is known.
+func TestUnrecordedPart(t *testing.T) {
+	withheld := recordingStore{{Name: "00000001-20260131T020000Z.zst", Size: 1, Withheld: "it is so"}}
+	for name, store := range map[string]recordingStore{"withheld": withheld, "begun": nil} {
+		one := &recordedPart{console: &console{}, cluster: "eu", where: "rec/eu", store: store}
+		if err := one.read(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r := &recordingOf{parts: []*recordedPart{one}}
+		_, err := r.session(t.Context(), &console{}, selection{})
+		if fail.ExitCode(err) != fail.ExitUnknown || !strings.Contains(fmt.Sprint(err), "of what the recording rec/eu has nothing is known") {
+			t.Errorf("%s: %v", name, err)
+		}
+		one.cluster = ""
+		if err := one.read(t.Context()); store == nil && !errors.Is(err, recording.ErrNone) || store != nil && err != nil {
+			t.Errorf("%s, of the only one: %v", name, err)
+		}
+		if _, err := r.session(t.Context(), &console{}, selection{}); store != nil && fail.ExitCode(err) != fail.ExitUnknown {
+			t.Errorf("%s, of the only one: %v", name, err)
+		}
+	}
+}
+
+// recordingStore is a Store of what can't be read.
+type recordingStore []recording.Stored
+
+func (s recordingStore) List(context.Context) ([]recording.Stored, error) { return s, nil }
+
+func (s recordingStore) Read(context.Context, string, int64, int64) ([]byte, error) {
+	return nil, errors.New("nothing is read")
 }
 
 // TestWithhold: what hides less than is hidden now, or has more than is shown now, is withheld.

@@ -101,6 +101,3 @@ func (r *From) Check(f *pflag.FlagSet) error {
 	}
 	return nil
 }
-
-// ReadToken returns the token to show; empty: there is none.
-func (r *From) ReadToken() (string, error) { return r.Token.Token() }

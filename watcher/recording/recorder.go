@@ -201,7 +201,7 @@ func newestAbout(files []file) (*About, error) {
 		if err != nil {
 			return nil, err
 		}
-		h, err := headerOf(context.Background(), s)
+		h, _, err := headerOf(context.Background(), s)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ var ErrNone = errors.New("it holds no recording: dwatch record DIR RESOURCE... m
 var ErrUnreadable = errors.New("the recording is damaged")
 
 // Read reads what there is to know of a recording before it is asked for anything. What of it can't
-// be read is left out, and noted.
+// be read is left out, and noted. With ErrNone the Recording is one that has nothing.
 func Read(ctx context.Context, store Store) (*Recording, error) {
 	files, foreign, err := segmentsOf(ctx, store)
 	if err != nil {
@@ -61,7 +61,7 @@ func Read(ctx context.Context, store Store) (*Recording, error) {
 		return nil, fmt.Errorf("%w: %s", ErrUnreadable, strings.Join(r.notes, "; "))
 	}
 	if r.begin.IsZero() && len(r.withheld) == 0 {
-		return nil, errors.Join(append([]error{ErrNone}, asErrors(r.notes)...)...)
+		return r, errors.Join(append([]error{ErrNone}, asErrors(r.notes)...)...)
 	}
 	return r, nil
 }

@@ -140,14 +140,14 @@ func Segments(ctx context.Context, store Store) (all []Segment, err error) {
 		case err != nil:
 			return nil, err
 		}
-		h, err := headerOf(ctx, s)
+		h, damaged, err := headerOf(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		if one.Head, one.Tail = s.headBytes(), s.tail; h != nil {
 			one.About = &h.About
 		}
-		one.Begins = h == nil && f.number == files[len(files)-1].number
+		one.Begins = h == nil && !damaged && f.number == files[len(files)-1].number
 		all = append(all, one)
 	}
 	return all, nil
@@ -162,11 +162,12 @@ func (s *segment) headBytes() []byte {
 	return s.data
 }
 
-// headerOf reads the header of a segment that has been peeked at; nil: it has none that can be read.
-func headerOf(ctx context.Context, s *segment) (*header, error) {
+// headerOf reads the header of a segment that has been peeked at; nil: it has none that can be read, by damage or
+// since it is being written.
+func headerOf(ctx context.Context, s *segment) (h *header, damaged bool, err error) {
 	w, err := newWalker(nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer w.close()
 	w.take = func(*line) error { return errEnd }
@@ -176,5 +177,5 @@ func headerOf(ctx context.Context, s *segment) (*header, error) {
 	if errors.Is(err, errEnd) {
 		err = nil
 	}
-	return w.about, err
+	return w.about, len(w.damaged) > 0, err
 }

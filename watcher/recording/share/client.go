@@ -121,16 +121,10 @@ func (g *given) List(ctx context.Context) ([]recording.Stored, error) {
 	return nil, errors.New("it is not given any more")
 }
 
-// forget lets go of segments that have their end by now, of which what is held had none: a run that was killed may have
-// left them, and they are written anew then.
+// forget lets go of segments that are there no more.
 func (g *given) forget(now []recording.Stored) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, s := range now {
-		if of := (segment{g.cluster, s.Name}); s.Tail != nil && int64(len(g.held[of])) != s.Size {
-			delete(g.held, of)
-		}
-	}
 	maps.DeleteFunc(g.held, func(of segment, _ []byte) bool {
 		return of.cluster == g.cluster && !slices.ContainsFunc(now, func(s recording.Stored) bool { return s.Name == of.name })
 	})
@@ -163,10 +157,11 @@ func (g *given) Read(ctx context.Context, name string, from, to int64) ([]byte, 
 	return all[min(from, int64(len(all))):], nil
 }
 
-// bytes gets the bytes of a segment.
+// bytes gets the bytes of a segment. What an Offer does not know was dropped; that something on the way to it finds
+// nothing is an error.
 func (g *given) bytes(ctx context.Context, query url.Values) ([]byte, error) {
 	data, err := g.get(ctx, query, 0)
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Code == http.StatusNotFound {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Code == http.StatusNotFound && refused.Text == errNone.Error() {
 		return nil, fs.ErrNotExist
 	}
 	return data, err

@@ -162,6 +162,7 @@ func (o *Offer) withheld(cluster string, s recording.Segment) string {
 	return o.Withhold(cluster, *s.About)
 }
 
+// errNone is the answer about a segment that is not there, by which a Client knows that it was dropped.
 var errNone = errors.New("there is no such segment")
 
 // give answers with bytes of a segment.
@@ -172,8 +173,12 @@ func (o *Offer) give(w http.ResponseWriter, r *http.Request, parts []recording.P
 		return
 	}
 	about, err := o.about(r, parts[n], asked.segment)
-	if err != nil {
-		refuse(w, http.StatusNotFound, errNone)
+	switch {
+	case errors.Is(err, errNone):
+		refuse(w, http.StatusNotFound, err)
+		return
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, errors.New("the recording can't be read"))
 		return
 	}
 	if why := o.Withhold(asked.cluster, about); why != "" {

@@ -220,9 +220,13 @@ func TestGrows(t *testing.T) {
 	if again := client.Fetched() - before; again > size/2 {
 		t.Errorf("%d bytes of %d have come again", again, size)
 	}
-	r.end() // it has its end now, and what is held is read again
+	before = client.Fetched()
+	r.end() // it has its end now, and what is held is its begin
 	if got, _, err := answer(t, far, begin, time.Time{}); err != nil || strings.Count(got, "MODIFIED") != 2100 {
 		t.Error(strings.Count(got, "MODIFIED"), err)
+	}
+	if again := client.Fetched() - before; again > size/2 {
+		t.Errorf("at its end %d bytes of %d have come again", again, size)
 	}
 }
 
@@ -294,6 +298,90 @@ func TestDropped(t *testing.T) {
 	p, err := read.Play(t.Context(), recording.Query{Targets: []event.Target{configMaps}, From: begin, To: begin.Add(150 * time.Minute)}, event.SinkFunc(func(context.Context, []event.Event) error { return nil }))
 	if err != nil || p.Complete() {
 		t.Error(p, err)
+	}
+}
+
+// TestNotFound: a segment that is not found on the way to who has it has not been dropped.
+func TestNotFound(t *testing.T) {
+	dir := t.TempDir()
+	r := newRun(t, dir, "", begin)
+	r.change("x")
+	r.end()
+	far := stored(t, offered(t, dir, nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("segment") {
+				http.Error(w, `{"error":"no such route"}`, http.StatusNotFound)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}))
+	if _, p, err := answer(t, far, begin, time.Time{}); err == nil || !strings.HasPrefix(err.Error(), "it answers 404 Not Found") {
+		t.Error(p, err)
+	}
+}
+
+// TestUnreadable: that a segment can't be read is no word of it having been dropped.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	r := newRun(t, dir, "", begin)
+	r.change("x")
+	r.end()
+	store := &failing{Store: recording.Dir(dir)}
+	offer := &share.Offer{
+		Parts:    func() ([]recording.Part, error) { return []recording.Part{{Store: store}}, nil },
+		Withhold: func(string, recording.About) string { return "" },
+	}
+	answer := httptest.NewRecorder()
+	offer.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?segment=00000001-20260131T020000Z.zst", nil))
+	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "the recording can't be read") {
+		t.Error(answer.Code, answer.Body)
+	}
+}
+
+// failing is a Store that can't be listed.
+type failing struct{ recording.Store }
+
+func (f *failing) List(context.Context) ([]recording.Stored, error) {
+	return nil, errors.New("too many open files")
+}
+
+// TestDamagedLast: the last segment is listed with damage, too, in which nothing of it can be read; one that has only
+// begun is not.
+func TestDamagedLast(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 2 {
+		r := newRun(t, dir, "", begin.Add(time.Duration(n)*time.Hour))
+		r.change("x")
+		r.end()
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "00000002-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const preamble = 8 + len("dwatch recording 1")
+	for _, size := range []int{0, 4, preamble, preamble + 2, preamble + 50} {
+		if err := os.WriteFile(files[0], data[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := recording.Read(t.Context(), stored(t, offered(t, dir, nil, nil)))
+		if err != nil || len(read.Notes()) > 0 {
+			t.Errorf("with its first %d bytes: %v, %v", size, read.Notes(), err)
+		}
+	}
+	for i := preamble + 20; i < preamble+60; i++ {
+		data[i] ^= 0xff
+	}
+	if err := os.WriteFile(files[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := recording.Read(t.Context(), stored(t, offered(t, dir, nil, nil)))
+	if err != nil || !strings.Contains(fmt.Sprint(read.Notes()), "00000002-20260131T030000Z.zst is withheld: what it hides can't be read") {
+		t.Error(read.Notes(), err)
 	}
 }
 
