@@ -71,6 +71,7 @@ func TestLooks(t *testing.T) {
 	c.kubectl(t, "", "-n", "shop", "patch", "pod", "import-orders", "--subresource=status", "--type=merge", "-p",
 		`{"status":{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}}`)
 	b.await(`document.querySelector("#list .is-failed")`)
+	b.await(`document.getElementById("problems").innerText.includes("Evicted")`) // is looked for once a second
 
 	address, object := d.home+"?", "object="+b.key("front")
 	b.picture("page-light", address+object, look{scale: 1.5})
