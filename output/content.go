@@ -22,6 +22,9 @@ func (o *Options) appendObject(dst []byte, object event.Object) ([]byte, error) 
 
 // YAML returns an object as these options have it: Masks and Unmanaged.
 func (o *Options) YAML(object event.Object) ([]byte, error) {
+	if text, is := appendBlockYAML(nil, o.Masks.ObjectJSON(object.Raw()), o.Unmanaged); is {
+		return text, nil
+	}
 	u, err := o.open(object)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,367 @@
+package output
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+	"go.yaml.in/yaml/v2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// blockYAML writes JSON as YAML, byte for byte as the YAML library writes what was decoded, in a twentieth of the time:
+// what is plain (names, numbers, times) it writes itself, any other scalar is the library's, in the place where it stands.
+type blockYAML struct {
+	dst []byte
+	// unmanaged leaves metadata.managedFields out.
+	unmanaged bool
+	// gaveUp: there is something in it of which the library has to see the whole.
+	gaveUp bool
+}
+
+// maxBlockDepth is how deep maps and lists are written: what is in them is scanned once for each that it is in.
+const maxBlockDepth = 64
+
+// appendBlockYAML appends an object as YAML; false: it has to be decoded for that.
+func appendBlockYAML(dst []byte, object string, unmanaged bool) ([]byte, bool) {
+	root := gjson.Parse(object)
+	if !gjson.Valid(object) || !root.IsObject() {
+		return dst, false
+	}
+	// What has no kind, or an apiVersion that is none, is no object: that is an error where it is decoded.
+	kind, version := root.Get("kind"), root.Get("apiVersion")
+	if kind.Type != gjson.String || kind.Str == "" || strings.Count(version.Str, "/") > 1 {
+		return dst, false
+	}
+	b := &blockYAML{dst: dst, unmanaged: unmanaged}
+	b.members(b.membersOf(root, false), 0, false)
+	return b.dst, !b.gaveUp
+}
+
+// blockMember is a member of a map, with its name as it is in the JSON, and as it is meant.
+type blockMember struct {
+	raw, name string
+	value     gjson.Result
+}
+
+// membersOf are the members of a map, in the order of the library.
+func (b *blockYAML) membersOf(v gjson.Result, isMetadata bool) (all []blockMember) {
+	v.ForEach(func(name, value gjson.Result) bool {
+		if !isMetadata || !b.unmanaged || name.Str != "managedFields" {
+			all = append(all, blockMember{name.Raw, name.Str, value})
+		}
+		return true
+	})
+	slices.SortStableFunc(all, func(x, y blockMember) int { return b.compare(x.name, y.name) })
+	for n := 1; n < len(all); n++ {
+		b.gaveUp = b.gaveUp || all[n].name == all[n-1].name // of two the last one counts
+	}
+	return all
+}
+
+// compare is how the library orders names: letters behind all else, and numbers in them by value. It gives up where that
+// is not one of bytes, or no number can hold it.
+func (b *blockYAML) compare(x, y string) int {
+	n := 0
+	for n < len(x) && n < len(y) && x[n] == y[n] && x[n] < utf8.RuneSelf {
+		n++
+	}
+	if n == len(x) || n == len(y) {
+		return len(x) - len(y)
+	}
+	c, d := x[n], y[n]
+	if c >= utf8.RuneSelf || d >= utf8.RuneSelf {
+		b.gaveUp = true
+		return 0
+	}
+	if isLetter(c) || isLetter(d) {
+		return cmp.Or(rank(c)-rank(d), int(c)-int(d))
+	}
+	one, other := x[n:][:digits(x[n:])], y[n:][:digits(y[n:])]
+	b.gaveUp = b.gaveUp || max(len(one), len(other)) > maxDigits
+	return cmp.Or(compareNumbers(x[:n], one, other), len(one)-len(other), int(c)-int(d))
+}
+
+// rank is 1 for a letter.
+func rank(c byte) int {
+	if isLetter(c) {
+		return 1
+	}
+	return 0
+}
+
+// compareNumbers compares two by value; they stand behind the same text, with which they may begin.
+func compareNumbers(before, one, other string) int {
+	if strings.TrimLeft(before[len(strings.TrimRight(before, "0123456789")):], "0") == "" { // else a zero counts
+		one, other = strings.TrimLeft(one, "0"), strings.TrimLeft(other, "0")
+	}
+	return cmp.Or(len(one)-len(other), strings.Compare(one, other))
+}
+
+// maxDigits is how many digits any number can hold.
+const maxDigits = 17
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool { return c|' ' >= 'a' && c|' ' <= 'z' }
+
+// digits is how many a text begins with.
+func digits(s string) (n int) {
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// indent begins a line, unless that has begun: behind the dash of an item.
+func (b *blockYAML) indent(columns int, hasBegun bool) {
+	if !hasBegun {
+		b.dst = append(b.dst, strings.Repeat(" ", columns)...)
+	}
+}
+
+// members writes the members of a map that is not empty.
+func (b *blockYAML) members(all []blockMember, column int, hasBegun bool) {
+	for n, m := range all {
+		if b.gaveUp {
+			return
+		}
+		b.indent(column, hasBegun && n == 0)
+		if !m.value.IsObject() && !m.value.IsArray() {
+			b.scalarMember(m, column)
+			continue
+		}
+		b.name(m)
+		b.dst = append(b.dst, ':')
+		if m.value.IsArray() {
+			b.list(m.value, column, false)
+		} else {
+			b.object(m.value, column+2, column == 0 && m.name == "metadata", false)
+		}
+	}
+}
+
+// object writes a map behind a name, or behind the dash of an item.
+func (b *blockYAML) object(v gjson.Result, column int, isMetadata, isItem bool) {
+	all := b.membersOf(v, isMetadata)
+	if b.gaveUp = b.gaveUp || column > 2*maxBlockDepth; len(all) == 0 {
+		b.dst = append(b.dst, " {}\n"...)
+		return
+	}
+	b.dst = append(b.dst, separator(isItem))
+	b.members(all, column, isItem)
+}
+
+// list writes a list behind a name, or behind the dash of an item.
+func (b *blockYAML) list(v gjson.Result, column int, isItem bool) {
+	empty := true
+	b.gaveUp = b.gaveUp || column > 2*maxBlockDepth
+	v.ForEach(func(_, item gjson.Result) bool {
+		if empty {
+			b.dst = append(b.dst, separator(isItem))
+		}
+		b.indent(column, empty && isItem)
+		b.dst, empty = append(b.dst, '-'), false
+		switch {
+		case item.IsObject():
+			b.object(item, column+2, false, true)
+		case item.IsArray():
+			b.list(item, column+2, true)
+		default:
+			b.scalarItem(item, column)
+		}
+		return !b.gaveUp
+	})
+	if empty {
+		b.dst = append(b.dst, " []\n"...)
+	}
+}
+
+// separator stands before what is in a map or a list: the first of that is on the line of a dash.
+func separator(isItem bool) byte {
+	if isItem {
+		return ' '
+	}
+	return '\n'
+}
+
+// maxBlockName is how long a name is before its value stands on a line of its own.
+const maxBlockName = 128
+
+// name writes the name of a map or list.
+func (b *blockYAML) name(m blockMember) {
+	if b.plain(m.raw, 0, true) {
+		return
+	}
+	text := b.library(map[any]any{b.decoded(m.raw): nil}, 0, 0)
+	name, is := bytes.CutSuffix(text, []byte(": null\n"))
+	b.gaveUp = b.gaveUp || !is || bytes.HasPrefix(name, []byte("? "))
+	b.dst = append(b.dst, name...)
+}
+
+func (b *blockYAML) scalarMember(m blockMember, column int) {
+	begin := len(b.dst)
+	if b.plain(m.raw, 0, true) {
+		b.dst = append(b.dst, ": "...)
+		if b.scalar(m.value, column+len(b.dst)-begin) {
+			return
+		}
+	}
+	b.gaveUp = b.gaveUp || len(m.raw) > maxBlockName
+	b.dst = append(b.dst[:begin], b.library(map[any]any{b.decoded(m.raw): b.decoded(m.value.Raw)}, column/2, column)...)
+}
+
+func (b *blockYAML) scalarItem(v gjson.Result, column int) {
+	begin := len(b.dst)
+	if b.dst = append(b.dst, ' '); b.scalar(v, column+len("- ")) {
+		return
+	}
+	text := b.library(map[any]any{"in": []any{b.decoded(v.Raw)}}, column/2, 0)
+	_, text, _ = bytes.Cut(text, []byte("\n")) // which is the name
+	b.dst = append(b.dst[:begin], text[column+len("-"):]...)
+}
+
+// library is a map as the library writes it in so many others, without what is around it, and from a column on.
+func (b *blockYAML) library(m map[any]any, depth, column int) []byte {
+	for range depth {
+		m = map[any]any{"in": m}
+	}
+	text, err := yaml.Marshal(m)
+	b.gaveUp = b.gaveUp || err != nil
+	for range depth {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return text[min(column, len(text)):]
+}
+
+// decoded is a scalar; it gives up with a number that nothing can hold.
+func (b *blockYAML) decoded(raw string) (value any) {
+	b.gaveUp = b.gaveUp || utiljson.Unmarshal([]byte(raw), &value) != nil
+	return value
+}
+
+// scalar writes a scalar and the end of its line, if that is plain.
+func (b *blockYAML) scalar(v gjson.Result, column int) bool {
+	switch v.Type {
+	case gjson.String:
+		if !b.plain(v.Raw, column, false) {
+			return false
+		}
+	case gjson.Number:
+		if n := strings.TrimPrefix(v.Raw, "-"); digits(n) < len(n) || len(n) > maxDigits || v.Raw == "-0" {
+			return false
+		}
+		b.dst = append(b.dst, v.Raw...)
+	default:
+		b.dst = append(b.dst, v.Raw...)
+	}
+	b.dst = append(b.dst, '\n')
+	return true
+}
+
+// maxBlockLine is how long a line is before it is folded, at a space.
+const maxBlockLine = 80
+
+// plain writes a string of the JSON, at a column, if it is one of those that are written as they are, or in quotes.
+func (b *blockYAML) plain(raw string, column int, isName bool) bool {
+	s := raw[1 : len(raw)-1]
+	style := styleOf(s)
+	switch {
+	case style == unknownStyle, isName && len(s) > maxBlockName, !isName && column+len(s) > maxBlockLine && strings.Contains(s, " "):
+		return false
+	case style == quotedStyle:
+		b.dst = append(b.dst, raw...)
+	default:
+		b.dst = append(b.dst, s...)
+	}
+	return true
+}
+
+// blockStyle is how the library writes a string.
+type blockStyle int
+
+const (
+	unknownStyle blockStyle = iota
+	plainStyle
+	quotedStyle // as it would be read as something else
+)
+
+// inPlain are the characters, but for letters and digits, that mean nothing inside of text: a colon does before a space,
+// and a space at an end.
+const inPlain = "._/-=+@(),;<>[]{}*&!|%~^$?': "
+
+var isInPlain = func() (is [256]bool) {
+	for c := range is {
+		is[c] = isLetter(byte(c)) || isDigit(byte(c)) || strings.IndexByte(inPlain, byte(c)) >= 0
+	}
+	return is
+}()
+
+// reserved are the words that mean a value.
+var reserved = map[string]bool{
+	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true, "true": true, "True": true, "TRUE": true,
+	"n": true, "N": true, "no": true, "No": true, "NO": true, "off": true, "Off": true, "OFF": true, "false": true, "False": true, "FALSE": true,
+	"null": true, "Null": true, "NULL": true,
+}
+
+func styleOf(s string) blockStyle {
+	if s == "" {
+		return quotedStyle
+	}
+	for n := range len(s) {
+		switch c := s[n]; {
+		case !isInPlain[c], c == ':' && (n+1 == len(s) || s[n+1] == ' '), c == ' ' && n+1 == len(s):
+			return unknownStyle
+		}
+	}
+	switch c := s[0]; {
+	case isDigit(c):
+		return numberStyle(s)
+	case !isLetter(c) && c != '/' && c != '_':
+		return unknownStyle
+	case reserved[s]:
+		return quotedStyle
+	}
+	return plainStyle
+}
+
+// numberStyle is that of what begins with a digit: it may be a number, or a time.
+func numberStyle(s string) blockStyle {
+	switch {
+	case len(s) > 4 && s[4] == '-':
+		if _, err := time.Parse(time.RFC3339, s); err == nil {
+			return quotedStyle
+		}
+		return unknownStyle
+	case strings.ContainsAny(s, ":_"), len(s) > 1 && s[0] == '0' && isLetter(s[1]): // of the base 60, or of 2, 8 or 16
+		return unknownStyle
+	case len(s) <= maxDigits && digits(s) == len(s):
+		return quotedStyle
+	case isFloat(s):
+		if _, err := strconv.ParseFloat(s, 64); err == nil {
+			return quotedStyle
+		}
+	}
+	return plainStyle
+}
+
+// isFloat reports whether text that begins with a digit has the form of a number with a point, or an exponent.
+func isFloat(s string) bool {
+	s = s[digits(s):]
+	if fraction, is := strings.CutPrefix(s, "."); is {
+		s = fraction[digits(fraction):]
+	}
+	if s != "" && s[0]|' ' == 'e' {
+		s = s[1:]
+		if s != "" && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		return s != "" && digits(s) == len(s)
+	}
+	return s == ""
+}
