@@ -213,12 +213,7 @@ func TestLiveLooks(t *testing.T) {
 		m.shows(`nothing needs a look`, `connected`)
 	}
 	c.kubectl(t, "", "-n", "shop", "set", "image", "deploy/worker", "worker=worker:10")
-	var pod string
-	for deadline := time.Now().Add(patience); pod == "" && time.Now().Before(deadline); {
-		names := strings.Fields(c.kubectl(t, "", "-n", "shop", "get", "pods", "-l", "app=worker", "-o", `jsonpath={range .items[?(@.spec.containers[0].image=="worker:10")]}{.metadata.name} {end}`))
-		pod = strings.Join(names, "")
-	}
-	c.kubectl(t, "", "-n", "shop", "patch", "pod", pod, "--subresource=status", "-p", strings.NewReplacer("nginx:1.28", "worker:10", "nginx", "worker").Replace(crashing))
+	c.crash(t, "worker", "worker:10")
 	for _, m := range all {
 		m.shows(`^ ✗ deploy/worker +CrashLoopBackOff`)
 	}
@@ -227,5 +222,64 @@ func TestLiveLooks(t *testing.T) {
 	for _, m := range all {
 		screen := m.shows(`^ ✗ deploy/worker +CrashLoopBackOff`, `since \d\d:\d\d`, `^ +DEPLOYMENTS.* STATE`, `web .* \d/4 `, `worker.* CrashLoopBackOff`)
 		m.print(b, fmt.Sprintf("live-%d", m.width), screen, m.width == 80 || m.width == 160)
+	}
+}
+
+// crash is what becomes of the pod of a Deployment in the namespace shop that gets an image; it comes at some time.
+func (c *cluster) crash(t *testing.T, name, image string) {
+	t.Helper()
+	pod := ""
+	for deadline := time.Now().Add(patience); pod == ""; {
+		pod = strings.TrimSpace(c.kubectl(t, "", "-n", "shop", "get", "pods", "-l", "app="+name, "-o", `jsonpath={range .items[?(@.spec.containers[0].image=="`+image+`")]}{.metadata.name} {end}`))
+		if time.Now().After(deadline) {
+			t.Fatalf("there is no pod of %s with %s", name, image)
+		}
+	}
+	c.kubectl(t, "", "-n", "shop", "patch", "pod", pod, "--subresource=status", "-p", strings.NewReplacer("nginx:1.28", image, "nginx", name).Replace(crashing))
+}
+
+// conf is a ConfigMap with a file of several lines.
+const conf = `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {conf: "currency: EUR\nlevel: info\nretries: 3\n"}
+`
+
+// The change view at a terminal: a rollout in two lines, a file line by line, and what breaks after what.
+func TestChangesLooks(t *testing.T) {
+	needBrowser(t)
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("there is no tmux, which plays the terminal: apt-get install tmux")
+	}
+	t.Parallel()
+	c, err := startCluster("changes", "--controllers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	c.kubectl(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"+deployment("shop", "cart", "cart:1.4", 4, 0)+conf, "apply", "-f", "-")
+	c.await(t, "shop/cart")
+	var all []*terminal
+	for width, height := range map[int]int{80: 30, 160: 28} {
+		all = append(all, inTerminal(t, c, width, height, "deploy,rs,po,cm", "-n", "shop"))
+	}
+	everywhere := func(patterns ...string) {
+		for _, m := range all {
+			m.shows(patterns...)
+		}
+	}
+	everywhere(`= nothing needs a look`)
+	c.kubectl(t, "", "-n", "shop", "set", "image", "deploy/cart", "cart=cart:1.5")
+	everywhere(`rollout done`)
+	c.kubectl(t, "", "-n", "shop", "patch", "cm", "settings", "--field-manager", "argocd-controller", "-p", `{"data":{"conf":"currency: EUR\nlevel: debug\nretries: 3\n"}}`)
+	everywhere(`\+level: debug`)
+	c.kubectl(t, "", "-n", "shop", "patch", "deploy", "cart", "--field-manager", "kubectl-edit", "-p", `{"spec":{"template":{"spec":{"nodeName":"nowhere","containers":[{"name":"cart","image":"cart:1.6"}]}}}}`)
+	c.crash(t, "cart", "cart:1.6")
+	everywhere(`CrashLoopBackOff`, `rollout not done`)
+	b := open(t, "about:blank", look{})
+	for _, m := range all {
+		exec.Command("kill", "-USR1", strings.TrimSpace(m.tmux("display-message", "-p", "#{pane_pid}"))).Run()
+		m.print(b, fmt.Sprintf("changes-%d", m.width), m.shows(`^✗ deploy/cart +CrashLoopBackOff`), true)
 	}
 }
