@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
@@ -149,10 +150,13 @@ func TestWithhold(t *testing.T) {
 		Selection: event.Selection{Resources: []event.Selected{of("pods"), {Resource: "secrets", Name: "one"}}, Namespaces: []string{"a", "b"}, Exclude: []string{"events"}},
 	}
 	var r runs
-	if why := r.withhold("", now); why != "this run has not begun to record the cluster" {
+	withhold := func(cluster string, of recording.About) string {
+		return r.withhold(cluster, recording.Segment{About: &of})
+	}
+	if why := withhold("", now); why != "this run has not begun to record the cluster" {
 		t.Errorf("before it has begun: %q", why)
 	}
-	r.begun("", now)
+	r.of("").begin(now)
 	for name, change := range map[string]func(*recording.About){
 		"":                                    func(*recording.About) {},
 		"more hidden":                         func(a *recording.About) { a.Masks += " spec.y" },
@@ -179,16 +183,52 @@ func TestWithhold(t *testing.T) {
 		if strings.HasPrefix(name, "more shown") {
 			want = "it has more than is shown now"
 		}
-		if why := r.withhold("", was); why != want {
+		if why := withhold("", was); why != want {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
 	all := recording.About{Masks: "secrets=false", Selection: event.Selection{Resources: []event.Selected{of("*")}, AllNamespaces: true}}
-	r.begun("eu", all)
-	if why := r.withhold("eu", recording.About{Masks: "secrets=false", Selection: now.Selection}); why != "" {
+	r.of("eu").begin(all)
+	if why := withhold("eu", recording.About{Masks: "secrets=false", Selection: now.Selection}); why != "" {
 		t.Errorf("nothing is hidden, and all is shown: %q", why)
 	}
-	if why := r.withhold("us", now); why == "" {
+	if why := withhold("us", now); why == "" {
 		t.Error("another cluster")
+	}
+}
+
+// TestWithholdUnseen: what a name such as '*' stood for in an earlier run, and this one is not given, is withheld.
+func TestWithholdUnseen(t *testing.T) {
+	target := func(resource, namespace, name string) event.Target {
+		gvr := schema.GroupVersionResource{Version: "v1", Resource: resource}
+		return event.Target{Mapping: event.NewMapping(gvr, resource, true), Namespace: namespace, Name: name, Cluster: "eu"}
+	}
+	about := recording.About{Selection: event.Selection{Resources: []event.Selected{{Resource: "*"}}, AllNamespaces: true}}
+	var r runs
+	now := r.of("eu")
+	now.begin(about)
+	for _, seen := range []event.Target{target("pods", "", ""), target("configmaps", "a", ""), target("services", "a", "one")} {
+		now.see(event.Event{Type: event.Synced, Target: seen})
+	}
+	now.see(event.Event{Type: event.Denied, Target: target("secrets", "", "")})
+	for name, test := range map[string]struct {
+		held event.Target
+		want string
+	}{
+		"all":                          {target("pods", "", ""), ""},
+		"one of all":                   {target("pods", "b", "x"), ""},
+		"of a namespace":               {target("configmaps", "a", ""), ""},
+		"of another namespace":         {target("configmaps", "b", ""), "it has configmaps, which this run has not been given"},
+		"of all namespaces":            {target("configmaps", "", ""), "it has configmaps, which this run has not been given"},
+		"an object":                    {target("services", "a", "one"), ""},
+		"others than an object":        {target("services", "a", ""), "it has services, which this run has not been given"},
+		"what is denied":               {target("secrets", "", ""), "it has secrets, which this run has not been given"},
+		"what this run does not watch": {target("roles", "", ""), "it has roles, which this run has not been given"},
+	} {
+		held := test.held.Key()
+		held.Cluster = ""
+		if why := r.withhold("eu", recording.Segment{About: &about, Holds: []event.Key{held}}); why != test.want {
+			t.Errorf("%s: %q", name, why)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func (f *watchFlags) recordsBeside(to flags.Beside) error {
 		w.beside = &beside{each: &recordedEach{dir: to.Dir, keep: to.Keeping, beside: true}}
 	default:
 		w.beside = &beside{one: &intoDir{dir: to.Dir, keep: to.Keeping, beside: true}}
-		w.beside.one.begun = func(about recording.About) { w.beside.runs.begun("", about) }
+		w.beside.one.shown = w.beside.runs.of("")
 	}
 	w.heartbeat, w.needs.managedFields = recording.Beat, true
 	return nil
@@ -88,6 +88,14 @@ func (b *beside) around(run func(context.Context, event.Sink) error) func(contex
 	return func(ctx context.Context, sink event.Sink) error { return b.one.end(ctx, run(ctx, sink)) }
 }
 
+// dir is where it is recorded.
+func (b *beside) dir() string {
+	if b.each != nil {
+		return b.each.dir
+	}
+	return b.one.dir
+}
+
 func (b *beside) note() string {
 	if b == nil {
 		return ""
@@ -105,6 +113,7 @@ func (r *intoDir) before(recorded, next event.Sink) event.Sink {
 		failed := recorded.Deliver(ctx, batch)
 		passed = passed[:0]
 		for _, e := range batch {
+			r.shown.see(e)
 			if e.Type != event.Bookmark {
 				passed = append(passed, e)
 			}

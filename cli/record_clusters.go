@@ -52,7 +52,7 @@ func (m *member) record(ctx context.Context, s *session, o *watcher.Options) (no
 	}
 	into := &intoDir{dir: filepath.Join(to.dir, recording.DirOf(m.name)), keep: to.keep, beside: to.beside}
 	if b := m.fleet.beside; b != nil {
-		into.begun = func(about recording.About) { b.runs.begun(m.name, about) }
+		into.shown = b.runs.of(m.name)
 	}
 	if err := into.prepare(s.console); err != nil {
 		return "", nil, err

@@ -25,8 +25,8 @@ import (
 type intoDir struct {
 	dir      string
 	keep     flags.Keeping
-	beside   bool                  // others get the events, too, and their watch begins anew
-	begun    func(recording.About) // is told what is recorded; nil: nobody is
+	beside   bool   // others get the events, too, and their watch begins anew
+	shown    *shown // of what is recorded so
 	recorder *recording.Recorder
 	doubts   chan struct{} // holds one: the watches are to show how far behind they are
 }
@@ -97,9 +97,7 @@ func (r *intoDir) begin(ctx context.Context, w *watching, s *session) (event.Sin
 		}
 		about.Cluster = cmp.Or(cluster, known.Cluster)
 	}
-	if r.begun != nil {
-		r.begun(about)
-	}
+	r.shown.begin(about)
 	encode, err := output.NewEncoder(output.Options{})
 	if err != nil {
 		return nil, err

@@ -10,20 +10,54 @@ import (
 	"dwatch/watcher/recording/share"
 )
 
-// runs are what this run records of each cluster; an empty name: of the only one.
+// runs are what this run records of each cluster, by name; an empty one: of the only one.
 type runs struct {
 	mu  sync.Mutex
-	all map[string]recording.About
+	all map[string]*shown
 }
 
-// begun notes what is recorded of a cluster.
-func (r *runs) begun(cluster string, about recording.About) {
+// of is what this run records of a cluster.
+func (r *runs) of(cluster string) *shown {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
-		r.all = map[string]recording.About{}
+		r.all = map[string]*shown{}
 	}
-	r.all[cluster] = about
+	if r.all[cluster] == nil {
+		r.all[cluster] = &shown{}
+	}
+	return r.all[cluster]
+}
+
+// shown is what this run shows of a cluster. nil: nobody is given any of it.
+type shown struct {
+	mu    sync.Mutex
+	about *recording.About // nil: it has not begun
+	seen  []event.Key      // the targets of which it has got all
+}
+
+// begin notes what is recorded.
+func (s *shown) begin(about recording.About) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.about, s.seen = &about, nil
+}
+
+// see notes that the server has given all of a target.
+func (s *shown) see(e event.Event) {
+	if s == nil || e.Type != event.Synced {
+		return
+	}
+	key := e.Target.Key()
+	key.Cluster = ""
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.seen, key) {
+		s.seen = append(s.seen, key)
+	}
 }
 
 // offer gives who may see the page what is recorded beside it, and of earlier runs what shows no more.
@@ -38,20 +72,33 @@ func (b *beside) offer() *share.Offer {
 	return o
 }
 
-// withhold says why what an earlier run recorded is not given to who may see what this one shows; empty: it is.
-func (r *runs) withhold(cluster string, of recording.About) string {
-	r.mu.Lock()
-	now, known := r.all[cluster]
-	r.mu.Unlock()
+// withhold says why a segment is not given to who may see what this run shows; empty: it is.
+func (r *runs) withhold(cluster string, of recording.Segment) string {
+	return r.of(cluster).withhold(of)
+}
+
+func (s *shown) withhold(of recording.Segment) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case !known:
+	case s.about == nil:
 		return "this run has not begun to record the cluster"
-	case !hidesAll(of.Masks, now.Masks):
+	case !hidesAll(of.About.Masks, s.about.Masks):
 		return "it hides less than is hidden now"
-	case !isWithin(of.Selection, now.Selection):
+	case !isWithin(of.About.Selection, s.about.Selection):
 		return "it has more than is shown now"
 	}
+	for _, held := range of.Holds { // which names such as '*' stand for is another matter of rights
+		if !slices.ContainsFunc(s.seen, func(seen event.Key) bool { return hasAll(seen, held) }) {
+			return "it has " + held.Resource.String() + ", which this run has not been given"
+		}
+	}
 	return ""
+}
+
+// hasAll reports whether all objects of one target are objects of another one.
+func hasAll(of, one event.Key) bool {
+	return of.Resource == one.Resource && (of.Namespace == "" || of.Namespace == one.Namespace) && (of.Name == "" || of.Name == one.Name)
 }
 
 // hidesAll reports whether what masks hide, as masksText says them, others hide, too.

@@ -14,6 +14,7 @@ import (
 	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/output"
 	"dwatch/output/page"
 	"dwatch/watcher/event"
 )
@@ -155,6 +156,9 @@ func (s *served) announce(w *watching) {
 	w.warn("page: " + s.server.URL())
 	if s.Insecure {
 		w.warn("warning: the page is served without TLS: who listens to the network sees all of it, and the token")
+	}
+	if s.options.Recording != nil {
+		w.say(fmt.Sprintf("who has this address may ask by --from for all that is recorded in %s, by earlier runs, too, where this one may see that", output.Line(w.beside.dir())))
 	}
 	if s.Open {
 		if err := openBrowser(s.server.OneTimeURL()); err != nil {

@@ -242,7 +242,7 @@ func (r *Recorder) takeOver(f file) (isLeft bool, err error) {
 			r.notes = append(r.notes, d.Error())
 		}
 		for _, one := range r.sights.all {
-			one.synced = false // what is there is not known
+			one.synced, one.listed = false, false // what is there is not known, and none of it is taken over
 		}
 		return false, repair.drop()
 	case w.about == nil || w.sights.lost != "":

@@ -32,14 +32,17 @@ type damage struct {
 
 func (d damage) Error() string { return filepath.Base(d.path) + ": " + d.why }
 
-// peekBytes is more than what a header takes.
-const peekBytes = 256 << 10
+// peekBytes is more than what a header takes, and fewBytes more than what it mostly does.
+const peekBytes, fewBytes = 256 << 10, 16 << 10
 
 // peek reads the begin of a segment, and its index.
 func peek(ctx context.Context, f file) (*segment, error) {
 	if f.head == nil {
 		var failed [3]error
-		f.head, failed[0] = f.read(ctx, 0, min(f.size, peekBytes))
+		f.head, failed[0] = f.read(ctx, 0, min(f.size, fewBytes))
+		if failed[0] == nil && f.size > fewBytes && !hasHeader(f.head) {
+			f.head, failed[0] = f.read(ctx, 0, min(f.size, peekBytes))
+		}
 		end, err := f.read(ctx, max(f.size-8, 0), f.size)
 		if failed[1] = err; len(end) == 8 && string(end[4:]) == trailer {
 			size := int64(indexEnd) + int64(binary.LittleEndian.Uint32(end))
@@ -50,6 +53,15 @@ func peek(ctx context.Context, f file) (*segment, error) {
 		}
 	}
 	return segmentOf(f, f.head, lastIndex(f.tail))
+}
+
+// hasHeader reports whether all of the header is in the begin of a segment.
+func hasHeader(head []byte) bool {
+	if len(head) == 0 {
+		return false
+	}
+	_, rest := nextPart(head, true)
+	return frameSize(rest) > 0
 }
 
 // load reads the file of a segment.

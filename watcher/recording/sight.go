@@ -63,8 +63,8 @@ type sight struct {
 	whole, joins bool
 	// floor is the time before which nothing is known by the lines that were read.
 	floor time.Time
-	// synced: all that there was has been recorded once.
-	synced bool
+	// synced: all that there was has been recorded once; listed: some object has.
+	synced, listed bool
 }
 
 // span is a time of which all is known, and why the time before it is not.
@@ -136,6 +136,7 @@ func later(a, b time.Time) time.Time {
 func (s *sights) event(l *line, now time.Time) {
 	of := event.Key{Resource: l.Target.Resource().GroupResource(), Namespace: l.Object.Namespace, Name: l.Object.Name}
 	for key, one := range s.all {
+		one.listed = one.listed || covers(key, of)
 		switch {
 		case !covers(key, of):
 		case !one.since.IsZero():
@@ -242,7 +243,7 @@ func (s *sights) adopt(h *header, now time.Time, why string) {
 	s.endAll(why)
 	for _, state := range h.Targets {
 		one := s.of(state.key())
-		one.synced, one.floor = state.Synced, now
+		one.synced, one.listed, one.floor = state.Synced, state.Listed, now
 		one.trails, one.whole = state.Trails, state.Still != nil
 		if state.Still != nil {
 			one.still = state.Still.Time
@@ -566,6 +567,8 @@ type sightState struct {
 	Still  *event.Stamp `json:"still,omitempty"`
 	Why    string       `json:"why,omitempty"` // it is not known, or was not before
 	Synced bool         `json:"synced,omitempty"`
+	// Listed: objects of it were recorded, which are there at the begin of segments to come, too.
+	Listed bool `json:"listed,omitempty"`
 }
 
 func (s sightState) key() event.Key {
@@ -578,7 +581,7 @@ func (s *sights) states() []sightState {
 	for key, one := range s.all {
 		state := sightState{
 			Resource: key.Resource.String(), Namespace: key.Namespace, Name: key.Name,
-			Seen: event.Stamp{Time: one.present.to}, Why: one.present.why, Synced: one.synced,
+			Seen: event.Stamp{Time: one.present.to}, Why: one.present.why, Synced: one.synced, Listed: one.listed,
 		}
 		if !one.since.IsZero() {
 			state.Since, state.Seen = &event.Stamp{Time: one.since}, event.Stamp{Time: one.proven}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dwatch/watcher/event"
 )
 
 // Store is where the segments of a recording are read from: a directory, or who offers those of one.
@@ -58,9 +60,12 @@ func (d Dir) List(context.Context) (all []Stored, err error) {
 	return all, nil
 }
 
+// Open opens a file of it.
+func (d Dir) Open(name string) (*os.File, error) { return os.Open(filepath.Join(string(d), name)) }
+
 // Read implements Store.
 func (d Dir) Read(_ context.Context, name string, from, to int64) ([]byte, error) {
-	f, err := os.Open(filepath.Join(string(d), name))
+	f, err := d.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -117,40 +122,72 @@ func list(dir string) (files []file, foreign []string, err error) {
 type Segment struct {
 	Stored
 	About *About // what was recorded; nil: that can't be read
+	// Holds are the targets of which it has objects; of one that goes on, of which it had some when it began.
+	Holds []event.Key
 	// Begins: it is being made, and has nothing yet.
 	Begins bool
 }
 
-// Segments returns what is in a store, in order, each with Head and Tail. What is no segment is left out.
-func Segments(ctx context.Context, store Store) (all []Segment, err error) {
+// IsWhole reports whether it has its end, so that nothing of it changes any more.
+func (s Segment) IsWhole() bool { return s.About != nil && s.Tail != nil }
+
+// Segments returns what is in a store, in order, each with Head and Tail. What is no segment is left out. known
+// is what was returned before, by name: what IsWhole of it is not read again.
+func Segments(ctx context.Context, store Store, known map[string]Segment) (all []Segment, err error) {
 	files, _, err := segmentsOf(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		one := Segment{Stored: Stored{Name: f.name(), Size: f.size}}
-		s, err := peek(ctx, f)
+	for i, f := range files {
+		one := known[f.name()]
+		if !one.IsWhole() || one.Size != f.size {
+			one, err = segmentIn(ctx, f, i == len(files)-1)
+		}
 		switch {
 		case isGone(err):
-			continue
-		case isDamage(err):
-			one.Begins = f.number == files[len(files)-1].number && f.begins(ctx)
-			all = append(all, one)
-			continue
 		case err != nil:
 			return nil, err
+		default:
+			all = append(all, one)
 		}
-		h, damaged, err := headerOf(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		if one.Head, one.Tail = s.headBytes(), s.tail; h != nil {
-			one.About = &h.About
-		}
-		one.Begins = h == nil && !damaged && f.number == files[len(files)-1].number
-		all = append(all, one)
 	}
 	return all, nil
+}
+
+// segmentIn is what a file says of itself.
+func segmentIn(ctx context.Context, f file, isLast bool) (one Segment, err error) {
+	one.Stored = Stored{Name: f.name(), Size: f.size}
+	s, err := peek(ctx, f)
+	if isDamage(err) {
+		one.Begins = isLast && f.begins(ctx)
+		return one, nil
+	}
+	if err != nil {
+		return one, err
+	}
+	h, damaged, err := headerOf(ctx, s)
+	if err != nil {
+		return one, err
+	}
+	one.Head, one.Begins = s.headBytes(), h == nil && !damaged && isLast
+	if one.Tail = s.tail; h != nil {
+		one.About, one.Holds = &h.About, h.holds(s.index)
+	}
+	return one, nil
+}
+
+// holds are the targets of which a segment has objects.
+func (h *header) holds(i *index) (all []event.Key) {
+	states := h.Targets
+	if i != nil {
+		states = append(slices.Clip(states), i.Targets...)
+	}
+	for _, s := range states {
+		if key := s.key(); (s.Listed || s.Synced) && !slices.Contains(all, key) {
+			all = append(all, key)
+		}
+	}
+	return all
 }
 
 // headBytes are the bytes of a segment up to the end of its header, as far as they have been read.

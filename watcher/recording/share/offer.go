@@ -7,11 +7,15 @@
 package share
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -46,19 +50,19 @@ type problem struct {
 // patience is how long somebody may take nothing of an answer.
 const patience = 30 * time.Second
 
-// chunk is how much of an answer is written at once.
+// chunk is how much of an answer is read and written at once.
 const chunk = 256 << 10
 
 // Offer is what gives a recording.
 type Offer struct {
-	// Parts are the recordings: one of the only cluster, or one for each.
+	// Parts are the recordings, each in a directory: one of the only cluster, or one for each.
 	Parts func() ([]recording.Part, error)
-	// Withhold says why nothing is given of what a run has recorded of a cluster; empty: all of it is.
-	Withhold func(cluster string, of recording.About) string
+	// Withhold says why a segment of a cluster is not given; empty: it is.
+	Withhold func(cluster string, of recording.Segment) string
 
-	mu sync.Mutex
-	// runs is what the segments are of, which never changes.
-	runs map[segment]recording.About
+	mu sync.Mutex // of who looks at what there is: one at a time
+	// known is what was found of the segments of each cluster, by name.
+	known map[string]map[string]recording.Segment
 }
 
 type segment struct{ cluster, name string }
@@ -74,7 +78,7 @@ func (o *Offer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	parts, err := o.Parts()
 	if err != nil {
-		refuse(w, http.StatusInternalServerError, errors.New("the recording can't be read"))
+		refuse(w, http.StatusInternalServerError, errUnread)
 		return
 	}
 	if asked.name == "" {
@@ -118,21 +122,19 @@ func read(query string) (asked request, err error) {
 	return asked, nil
 }
 
+var errUnread = errors.New("the recording can't be read")
+
 // list answers what there is. What may not be given is named, with the reason.
 func (o *Offer) list(w http.ResponseWriter, r *http.Request, parts []recording.Part) {
 	answer := listing{Version: Version, Parts: []part{}}
-	known := map[segment]recording.About{}
 	for _, p := range parts {
-		all, err := recording.Segments(r.Context(), p.Store)
+		all, err := o.look(r.Context(), p)
 		if err != nil {
-			refuse(w, http.StatusInternalServerError, errors.New("the recording can't be read"))
+			refuse(w, http.StatusInternalServerError, errUnread)
 			return
 		}
 		one := part{p.Cluster, []recording.Stored{}}
 		for _, s := range all {
-			if s.About != nil {
-				known[segment{p.Cluster, s.Name}] = *s.About
-			}
 			if s.Begins {
 				continue
 			}
@@ -143,15 +145,39 @@ func (o *Offer) list(w http.ResponseWriter, r *http.Request, parts []recording.P
 		}
 		answer.Parts = append(answer.Parts, one)
 	}
-	o.mu.Lock()
-	o.runs = known
-	o.mu.Unlock()
 	text, err := json.Marshal(answer)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	write(w, "application/json", text)
+	write(w, "application/json", bytes.NewReader(text), int64(len(text)))
+}
+
+// knownBytes is how much of the segments of a cluster is kept in memory: what is more is read for each listing.
+const knownBytes = 32 << 20
+
+// look finds what there is of a cluster. What was found before is not read again.
+func (o *Offer) look(ctx context.Context, of recording.Part) ([]recording.Segment, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := ctx.Err(); err != nil { // nobody waits for it any more
+		return nil, err
+	}
+	all, err := recording.Segments(ctx, of.Store, o.known[of.Cluster])
+	if err != nil {
+		return nil, err
+	}
+	known, size := map[string]recording.Segment{}, 0
+	for _, s := range all {
+		if size += len(s.Head) + len(s.Tail); size <= knownBytes {
+			known[s.Name] = s
+		}
+	}
+	if o.known == nil {
+		o.known = map[string]map[string]recording.Segment{}
+	}
+	o.known[of.Cluster] = known
+	return all, nil
 }
 
 // withheld says why a segment is not given; empty: it is.
@@ -159,11 +185,18 @@ func (o *Offer) withheld(cluster string, s recording.Segment) string {
 	if s.About == nil {
 		return "what it hides can't be read"
 	}
-	return o.Withhold(cluster, *s.About)
+	return o.Withhold(cluster, s)
 }
 
 // errNone is the answer about a segment that is not there, by which a Client knows that it was dropped.
 var errNone = errors.New("there is no such segment")
+
+// opener is a Store whose files can be opened, as those of a directory.
+type opener interface {
+	Open(name string) (*os.File, error)
+}
+
+var _ opener = recording.Dir("")
 
 // give answers with bytes of a segment.
 func (o *Offer) give(w http.ResponseWriter, r *http.Request, parts []recording.Part, asked request) {
@@ -172,48 +205,54 @@ func (o *Offer) give(w http.ResponseWriter, r *http.Request, parts []recording.P
 		refuse(w, http.StatusNotFound, errNone)
 		return
 	}
-	about, err := o.about(r, parts[n], asked.segment)
-	switch {
-	case errors.Is(err, errNone):
-		refuse(w, http.StatusNotFound, err)
-		return
-	case err != nil:
-		refuse(w, http.StatusInternalServerError, errors.New("the recording can't be read"))
+	all, err := o.look(r.Context(), parts[n])
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, errUnread)
 		return
 	}
-	if why := o.Withhold(asked.cluster, about); why != "" {
+	// Only what is called as one of the list is looked for.
+	at := slices.IndexFunc(all, func(s recording.Segment) bool { return s.Name == asked.name })
+	if at < 0 {
+		refuse(w, http.StatusNotFound, errNone)
+		return
+	}
+	if why := o.withheld(asked.cluster, all[at]); why != "" {
 		refuse(w, http.StatusForbidden, errors.New("withheld: "+why))
 		return
 	}
-	data, err := parts[n].Store.Read(r.Context(), asked.name, asked.from, asked.to)
+	f, size, err := open(parts[n].Store, asked.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		refuse(w, http.StatusNotFound, errNone)
+		return
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, errors.New("the segment can't be read"))
-	default:
-		write(w, "application/octet-stream", data)
+		return
 	}
+	defer f.Close()
+	if asked.to < 0 || asked.to > size {
+		asked.to = size
+	}
+	length := max(asked.to-asked.from, 0)
+	write(w, "application/octet-stream", io.NewSectionReader(f, asked.from, length), length)
 }
 
-// about is what a segment is of. Only what is called as a segment of the list is looked for.
-func (o *Offer) about(r *http.Request, of recording.Part, asked segment) (recording.About, error) {
-	o.mu.Lock()
-	about, known := o.runs[asked]
-	o.mu.Unlock()
-	if known {
-		return about, nil
+// open opens a file, which has this size by now.
+func open(store recording.Store, name string) (*os.File, int64, error) {
+	dir, ok := store.(opener)
+	if !ok {
+		return nil, 0, errors.ErrUnsupported
 	}
-	all, err := recording.Segments(r.Context(), of.Store)
+	f, err := dir.Open(name)
 	if err != nil {
-		return about, err
+		return nil, 0, err
 	}
-	for _, s := range all {
-		if s.Name == asked.name && s.About != nil {
-			return *s.About, nil
-		}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
 	}
-	return about, errNone
+	return f, info.Size(), nil
 }
 
 func refuse(w http.ResponseWriter, code int, err error) {
@@ -223,15 +262,22 @@ func refuse(w http.ResponseWriter, code int, err error) {
 	w.Write(text)
 }
 
-// write writes an answer, whose length is known, as fast as it is taken.
-func write(w http.ResponseWriter, kind string, text []byte) {
+// write writes an answer of this length as fast as it is taken. Where less can be read the connection breaks, as who
+// takes it has been told the length.
+func write(w http.ResponseWriter, kind string, from io.Reader, length int64) {
 	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	control := http.NewResponseController(w)
-	for part := range slices.Chunk(text, chunk) {
+	part := make([]byte, min(length, chunk))
+	for length > 0 {
+		part = part[:min(length, chunk)]
+		if _, err := io.ReadFull(from, part); err != nil {
+			return
+		}
 		control.SetWriteDeadline(time.Now().Add(patience))
 		if _, err := w.Write(part); err != nil {
 			return
 		}
+		length -= int64(len(part))
 	}
 }

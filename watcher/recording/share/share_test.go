@@ -37,6 +37,14 @@ type run struct {
 
 func newRun(t *testing.T, dir, masks string, at time.Time) *run {
 	t.Helper()
+	r := opened(t, dir, masks, at)
+	r.deliver(event.Event{Type: event.Synced, Target: configMaps, Time: at})
+	return r
+}
+
+// opened is a run of which nothing is known yet.
+func opened(t *testing.T, dir, masks string, at time.Time) *run {
+	t.Helper()
 	recorder, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +63,6 @@ func newRun(t *testing.T, dir, masks string, at time.Time) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.deliver(event.Event{Type: event.Synced, Target: configMaps, Time: at})
 	return r
 }
 
@@ -89,11 +96,11 @@ func offered(t *testing.T, dir string, withhold func(recording.About) string, be
 	t.Helper()
 	var handler http.Handler = &share.Offer{
 		Parts: func() ([]recording.Part, error) { return []recording.Part{{Store: recording.Dir(dir)}}, nil },
-		Withhold: func(_ string, of recording.About) string {
+		Withhold: func(_ string, of recording.Segment) string {
 			if withhold == nil {
 				return ""
 			}
-			return withhold(of)
+			return withhold(*of.About)
 		},
 	}
 	if between != nil {
@@ -230,6 +237,70 @@ func TestGrows(t *testing.T) {
 	}
 }
 
+// TestGivesInParts: a segment is not held to be given, and what is over is not read for each listing.
+func TestGivesInParts(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 2 {
+		r := newRun(t, dir, "", begin.Add(time.Duration(n)*time.Hour))
+		r.change("x")
+		r.end()
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "00000001-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 64 << 20
+	last, err := filepath.Glob(filepath.Join(dir, "00000002-*"))
+	if err := cmp.Or(err, os.Truncate(last[0], size)); err != nil {
+		t.Fatal(err)
+	}
+	store := &reading{Dir: recording.Dir(dir), read: map[string]int{}}
+	offer := &share.Offer{
+		Parts:    func() ([]recording.Part, error) { return []recording.Part{{Store: store}}, nil },
+		Withhold: func(string, recording.Segment) string { return "" },
+	}
+	for range 3 {
+		offer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	}
+	if n := store.read[filepath.Base(files[0])]; n != 3 { // its begin, where its index begins, and that
+		t.Errorf("the segment that is over is read %d times", n)
+	}
+	answer := &largest{ResponseWriter: httptest.NewRecorder()}
+	offer.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?segment="+filepath.Base(last[0]), nil))
+	if answer.total != size || answer.most > 1<<20 {
+		t.Errorf("%d of %d bytes, %d at once", answer.total, size, answer.most)
+	}
+	if n := store.most; n > 1<<20 {
+		t.Errorf("%d bytes are read at once", n)
+	}
+}
+
+// reading is a directory of which is known what was read.
+type reading struct {
+	recording.Dir
+	read map[string]int // so often, by name
+	most int            // bytes at once
+}
+
+func (r *reading) Read(ctx context.Context, name string, from, to int64) ([]byte, error) {
+	r.read[name]++
+	data, err := r.Dir.Read(ctx, name, from, to)
+	r.most = max(r.most, len(data))
+	return data, err
+}
+
+// largest is a ResponseWriter of which is known how much is written at once.
+type largest struct {
+	http.ResponseWriter
+	total, most int
+}
+
+func (l *largest) Write(p []byte) (int, error) {
+	l.total += len(p)
+	l.most = max(l.most, len(p))
+	return len(p), nil
+}
+
 // TestBroken: what did not come whole is an error, wherever the connection breaks.
 func TestBroken(t *testing.T) {
 	dir := t.TempDir()
@@ -330,7 +401,7 @@ func TestUnreadable(t *testing.T) {
 	store := &failing{Store: recording.Dir(dir)}
 	offer := &share.Offer{
 		Parts:    func() ([]recording.Part, error) { return []recording.Part{{Store: store}}, nil },
-		Withhold: func(string, recording.About) string { return "" },
+		Withhold: func(string, recording.Segment) string { return "" },
 	}
 	answer := httptest.NewRecorder()
 	offer.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?segment=00000001-20260131T020000Z.zst", nil))
@@ -446,5 +517,36 @@ func TestForeign(t *testing.T) {
 	_, err := refusing.Parts(t.Context())
 	if refused, ok := errors.AsType[*share.RefusedError](err); !ok || refused.Code != http.StatusUnauthorized || strings.ContainsAny(err.Error(), "\n\x1b") {
 		t.Errorf("%q", err)
+	}
+}
+
+// TestHolds: a segment says of which targets it has objects, also of those that were never known to be all, and of those
+// that were there when it began; but not of those that were denied.
+func TestHolds(t *testing.T) {
+	dir := t.TempDir()
+	of := func(e event.Event) []string {
+		r := opened(t, dir, "", begin)
+		r.deliver(e)
+		r.end()
+		all, err := recording.Segments(t.Context(), recording.Dir(dir), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, key := range all[len(all)-1].Holds {
+			names = append(names, key.Resource.String())
+		}
+		return names
+	}
+	if got := of(event.Event{Type: event.Denied, Target: configMaps, Time: begin, Err: errors.New("forbidden")}); len(got) > 0 {
+		t.Errorf("what is denied: %q", got)
+	}
+	id := &event.Identity{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "one", UID: "u", ResourceVersion: "1"}
+	object := event.NewObject(id, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"a","resourceVersion":"1","uid":"u"}}`)
+	if got := of(event.Event{Type: event.Added, Initial: true, Target: configMaps, Object: object, Time: begin}); len(got) != 1 {
+		t.Errorf("some object: %q", got)
+	}
+	if got := of(event.Event{Type: event.Denied, Target: configMaps, Time: begin, Err: errors.New("forbidden")}); len(got) != 1 {
+		t.Errorf("what was there when it began: %q", got)
 	}
 }
