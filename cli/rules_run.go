@@ -29,6 +29,8 @@ type ruleset struct {
 	rules      []*rule
 	fail       context.CancelCauseFunc // ends the run
 
+	began time.Time // when the watches did
+
 	mu       sync.Mutex
 	watches  []*ruleWatch
 	refusals map[*ruleWatch]error // of those that the server has refused at first
@@ -104,6 +106,7 @@ func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster)
 		targets += len(w.targets)
 	}
 	tuneRun(targets + parallel)
+	r.began = time.Now()
 	c.asked.is(r.status)
 	return r.runAll(ctx)
 }
@@ -151,7 +154,9 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	one.branch, err = share.NewBranch(one.metrics.Front(checked), share.Options{
 		Targets: targets, All: one.plan.Follows() || one.about != nil,
 		Past: one.state.past(), Keep: one.needed().old,
-		Alone: func(ctx context.Context, sink event.Sink) error { return r.watchAlone(ctx, one, sink) },
+		Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+			return r.watchAlone(ctx, one, sink, targets, past)
+		},
 		Dropped: func() {
 			one.warn("its outbox is full: the others go on without it, and it watches for itself when there is room")
 		},
@@ -192,7 +197,7 @@ func (r *ruleset) runAll(ctx context.Context) error {
 func (one *rule) run(ctx context.Context, r *ruleset) error {
 	err := one.to.around(ctx, r.fail, one.watching, func() error {
 		err := one.branch.Run(ctx)
-		if err != nil && !isLoss(err) {
+		if err != nil && !isLoss(err) && fail.ExitCode(err) != fail.ExitUsage {
 			err = sinkError{err}
 		}
 		err = one.settleAll(ctx, err)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
 	"dwatch/cli/report"
@@ -29,6 +31,7 @@ type ruleWatch struct {
 	key      string // what the server is asked for besides the targets
 	fan      *share.Fan
 	sink     event.Sink // the fan, or the branch of a rule that watches for itself
+	past     event.Past // of such a branch
 	reporter atomic.Pointer[report.Reporter]
 }
 
@@ -60,7 +63,7 @@ func (r *ruleset) share(c *console) (all []*ruleWatch) {
 		}
 		all[i].rules = append(all[i].rules, one)
 		for _, t := range slices.Concat(one.plan.Targets, one.state.orphans(one.plan)) {
-			if !all[i].has(t) {
+			if !all[i].watches(t) {
 				all[i].targets = append(all[i].targets, t)
 			}
 		}
@@ -71,14 +74,17 @@ func (r *ruleset) share(c *console) (all []*ruleWatch) {
 	return all
 }
 
-func (w *ruleWatch) has(t event.Target) bool {
+func (w *ruleWatch) watches(t event.Target) bool {
 	return slices.ContainsFunc(w.targets, func(o event.Target) bool { return o.Key() == t.Key() })
 }
 
-// agrees reports whether a rule asks for the same versions.
+// agrees reports whether a rule asks for the same versions, and for nothing that is a part of what the others ask for,
+// or the other way round: the one would take the place of the other.
 func (w *ruleWatch) agrees(one *rule) bool {
 	return !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {
-		return slices.ContainsFunc(w.targets, func(o event.Target) bool { return o.Key() == t.Key() && o.Resource() != t.Resource() })
+		return slices.ContainsFunc(w.targets, func(o event.Target) bool {
+			return o.Key() == t.Key() && o.Resource() != t.Resource() || o.Key().Covers(t.Key()) || t.Key().Covers(o.Key())
+		})
 	})
 }
 
@@ -107,7 +113,9 @@ func (w *ruleWatch) scope() plan.Request {
 	scope := w.rules[0].scope
 	scope.Namespaces = nil
 	for _, one := range w.rules {
-		scope.AllNamespaces = scope.AllNamespaces || one.scope.AllNamespaces
+		if scope.AllNamespaces = scope.AllNamespaces || one.scope.AllNamespaces; one.scope.AllNamespaces {
+			continue
+		}
 		for _, n := range one.scope.Namespaces {
 			if !slices.Contains(scope.Namespaces, n) {
 				scope.Namespaces = append(scope.Namespaces, n)
@@ -137,7 +145,8 @@ func (all resolvers) Resolve(ctx context.Context) (found event.Found, err error)
 	return found, nil
 }
 
-// run watches until ctx ends. What the server refuses at first is tried again, unless it refuses all.
+// run watches until ctx ends. What the server refuses at first is tried again, unless it refuses all, or does not
+// understand it: then none of it has been told.
 func (w *ruleWatch) run(ctx context.Context) error {
 	var backoff source.Backoff
 	said := ""
@@ -148,6 +157,8 @@ func (w *ruleWatch) run(ctx context.Context) error {
 			return nil
 		case isLoss(err):
 			return err
+		case isNonsense(err):
+			return w.named(err)
 		}
 		if all := w.set.refused(w, err); all != nil {
 			return all
@@ -165,6 +176,22 @@ func (w *ruleWatch) run(ctx context.Context) error {
 	}
 }
 
+// isNonsense reports whether the server says that a request makes no sense, and never will: it may have served
+// others of the same watch meanwhile, which is over.
+func isNonsense(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }
+
+// named says which rules an error of a target is about.
+func (w *ruleWatch) named(err error) error {
+	of, isOfTarget := errors.AsType[*event.TargetError](err)
+	var all []error
+	for _, one := range w.rules {
+		if !isOfTarget || one.branch.Gets(of.Target) {
+			all = append(all, errorOf("rule "+one.Name, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
 // refused notes that the server has refused a watch at first, and returns an error if it has all of them.
 func (r *ruleset) refused(w *ruleWatch, err error) error {
 	r.mu.Lock()
@@ -178,6 +205,20 @@ func (r *ruleset) refused(w *ruleWatch, err error) error {
 		return nil
 	}
 	return errors.Join(all...)
+}
+
+// answered has the server not have refused a watch any more, with the first batch of what it has.
+func (w *ruleWatch) answered(next event.Sink) event.Sink {
+	known := false
+	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		if !known && slices.ContainsFunc(batch, func(e event.Event) bool { return e.Type == event.Synced || !e.Type.IsMark() }) {
+			known = true
+			w.set.mu.Lock()
+			delete(w.set.refusals, w)
+			w.set.mu.Unlock()
+		}
+		return next.Deliver(ctx, batch)
+	})
 }
 
 // watch is one try.
@@ -195,13 +236,13 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 	} else {
 		reporter.Know(w.targets)
 	}
-	if !s.scope.AllNamespaces && slices.ContainsFunc(w.targets, event.Target.Namespaced) {
-		reporter.CheckNamespaces(asking, s.scope.Namespaces)
+	if slices.ContainsFunc(w.targets, event.Target.Namespaced) {
+		reporter.CheckNamespaces(asking, w.scope().Namespaces)
 	}
 	if w.rules[0].about != nil { // and it is the only one
 		s.about.check(asking, s, w.rules[0].selection, reporter)
 	}
-	err = watch.Run(asking, blamed(&tuned{next: s.about.before(reporter)}))
+	err = watch.Run(asking, w.answered(blamed(&tuned{next: s.about.before(reporter)})))
 	stop() // nobody waits for an answer any more
 	reporter.Wait()
 	return s.rights.Detail(ctx, err)
@@ -209,7 +250,8 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 
 func (w *ruleWatch) options() watcher.Options {
 	o := w.session.watched()
-	o.Targets, o.Resolver = w.targets, w.resolver
+	o.Targets, o.Resolver, o.Past, o.Began = w.targets, w.resolver, w.past, w.set.began
+	o.Follow = o.Follow || len(w.targets) < len(w.session.plan.Targets) // some have gone, and may come again
 	o.ManagedFields = w.set.keepsManagedFields()
 	for _, one := range w.rules {
 		for _, beat := range []time.Duration{one.beatEvery(), one.metrics.Interval()} {
@@ -232,26 +274,30 @@ func (w *ruleWatch) options() watcher.Options {
 // countVerified counts what came of a verification for the rules that it is about.
 func (w *ruleWatch) countVerified(v watcher.Verification) {
 	for _, one := range w.rules {
-		if one.branch.Gets(v.Target) {
+		if one.branch.Gets(v.Target) && w.has(one) {
 			one.metrics.Verified(v.Target, len(v.Missed), v.Err == nil)
 		}
 	}
 }
 
-// watchAlone watches for one rule, into sink.
-func (r *ruleset) watchAlone(ctx context.Context, one *rule, sink event.Sink) error {
-	w := &ruleWatch{set: r, session: one.session, rules: []*rule{one}, resolver: one.planner, sink: sink}
-	w.targets = slices.Concat(one.plan.Targets, one.state.orphans(one.plan))
+// watchAlone watches for one rule, into sink, and goes on from what it was told.
+func (r *ruleset) watchAlone(ctx context.Context, one *rule, sink event.Sink, targets []event.Target, past event.Past) error {
+	w := &ruleWatch{set: r, session: one.session, rules: []*rule{one}, targets: targets, resolver: one.planner, sink: sink, past: past}
 	r.mu.Lock()
 	r.watches = append(slices.Clone(r.watches), w)
 	r.mu.Unlock()
 	return w.run(ctx)
 }
 
+// has reports whether a rule gets what is watched: none that was let go does.
+func (w *ruleWatch) has(one *rule) bool { return w.fan == nil || one.branch.IsShared() }
+
 func (w *ruleWatch) status() string {
 	var names []string
 	for _, one := range w.rules {
-		names = append(names, one.Name)
+		if w.has(one) {
+			names = append(names, one.Name)
+		}
 	}
 	of := cmp.Or(strings.Join(names, ", "), "nothing")
 	if reporter := w.reporter.Load(); reporter != nil {

@@ -32,6 +32,9 @@ type Options struct {
 	// Look, if not nil, has a signal when Resolver may find more objects by name, which join then: they
 	// may have existed before. Follow has to be set.
 	Look <-chan struct{}
+	// Began is when the watch began that Run goes on with: of what joins, that is new which was created since.
+	// Zero: now.
+	Began time.Time
 	// Request says what is asked for of each target, and how long that may take.
 	source.Request
 	IgnoreMissing bool // it is no error of List that a named object is not there
@@ -96,12 +99,15 @@ type run struct {
 func (w *Watcher) newRun() *run {
 	o := w.options
 	o.Positions = o.Verify > 0
+	if o.Began.IsZero() {
+		o.Began = time.Now()
+	}
 	return &run{
 		options:   o,
 		source:    source.Options{Client: w.client, Gate: source.NewGate(), Request: o.Request},
 		metadata:  w.metadata,
 		clock:     w.clock,
-		began:     time.Now(),
+		began:     o.Began,
 		verifying: make(chan struct{}, 1),
 	}
 }

@@ -65,6 +65,23 @@ func (l *Ledger) Restore(r event.Reported) {
 	l.reported[key] = known
 }
 
+// Each calls take with each object that was reported and not deleted since: what Restore takes.
+func (l *Ledger) Each(take func(event.Reported)) {
+	for _, e := range l.pending {
+		take(reportedOf(cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, entry{uid: e.Object.UID, resourceVersion: e.Object.ResourceVersion}))
+	}
+	for key, known := range l.reported {
+		take(reportedOf(key, known))
+	}
+}
+
+func reportedOf(key cache.ObjectName, known entry) event.Reported {
+	return event.Reported{
+		Namespace: key.Namespace, Name: key.Name,
+		UID: known.uid, ResourceVersion: known.resourceVersion, Unsure: known.unsure,
+	}
+}
+
 // TakeOver makes what other has reported, which is used no more, count as reported here.
 func (l *Ledger) TakeOver(other *Ledger) {
 	l.pending = append(l.pending, other.pending...)

@@ -21,9 +21,10 @@ type Options struct {
 	// Keep keeps the content of objects, for Event.Old.
 	Keep bool
 	Room int64 // how many bytes may wait; 0: DefaultRoom
-	// Alone watches the targets for this Branch, once it was dropped from its Fan, until ctx ends: sink gets what a
-	// new watch gets, from what exists on.
-	Alone func(ctx context.Context, sink event.Sink) error
+	// Alone watches for this Branch, once it was dropped from its Fan, until ctx ends: targets, which are those that it
+	// gets by then, and what comes besides. sink gets what a watch with that past gets, which is asked by the
+	// goroutine that calls sink.
+	Alone func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error
 	// Dropped is called when it is; nil: nobody is told.
 	Dropped func()
 }
@@ -55,6 +56,7 @@ func NewBranch(next event.Sink, o Options) (*Branch, error) {
 	for _, t := range o.Targets {
 		b.keys[t.Key()] = true
 		if o.Past == nil {
+			b.known.of(t)
 			continue
 		}
 		if err := b.known.restore(t, o.Past); err != nil {
@@ -75,7 +77,8 @@ func (b *Branch) Held(held bool) {
 	signal(b.freed)
 }
 
-func (b *Branch) isHere() bool {
+// IsShared reports whether the Branch gets what its Fan gets: it was not dropped.
+func (b *Branch) IsShared() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.dropped
@@ -179,8 +182,7 @@ func (b *Branch) Run(ctx context.Context) error {
 		}
 		switch {
 		case dropped && ctx.Err() == nil:
-			b.known.reopen()
-			return b.Alone(ctx, b)
+			return b.Alone(ctx, b, b.known.handOver(), b.known.past)
 		case dropped, closed:
 			return nil
 		}

@@ -16,9 +16,9 @@
 //
 // Blocking: what waits in a Branch is bounded. A Branch that is slow holds back the watch, and so the others. One that
 // waits for somebody else (Held) does not: when too much waits for it, it is dropped from the Fan, with what
-// waits, and as soon as it is not held any more it watches alone, for itself. Its ledger goes on, so that it
-// is brought up to the present: states in between are missing, which it is told as a Gap. The only Branch that is left
-// in a Fan is not dropped.
+// waits, and as soon as it is not held any more it watches alone, for itself. That watch has its ledger for its
+// past, and the targets that it has by then, so that it is brought up to the present: states in between are missing,
+// which it is told as a Gap. The only Branch that is left in a Fan is not dropped.
 //
 // Ending: after Close of the Fan each Branch delivers what waits, and returns.
 package share

@@ -26,7 +26,7 @@ func (f *Fan) Deliver(ctx context.Context, batch []event.Event) error {
 func (f *Fan) isShared() bool {
 	n := 0
 	for _, b := range f.branches {
-		if b.isHere() {
+		if b.IsShared() {
 			n++
 		}
 	}

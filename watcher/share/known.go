@@ -1,9 +1,9 @@
 package share
 
 import (
+	"cmp"
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"slices"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/ledger"
@@ -16,14 +16,16 @@ type known struct {
 }
 
 type target struct {
-	kind   schema.GroupVersionKind
+	event.Target
 	ledger *ledger.Ledger
 	// open: the watch has not named all that there is. What was known before, and it does not name, is gone then.
 	open bool
 	// missed: events were dropped.
 	missed bool
-	// complete: an earlier run has reported all that existed.
-	complete bool
+	// complete: all that existed has been reported, by this run or an earlier one; synced: by this one.
+	complete, synced bool
+	// gone: the server does not have it any more.
+	gone bool
 }
 
 func newKnown(keep bool) *known { return &known{keep, map[event.Key]*target{}} }
@@ -45,22 +47,39 @@ func (k *known) of(t event.Target) *target {
 	own := k.targets[t.Key()]
 	switch {
 	case own == nil:
-		own = &target{kind: kind, ledger: ledger.New(kind, k.keep), open: true}
+		own = &target{Target: t, ledger: ledger.New(kind, k.keep), open: true}
 		own.ledger.Begin()
 		k.targets[t.Key()] = own
-	case own.kind != kind:
-		own.kind = kind
+	case own.Mapping.GroupVersionKind != kind:
 		own.ledger.SetKind(kind)
 	}
+	own.Target = t
 	return own
 }
 
-// reopen says that events were dropped, and that a watch begins with what exists.
-func (k *known) reopen() {
+// handOver says that events were dropped, and that a watch goes on which has k for its past. It returns its
+// targets, in order.
+func (k *known) handOver() (targets []event.Target) {
 	for _, own := range k.targets {
-		own.open, own.missed = true, true
-		own.ledger.Begin()
+		own.open, own.missed = false, true
+		if !own.gone {
+			targets = append(targets, own.Target)
+		}
 	}
+	slices.SortFunc(targets, func(a, b event.Target) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Resource().String(), b.Resource().String()), cmp.Compare(a.Name, b.Name))
+	})
+	return targets
+}
+
+// past is an event.Past of what was delivered.
+func (k *known) past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+	own := k.targets[t.Key()]
+	if own == nil {
+		return false, nil
+	}
+	own.ledger.Each(take)
+	return own.complete, nil
 }
 
 // news returns what a batch is to the Sink.
@@ -89,19 +108,14 @@ func (k *known) take(dst []event.Event, e event.Event) []event.Event {
 	own := k.of(e.Target)
 	switch e.Type {
 	case event.Synced, event.Gap:
-		if own.open {
-			dst = own.ledger.Sweep(dst)
-		}
-		if own.missed {
-			e.Type = event.Gap
-		}
-		own.open, own.missed, own.complete = false, false, true
+		return own.sync(dst, e)
 	case event.Gone: // and with it all its objects
 		own.ledger.Begin()
 		dst = own.ledger.Sweep(dst)
+		own.gone = true
 	case event.Arrived, event.Joined:
 		k.takeOver(e.Target.Key(), own)
-		own.complete = false
+		own.complete, own.synced, own.gone = false, false, false
 	case event.Left:
 		delete(k.targets, e.Target.Key())
 	}
@@ -110,6 +124,25 @@ func (k *known) take(dst []event.Event, e event.Event) []event.Event {
 	}
 	e.Initial = e.Initial && !own.complete
 	return own.ledger.Observe(dst, e)
+}
+
+// sync is what the end of a sync is to the Sink: after events were dropped a Gap, and of a target that it has not seen
+// synced that, too.
+func (t *target) sync(dst []event.Event, e event.Event) []event.Event {
+	if t.open {
+		dst = t.ledger.Sweep(dst)
+	}
+	if t.missed && e.Type == event.Synced {
+		gap := e
+		gap.Type = event.Gap
+		dst = append(dst, gap)
+	}
+	if e.Type == event.Gap || !t.missed || !t.synced {
+		dst = append(dst, e)
+	}
+	t.open, t.missed, t.complete = false, false, true
+	t.synced = t.synced || e.Type == event.Synced
+	return dst
 }
 
 // takeOver has a target know what was delivered of those that it covers.

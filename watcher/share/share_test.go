@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"dwatch/watcher/event"
+	"dwatch/watcher/ledger"
 )
 
 func targetOf(resource string) event.Target {
@@ -163,11 +164,12 @@ func TestHeld(t *testing.T) {
 		<-back
 		b.Held(false)
 	}
-	alone := func(ctx context.Context, sink event.Sink) error {
-		return sink.Deliver(ctx, []event.Event{
-			object(pods, event.Added, "a", "1"), object(pods, event.Added, "c", "9"), markOf(pods, event.Synced),
-			object(pods, event.Modified, "c", "10"),
-		})
+	alone := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		if len(targets) != 1 || targets[0].Key() != pods.Key() {
+			t.Errorf("it watches %v alone", targets)
+		}
+		sync := goesOn(t, past, pods, object(pods, event.Added, "a", "1"), object(pods, event.Added, "c", "9"))
+		return sink.Deliver(ctx, append(sync, object(pods, event.Modified, "c", "10")))
 	}
 	b, err := NewBranch(&dead, Options{Targets: []event.Target{pods}, Room: 1, Alone: alone, Dropped: func() { dropped++ }})
 	if err != nil {
@@ -206,6 +208,101 @@ func TestHeld(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, dead.all()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// goesOn is the first sync of a watch with a past.
+func goesOn(t *testing.T, past event.Past, of event.Target, present ...event.Event) (sync []event.Event) {
+	l := ledger.New(of.Mapping.GroupVersionKind, false)
+	complete, err := past(of, l.Restore)
+	if err != nil {
+		t.Error(err)
+	}
+	l.Begin()
+	for _, e := range present {
+		e.Listed, e.Initial = true, !complete
+		sync = l.Observe(sync, e)
+	}
+	sync = append(l.Sweep(sync), markOf(of, event.Synced))
+	for i := range sync {
+		sync[i].Target, sync[i].Time = of, time.Unix(2, 0)
+	}
+	return sync
+}
+
+// TestDroppedOften: who is dropped is told what became of all that it was told of, also of targets that joined
+// after the start, and none of those that left; and what was not synced before is.
+func TestDroppedOften(t *testing.T) {
+	secrets, leases, nodes := targetOf("secrets"), targetOf("leases"), targetOf("nodes")
+	var live, dead taken
+	told, back := make(chan struct{}), make(chan struct{})
+	var b *Branch
+	n := 0
+	dead.hold = func() {
+		if n++; n == 2 {
+			b.Held(true)
+			close(told)
+			<-back
+			b.Held(false)
+		}
+	}
+	var watched []string
+	alone := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		for _, of := range targets {
+			watched = append(watched, of.Mapping.Resource.Resource)
+			present := []event.Event{object(of, event.Added, "new", "7")}
+			if of.Key() == nodes.Key() {
+				present = nil
+			}
+			if err := sink.Deliver(ctx, goesOn(t, past, of, present...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	b, err := NewBranch(&dead, Options{Targets: []event.Target{pods, jobs, nodes}, All: true, Room: 1, Alone: alone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewBranch(&live, Options{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := New(b, l)
+	var running sync.WaitGroup
+	for _, b := range []*Branch{b, l} {
+		running.Go(func() {
+			if err := b.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	deliver := func(batch ...event.Event) { fan.Deliver(t.Context(), batch) }
+	deliver(
+		object(pods, event.Added, "a", "1"), markOf(pods, event.Synced), object(jobs, event.Added, "j", "1"),
+		markOf(secrets, event.Joined), object(secrets, event.Modified, "s", "2"), markOf(secrets, event.Synced),
+		markOf(leases, event.Joined), markOf(leases, event.Left), markOf(nodes, event.Synced), markOf(nodes, event.Gone),
+	)
+	deliver(object(pods, event.Added, "b", "3"))
+	<-told
+	deliver(object(secrets, event.Deleted, "s", "4"))
+	deliver(object(pods, event.Deleted, "a", "5"))
+	close(back)
+	fan.Close()
+	running.Wait()
+	want := []string{
+		"ADDED pods a 1 initial", "SYNCED pods", "ADDED jobs j 1 initial",
+		"JOINED secrets", "ADDED secrets s 2", "SYNCED secrets", "JOINED leases", "LEFT leases", "SYNCED nodes", "GONE nodes",
+		"ADDED pods b 3",
+		"ADDED jobs new 7 initial", "DELETED jobs j 1 lost", "GAP jobs", "SYNCED jobs",
+		"ADDED pods new 7", "DELETED pods a 1 lost", "DELETED pods b 3 lost", "GAP pods",
+		"ADDED secrets new 7", "DELETED secrets s 2 lost", "GAP secrets",
+	}
+	if diff := cmp.Diff(want, dead.all()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"jobs", "pods", "secrets"}, watched); diff != "" {
+		t.Errorf("watched alone: %s", diff)
 	}
 }
 
