@@ -20,6 +20,8 @@ type blockYAML struct {
 	dst []byte
 	// unmanaged leaves metadata.managedFields out.
 	unmanaged bool
+	// maps has the members of all maps that are being written.
+	maps []blockMember
 	// gaveUp: there is something in it of which the library has to see the whole.
 	gaveUp bool
 }
@@ -38,7 +40,7 @@ func appendBlockYAML(dst []byte, object string, unmanaged bool) ([]byte, bool) {
 	if kind.Type != gjson.String || kind.Str == "" || strings.Count(version.Str, "/") > 1 {
 		return dst, false
 	}
-	b := &blockYAML{dst: dst, unmanaged: unmanaged}
+	b := &blockYAML{dst: slices.Grow(dst, len(object)+len(object)/4), unmanaged: unmanaged}
 	b.members(b.membersOf(root, false), 0, false)
 	return b.dst, !b.gaveUp
 }
@@ -49,14 +51,16 @@ type blockMember struct {
 	value     gjson.Result
 }
 
-// membersOf are the members of a map, in the order of the library.
-func (b *blockYAML) membersOf(v gjson.Result, isMetadata bool) (all []blockMember) {
+// membersOf are the members of a map, in the order of the library. They stand in maps from here on.
+func (b *blockYAML) membersOf(v gjson.Result, isMetadata bool) []blockMember {
+	from := len(b.maps)
 	v.ForEach(func(name, value gjson.Result) bool {
 		if !isMetadata || !b.unmanaged || name.Str != "managedFields" {
-			all = append(all, blockMember{name.Raw, name.Str, value})
+			b.maps = append(b.maps, blockMember{name.Raw, name.Str, value})
 		}
 		return true
 	})
+	all := b.maps[from:]
 	slices.SortStableFunc(all, func(x, y blockMember) int { return b.compare(x.name, y.name) })
 	for n := 1; n < len(all); n++ {
 		b.gaveUp = b.gaveUp || all[n].name == all[n-1].name // of two the last one counts
@@ -148,7 +152,9 @@ func (b *blockYAML) members(all []blockMember, column int, hasBegun bool) {
 
 // object writes a map behind a name, or behind the dash of an item.
 func (b *blockYAML) object(v gjson.Result, column int, isMetadata, isItem bool) {
+	from := len(b.maps)
 	all := b.membersOf(v, isMetadata)
+	defer func() { b.maps = b.maps[:from] }()
 	if b.gaveUp = b.gaveUp || column > 2*maxBlockDepth; len(all) == 0 {
 		b.dst = append(b.dst, " {}\n"...)
 		return

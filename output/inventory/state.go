@@ -127,7 +127,8 @@ const maxManagers = 1000
 
 // summarize finds what is seen at a glance, in content that may be seen.
 func (s *State) summarize(content string) {
-	content = ofStatus(s.Object.Identity, content)
+	before, after := event.CutManagedFields(content)
+	content = status.Part(s.Object.APIVersion, s.Object.Kind, before+after)
 	s.Status = kstatus.UnknownStatus
 	if all := gjson.Get(content, "metadata.labels").Raw; all != "null" {
 		s.labels = strings.Clone(all)
@@ -155,22 +156,6 @@ func (s *State) summarize(content string) {
 			s.deleting = at.Add(-time.Duration(*grace) * time.Second)
 		}
 	}
-}
-
-// ofStatus returns content without what makes most of it, and of which no state is made: managed
-// fields, and of a Pod the spec, unless its limits or its probes count.
-func ofStatus(id *event.Identity, content string) string {
-	before, after := event.CutManagedFields(content)
-	content = before + after
-	spec := gjson.Get(content, "spec")
-	if id.Kind != "Pod" || id.APIVersion != "v1" || !spec.Exists() {
-		return content
-	}
-	rest := content[spec.Index+len(spec.Raw):]
-	if strings.Contains(rest, "OOMKilled") || strings.Contains(rest, `"ready":false`) && strings.Contains(spec.Raw, `Probe"`) {
-		return content
-	}
-	return content[:spec.Index] + "{}" + rest
 }
 
 // keep takes over from before a deletion what that does not say: the server's cells, and all else

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -175,3 +176,16 @@ const unobserved = "status.observedGeneration not found"
 
 // replicaFailure is what kstatus says of a ReplicaSet that can't make its pods.
 const replicaFailure = "Replica Failure condition. Check Pods"
+
+// Part returns the content of an object without what makes most of it, and does not say how it is: of a Pod the spec,
+// unless its limits or its probes count.
+func Part(apiVersion, kind, content string) string {
+	spec := gjson.Get(content, "spec")
+	if kind != "Pod" || apiVersion != "v1" || !spec.Exists() {
+		return content
+	}
+	if strings.Contains(content, "OOMKilled") || strings.Contains(content, `"ready":false`) && strings.Contains(spec.Raw, `Probe"`) {
+		return content
+	}
+	return content[:spec.Index] + "{}" + content[spec.Index+len(spec.Raw):]
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	testobject "dwatch/testdata/object"
+	"dwatch/watcher/event"
 )
 
 // TestOf: what is made of an object, and where that is not what kstatus says.
@@ -61,6 +62,8 @@ func TestOf(t *testing.T) {
 		{"a pod that says nothing more", pod, `"status":{"phase":"Failed"}`, "Failed: the pod failed"},
 
 		{"a pod in a loop", pod, `"status":{"phase":"Running","containerStatuses":[{"name":"web","restartCount":4,"resources":{"limits":{"memory":"64Mi"}},"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`, "Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi"},
+		{"a pod over the limit of its spec", pod, `"spec":{"containers":[{"name":"web","resources":{"limits":{"memory":"64Mi"}}}]},"status":{"phase":"Running","containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`, "Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi"},
+		{"a pod whose status comes first", pod, `"status":{"phase":"Running","containerStatuses":[{"name":"web","restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]},"spec":{"containers":[{"name":"web","resources":{"limits":{"memory":"64Mi"}}}]}`, "Failed: OOMKilled (exit 137, 4 restarts), limit 64Mi"},
 		{"a pod that waits for nothing wrong", pod, `"status":{"phase":"Pending","containerStatuses":[{"name":"web","state":{"waiting":{"reason":"ContainerCreating"}}}]}`, "InProgress: Pod is in the Pending phase"},
 		{"a deployment without its pods", deployment, `"spec":{"replicas":2},"status":{"observedGeneration":2,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate","message":"pods \"web-x\" is forbidden: exceeded quota: q"}]}`, "InProgress: 0/2 pods created: FailedCreate: exceeded quota: q"},
 		{"a deployment without its pods, before a change", deployment, `"spec":{"replicas":2},"status":{"observedGeneration":1,"conditions":[{"type":"ReplicaFailure","status":"True","reason":"FailedCreate"}]}`, "InProgress: Deployment generation is 2, but latest observed generation is 1"},
@@ -88,21 +91,23 @@ func TestOf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := testobject.Parse(t, `{`+c.kind+`,"metadata":{"name":"a","generation":2,"creationTimestamp":"2026-01-31T09:00:00Z"},`+c.rest+`}`)
-			u, err := o.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := u.DeepCopy()
-			s := Of(u)
-			got := s.Word.String()
-			if s.Message != "" {
-				got += ": " + s.Message
-			}
-			if got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-			if !reflect.DeepEqual(before.Object, u.Object) {
-				t.Error("the object is changed")
+			for _, content := range []string{o.Raw(), Part(o.APIVersion, o.Kind, o.Raw())} {
+				u, err := event.NewObject(o.Identity, content).Open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := u.DeepCopy()
+				s := Of(u)
+				got := s.Word.String()
+				if s.Message != "" {
+					got += ": " + s.Message
+				}
+				if got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+				if !reflect.DeepEqual(before.Object, u.Object) {
+					t.Error("the object is changed")
+				}
 			}
 		})
 	}
