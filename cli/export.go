@@ -175,6 +175,9 @@ func (e *exported) write(ctx context.Context, from *recordingOf, to io.Writer) (
 		if all == nil { // of all of it
 			all = p
 		}
+		if err == nil {
+			known.First = p.first(known)
+		}
 		return known, err
 	}}
 	found, err = page.Export(ctx, o, e.flags.file.Size, to)

@@ -186,12 +186,23 @@ const provenWithin = 2 * time.Minute
 // settled is the last time of which all is known: but of those whose recording had ended long before the others, or
 // goes on and is not proven since another one has begun.
 func (a proofs) settled() time.Time {
-	last := a.to()
+	return a.settledBy(func(one *proven) time.Time { return one.proof.To })
+}
+
+// settledBy is settled where known says up to when all of a part is known.
+func (a proofs) settledBy(known func(*proven) time.Time) time.Time {
+	var last time.Time
 	begin := slices.MaxFunc(a, func(a, b *proven) int { return a.Begin().Compare(b.Begin()) }).Begin()
+	proven := slices.DeleteFunc(slices.Clone(a), func(one *proven) bool { return one.proof == nil })
+	for _, one := range proven {
+		if to := known(one); to.After(last) {
+			last = to
+		}
+	}
 	at := last
-	for _, one := range a {
-		if one.proof != nil && one.proof.To.Before(at) && one.proof.To.After(begin) && last.Sub(one.proof.To) <= provenWithin {
-			at = one.proof.To
+	for _, one := range proven {
+		if to := known(one); to.Before(at) && to.After(begin) && last.Sub(to) <= provenWithin {
+			at = to
 		}
 	}
 	return at

@@ -150,6 +150,19 @@ func (a *proven) addTo(known *page.Known, until time.Time) {
 	}
 }
 
+// first is the time of all that is played which is shown first: settled, where gaps may go on to the end.
+func (a proofs) first(known page.Known) time.Time {
+	return a.settledBy(func(one *proven) time.Time {
+		to := known.To
+		for _, g := range known.Gaps {
+			if g.Cluster == one.cluster && !g.To.Before(known.To) && g.From.After(known.From) && g.From.Before(to) {
+				to = g.From
+			}
+		}
+		return to
+	})
+}
+
 // gaps are those of the part as the page has them.
 func (a *proven) gaps(gaps []recording.Gap) (all []page.Gap) {
 	for _, g := range gaps {

@@ -37,6 +37,8 @@ type Known struct {
 	Damage []string
 	// Clusters are those that are shown, of several.
 	Clusters []string
+	// First is the time that a file shows first; zero: To.
+	First time.Time
 }
 
 // Gap is a time of which not all is known.
@@ -55,6 +57,7 @@ type pastMessage struct {
 	From     int64        `json:"from"`
 	To       int64        `json:"to"`
 	At       int64        `json:"at"`
+	First    int64        `json:"first,omitempty"` // of a file
 	Unknown  []gapMessage `json:"unknown,omitempty"`
 	Gaps     []gapMessage `json:"gaps,omitempty"`
 	GapsMore int          `json:"gapsMore,omitempty"`
@@ -71,6 +74,9 @@ type gapMessage struct {
 // message says of which time a Hub shows what was there.
 func (k *Known) message(at time.Time) *pastMessage {
 	m := &pastMessage{From: millis(k.From), To: millis(k.To), At: millis(at)}
+	if !k.First.IsZero() {
+		m.First = millis(k.First)
+	}
 	m.Gaps, m.Unknown = gapsOf(k.Gaps), gapsOf(k.Unknown)
 	m.GapsMore = len(k.Gaps) - len(m.Gaps)
 	for _, d := range k.Damage[:min(len(k.Damage), maxDamage)] {

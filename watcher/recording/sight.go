@@ -136,14 +136,14 @@ func later(a, b time.Time) time.Time {
 func (s *sights) event(l *line, now time.Time) {
 	of := event.Key{Resource: l.Target.Resource().GroupResource(), Namespace: l.Object.Namespace, Name: l.Object.Name}
 	for key, one := range s.all {
-		one.listed = one.listed || covers(key, of)
-		switch {
-		case !covers(key, of):
-		case !one.since.IsZero():
+		if !covers(key, of) {
+			continue
+		}
+		if one.listed = true; one.since.IsZero() {
+			one.still = later(one.still, now)
+		} else {
 			one.moved = now
 			one.extend()
-		default:
-			one.still = later(one.still, now)
 		}
 	}
 }

@@ -101,7 +101,7 @@ export class Exported {
   /** again shows what was there at the time that is asked for. */
   again() {
     if (!this.hello) return; // it is still read
-    const { past } = this.hello, asked = Number(this.parameters().time) || lastKnown(past);
+    const { past } = this.hello, asked = Number(this.parameters().time) || (past.first ?? past.to);
     const at = Math.max(past.from, Math.min(past.to, asked));
     if (!this.moment || this.at > at) this.moment = new Moment(this.begin);
     this.at = at;
@@ -200,12 +200,6 @@ export class Exported {
 function stateOf(c, unknown) {
   const gap = unknown.find((g) => g.cluster === c.name);
   return gap ? { ...c, state: "unknown", since: gap.from, text: gap.why } : c;
-}
-
-/** lastKnown is the last time of which it may be known what was there: that is shown first. */
-function lastKnown({ from, to, gaps = [] }) {
-  const open = gaps.filter((g) => g.to >= to && g.from > from).map((g) => g.from);
-  return Math.min(to, ...open);
 }
 
 /** grouped are contents by their objects, each whole. */
