@@ -20,6 +20,7 @@ import (
 type delivery struct {
 	flags.Delivery
 	chat      *flags.Chat // nil: programs get the events
+	rule      string      // whose it is; empty: there are none
 	stateFile string      // empty: what waits is in memory
 	receiver  deliver.Receiver
 	remote    remote           // it; nil: it is a command
@@ -32,6 +33,17 @@ func (d *delivery) prepare(c *console) error {
 	if err := d.newReceiver(c); err != nil {
 		return fail.Usage(err)
 	}
+	if err := d.checkLetters(deliver.DeadLetters.Check); err != nil {
+		return err
+	}
+	if d.DeadLetters != "" {
+		c.warnReadable("--dead-letters", string(d.DeadLetters))
+	}
+	return nil
+}
+
+// checkLetters makes sure that what is given up can be kept, by check.
+func (d *delivery) checkLetters(check func(deliver.DeadLetters) error) error {
 	if d.DeadLetters == "" {
 		return nil
 	}
@@ -40,17 +52,19 @@ func (d *delivery) prepare(c *console) error {
 			return fail.Usage(fmt.Errorf("--dead-letters and %s take a file each, and these are the same one", flag))
 		}
 	}
-	if err := d.DeadLetters.Check(); err != nil {
+	if err := check(d.DeadLetters); err != nil {
 		return fail.Usage(fmt.Errorf("--dead-letters: %w", err))
 	}
-	c.warnReadable("--dead-letters", string(d.DeadLetters))
 	return nil
 }
 
 // isSameFile reports whether two paths lead to one file, which need not be there yet.
 func isSameFile(a, b string) bool {
-	if b == "" {
+	switch {
+	case b == "":
 		return false
+	case filepath.Clean(a) == filepath.Clean(b):
+		return true
 	}
 	same := func(a, b string) bool {
 		one, errOne := os.Stat(a)

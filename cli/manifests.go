@@ -150,6 +150,9 @@ func (m *manifests) run(ctx context.Context, c *console) error {
 // memory is what a run takes at most, in bytes, with a margin; a page has all content.
 const memory = 256 << 20
 
+// ruleMemory is what each further rule takes, beside its queue: what it was told, what waits for it, what it compares.
+const ruleMemory = memory / 4
+
 // graceBeside is how long it takes to end beside --drain, in seconds: as long as Kubernetes gives a pod.
 const graceBeside = 30
 
@@ -191,7 +194,7 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 func (m *manifests) deliver(run *manifest.Run) {
 	run.Delivers = true
 	var drain time.Duration
-	needed, room := int64(memory), int64(0)
+	needed, room := memory+int64(len(m.of)-1)*ruleMemory, int64(0)
 	for _, of := range m.of {
 		to := of.to.(*delivery)
 		drain = max(drain, to.Drain)
@@ -208,8 +211,9 @@ func (m *manifests) deliver(run *manifest.Run) {
 	}
 	run.Grace += int(drain / time.Second)
 	if m.of[0].stateFile == "" {
-		run.Memory = resource.NewQuantity(needed-deliver.DefaultRoom, resource.BinarySI).String()
+		needed -= deliver.DefaultRoom
 	}
+	run.Memory = resource.NewQuantity(needed, resource.BinarySI).String()
 	if run.Room != "" { // bbolt's file does not shrink, and dead letters come beside it
 		run.Room = resource.NewQuantity(2*room, resource.BinarySI).String()
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
@@ -58,7 +59,11 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 			}
 			value = at
 		case f.Value.Type() == "bool":
-			value = g.Value == "true"
+			is, err := strconv.ParseBool(g.Value)
+			if err != nil {
+				return nil, fmt.Errorf("%s: rule %s: %w", g.Where, one.Name, err)
+			}
+			value = is
 		}
 		switch g.Name {
 		case "namespace", "namespace-selector", "all-namespaces":

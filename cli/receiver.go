@@ -60,6 +60,7 @@ func (d *delivery) newCommand(c *console) error {
 func (d *delivery) newJetStream(c *console) (*jetstream.Receiver, error) {
 	o, a := d.NATS, d.URL
 	o.Server, o.Prefix = a.Scheme+"://"+a.Host, strings.TrimPrefix(a.Path, "/")
+	o.Rule = d.rule
 	o.Deadline, o.TLS, o.Note = d.Deadline, d.TLS, func(line string) { c.say(output.Line(line)) }
 	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
 		return nil, fmt.Errorf("invalid --to: it is %s://HOST/PREFIX, with nothing behind", a.Scheme)

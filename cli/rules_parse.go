@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/cli/rules"
 	"dwatch/mapper"
 	"dwatch/output"
+	"dwatch/output/deliver"
 )
 
 // ofProcess are flags of dwatch send that are of all rules together, besides those of the connection and of messages.
@@ -78,6 +80,9 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 	if err := s.checkBeside(args); err != nil {
 		return nil, err
 	}
+	if variable := flags.CredentialVariable(); variable != "" {
+		return nil, fmt.Errorf("$%s would go to the webhooks and the commands of all rules: unset it, put its value into a file, and name that in the rule that it is for, as to-token-file, to-header-file or to-signing-file", variable)
+	}
 	path, text, err := readRules(s.rules.File)
 	if err != nil {
 		return nil, err
@@ -87,7 +92,7 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 		return nil, err
 	}
 	if s.rules.Check {
-		return &checkedRules{path, set.rules}, nil
+		return &checkedRules{set, path}, nil
 	}
 	return set, nil
 }
@@ -140,20 +145,19 @@ func (s *sendFlags) parseAll(path string, text []byte) (all []*rule, err error) 
 		return nil, err
 	}
 	var wrong []error
-	letters := map[string]string{}
 	for _, of := range read {
 		one, err := s.parseRule(of)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
-		all = append(all, one)
-		if path := string(one.delivery().DeadLetters); path != "" {
-			other := letters[filepath.Clean(path)]
-			if letters[filepath.Clean(path)] = of.Name; other != "" {
-				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is the file of --dead-letters of rule %s, too: what was given up of each can be sent again only from a file of its own", of.At("dead-letters"), of.Name, output.Line(path), other))
+		path := string(one.delivery().DeadLetters)
+		for _, other := range all {
+			if path != "" && isSameFile(path, string(other.delivery().DeadLetters)) {
+				wrong = append(wrong, fmt.Errorf("%s: rule %s: %s is the file of --dead-letters of rule %s, too: what was given up of each can be sent again only from a file of its own", of.At("dead-letters"), of.Name, output.Line(path), other.Name))
 			}
 		}
+		all = append(all, one)
 	}
 	return all, errors.Join(wrong...)
 }
@@ -204,6 +208,7 @@ func (s *sendFlags) parseRule(of *rules.Rule) (*rule, error) {
 		fails(of.Where, errors.New("it watches nothing"))
 	default:
 		one.connection = &s.connection
+		one.to.(*delivery).rule = of.Name
 		return &rule{watching: one, Rule: of}, nil
 	}
 	return nil, errors.Join(wrong...)
@@ -212,26 +217,39 @@ func (s *sendFlags) parseRule(of *rules.Rule) (*rule, error) {
 // stateOf is the file of a rule in the directory of --state.
 func stateOf(dir, rule string) string { return filepath.Join(dir, rule+".state") }
 
-// checkReceiver makes sure that the receiver can be made.
+// checkReceiver makes sure that the receiver can be made, and its files.
 func (one *rule) checkReceiver(c *console) error {
-	err := one.delivery().newReceiver(c)
-	if err == nil {
+	at := one.At("dead-letters")
+	err := one.delivery().checkLetters(deliver.DeadLetters.CheckPath)
+	if err != nil {
+		return fmt.Errorf("%s: rule %s: %w", at, one.Name, err)
+	}
+	if err = one.delivery().newReceiver(c); err == nil {
 		return nil
 	}
-	at := one.At("to")
+	at = one.At("to")
 	if at == one.Where {
 		at = one.At("to-file")
 	}
 	return fail.Usage(fmt.Errorf("%s: rule %s: %w", at, one.Name, err))
 }
 
+// stateTakes is what --state takes with rules.
+const stateTakes = "--state takes, with -f, a directory, with a file for each rule"
+
 // checkedRules says of rules that nothing is wrong with them.
 type checkedRules struct {
-	path  string
-	rules []*rule
+	*ruleset
+	path string
 }
 
 func (r *checkedRules) run(_ context.Context, c *console) error {
+	if r.connection.IsSeveral() {
+		return fail.Usage(cluster.ErrSeveral)
+	}
+	if there, err := os.Stat(r.stateDir); err == nil && !there.IsDir() {
+		return fail.Usage(fmt.Errorf("%s: %s is a file", stateTakes, output.Line(r.stateDir)))
+	}
 	var wrong []error
 	for _, one := range r.rules {
 		err := one.checkReceiver(c.silent())

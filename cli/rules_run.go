@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/metrics"
 	"dwatch/cli/rules"
+	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/share"
 )
@@ -95,10 +97,10 @@ func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster)
 		return err
 	}
 	targets, parallel := 0, 0
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
 	for _, one := range r.rules {
-		if err := one.begin(ctx, r); err != nil {
-			return errorOf("rule "+one.Name, err)
-		}
 		parallel += one.parallel
 	}
 	r.watches, r.refusals = r.share(c), map[*ruleWatch]error{}
@@ -128,9 +130,42 @@ func (r *ruleset) open(ctx context.Context, c *console, k *cluster.Cluster) erro
 		return errors.Join(wrong...)
 	}
 	if err := os.MkdirAll(r.stateDir, 0o700); err != nil {
-		return fail.Usage(fmt.Errorf("--state takes, with -f, a directory, with a file for each rule: %w", err))
+		return fail.Usage(fmt.Errorf("%s: %w", stateTakes, err))
+	}
+	for _, path := range r.leftStates() {
+		c.say(output.Line(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
 	}
 	return nil
+}
+
+// leftStates are the files of rules that are not there any more.
+func (r *ruleset) leftStates() (left []string) {
+	all, _ := filepath.Glob(filepath.Join(r.stateDir, "*.state")) // or there is nothing to say
+	for _, path := range all {
+		if !slices.ContainsFunc(r.rules, func(one *rule) bool { return stateOf(r.stateDir, one.Name) == path }) {
+			left = append(left, path)
+		}
+	}
+	return left
+}
+
+// begin makes the stages of all rules side by side: some may wait for a server that does not answer.
+func (r *ruleset) begin(ctx context.Context) error {
+	managed := r.keepsManagedFields() // for then they come to all
+	for _, one := range r.rules {
+		one.needs.managedFields = managed
+	}
+	var all sync.WaitGroup
+	ends := make([]error, len(r.rules))
+	for i, one := range r.rules {
+		all.Go(func() {
+			if err := one.begin(ctx, r); err != nil {
+				ends[i] = errorOf("rule "+one.Name, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(ends...)
 }
 
 // begin makes the stages of a rule, before anything is watched.
@@ -141,7 +176,6 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	if one.plan.IsNowhere() {
 		one.say("no namespace matches " + one.scope.Choice() + " yet; waiting for one")
 	}
-	one.needs.managedFields = r.keepsManagedFields() // for then they come to all
 	one.delivery().Held = func(held bool) { one.branch.Held(held) }
 	s, err := one.newStages(ctx, r.fail)
 	if err != nil {

@@ -215,6 +215,16 @@ func IsLocal(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
+// CredentialVariable is a variable of the environment that has a credential for receivers; empty: none has.
+func CredentialVariable() string {
+	for _, variable := range []string{tokenVariable, headersVariable, signingVariable} {
+		if os.Getenv(variable) != "" {
+			return variable
+		}
+	}
+	return ""
+}
+
 // FromEnvironment is the variable that a credential comes from; empty if none does.
 func (d *Delivery) FromEnvironment() string {
 	for _, c := range []webhook.Credential{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {

@@ -19,19 +19,19 @@ func Schema(known []Flag) ([]byte, error) {
 	}
 	members := object{
 		"name":      described(object{"type": "string", "pattern": nameForm.String()}, "What messages, metrics and the file of --state call the rule"),
-		"resources": described(several(object{"type": "string"}), "What to watch: names as kubectl takes them, such as deploy, pods or deploy/web"),
+		"resources": described(several(text), "What to watch: names as kubectl takes them, such as deploy, pods or deploy/web"),
 		"command":   described(object{"type": "array", "items": text, "minItems": 1}, "The command that gets the events, and its arguments"),
 	}
 	for _, f := range known {
 		if !f.isOfRule() {
 			continue
 		}
-		one := object{"type": []string{"string", "number"}}
+		one := object{"type": text["type"]}
 		switch {
 		case f.Switch:
 			one = object{"type": "boolean"}
 		case f.Many:
-			one = several(object{"type": "string"})
+			one = several(text)
 		}
 		if len(f.Values) > 0 && !f.Many {
 			one["examples"] = f.Values

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"dwatch/watcher/event"
@@ -40,6 +42,15 @@ func (d DeadLetters) Check() error {
 		return err
 	}
 	return file.Close()
+}
+
+// CheckPath is Check, but makes nothing: where there is no file, there is a directory for it.
+func (d DeadLetters) CheckPath() error {
+	if _, err := os.Stat(string(d)); !errors.Is(err, fs.ErrNotExist) {
+		return d.Check()
+	}
+	_, err := os.Stat(filepath.Dir(string(d)))
+	return err
 }
 
 // open opens the file to append to it. A pipe that nobody reads would block the delivery, so it

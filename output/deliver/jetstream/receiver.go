@@ -20,6 +20,7 @@ type Options struct {
 	Prefix       string // of subjects; CheckPrefix has found it good
 	Several      bool   // clusters: that of a message is a part of its subject
 	Mixed        bool   // with Several, other messages are of one cluster alone, and have it not in theirs
+	Rule         string // is a part of the ids by which the server drops repeats: what others send of an event is none; empty: there are no others
 	CreateStream string // is made if no stream takes the subjects; empty: none is made
 	// Deadline is that of a try. After twice that, what was not answered is forgotten; 0: never.
 	Deadline time.Duration
@@ -87,7 +88,11 @@ func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 func (r *Receiver) header(m *deliver.Message) nats.Header {
 	header := make(nats.Header, 20)
 	set := func(name, value string) { header[name] = []string{value} }
-	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(m.ID)))
+	id := m.ID
+	if r.Rule != "" {
+		id = r.Rule + "/" + id
+	}
+	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(id)))
 	event := cloudevent.New(m, r.source)
 	set("ce-datacontenttype", event.DataContentType())
 	cloudevent.Headers(event, func(name, value string) { set("ce-"+name, value) })
