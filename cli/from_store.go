@@ -12,7 +12,7 @@ import (
 	"dwatch/output"
 	"dwatch/output/deliver/webhook"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/share"
+	"dwatch/watcher/recording/afar"
 )
 
 // partsOf are the recordings that are asked, at least one: each of a cluster with its name, or the only one without.
@@ -23,7 +23,7 @@ func partsOf(ctx context.Context, from flags.From) (parts []recording.Part, err 
 		}
 		return parts, err
 	}
-	client := &share.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err, true) }}
+	client := &afar.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err, true) }}
 	defer func() { client.Failed = func(err error) error { return unasked(from, err, false) } }()
 	if client.Token, err = from.Token.Token(); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (e *unaskedError) Unwrap() error { return e.error }
 func unasked(from flags.From, err error, isFirst bool) error {
 	said := fmt.Errorf("--from %s: %w", output.Line(from.String()), webhook.Explain(err, flags.FromCA))
 	hint := ""
-	if refused, ok := errors.AsType[*share.RefusedError](err); ok {
+	if refused, ok := errors.AsType[*afar.RefusedError](err); ok {
 		switch refused.Code {
 		case http.StatusUnauthorized:
 			hint = "--from takes the address that this run of dwatch serve printed when it started, or --from-token-file the token in it"

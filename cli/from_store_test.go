@@ -20,7 +20,7 @@ import (
 	"dwatch/cli/flags"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/share"
+	"dwatch/watcher/recording/afar"
 )
 
 // fromAt is what is typed to ask the recording at an address.
@@ -104,7 +104,7 @@ func TestFromRestarted(t *testing.T) {
 	if _, err = parts[0].Store.List(t.Context()); fail.ExitCode(failedFrom(flags.From{}, err)) != fail.ExitFailed || !strings.Contains(err.Error(), "--from takes the address that this run") {
 		t.Error(err)
 	}
-	if !fail.Is[*share.RefusedError](err) {
+	if !fail.Is[*afar.RefusedError](err) {
 		t.Errorf("what was answered is lost: %#v", err)
 	}
 }

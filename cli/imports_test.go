@@ -68,7 +68,7 @@ var house = map[string]room{
 	"watcher/resume":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/pack":              {"it compresses text, and does not know what for", nil},
 	"watcher/recording":         {"it keeps lines of events, and does not know how they are encoded", []string{"watcher/event", "watcher/pack"}},
-	"watcher/recording/share":   {"it gives and asks for segments as they are, and does not know who may have them", []string{"watcher/recording"}},
+	"watcher/recording/afar":    {"it gives and asks for segments as they are, and does not know who may have them", []string{"watcher/recording"}},
 	"watcher/filter":            {"it is a stage: it knows events, and the sink behind it", []string{"watcher/event"}},
 	"watcher/share":             {"it gives one watch to several sinks, and does not know what they are", []string{"watcher/event", "watcher/ledger"}},
 	"watcher/until":             {"it is a stage: it knows events and conditions, and the sink behind it", []string{"watcher/event", "watcher/object/expression"}},

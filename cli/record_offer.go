@@ -7,7 +7,7 @@ import (
 	"dwatch/mapper"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/share"
+	"dwatch/watcher/recording/afar"
 )
 
 // runs are what this run records of each cluster, by name; an empty one: of the only one.
@@ -61,8 +61,8 @@ func (s *shown) see(e event.Event) {
 }
 
 // offer gives who may see the page what is recorded beside it, and of earlier runs what shows no more.
-func (b *beside) offer() *share.Offer {
-	o := &share.Offer{Withhold: b.runs.withhold}
+func (b *beside) offer() *afar.Offer {
+	o := &afar.Offer{Withhold: b.runs.withhold}
 	if b.each != nil {
 		o.Parts = func() ([]recording.Part, error) { return recording.Parts(b.each.dir) }
 		return o

@@ -1,4 +1,4 @@
-package share_test
+package afar_test
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 	"dwatch/output"
 	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
-	"dwatch/watcher/recording/share"
+	"dwatch/watcher/recording/afar"
 )
 
 var configMaps = event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
@@ -92,9 +92,9 @@ func (r *run) end() {
 }
 
 // offered serves a directory, by way of between if that is not nil, and returns a client of it.
-func offered(t *testing.T, dir string, withhold func(recording.About) string, between func(http.Handler) http.Handler) *share.Client {
+func offered(t *testing.T, dir string, withhold func(recording.About) string, between func(http.Handler) http.Handler) *afar.Client {
 	t.Helper()
-	var handler http.Handler = &share.Offer{
+	var handler http.Handler = &afar.Offer{
 		Parts: func() ([]recording.Part, error) { return []recording.Part{{Store: recording.Dir(dir)}}, nil },
 		Withhold: func(_ string, of recording.Segment) string {
 			if withhold == nil {
@@ -112,10 +112,10 @@ func offered(t *testing.T, dir string, withhold func(recording.About) string, be
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &share.Client{URL: address, Transport: &http.Transport{}, Token: "secret"}
+	return &afar.Client{URL: address, Transport: &http.Transport{}, Token: "secret"}
 }
 
-func stored(t *testing.T, c *share.Client) recording.Store {
+func stored(t *testing.T, c *afar.Client) recording.Store {
 	t.Helper()
 	parts, err := c.Parts(t.Context())
 	if err != nil || len(parts) != 1 {
@@ -255,7 +255,7 @@ func TestGivesInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := &reading{Dir: recording.Dir(dir), read: map[string]int{}}
-	offer := &share.Offer{
+	offer := &afar.Offer{
 		Parts:    func() ([]recording.Part, error) { return []recording.Part{{Store: store}}, nil },
 		Withhold: func(string, recording.Segment) string { return "" },
 	}
@@ -399,7 +399,7 @@ func TestUnreadable(t *testing.T) {
 	r.change("x")
 	r.end()
 	store := &failing{Store: recording.Dir(dir)}
-	offer := &share.Offer{
+	offer := &afar.Offer{
 		Parts:    func() ([]recording.Part, error) { return []recording.Part{{Store: store}}, nil },
 		Withhold: func(string, recording.Segment) string { return "" },
 	}
@@ -515,7 +515,7 @@ func TestForeign(t *testing.T) {
 		})
 	})
 	_, err := refusing.Parts(t.Context())
-	if refused, ok := errors.AsType[*share.RefusedError](err); !ok || refused.Code != http.StatusUnauthorized || strings.ContainsAny(err.Error(), "\n\x1b") {
+	if refused, ok := errors.AsType[*afar.RefusedError](err); !ok || refused.Code != http.StatusUnauthorized || strings.ContainsAny(err.Error(), "\n\x1b") {
 		t.Errorf("%q", err)
 	}
 }

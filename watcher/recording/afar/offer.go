@@ -1,10 +1,10 @@
-// Package share gives a recording to those who ask for it over HTTP, and reads one that is given so. An
+// Package afar gives a recording to those who ask for it over HTTP, and reads one that is given so. An
 // Offer answers, a Client asks. Who may ask is for others to say: an Offer stands behind a guard.
 //
 // A request without parameters lists all segments, each with its header and its index. One with "segment", and of
 // several clusters "cluster", gets the bytes of that, from the offset "from" to the offset "to". Segments only ever get
 // longer, so who has a part asks for the rest.
-package share
+package afar
 
 import (
 	"bytes"
