@@ -294,8 +294,15 @@ func (f *folds) sayFollowed(now time.Time, g *followed, end string) {
 
 // asAsked are kinds in the order in which they are watched: that in which they came is chance.
 func (f *folds) asAsked(kinds []string) []string {
+	targets := f.Targets
+	if f.look != nil { // of several clusters they are known by now
+		targets = nil
+		for _, l := range f.look.links.All() {
+			targets = append(targets, l.Target)
+		}
+	}
 	place := func(kind string) int {
-		return slices.IndexFunc(f.look.links.All(), func(l *event.Link) bool { return f.ShortName(l.Target.Resource()) == kind })
+		return slices.IndexFunc(targets, func(t event.Target) bool { return f.ShortName(t.Resource()) == kind })
 	}
 	slices.SortStableFunc(kinds, func(a, b string) int { return place(a) - place(b) })
 	return kinds

@@ -63,6 +63,9 @@ func TestSettled(t *testing.T) {
 		e.Settled.Came = true
 		return e
 	}
+	set := func() event.Event {
+		return settledEvent(t, event.Added, "replicasets", "ReplicaSet", `"name":"rs","uid":"rs","ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"web","controller":true}]`, "", `"status":{}`)
+	}
 	edited := func() event.Event {
 		return settledEvent(t, event.Modified, "configmaps", "ConfigMap", `"name":"owned","uid":"cm"`, `"data":{"password":"hush"}`, `"data":{"password":"hush, too"}`)
 	}
@@ -76,6 +79,11 @@ func TestSettled(t *testing.T) {
 			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), gone()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, ready; +2 -1 po\n",
+		},
+		"kinds in the order in which they are watched": {
+			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), set(), gone()}, nil,
+			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
+				"09:00:42 > deploy/web  rollout took 42 s, ready; +1 rs; +2 -1 po\n",
 		},
 		"failed": {
 			event.Settlement{Top: true, Word: "Failed", Why: "too\x1blate", NotWell: 3, Wrong: []event.Wrong{{Target: pods, Name: "p1", Word: "InProgress", Why: "no such\nimage"}}}, []event.Event{deploy(), came()}, nil,
@@ -108,6 +116,7 @@ func TestSettled(t *testing.T) {
 			var out bytes.Buffer
 			o := options(0)
 			o.ShortName = testobject.ShortName
+			o.Targets = []event.Target{deploy().Target, set().Target, pods}
 			path, err := change.ParsePattern("data.password")
 			if err != nil {
 				t.Fatal(err)
