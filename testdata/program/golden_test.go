@@ -185,7 +185,7 @@ func viewed(t *testing.T, events string) string {
 type sections map[string][]string
 
 var (
-	header = regexp.MustCompile(`^\d\d:\d\d:\d\d ([=+~-]) (\S+)(.*)$`)
+	header = regexp.MustCompile(`^\d\d:\d\d:\d\d ([=+~✗◌-]) (\S+)(.*)$`)
 	varies = regexp.MustCompile(`\b\d+ (s|min|h)( old| ago|$)|(bytes), [0-9a-f]{6}>`)
 )
 
@@ -247,17 +247,20 @@ func shapeOf(line string) string {
 		}
 		return "~ " + path
 	}
-	if rest, isChange := strings.CutPrefix(line, "~  "); isChange {
-		path, _, _ := strings.Cut(rest, "  ")
+	if change := changeLine.FindStringSubmatch(line); change != nil {
+		path, _, _ := strings.Cut(change[2], "  ")
 		if path == "" || noise.MatchString(path) {
 			return ""
 		}
-		return "~ " + path
+		return change[1] + " " + path
 	}
 	return line
 }
 
-var noise = regexp.MustCompile(`^\+\d+ noise$`)
+var (
+	changeLine = regexp.MustCompile(`^([~✗◌])  (.*)$`)
+	noise      = regexp.MustCompile(`^\+\d+ noise$`)
+)
 
 const detailIndent = "           "
 
