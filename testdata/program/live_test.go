@@ -618,18 +618,10 @@ func TestLiveOwner(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
 	m := startTmux(t, 80, 24, c.Kubeconfig)
-	kubectl := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", "default"}, args...)...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return string(out)
-	}
+	namespace, kubectl := kubectlOn(t, c)
 	kubectl("create", "deployment", "web", "--image", "registry.example/shop/web:1")
 	kubectl("rollout", "status", "deploy/web", "--timeout", "1m")
-	m.live("deploy,po -n default")
+	m.live("deploy,po -n " + namespace)
 	m.shows(`^ nothing needs a look`)
 	kubectl("patch", "deploy/web", "--field-manager", "argocd", "-p", `{"spec":{"template":{"spec":{"nodeName":"nowhere","containers":[{"name":"web","image":"registry.example/shop/web:2"}]}}}}`)
 	var pod string
@@ -650,18 +642,10 @@ func TestLiveRollout(t *testing.T) {
 	t.Parallel()
 	c := controllersBed(t)
 	m := startTmux(t, 100, 30, c.Kubeconfig)
-	kubectl := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", "default"}, args...)...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return string(out)
-	}
+	namespace, kubectl := kubectlOn(t, c)
 	kubectl("create", "deployment", "web", "--image", "web:1", "--replicas", "3")
 	kubectl("rollout", "status", "deploy/web", "--timeout", "1m") // so that the first change is the one below
-	m.live("deploy,rs,po -n default")
+	m.live("deploy,rs,po -n " + namespace)
 	m.shows(`^.. web +3/3 +3 +3 `)
 	// The new pods wait until they were seen.
 	kubectl("patch", "deploy/web", "-p", `{"spec":{
@@ -681,4 +665,23 @@ func TestLiveRollout(t *testing.T) {
 	m.press("q", "q")
 	m.shows(`^END=0$`)
 	m.isAsBefore()
+}
+
+// kubectlOn calls kubectl in a namespace of the test's own.
+func kubectlOn(t *testing.T, c *bed.Cluster) (namespace string, kubectl func(args ...string) string) {
+	t.Helper()
+	o, err := newObjectsOn(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.leave)
+	return o.namespace, func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(readme.Path(t, "bin/kubectl"), append([]string{"--kubeconfig", c.Kubeconfig, "-n", o.namespace}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
 }
