@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"dwatch/cli/ask"
 	"dwatch/cli/flags"
 	"dwatch/output"
 	"dwatch/output/changes"
@@ -174,12 +175,16 @@ type changesView struct {
 	why   string // the flag that says which changes count; empty if none does
 	looks bool   // it says what needs a look
 	shown *changes.View
+	above *ask.Above // nil if it does not
 }
 
 func (v *changesView) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	o := w.changes(v.view)
 	v.looks = v.looks && !w.past.ends() // else it shows nothing of now
-	o.Look, o.Fold = v.looks, v.looks && !v.view.Full
+	if o.Look, o.Fold = v.looks, v.looks && !v.view.Full; v.looks {
+		v.above = ask.NewAbove(w.asks)
+		o.Above = v.above.Of
+	}
 	v.shown = changes.New(w.out, o)
 	return v.shown, nil
 }
@@ -205,7 +210,7 @@ func (v *changesView) around(ctx context.Context, _ context.CancelCauseFunc, _ *
 			}
 		}
 	})
-	err := watch()
+	err := v.above.Beside(ctx, watch)
 	stop()
 	done.Wait()
 	v.shown.End(time.Now())

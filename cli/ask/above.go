@@ -32,21 +32,21 @@ func NewAbove(asks func(cluster string) *Client) *Above {
 	return &Above{asks: asks, waiting: make(chan placed, maxWaiting), known: lru.New(maxRecent)}
 }
 
-// Of returns the owners of an object; none if they are not known yet, and it has them asked for. It does not wait.
-func (a *Above) Of(cluster string, o owner.Ref) []owner.Owner {
+// Of returns the owners of an object, and whether they are known: if not it has them asked for. It does not wait.
+func (a *Above) Of(cluster string, o owner.Ref) (owners []owner.Owner, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := placed{cluster, o}
 	if found, is := a.known.Get(key); is {
-		owners, _ := found.([]owner.Owner)
-		return owners
+		owners, known = found.([]owner.Owner)
+		return owners, known
 	}
 	select {
 	case a.waiting <- key:
 		a.known.Add(key, nil)
 	default:
 	}
-	return nil
+	return nil, false
 }
 
 // Run asks, until ctx ends. What may not be known has no owners.

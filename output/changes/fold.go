@@ -75,7 +75,9 @@ func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 	if c == nil || !f.Fold || !c.Counts() {
 		return false
 	}
-	f.settleEarly(e.Time, false)
+	if f.settleEarly(e.Time, false); !c.Meant && c.Lead == nil {
+		f.look.inventory.Retrace(c) // what came early may be what it followed
+	}
 	switch {
 	case c.Meant:
 		if f.isEarly(e, c) {
@@ -92,7 +94,27 @@ func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 		f.early = append(f.early, early{*e, *c})
 		return true
 	}
+	f.begin(e, c)
 	return false
+}
+
+// begin has pods that come lead to what follows below a workload that is not watched: the first of them is shown. What
+// starts a Job again and again is none.
+func (f *folds) begin(e *event.Event, c *inventory.Change) {
+	if e.Type != event.Added || e.Object.Kind != "Pod" || c.Root.Group != "apps" || f.watches(c) {
+		return
+	}
+	f.look.inventory.Begin(c)
+	o := c.Lead.Of.Resource
+	f.look.resources[o] = o.WithVersion(c.Root.Version)
+	f.of(c.Lead).count(e, c, f.ShortName(e.Target.Resource()))
+}
+
+// watches reports whether objects of the kind of the Root of a change are watched.
+func (f *folds) watches(c *inventory.Change) bool {
+	return slices.ContainsFunc(f.look.links.All(), func(l *event.Link) bool {
+		return l.Target.Cluster == c.State.Of.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
+	})
 }
 
 // add counts an event to what followed.
@@ -113,15 +135,15 @@ func (f *folds) add(e *event.Event, c *inventory.Change) {
 const maxEarly = 1000
 
 // isEarly reports whether an object belongs to one that is watched, and is not known yet; or has come, to
-// which a change of that may lead that is not known yet.
+// which a change of that may lead that is not known yet; or that nobody has said yet to what it belongs.
 func (f *folds) isEarly(e *event.Event, c *inventory.Change) bool {
-	if f.waits(c) {
-		return true // in its order
-	}
-	return len(f.early) < maxEarly && len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Of.Cluster, c.Root.UID)) &&
-		slices.ContainsFunc(f.look.links.All(), func(l *event.Link) bool {
-			return l.Target.Cluster == c.State.Of.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
-		})
+	return f.waits(c) || // in its order
+		len(f.early) < maxEarly && f.mayFollow(e, c)
+}
+
+// mayFollow reports whether it may still become known that an event followed a change.
+func (f *folds) mayFollow(e *event.Event, c *inventory.Change) bool {
+	return c.Open || len(c.State.Owners) > 0 && (e.Type == event.Added || !f.look.inventory.Has(c.State.Of.Cluster, c.Root.UID)) && f.watches(c)
 }
 
 // waits reports whether an event of the same object waits.
@@ -134,13 +156,14 @@ func (f *folds) waits(c *inventory.Change) bool {
 func (f *folds) settleEarly(now time.Time, all bool) {
 	for len(f.early) > 0 {
 		one := &f.early[0]
-		switch lead := f.look.inventory.LeadNow(one.change.State); {
-		case lead != nil:
-			one.change.Lead = lead
+		f.look.inventory.Retrace(&one.change)
+		switch {
+		case one.change.Lead != nil:
 			f.add(&one.event, &one.change)
-		case !all && now.Sub(one.event.Time) < settles:
+		case !all && now.Sub(one.event.Time) < settles && f.mayFollow(&one.event, &one.change):
 			return
 		default:
+			f.begin(&one.event, &one.change)
 			f.shown--
 			if err := f.showOne(&one.event, &one.change); err != nil {
 				f.failed = err

@@ -32,7 +32,7 @@ const (
 
 func newLook(v *View) *look {
 	l := &look{View: v, said: map[string]bool{}, links: event.NewLinks(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
-	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded},
+	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded, Above: v.Above},
 		func(changes []inventory.Change) { l.last = changes[0] })
 	return l
 }

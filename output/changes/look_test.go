@@ -11,6 +11,7 @@ import (
 
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
 )
 
 // TestLookClusters: of several clusters it is said of each what needs a look once that is known there,
@@ -152,5 +153,64 @@ func TestFoldClusters(t *testing.T) {
 	v.End(now) // also by a clock that goes on where it was
 	if text := out.String(); !strings.Contains(text, " + us po/other") || !strings.Contains(text, " > us deploy/cart  rollout done within 1 s; 2 changes") {
 		t.Errorf("what waited:\n%s", text)
+	}
+}
+
+// TestFoldAbove: an event waits as long as nobody has said to what its object belongs, and no longer; what nobody
+// may say holds up nothing.
+func TestFoldAbove(t *testing.T) {
+	deploy := owner.Owner{Ref: owner.Ref{GroupVersionKind: deployments.Mapping.GroupVersionKind, Namespace: "shop", Name: "cart", UID: "Deployment"}, Controller: true}
+	for _, test := range []struct {
+		name   string
+		owners []owner.Owner
+		want   string
+	}{
+		{"it is known then", []owner.Owner{deploy}, " > deployments/cart  1 change followed, "},
+		{"it may not be known", nil, " ~ pods/cart-1  status.podIP  10.0.0.1 → 10.0.0.2"},
+	} {
+		known := false
+		var out bytes.Buffer
+		o := options(0)
+		o.Look, o.Fold, o.Targets = true, true, []event.Target{deployments, pods}
+		o.ShortName = nil
+		o.Above = func(_ string, o owner.Ref) ([]owner.Owner, bool) {
+			if o.Kind != "ReplicaSet" {
+				return nil, true
+			}
+			return test.owners, known
+		}
+		v, now := New(&out, o), at
+		deliver := func(e event.Event) {
+			t.Helper()
+			now = now.Add(10 * time.Millisecond)
+			e.Time = now
+			if err := v.Deliver(t.Context(), []event.Event{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		workload := func(version, label string) event.Object {
+			return testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"cart","namespace":"shop","uid":"Deployment","resourceVersion":"`+version+`","labels":{"a":"`+label+`"}}}`)
+		}
+		pod := func(version, address string) event.Object {
+			return testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"cart-1","namespace":"shop","uid":"Pod","resourceVersion":"`+version+`","creationTimestamp":"2026-01-31T08:00:00Z","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart-x","uid":"Set","controller":true}]},"status":{"phase":"Running","podIP":"`+address+`","conditions":[{"type":"Ready","status":"True"}]}}`)
+		}
+		deliver(event.Event{Type: event.Added, Initial: true, Target: deployments, Object: workload("1", "b")})
+		deliver(event.Event{Type: event.Added, Initial: true, Target: pods, Object: pod("2", "10.0.0.1")})
+		for _, target := range o.Targets {
+			deliver(event.Event{Type: event.Synced, Target: target, Count: 1})
+		}
+		deliver(event.Event{Type: event.Modified, Target: deployments, Old: workload("1", "b"), Object: workload("3", "c")})
+		deliver(event.Event{Type: event.Modified, Target: pods, Old: pod("2", "10.0.0.1"), Object: pod("4", "10.0.0.2")})
+		if text := out.String(); strings.Contains(text, "podIP") {
+			t.Errorf("%s: it is shown before:\n%s", test.name, text)
+		}
+		known = true
+		v.Tick(now)
+		if test.owners != nil {
+			v.End(now.Add(time.Minute))
+		}
+		if text := out.String(); !strings.Contains(text, test.want) {
+			t.Errorf("%s: it is\n%s", test.name, text)
+		}
 	}
 }

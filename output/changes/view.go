@@ -21,6 +21,7 @@ import (
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/churn"
+	"dwatch/watcher/object/owner"
 )
 
 // Options say how to show events. The zero value shows one namespace, without noise and colour.
@@ -48,6 +49,9 @@ type Options struct {
 	Clusters func() []event.Member
 	// Look says at the start what needs a look.
 	Look bool
+	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can.
+	// It does not wait.
+	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
 	// and of changes that repeat others of the same object only some: see Tick and End.
 	Fold bool

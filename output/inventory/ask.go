@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
@@ -140,7 +141,7 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	}
 	all := w.problems(now, i.upFrom(last, i.options.Above), last)
 	for n := range all {
-		all[n].Resource = i.kinds[all[n].Root.GroupKind()]
+		all[n].Resource = i.resourceOf(&all[n])
 		all[n].find(i)
 	}
 	i.mu.Unlock()
@@ -150,6 +151,14 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	}
 	i.causes.find(all[:min(len(all), causes)], states, o)
 	return all
+}
+
+// resourceOf is that of the root of a problem, as far as objects of it were seen, or it is known what followed there.
+func (i *Inventory) resourceOf(p *Problem) schema.GroupResource {
+	if lead := i.ledBy(p.State.Of.Cluster, p.Root, nil); lead != nil {
+		return lead.Of.Resource
+	}
+	return i.kinds[p.Root.GroupKind()]
 }
 
 // wrongAt returns what was wrong at a time, and how objects were. It is called under the lock.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
@@ -38,9 +39,9 @@ type Options struct {
 	Unmanaged bool
 	// Ended is how many objects are held that were deleted; 0: all, until Forget.
 	Ended int
-	// Above returns the owners of an object that is not held, of a kind that is not watched, as far as they are known
-	// yet; nil: nobody can. It does not wait.
-	Above func(cluster string, o owner.Ref) []owner.Owner
+	// Above returns the owners of an object that is not held, of a kind that is not watched, and whether they are known
+	// yet; nil: nobody can. It does not wait. It is asked about what is wrong, and with Bare also about what changed.
+	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
 	// of objects that were deleted; the oldest go where all together are too large (Held).
 	Past bool
@@ -64,6 +65,7 @@ type Inventory struct {
 	wrong   wrong
 	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	archive archive
+	unseen  *lru.Cache // the last lead of objects that are not watched, by unseenKey
 
 	causes causes
 }
@@ -74,7 +76,7 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, wrong: wrong{}, archive: archiveOf(o),
+		byID: map[string]*Object{}, named: map[name]*Object{}, wrong: wrong{}, archive: archiveOf(o), unseen: lru.New(maxUnseen),
 	}
 }
 
@@ -134,6 +136,8 @@ type Change struct {
 	// Root is what the object belongs to in the end, or the object of an Event; itself if to nothing.
 	// Zero if it is the lead.
 	Root owner.Ref
+	// Open: what is above Root is being asked for, with Options.Above and Bare.
+	Open bool
 }
 
 // chunk is how many changes at most the view gets at once.

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
@@ -102,14 +104,51 @@ func (c *Change) isUnderWay() bool {
 	return false
 }
 
-// LeadNow is the lead of a state now that more of what is above the object may be known. It may be called
-// when no Deliver is under way.
-func (i *Inventory) LeadNow(s *State) *Lead {
+// Retrace finds the lead of a change, its Root and whether that is Open, now that more of what is above the object may
+// be known. It may be called when no Deliver is under way.
+func (i *Inventory) Retrace(c *Change) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	c := Change{State: s}
-	i.findLead(&c, s.Owners)
-	return c.Lead
+	about := c.State.Owners
+	if told := c.State.Told; told != nil {
+		about = []owner.Owner{{Ref: told.About}}
+	}
+	c.Lead, c.Open = nil, false
+	i.findLead(c, about)
+}
+
+// Begin has a change lead to what follows below the Root of its object, which is not watched: that something was
+// changed there is all that is known. It may be called when no Deliver is under way.
+func (i *Inventory) Begin(c *Change) {
+	resource, _ := meta.UnsafeGuessKindToResource(c.Root.GroupVersionKind)
+	called := name{c.State.Of.Cluster, resource.GroupResource(), c.Root.Namespace, c.Root.Name}
+	root := &Object{
+		ID: idOf(called, c.Root.UID), Cluster: called.cluster, Resource: called.resource, Namespace: called.namespace, Name: called.name, UID: c.Root.UID,
+	}
+	c.Lead = &Lead{Of: root, Time: c.State.Time, goesOn: c.State.Time}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unseen.Add(unseenKey{called.cluster, c.Root.UID}, c.Lead)
+}
+
+// unseenKey is an object in a cluster that is not watched.
+type unseenKey struct {
+	cluster string
+	uid     types.UID
+}
+
+// maxUnseen is of how many objects that are not watched it is known what followed.
+const maxUnseen = 1000
+
+// ledBy is the last lead of an object above others, or nil: o is nil of one that is not held.
+func (i *Inventory) ledBy(cluster string, ref owner.Ref, o *Object) *Lead {
+	if o != nil {
+		return o.lead
+	}
+	if lead, is := i.unseen.Get(unseenKey{cluster, ref.UID}); is {
+		return lead.(*Lead)
+	}
+	return nil
 }
 
 // follow finds what a change followed that nobody meant, and what its object belongs to.
@@ -127,17 +166,25 @@ func (i *Inventory) findLead(c *Change, about []owner.Owner) {
 	if s.Of.lead.leads(s.Time) {
 		c.Lead = s.Of.lead
 	}
-	for ref, o := range i.upFrom((*Object).state, nil)(s.Of.Cluster, about) {
+	var above func(string, owner.Ref) ([]owner.Owner, bool)
+	if i.options.Bare && i.options.Above != nil {
+		above = func(cluster string, o owner.Ref) ([]owner.Owner, bool) {
+			owners, known := i.options.Above(cluster, o)
+			c.Open = !known
+			return owners, known
+		}
+	}
+	for ref, o := range i.upFrom((*Object).state, above)(s.Of.Cluster, about) {
 		c.Root = ref
-		if o != nil && o.lead.leads(s.Time) && (c.Lead == nil || o.lead.Time.After(c.Lead.Time)) {
-			c.Lead = o.lead
+		if lead := i.ledBy(s.Of.Cluster, ref, o); lead.leads(s.Time) && (c.Lead == nil || lead.Time.After(c.Lead.Time)) {
+			c.Lead = lead
 		}
 	}
 }
 
 // upFrom are the owners that manage an object, from one to the next above it, as they are by last; nil:
 // it is not held, and what is above it is known by above alone, which may be nil.
-func (i *Inventory) upFrom(last lastState, above func(string, owner.Ref) []owner.Owner) owners {
+func (i *Inventory) upFrom(last lastState, above func(string, owner.Ref) ([]owner.Owner, bool)) owners {
 	return func(cluster string, owners []owner.Owner) iter.Seq2[owner.Ref, *Object] {
 		return func(yield func(owner.Ref, *Object) bool) {
 			for range maxDepth {
@@ -155,7 +202,7 @@ func (i *Inventory) upFrom(last lastState, above func(string, owner.Ref) []owner
 				if owners = nil; o != nil {
 					owners = last(o).Owners
 				} else if _, isWatched := i.kinds[ref.GroupKind()]; above != nil && !isWatched {
-					owners = above(cluster, ref)
+					owners, _ = above(cluster, ref)
 				}
 			}
 		}

@@ -33,9 +33,9 @@ type Options struct {
 	// Revisions asks the server for the revisions of the template of a workload; nil: nobody can. It is called by
 	// several goroutines.
 	Revisions func(ctx context.Context, cluster string, o event.Object) ([]event.Object, error)
-	// Above returns the owners of an object that is not watched, as far as they are known yet; nil: nobody can. It is
+	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can. It is
 	// called by several goroutines.
-	Above func(cluster string, o owner.Ref) []owner.Owner
+	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
 	Clusters func() []event.Member
 	// Past is what is shown of a recording; nil: the present is.
