@@ -59,7 +59,7 @@ bin/nats: $(NATS_SOURCES) ## build the NATS server of the tests
 	@touch bin/nats
 
 .PHONY: demo
-demo: ## watch real changes on a real API server, for a minute; DEMO=stay stays
+demo: ## watch real changes on a real API server; DEMO=stay stays
 	@$(AS_IN_CLUSTER) $(BUILD) 'dwatch' '$(CURDIR)/bin/demo/dwatch' $(QUICKLY)
 	@$(MAKE) --no-print-directory bin/cluster
 	@cd testdata/demo && $(AS_IN_CLUSTER) $(BUILD) 'the demo' '$(CURDIR)/bin/demo/demo' $(QUICKLY)

@@ -72,7 +72,11 @@ func (f *folds) of(lead *inventory.Lead) *followed {
 // take takes an event that followed a change which somebody meant; false: it is to be shown, as it was
 // meant itself, or nobody knows what it followed.
 func (f *folds) take(e *event.Event, c *inventory.Change) bool {
-	if c == nil || !f.Fold || !c.Counts() {
+	if c == nil || !f.Fold {
+		return false
+	}
+	if !c.Counts() {
+		f.settled(e, c.State)
 		return false
 	}
 	if f.settleEarly(e.Time, false); !c.Meant && c.Lead == nil {
@@ -188,7 +192,6 @@ func (f *folds) superseded(e *event.Event, c *inventory.Change) {
 
 // count takes what came, what went, and what is not yet as it is to be.
 func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
-	s := c.State
 	counts := map[event.Type]map[string]int{event.Added: g.came, event.Deleted: g.went}[e.Type]
 	if counts != nil {
 		counts[kind]++
@@ -196,14 +199,32 @@ func (g *followed) count(e *event.Event, c *inventory.Change, kind string) {
 			g.kinds = append(g.kinds, kind)
 		}
 	}
+	if isOpen(c.State) && e.Type != event.Deleted {
+		g.open[c.State.Of.ID] = true
+	} else {
+		delete(g.open, c.State.Of.ID)
+	}
+}
+
+// isOpen reports whether an object is not yet as it is to be.
+func isOpen(s *inventory.State) bool {
 	switch s.Status {
 	case kstatus.InProgressStatus, kstatus.FailedStatus, kstatus.TerminatingStatus:
-		g.open[s.Of.ID] = true
-	default:
-		delete(g.open, s.Of.ID)
+		return true
 	}
-	if e.Type == event.Deleted {
-		delete(g.open, s.Of.ID)
+	return false
+}
+
+// settled takes what is not shown: what somebody asks to see may be less than what says how it went.
+func (f *folds) settled(e *event.Event, s *inventory.State) {
+	if isOpen(s) {
+		return
+	}
+	for _, g := range f.ordered {
+		if g.open[s.Of.ID] || g.lead.Of == s.Of && g.told < g.changes {
+			delete(g.open, s.Of.ID)
+			g.last = e.Time
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	testobject "dwatch/testdata/object"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/owner"
 )
 
@@ -212,5 +213,54 @@ func TestFoldAbove(t *testing.T) {
 		if text := out.String(); !strings.Contains(text, test.want) {
 			t.Errorf("%s: it is\n%s", test.name, text)
 		}
+	}
+}
+
+// TestFoldedOnly: how it went is known though only the spec is shown.
+func TestFoldedOnly(t *testing.T) {
+	var out bytes.Buffer
+	o := options(0)
+	o.Look, o.Fold = true, true
+	o.ShortName = func(r schema.GroupVersionResource) string { return r.Resource }
+	o.Targets = []event.Target{pods, deployments}
+	spec, err := change.ParsePattern("spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Compare.Only = change.Patterns{spec}
+	v, now := New(&out, o), at
+	deliver := func(of event.Target, kind event.Type, before, after event.Object) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if err := v.Deliver(t.Context(), []event.Event{{Type: kind, Target: of, Time: now, Old: before, Object: after}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := 1
+	object := func(raw string) event.Object {
+		version++
+		return testobject.Parse(t, strings.Replace(raw, `"metadata":{`, fmt.Sprintf(`"metadata":{"name":"cart","namespace":"shop","resourceVersion":"%d","creationTimestamp":"2026-01-31T08:00:00Z",`, version), 1))
+	}
+	deploy := func(image string, updated int) event.Object {
+		return object(fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"uid":"d","generation":%d},"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"cart","image":%q}]}}},"status":{"observedGeneration":%[1]d,"replicas":1,"updatedReplicas":%[3]d,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"}]}}`, 1+len(image)-len("cart:1"), image, updated))
+	}
+	pod := func(phase, ready string) event.Object {
+		return object(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"p","ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"cart","uid":"d","controller":true}]},"spec":{},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, ready))
+	}
+	old, rolling, rolled := deploy("cart:1", 1), deploy("cart:10", 0), deploy("cart:10", 1)
+	pending, running := pod("Pending", "False"), pod("Running", "True")
+	for _, target := range []event.Target{pods, deployments} {
+		if target == deployments {
+			deliver(target, event.Added, event.Object{}, old)
+		}
+		deliver(target, event.Synced, event.Object{}, event.Object{})
+	}
+	deliver(deployments, event.Modified, old, rolling)
+	deliver(pods, event.Added, event.Object{}, pending)
+	deliver(pods, event.Modified, pending, running)
+	deliver(deployments, event.Modified, rolling, rolled)
+	v.Tick(now.Add(2 * time.Second))
+	if text := out.String(); !strings.Contains(text, "rollout done in 3 s; 1 change; +1 pods") {
+		t.Errorf("how the rollout went is not said:\n%s", text)
 	}
 }

@@ -28,7 +28,7 @@ func startPage(ctx context.Context, program, kubeconfig string, s *screen) (*dwa
 	select {
 	case <-ctx.Done():
 		return nil, errors.Join(context.Cause(ctx), d.end())
-	case <-time.After(pace / 2): // its address has to be on the screen before what follows
+	case <-time.After(s.pace() / 2): // its address has to be on the screen before what follows
 		return d, nil
 	}
 }

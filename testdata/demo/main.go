@@ -20,9 +20,9 @@ import (
 	"time"
 )
 
-// pace is how long a change is shown before the next. The dwatch on the screen has
-// shown it by then: the one by which the demo knows of it is no quicker.
-const pace = 2 * time.Second
+// pace is how long a change is shown before the next, at a terminal. The dwatch on the screen has shown it by
+// then, and folded what followed: the one by which the demo knows of it is no quicker.
+const pace = 1500 * time.Millisecond
 
 // patience bounds each wait. It only decides how soon a failure is seen.
 const patience = time.Minute

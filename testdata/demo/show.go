@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -24,6 +25,15 @@ type screen struct {
 }
 
 func newScreen(out *os.File) *screen { return &screen{out, term.IsTerminal(int(out.Fd()))} }
+
+// pace is how long a change is shown before the next: only a person has to see it, but the dwatch whose lines
+// these are has to have written them.
+func (s *screen) pace() time.Duration {
+	if s.terminal {
+		return pace
+	}
+	return pace / 2
+}
 
 // say says what is done, as a comment.
 func (s *screen) say(text string) { fmt.Fprintln(s.out, "\n# "+text) }

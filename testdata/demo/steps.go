@@ -50,7 +50,7 @@ var liveSteps = []step{{
 	seen:   []condition{rolledOut("nginx:1.29", 1)},
 }}
 
-// play takes the steps, one after the other, at a pace that can be followed.
+// play takes the steps, one after the other, each of which is shown for a moment.
 func (c *cluster) play(ctx context.Context, w *watch, steps []step, s *screen) error {
 	for _, step := range steps {
 		if step.title != "" {
@@ -62,7 +62,7 @@ func (c *cluster) play(ctx context.Context, w *watch, steps []step, s *screen) e
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(pace):
+		case <-time.After(s.pace()):
 		}
 	}
 	return nil
