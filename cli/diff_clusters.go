@@ -104,6 +104,11 @@ func (c *contents) mappingOf(o event.Object) *meta.RESTMapping {
 func (d *clustersCompared) compare(ctx context.Context, c *console, all []outcome[*contents]) error {
 	w, first := d.w, all[0].is
 	w.session = &session{console: c, scope: w.request, mapper: first.session.mapper, planner: first.session.planner, plan: first.session.plan}
+	for _, o := range all[1:] {
+		if o.err == nil {
+			w.session.others = append(w.session.others, o.is.session.mapper)
+		}
+	}
 	if w.print.Clusters = true; w.now == nil {
 		w.now = time.Now
 	}

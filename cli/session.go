@@ -36,9 +36,10 @@ type session struct {
 	plan      *plan.Plan
 	questions *ask.Client // which help people, and nothing depends on
 	rights    *access.Rights
-	about     *about         // nil: Events about anything
-	whole     *owned.Subject // all that belongs to the object of --for; nil: that is not asked for
-	fleet     *fleet         // nil: it is one cluster
+	about     *about           // nil: Events about anything
+	whole     *owned.Subject   // all that belongs to the object of --for; nil: that is not asked for
+	fleet     *fleet           // nil: it is one cluster
+	others    []*mapper.Mapper // those of clusters that are compared with it, which may have what it lacks
 }
 
 func (c *console) open(ctx context.Context, k *cluster.Cluster, of selection) (*session, error) {
@@ -149,7 +150,11 @@ func (s *session) shortName(r schema.GroupVersionResource) string {
 	if s.fleet != nil {
 		return s.fleet.shortName(r)
 	}
-	return s.mapper.ShortName(r)
+	short, whole := s.mapper.ShortName(r), r.GroupResource().String()
+	for n := 0; n < len(s.others) && short == whole; n++ {
+		short = s.others[n].ShortName(r)
+	}
+	return short
 }
 
 // asks returns what asks a cluster for what helps people.

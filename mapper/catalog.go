@@ -79,6 +79,9 @@ func (c *catalog) shortName(r schema.GroupVersionResource) string {
 
 func (c *catalog) shortest(r schema.GroupVersionResource) string {
 	served, there := c.first(func(s resource) bool { return s.gvr() == r })
+	if !there { // another cluster has it in that version
+		served, there = c.first(func(s resource) bool { return s.gvr().GroupResource() == r.GroupResource() })
+	}
 	if !there {
 		return r.GroupResource().String()
 	}
