@@ -135,7 +135,7 @@ func (s Step) Fails() bool {
 // says how they are compared and masked.
 func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Problem {
 	i.mu.Lock()
-	w, last := i.wrong, lastState((*Object).state)
+	w, last := i.present.wrong, lastState((*Object).state)
 	if i.options.Past {
 		w, last = i.wrongAt(now)
 	}
@@ -153,9 +153,16 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	return all
 }
 
+// Judged is another number once what is wrong may have become another, but for what time alone makes of it.
+func (i *Inventory) Judged() uint64 {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.present.judged
+}
+
 // resourceOf is that of the root of a problem, as far as objects of it were seen, or it is known what followed there.
 func (i *Inventory) resourceOf(p *Problem) schema.GroupResource {
-	if lead := i.ledBy(p.State.Of.Cluster, p.Root, nil); lead != nil {
+	if lead := i.unseen.lead(p.State.Of.Cluster, p.Root); lead != nil {
 		return lead.Of.Resource
 	}
 	return i.kinds[p.Root.GroupKind()]

@@ -62,10 +62,10 @@ type Inventory struct {
 	// named has the last object of each name, which may have ended.
 	named   map[name]*Object
 	ended   []*Object // in this order
-	wrong   wrong
+	present present
 	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	archive archive
-	unseen  *lru.Cache // the last lead of objects that are not watched, by unseenKey
+	unseen  unseen
 
 	causes causes
 }
@@ -76,7 +76,7 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, wrong: wrong{}, archive: archiveOf(o), unseen: lru.New(maxUnseen),
+		byID: map[string]*Object{}, named: map[name]*Object{}, present: present{wrong: wrong{}}, archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
 	}
 }
 
@@ -192,7 +192,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	} else {
 		s.Of.add(&i.archive, s, quiet)
 	}
-	i.wrong.judge(s)
+	i.present.judge(s)
 	if e.Type == event.Deleted {
 		i.end(s.Of)
 	}
@@ -238,7 +238,7 @@ func (i *Inventory) begin(c *Change) {
 	}
 	i.byID[s.Of.ID] = s.Of
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
-	i.wrong.judge(s)
+	i.present.judge(s)
 	if last == nil || s.Type != event.Deleted { // else the name is another one's already
 		i.named[called] = s.Of
 	}
@@ -299,7 +299,7 @@ func idOf(called name, uid types.UID) string {
 }
 
 func (i *Inventory) end(o *Object) {
-	delete(i.wrong, o)
+	i.present.absolve(o)
 	o.ended = o.state().Time
 	i.ended = append(i.ended, o)
 	if limit := i.options.Ended; limit > 0 && !i.options.Past && len(i.ended) > limit {
@@ -317,7 +317,7 @@ func (i *Inventory) Forget(o *Object) {
 }
 
 func (i *Inventory) forget(o *Object) {
-	delete(i.wrong, o)
+	i.present.absolve(o)
 	i.archive.drop(o)
 	if at := o.state().Time; at.After(i.archive.forgotten) {
 		i.archive.forgotten = at

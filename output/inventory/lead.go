@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"dwatch/watcher/event"
@@ -140,15 +141,14 @@ type unseenKey struct {
 // maxUnseen is of how many objects that are not watched it is known what followed.
 const maxUnseen = 1000
 
-// ledBy is the last lead of an object above others, or nil: o is nil of one that is not held.
-func (i *Inventory) ledBy(cluster string, ref owner.Ref, o *Object) *Lead {
-	if o != nil {
-		return o.lead
-	}
-	if lead, is := i.unseen.Get(unseenKey{cluster, ref.UID}); is {
-		return lead.(*Lead)
-	}
-	return nil
+// unseen has the last lead of objects that are not watched, by unseenKey.
+type unseen struct{ *lru.Cache }
+
+// lead is that of an object; nil if there is none.
+func (u unseen) lead(cluster string, of owner.Ref) *Lead {
+	lead, _ := u.Get(unseenKey{cluster, of.UID})
+	found, _ := lead.(*Lead)
+	return found
 }
 
 // follow finds what a change followed that nobody meant, and what its object belongs to.
@@ -176,7 +176,11 @@ func (i *Inventory) findLead(c *Change, about []owner.Owner) {
 	}
 	for ref, o := range i.upFrom((*Object).state, above)(s.Of.Cluster, about) {
 		c.Root = ref
-		if lead := i.ledBy(s.Of.Cluster, ref, o); lead.leads(s.Time) && (c.Lead == nil || lead.Time.After(c.Lead.Time)) {
+		lead := i.unseen.lead(s.Of.Cluster, ref)
+		if o != nil {
+			lead = o.lead
+		}
+		if lead.leads(s.Time) && (c.Lead == nil || lead.Time.After(c.Lead.Time)) {
 			c.Lead = lead
 		}
 	}

@@ -67,10 +67,33 @@ type spell struct {
 // the Inventory.
 type wrong map[*Object]*spell
 
+// present is what is wrong now.
+type present struct {
+	wrong
+	judged uint64 // how often that has become another
+}
+
 // judge takes over whether a state that is the present one is wrong.
-func (w wrong) judge(s *State) {
+func (p *present) judge(s *State) {
+	if p.wrong.judge(s) {
+		p.judged++
+	}
+}
+
+// absolve takes an object out of what is wrong.
+func (p *present) absolve(o *Object) {
+	if p.wrong[o] != nil {
+		delete(p.wrong, o)
+		p.judged++
+	}
+}
+
+// judge takes over whether a state that is the present one is wrong, and reports whether it says something else of the
+// object than the one before.
+func (w wrong) judge(s *State) (anew bool) {
 	sp := w[s.Of]
 	is := s.patience() >= 0
+	anew = is != (sp != nil && sp.to.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Why != s.Why)
 	switch {
 	case is && !sp.goesOn(s):
 		sp = &spell{from: s.Time, lastWrong: s}
@@ -85,6 +108,7 @@ func (w wrong) judge(s *State) {
 			delete(w, s.Of)
 		}
 	}
+	return anew
 }
 
 // byNow is a time of the server's clock, to which that of this machine may be behind: it was when the state

@@ -224,7 +224,7 @@ func TestMoments(t *testing.T) {
 		o := part("Pod", "a", "", n+1, status, "kubelet", "status", `{"f:status":{}}`)
 		kind := []event.Type{event.Added, event.Modified}[n]
 		s.deliver(of(kind, event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z",`, 1)), 3*n))
-		if got := len(s.wrong); got != 1-n {
+		if got := len(s.present.wrong); got != 1-n {
 			t.Errorf("event %d: %d objects are wrong", n, got)
 		}
 	}

@@ -57,18 +57,27 @@ type cause struct {
 type look struct {
 	mu      sync.Mutex
 	at      time.Time
+	took    time.Duration // to make it
+	judged  uint64        // as of which it is
 	message []byte
 }
 
-// now returns the message about what needs a look. It is made anew a second after it was there: to make it may take longer.
-func (l *look) now(clock func() time.Time, h *Hub) []byte {
+// share is which part of the time at most is spent on messages about problems, one in so many.
+const share = 50
+
+// now returns the message about what needs a look. It is made anew when that has become another, and a second after it
+// was there: to make it may take longer. isOld: it is not made anew yet, as to make the last one took long.
+func (l *look) now(clock func() time.Time, h *Hub) (message []byte, isOld bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := clock(); now.Sub(l.at) >= time.Second {
+	now, judged := clock(), h.inventory.Judged()
+	since, isOld := now.Sub(l.at), judged != l.judged
+	if since >= time.Second || isOld && since >= share*l.took {
 		l.message = encode(problemsOf(h, h.inventory.Problems(now, maxProblems, h.Compare), now))
-		l.at = clock()
+		l.at, l.judged, isOld = clock(), judged, false
+		l.took = l.at.Sub(now)
 	}
-	return l.message
+	return l.message, isOld
 }
 
 func problemsOf(h *Hub, all []inventory.Problem, now time.Time) problemsMessage {
@@ -99,12 +108,12 @@ func causeOf(c *inventory.Cause) *cause {
 	return &cause{c.Of.ID, millis(c.State.Time), clip(c.Who, maxName), clip(c.What, maxMessage)}
 }
 
-// tellProblems tells a viewer what needs a look, if that is something else than before.
-func (v *viewer) tellProblems(ctx context.Context) error {
-	message := v.look.now(v.clock, v.Hub)
+// tellProblems tells a viewer what needs a look, if that is something else than before. isOld: it is to be called again.
+func (v *viewer) tellProblems(ctx context.Context) (isOld bool, err error) {
+	message, isOld := v.look.now(v.clock, v.Hub)
 	if bytes.Equal(message, v.looked) {
-		return nil
+		return isOld, nil
 	}
 	v.looked = message
-	return v.to.send(ctx, message)
+	return isOld, v.to.send(ctx, message)
 }

@@ -35,6 +35,28 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestProblemsAtOnce: what needs a look comes with the row that says so, and not later.
+func TestProblemsAtOnce(t *testing.T) {
+	h, now := newHub(), time.Unix(1700000000, 0)
+	h.clock = func() time.Time { return now } // a second never passes
+	s := serve(t, h)
+	d, o := s.dial(t, ""), pod("a", "u1", "1", "Running")
+	d.problems()
+	deliver(t, h, added(pods, o, 0))
+	for n, phase := range []string{"Failed", "Running", "Failed"} {
+		next := pod("a", "u1", fmt.Sprint(n+2), phase)
+		deliver(t, h, modified(pods, o, next, n+1))
+		o = next
+		for last := ""; last != "problems"; {
+			m := d.read()
+			if m["type"] == "ping" && last == "change" {
+				t.Fatalf("the row of event %d comes without what needs a look", n)
+			}
+			last = fmt.Sprint(m["type"])
+		}
+	}
+}
+
 // problems is the next message about them.
 func (d *dialed) problems() message {
 	d.t.Helper()
@@ -53,11 +75,11 @@ func TestSlowProblems(t *testing.T) {
 		return now
 	}
 	var l look
-	first := l.now(clock, h)
-	if second := l.now(clock, h); &first[0] != &second[0] {
+	first, _ := l.now(clock, h)
+	if second, _ := l.now(clock, h); &first[0] != &second[0] {
 		t.Error("it is made again within a second after it was made")
 	}
-	if third := l.now(clock, h); &first[0] == &third[0] {
+	if third, _ := l.now(clock, h); &first[0] == &third[0] {
 		t.Error("it is not made again after a second")
 	}
 }

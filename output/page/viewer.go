@@ -67,7 +67,13 @@ func (h *Hub) view(ctx context.Context, to transport, from position, questions <
 		if err != nil {
 			return err
 		}
-		if more {
+		isOld := false
+		if !more { // what needs a look comes with the rows that say so
+			if isOld, err = v.tellProblems(ctx); err != nil {
+				return err
+			}
+		}
+		if more || isOld {
 			news, rest = nil, time.After(pause)
 		}
 		select {
@@ -226,7 +232,8 @@ func (v *viewer) tell(ctx context.Context) error {
 	if err := v.tellClusters(ctx); err != nil {
 		return err
 	}
-	return v.tellProblems(ctx)
+	_, err := v.tellProblems(ctx)
+	return err
 }
 
 // leave sends what is left in the log, and says goodbye.

@@ -255,6 +255,21 @@ func TestFunctions(t *testing.T) {
 			return [text(state, [80, 200]), text(state, [180, 200]), text(state, [180, 200], new Set(["a"])), text({ ...state, q: "r" }, [180, 200])];
 		})(new Store(), { q: "", kind: [], ns: [], change: [] })`,
 			`["c+1, c1,b+1, b2,a+2,d, d1,e, e1","c+1, c1,b+1, b2,a+2,d+1,e+1","c+1, c1,b+1, b2,a-2, a1,  a2,d+1,e+1","c, c1, c2,b, b2, b1,a, a1,  a2,d, d1,e, e1"]`},
+		// What fails goes up at once, what is well again stays for a while, what is over where it was; nothing moves while it is held.
+		{"standing", `((s, is) => {
+			const objects = () => new Map(Object.entries(is).map(([key, state]) => [key, { key, ended: state === "ended" ? 5 : 0, status: { state: state === "ended" ? "Current" : state } }]));
+			const all = [], at = (now, more) => { Object.assign(is, more); s.take(objects(), now); all.push(Object.keys(is).map((key) => s.of(key)).join("") + "." + s.version); };
+			at(0, {});
+			at(1, { a: "Failed", b: "InProgress" });
+			at(2, { a: "InProgress", b: "ended" });
+			at(6000, {});
+			at(8003, { a: "Current", b: "ended" });
+			s.held = true;
+			at(9000, { c: "Failed" });
+			s.held = false;
+			at(9001, {});
+			return all;
+		})(new m.Standing(), { a: "Current", b: "Current", c: "Unknown" })`, `["222.0","012.1","012.1","012.1","212.2","212.2","210.3"]`},
 		// An Event has no lane beside its object, nor if that is over; a Warning keeps the object from being folded.
 		{"select", `((store, state) => {
 			store.on_resource({ resource: { id: "pods", kind: "Pod" } });

@@ -10,6 +10,7 @@ import { Past } from "./past.js";
 import { Problems } from "./problems.js";
 import { Filters, cleared } from "./filters.js";
 import { Server } from "./server.js";
+import { Standing } from "./standing.js";
 import { Store } from "./store.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
@@ -32,6 +33,7 @@ const store = new Store();
 let state = url.read();
 const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, listTook: 0, countTook: 0, unfolded: new Set() };
 
+const standing = new Standing();
 const now = () => page.paused || store.now();
 
 const table = new Table({ store, viewport: byId("list"), heading: byId("heading"), onSelect: (key) => open(key, 0), onFold: fold });
@@ -207,9 +209,9 @@ function matchingNow() {
 function listIfDue(signature) {
   const at = performance.now(), due = listed + (store.objects.size > 500 ? listEvery : 0);
   countIfDue(at);
-  const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership}`;
+  const whole = `${signature} ${state.view} ${state.sort} ${state.span} ${state.until} ${store.membership} ${standing.version}`;
   // What is sorted or filtered by what changes, and what is about to leave.
-  const moving = state.sort || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
+  const moving = (state.sort && state.sort !== "name") || state.notready || state.q || state.view === "timeline" || store.ended.length > 0;
   if (whole === page.listSignature && !page.forceList && (!moving || at - listed < seldom(page.listTook))) return;
   if (at < due && !page.forceList) {
     page.changed = true;
@@ -229,11 +231,12 @@ function countIfDue(at) {
   page.counted = at;
   page.countedMembership = store.membership;
   store.manyNamespaces = table.manyNamespaces = filters.update() > 1;
+  standing.take(store.objects, at);
   page.countTook = performance.now() - at;
 }
 
 function list() {
-  const items = state.view === "timeline" ? lanes() : select.table(store, state, now());
+  const items = state.view === "timeline" ? lanes() : select.table(store, state, now(), standing);
   table.selected = state.object;
   table.show(items, state.view === "timeline" ? "timeline" : "table");
   const objects = items.filter((item) => item.key).length;
@@ -413,6 +416,24 @@ const actions = {
   },
 };
 
+/** holdRows keeps the rows where they are while a mouse is over them, or they are scrolled. */
+function holdRows() {
+  const list = byId("list");
+  let over = false;
+  const update = () => {
+    const held = over || list.scrollTop > 0;
+    if (held === standing.held) return;
+    standing.held = held;
+    if (held) return;
+    page.counted = -Infinity;
+    page.changed = true;
+    soon();
+  };
+  list.addEventListener("pointerenter", (e) => { over = e.pointerType === "mouse"; update(); });
+  list.addEventListener("pointerleave", () => { over = false; update(); });
+  list.addEventListener("scroll", update, { passive: true });
+}
+
 // Screen readers are told a little, now and then, and not each change.
 let spoken = 0;
 function say(text) { setText(byId("said"), text); }
@@ -447,6 +468,7 @@ function build() {
   byId("search").addEventListener("submit", (e) => e.preventDefault());
   byId("sort").addEventListener("change", (e) => go({ sort: e.target.value }, true));
   byId("pause").addEventListener("click", pause);
+  holdRows();
   byId("help").addEventListener("click", actions.help);
   addEventListener("popstate", () => {
     const before = state;

@@ -78,8 +78,9 @@ function changeHaystack(m) {
     ...(m.changes ?? []).flatMap((c) => [c.path, c.old, c.new, c.who])].join("\n").toLowerCase();
 }
 
-/** table is the rows of the table: for each resource {resource, count}, then {key}. */
-export function table(store, state, now) {
+/** table is the rows of the table: for each resource {resource, count}, then {key}. standing says which stand first, if
+ * they are not sorted otherwise; of the same by name. */
+export function table(store, state, now, standing) {
   const pass = filter(state, store).row;
   const sections = new Map();
   for (const row of store.sorted()) {
@@ -90,7 +91,8 @@ export function table(store, state, now) {
   }
   const items = [];
   for (const [resource, rows] of sections) {
-    if (state.sort) rows.sort(sorters[state.sort]);
+    const sorter = state.sort ? sorters[state.sort] : standing && ((a, b) => standing.of(a.key) - standing.of(b.key));
+    if (sorter) rows.sort(sorter);
     items.push({ resource, count: rows.filter((r) => !r.ended).length });
     for (const row of rows) items.push({ key: row.key });
   }
@@ -173,7 +175,7 @@ function forget(row, children, from) {
 }
 
 /** rankOf is 0 of what has failed, 1 of what is not ready, and 2 of what is as it should be, or over. */
-const rankOf = (row) => (row.ended ? 2 : row.status.state === "Failed" ? 0 : isBusy(row) ? 1 : 2);
+export const rankOf = (row) => (row.ended ? 2 : row.status.state === "Failed" ? 0 : isBusy(row) ? 1 : 2);
 
 /** isQuiet reports whether an object was as it should be between two times, and is, and nothing happened to it. */
 function isQuiet(row, from, to) {
