@@ -6,13 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"dwatch/testdata/race"
+	"dwatch/testdata/bed"
 )
 
 var (
@@ -33,12 +32,8 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "dwatch")
-	args := []string{"build", "-ldflags", "-s -w", "-o", binary}
-	if race.Enabled {
-		args = append(args, "-race")
-	}
-	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	if err := bed.Build(binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	if shared, err = startServer(); err != nil {
@@ -49,8 +44,8 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// leisurely is the pace of writers where many arenas share a server: each fault is there until it
-// has hit something, however little is written.
+// leisurely is the pace of writers where each fault is there until it has hit something, however little
+// is written.
 const leisurely = 250 * time.Millisecond
 
 // TestFaults injects each fault of the proxy.
@@ -103,7 +98,7 @@ func TestServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := arenaFor(t, arenaOptions{servers: []*server{serverFor(t, test.flags...)}, seed: 1})
+			a := arenaFor(t, arenaOptions{servers: []*server{serverFor(t, test.flags...)}, seed: 1, pace: leisurely})
 			a.sites[0].injectAll(t, 3*time.Second, test.faults...)
 			checkEnd(t, a)
 		})
@@ -114,7 +109,7 @@ func TestServer(t *testing.T) {
 // over another one while they still are.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
-	a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1})
+	a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 1, pace: leisurely})
 	s := a.sites[0]
 	thaw := s.proxy.freeze()
 	s.awaitLines(a.watchers[0].records[s.name], time.Now())

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -40,11 +39,7 @@ func badUsage(format string, args ...any) error {
 }
 
 func main() {
-	// Much is allocated for each write, and test beds share their machine with many processes:
-	// a quarter of the server's CPU for twice the memory.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
+	collectSeldom()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()

@@ -77,11 +77,11 @@ func findBrowser() string {
 	return ""
 }
 
-// dwatchBinary builds dwatch, once.
+// dwatchBinary builds dwatch as it is released, once.
 var dwatchBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(temporary, "dwatch")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".")
-	build.Dir = root
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build dwatch: %w\n%s", err, out)
 	}

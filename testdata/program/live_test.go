@@ -431,10 +431,8 @@ func TestLivePanics(t *testing.T) {
 			}
 		}
 	}
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-overlay", overlay, "-o", filepath.Join(dir, "dwatch"), ".")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := bed.Build(filepath.Join(dir, "dwatch"), "-overlay", overlay); err != nil {
+		t.Fatal(err)
 	}
 	o, kubeconfig := room(t)
 	o.create(t, "one")

@@ -113,14 +113,10 @@ func brief() string {
 	return "3s"
 }
 
-// build builds dwatch, with the race detector if the test has it.
+// build builds dwatch, and what runs it without the times.
 func build(dir string) error {
-	args := []string{"build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "dwatch")}
-	if race.Enabled {
-		args = append(args, "-race")
-	}
-	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+	if err := bed.Build(filepath.Join(dir, "dwatch")); err != nil {
+		return err
 	}
 	if err := link(dir); err != nil {
 		return err
