@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"context"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -18,6 +19,8 @@ type life struct {
 	key    event.Key
 	source *source.Source
 	joined bool // the server did not have it when Run began
+	// unasked: it is not asked for any more.
+	unasked atomic.Bool
 	// cancel ends the life; ended is closed when it has.
 	cancel context.CancelFunc
 	ended  chan struct{}

@@ -146,3 +146,30 @@ func TestPatience(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestUnasked: what is not asked for any more leaves, and the rest goes on; what else the server has is not looked for.
+func TestUnasked(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, cluster)
+	f, config := newFaults(t, cluster)
+	r.create("a")
+	other := event.Target{Mapping: secrets, Namespace: r.namespace}
+	drop := make(chan struct{}, 1)
+	w := watchWith(t, Options{
+		Config: config, Targets: []event.Target{r.target(), other},
+		Drop: drop, Asked: func(k event.Key) bool { return k == r.target().Key() },
+	})
+	w.await("SYNCED", 2)
+	drop <- struct{}{}
+	w.await("LEFT", 1)
+	r.update("a", 1)
+	w.await("MODIFIED a=1", 1)
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.opened != 2 {
+		t.Errorf("%d watches were opened", f.opened)
+	}
+}

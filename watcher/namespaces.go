@@ -47,12 +47,17 @@ func (s *targetSet) joining(t event.Target, found event.Found) (event.Target, ev
 
 // drop ends a target that is not asked for any more.
 func (s *targetSet) drop(l *life, found event.Found) {
-	l.cancel()
-	<-l.ended
 	why := errUnmatched
 	if _, exists := found.Outside(l.key); !exists {
 		why = errDeleted
 	}
+	s.end(l, why)
+}
+
+// end has a target leave.
+func (s *targetSet) end(l *life, why error) {
+	l.cancel()
+	<-l.ended
 	n := note{of: l.target, what: dropped}
 	n.Err = why
 	l.note(n)

@@ -55,7 +55,34 @@ func (s *targetSet) begin() error {
 	if s.options.Follow {
 		s.startFollowing()
 	}
+	if s.options.Drop != nil {
+		s.running.Go(s.dropUnasked)
+	}
 	return nil
+}
+
+// dropUnasked ends the targets that are not asked for any more.
+func (s *targetSet) dropUnasked() {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.options.Drop:
+		}
+		var unasked []*life
+		s.mu.Lock()
+		for key, l := range s.present {
+			if !s.options.Asked(key) {
+				unasked = append(unasked, l)
+			}
+		}
+		s.mu.Unlock()
+		inOrder(unasked)
+		for _, l := range unasked {
+			l.unasked.Store(true)
+			s.end(l, event.ErrUnasked)
+		}
+	}
 }
 
 // add starts a target that was not there before, as mark says, in place of those that it covers.
@@ -111,7 +138,9 @@ func (s *targetSet) remove(l *life) {
 	if !l.joined {
 		l.note(note{of: l.target, what: left})
 	}
-	s.startFollowing()
+	if !l.unasked.Load() {
+		s.startFollowing()
+	}
 }
 
 // recheck renews all watches.

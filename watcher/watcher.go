@@ -32,6 +32,9 @@ type Options struct {
 	// Look, if not nil, has a signal when Resolver may find more objects by name, which join then: they
 	// may have existed before. Follow has to be set.
 	Look <-chan struct{}
+	// Drop, if not nil, has a signal when Asked may be false of a target, which leaves then.
+	Drop  <-chan struct{}
+	Asked func(event.Key) bool
 	// Began is when the watch began that Run goes on with: of what joins, that is new which was created since.
 	// Zero: now.
 	Began time.Time

@@ -42,6 +42,8 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 		r.note(e.Time, "%s: belongs to it now; watching it", describe(t))
 	case e.Type == event.Joined:
 		r.moved(e, "namespace %s matches; watching it", e.Target.Namespace)
+	case e.Type == event.Left && errors.Is(e.Err, event.ErrUnasked):
+		r.note(e.Time, "%s: no longer watched", describe(t))
 	case e.Type == event.Left:
 		r.moved(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)
 	case e.Type == event.Denied && !was.Denied:

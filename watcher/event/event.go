@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +46,9 @@ const (
 	// who asks for them gets them.
 	Bookmark Type = "BOOKMARK"
 )
+
+// ErrUnasked is the Err of Left where who asked for the target does so no more.
+var ErrUnasked = errors.New("it is not asked for any more")
 
 // IsPrompt reports whether a watch has caught up, of which by now all has come that happened up to
 // heard, and nothing since moved: it may be a second behind, or as long as bookmarks take to come

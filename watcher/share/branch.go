@@ -22,12 +22,15 @@ type Options struct {
 	Keep bool
 	Room int64 // how many bytes may wait; 0: DefaultRoom
 	// Alone watches for this Branch, once it was dropped from its Fan, until ctx ends: targets, which are those that it
-	// gets by then, and what comes besides. sink gets what a watch with that past gets, which is asked by the
-	// goroutine that calls sink.
-	Alone func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error
+	// gets by then, and what comes besides.
+	Alone Watch
 	// Dropped is called when it is; nil: nobody is told.
 	Dropped func()
 }
+
+// Watch watches targets for one Branch. sink gets what a watch with that past gets, which is asked by the goroutine that
+// calls sink.
+type Watch func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error
 
 // Branch is one of those that share a watch.
 type Branch struct {
@@ -36,12 +39,16 @@ type Branch struct {
 	keys  map[event.Key]bool // of Targets
 	known *known             // only for who delivers
 
+	first   Watch   // nil: it gets what its Fan gets from the start
+	reached reached // by first, for who delivers
+
 	ready, freed chan struct{} // hold one signal each: something waits; there may be room
 
 	mu      sync.Mutex
 	waiting []event.Event
 	bytes   int64
 	held    bool // next waits for somebody else
+	begins  bool // first watches
 	dropped bool
 	closed  bool
 }
@@ -63,6 +70,7 @@ func NewBranch(next event.Sink, o Options) (*Branch, error) {
 			return nil, err
 		}
 	}
+	b.Options.Past = nil // which may be that of another Branch, with all that it knows
 	return b, nil
 }
 
@@ -89,6 +97,7 @@ func (b *Branch) close() {
 	b.closed = true
 	b.mu.Unlock()
 	signal(b.ready)
+	signal(b.freed)
 }
 
 // take has a batch wait, and returns when there is room for another one, or this Branch is dropped.
@@ -115,7 +124,7 @@ func (b *Branch) take(ctx context.Context, batch []event.Event, isShared func() 
 func (b *Branch) put(batch []event.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.dropped {
+	if b.dropped || b.closed {
 		return false
 	}
 	before := len(b.waiting)
@@ -147,14 +156,14 @@ func sizeOf(e *event.Event) int64 {
 func (b *Branch) hasRoom() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.bytes < b.Room
+	return b.bytes < b.Room || b.closed
 }
 
-// dropHeld drops the Branch if it is held.
+// dropHeld drops the Branch if it is held, or is told what was before.
 func (b *Branch) dropHeld() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.held {
+	if !b.held && !b.begins {
 		return false
 	}
 	b.dropped, b.waiting, b.bytes = true, nil, 0
@@ -172,16 +181,28 @@ func (b *Branch) all() (waiting []event.Event, dropped, closed bool) {
 	return waiting, b.dropped, b.closed
 }
 
-// Run delivers until the Fan is closed, or fails with an error of the Sink or of Alone. It is called once.
+// Run delivers until the Fan is closed, or has it no more, or fails with an error of the Sink or of a Watch. It is called
+// once.
 func (b *Branch) Run(ctx context.Context) error {
+	if b.first != nil {
+		err := b.first(ctx, b, b.Targets, b.known.anew)
+		b.mu.Lock()
+		b.begins = false
+		b.mu.Unlock()
+		signal(b.freed)
+		if err != nil {
+			return err
+		}
+	}
 	for {
 		<-b.ready // which Close signals
 		waiting, dropped, closed := b.all()
-		if err := b.Deliver(ctx, waiting); err != nil {
+		if err := b.deliver(ctx, b.reached.missing(waiting)); err != nil {
 			return err
 		}
 		switch {
 		case dropped && ctx.Err() == nil:
+			b.reached = nil
 			return b.Alone(ctx, b, b.known.handOver(), b.known.past)
 		case dropped, closed:
 			return nil
@@ -191,11 +212,21 @@ func (b *Branch) Run(ctx context.Context) error {
 
 // Deliver implements event.Sink, for a watch of the Branch alone.
 func (b *Branch) Deliver(ctx context.Context, batch []event.Event) error {
+	b.reached.note(batch)
+	return b.deliver(ctx, batch)
+}
+
+func (b *Branch) deliver(ctx context.Context, batch []event.Event) error {
 	news := b.known.news(batch)
 	if len(news) == 0 {
 		return nil
 	}
 	return b.next.Deliver(ctx, news)
+}
+
+// Past is an event.Past of what was delivered, once Run has returned: for who takes the place of this Branch.
+func (b *Branch) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+	return b.known.past(t, take)
 }
 
 func signal(c chan struct{}) {

@@ -20,5 +20,10 @@
 // past, and the targets that it has by then, so that it is brought up to the present: states in between are missing,
 // which it is told as a Gap. The only Branch that is left in a Fan is not dropped.
 //
-// Ending: after Close of the Fan each Branch delivers what waits, and returns.
+// Joining: a Branch may be added while the watch runs. It is told what exists by a watch of its own, and then goes on
+// with what the Fan has had since it was added: what that watch has not told of it, by resourceVersion. So it misses
+// nothing, gets nothing twice, and the others don't notice.
+//
+// Ending: a Branch that is removed delivers what waits, and returns; nobody else notices. After Close of the Fan each
+// Branch does.
 package share

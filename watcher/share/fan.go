@@ -2,21 +2,55 @@ package share
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"dwatch/watcher/event"
 )
 
-// Fan is a Sink that gives each batch to Branches.
-type Fan struct{ branches []*Branch }
+// Fan is a Sink that gives each batch to Branches, which come and go. Its methods may be called from any goroutine.
+type Fan struct {
+	mu       sync.Mutex
+	branches []*Branch // never changed in place
+	closed   bool
+}
 
 var _ event.Sink = (*Fan)(nil)
 
 // New returns a Fan for branches, of which each belongs to one Fan.
-func New(branches ...*Branch) *Fan { return &Fan{branches} }
+func New(branches ...*Branch) *Fan { return &Fan{branches: branches} }
+
+// Add has a Branch, which does not Run yet, get what comes from now on. What was before is told by first, which watches
+// for it alone, from a time after this call on, and ends when all that exists has been reported. Meanwhile
+// what comes waits; when that is too much, the Branch is dropped, and goes on alone.
+func (f *Fan) Add(b *Branch, first Watch) {
+	b.first, b.begins, b.reached = first, true, reached{}
+	f.mu.Lock()
+	closed := f.closed
+	f.branches = append(slices.Clone(f.branches), b)
+	f.mu.Unlock()
+	if closed {
+		b.close()
+	}
+}
+
+// Remove has a Branch get nothing more: it delivers what waits, and returns.
+func (f *Fan) Remove(b *Branch) {
+	f.mu.Lock()
+	f.branches = slices.DeleteFunc(slices.Clone(f.branches), func(o *Branch) bool { return o == b })
+	f.mu.Unlock()
+	b.close()
+}
+
+func (f *Fan) all() []*Branch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.branches
+}
 
 // Deliver implements event.Sink. It never fails: what a Branch ends with is returned by its Run.
 func (f *Fan) Deliver(ctx context.Context, batch []event.Event) error {
-	for _, b := range f.branches {
+	for _, b := range f.all() {
 		b.take(ctx, batch, f.isShared)
 	}
 	return nil
@@ -25,7 +59,7 @@ func (f *Fan) Deliver(ctx context.Context, batch []event.Event) error {
 // isShared reports whether more than one gets the batches.
 func (f *Fan) isShared() bool {
 	n := 0
-	for _, b := range f.branches {
+	for _, b := range f.all() {
 		if b.IsShared() {
 			n++
 		}
@@ -35,7 +69,10 @@ func (f *Fan) isShared() bool {
 
 // Close says that Deliver is not called any more.
 func (f *Fan) Close() {
-	for _, b := range f.branches {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	for _, b := range f.all() {
 		b.close()
 	}
 }

@@ -82,6 +82,14 @@ func (k *known) past(t event.Target, take func(event.Reported)) (complete bool, 
 	return own.complete, nil
 }
 
+// anew is an event.Past of nothing, for a watch that begins with all that exists: what it does not name is gone.
+func (k *known) anew(t event.Target, _ func(event.Reported)) (complete bool, err error) {
+	own := k.of(t)
+	own.open = true
+	own.ledger.Begin()
+	return false, nil
+}
+
 // news returns what a batch is to the Sink.
 func (k *known) news(batch []event.Event) []event.Event {
 	news := make([]event.Event, 0, len(batch))

@@ -3,7 +3,11 @@ package share
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -337,5 +341,262 @@ func TestLastIsNotDropped(t *testing.T) {
 	}
 	if got := only.all(); len(got) != 2 {
 		t.Errorf("it got %q", got)
+	}
+}
+
+// world is what a server has, and all that happened there.
+type world struct {
+	mu    sync.Mutex
+	log   []event.Event // the resourceVersion is the place in it, from 1 on
+	state map[string]event.Event
+}
+
+// happens has n things happen to some objects, which come and go.
+func (w *world) happens(n int, chance *rand.Rand) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for range n {
+		name := string(rune('a' + chance.IntN(8)))
+		kind := event.Modified
+		switch _, there := w.state[name]; {
+		case !there:
+			kind = event.Added
+		case chance.IntN(3) == 0:
+			kind = event.Deleted
+		}
+		e := object(pods, kind, name, strconv.Itoa(len(w.log)+1))
+		e.Initial = false
+		w.log = append(w.log, e)
+		if w.state[name] = e; kind == event.Deleted {
+			delete(w.state, name)
+		}
+	}
+}
+
+// since returns what happened after a place in the log.
+func (w *world) since(at int) []event.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.log[at:])
+}
+
+// list is what a watch begins with, and where it does.
+func (w *world) list() (all []event.Event, at int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.state {
+		e.Type, e.Listed, e.Initial = event.Added, true, true
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b event.Event) int { return strings.Compare(a.Object.Name, b.Object.Name) })
+	synced := markOf(pods, event.Synced)
+	synced.ResourceVersion = strconv.Itoa(len(w.log))
+	return append(all, synced), len(w.log)
+}
+
+// TestComeAndGo: Branches come and go while things happen. Each is told what exists, and then all that happens, in order, once;
+// who stays does not notice.
+func TestComeAndGo(t *testing.T) {
+	for seed := range uint64(40) {
+		comeAndGo(t, rand.New(rand.NewPCG(seed, 7)))
+	}
+}
+
+func comeAndGo(t *testing.T, chance *rand.Rand) {
+	w := world{state: map[string]event.Event{}}
+	var stays taken
+	stay, err := NewBranch(&stays, Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := New(stay)
+	var running, feeding sync.WaitGroup
+	run := func(b *Branch) (ended chan struct{}) {
+		ended = make(chan struct{})
+		running.Go(func() {
+			defer close(ended)
+			if err := b.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		return ended
+	}
+	run(stay)
+	stop := make(chan struct{})
+	feeding.Go(func() { // the watch that they share, late by as much as it likes
+		for at, last := 0, false; !last; {
+			select {
+			case <-stop:
+				last = true
+			default:
+			}
+			batch := w.since(at)
+			at += len(batch)
+			if len(batch) > 0 {
+				fan.Deliver(t.Context(), batch)
+			}
+			runtime.Gosched()
+		}
+	})
+	type guest struct {
+		taken
+		began  int
+		last   *int // what had happened when it went; nil: it stayed
+		branch *Branch
+		ended  chan struct{}
+	}
+	var guests []*guest
+	for i := range 6 {
+		w.happens(20, chance)
+		g := &guest{}
+		rest := chance.IntN(30)
+		first := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+			if _, err := past(targets[0], nil); err != nil {
+				return err
+			}
+			var listed []event.Event
+			listed, g.began = w.list()
+			if err := sink.Deliver(ctx, listed); err != nil {
+				return err
+			}
+			more := w.since(g.began)
+			return sink.Deliver(ctx, more[:min(rest, len(more))])
+		}
+		if g.branch, err = NewBranch(g, Options{Targets: []event.Target{pods}, Room: 1 << 40}); err != nil {
+			t.Fatal(err)
+		}
+		fan.Add(g.branch, first)
+		g.ended = run(g.branch)
+		guests = append(guests, g)
+		w.happens(20, chance)
+		if i%2 == 1 {
+			gone := guests[chance.IntN(len(guests))]
+			fan.Remove(gone.branch)
+			<-gone.ended
+			if gone.last == nil {
+				gone.last = new(len(w.since(0)))
+			}
+		}
+	}
+	close(stop)
+	feeding.Wait()
+	fan.Close()
+	running.Wait()
+	log := w.since(0)
+	if diff := cmp.Diff(linesOf(log), stays.all()); diff != "" {
+		t.Fatalf("who stays: %s", diff)
+	}
+	for i, g := range guests {
+		got := g.all()
+		synced := slices.Index(got, "SYNCED pods")
+		if synced < 0 {
+			t.Fatalf("guest %d: it is not synced: %q", i, got)
+		}
+		want := append([]string{}, linesOf(log[g.began:])...)
+		if rest := got[synced+1:]; g.last != nil && len(rest) <= *g.last-g.began {
+			want = want[:len(rest)]
+		}
+		if diff := cmp.Diff(want, got[synced+1:]); diff != "" {
+			t.Fatalf("guest %d, from %d on: %s", i, g.began, diff)
+		}
+	}
+}
+
+// linesOf are events as taken has them.
+func linesOf(events []event.Event) []string {
+	var all taken
+	_ = all.Deliver(context.Background(), events)
+	return all.all()
+}
+
+// TestGoesOnFrom: who takes the place of a Branch is told what became of what that was told, and nothing twice; also if it comes
+// while things happen.
+func TestGoesOnFrom(t *testing.T) {
+	var before, after, other taken
+	old, err := NewBranch(&before, Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays, err := NewBranch(&other, Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := New(old, stays)
+	var running sync.WaitGroup
+	ended := make(chan error, 1)
+	go func() { ended <- old.Run(t.Context()) }()
+	running.Go(func() { _ = stays.Run(t.Context()) })
+	fan.Deliver(t.Context(), []event.Event{object(pods, event.Added, "same", "1"), object(pods, event.Added, "goes", "2"), markOf(pods, event.Synced)})
+	fan.Remove(old)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	fan.Deliver(t.Context(), []event.Event{object(pods, event.Deleted, "goes", "3")})
+	next, err := NewBranch(&after, Options{Targets: []event.Target{pods}, Past: old.Past})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan struct{})
+	fan.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		if complete, err := past(targets[0], nil); complete || err != nil {
+			t.Error(complete, err)
+		}
+		synced := markOf(pods, event.Synced)
+		synced.ResourceVersion = "4"
+		listed := []event.Event{object(pods, event.Added, "same", "1"), object(pods, event.Added, "new", "4"), synced}
+		err := sink.Deliver(ctx, append(listed, event.Event{Type: event.Heartbeat, Time: time.Unix(3, 0)}))
+		<-began
+		return err
+	})
+	running.Go(func() { _ = next.Run(t.Context()) })
+	fan.Deliver(t.Context(), []event.Event{object(pods, event.Added, "new", "4"), {Type: event.Heartbeat, Time: time.Unix(3, 0)}, object(pods, event.Modified, "same", "5")})
+	close(began)
+	fan.Close()
+	running.Wait()
+	want := []string{"ADDED pods new 4", "DELETED pods goes 2 lost", "SYNCED pods", "HEARTBEAT", "HEARTBEAT", "MODIFIED pods same 5"}
+	if diff := cmp.Diff(want, after.all()); diff != "" {
+		t.Error(diff)
+	}
+	if got := other.all(); len(got) != 7 {
+		t.Errorf("who stays got %q", got)
+	}
+}
+
+// TestAddedLate: who is told what was before while too much happens is let go, and goes on alone; the others do not wait.
+func TestAddedLate(t *testing.T) {
+	var live, late taken
+	stays, err := NewBranch(&live, Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped, back := 0, make(chan struct{})
+	b, err := NewBranch(&late, Options{
+		Targets: []event.Target{pods}, Room: 1, Dropped: func() { dropped++ },
+		Alone: func(ctx context.Context, sink event.Sink, _ []event.Target, past event.Past) error {
+			return sink.Deliver(ctx, goesOn(t, past, pods, object(pods, event.Added, "a", "9")))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := New(stays)
+	var running sync.WaitGroup
+	running.Go(func() { _ = stays.Run(t.Context()) })
+	fan.Add(b, func(ctx context.Context, sink event.Sink, _ []event.Target, _ event.Past) error {
+		<-back
+		return sink.Deliver(ctx, []event.Event{object(pods, event.Added, "a", "1"), markOf(pods, event.Synced)})
+	})
+	running.Go(func() { _ = b.Run(t.Context()) })
+	for i := range 3 {
+		fan.Deliver(t.Context(), []event.Event{object(pods, event.Modified, "a", strconv.Itoa(7+i))})
+	}
+	close(back)
+	fan.Close()
+	running.Wait()
+	if got := live.all(); len(got) != 3 || dropped != 1 {
+		t.Errorf("dropped %d times, and who stays got %q", dropped, got)
+	}
+	if diff := cmp.Diff([]string{"ADDED pods a 1 initial", "SYNCED pods", "MODIFIED pods a 9", "GAP pods"}, late.all()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,0 +1,60 @@
+package share
+
+import (
+	"slices"
+
+	"dwatch/watcher/event"
+)
+
+// reached is how far a watch has come, by target: the newest resourceVersion that it has shown. It has reported all that
+// happened up to there, which another watch may be about to report. nil: nobody wants to know.
+type reached map[event.Key]string
+
+func (r reached) note(batch []event.Event) {
+	if r == nil {
+		return
+	}
+	for i := range batch {
+		v := versionOf(&batch[i])
+		if v == "" {
+			continue
+		}
+		if key := batch[i].Target.Key(); r[key] == "" || event.Newer(v, r[key]) {
+			r[key] = v
+		}
+	}
+}
+
+// missing returns what of the other watch that one has not reported. When the other one has come as far, there is nothing
+// to compare any more.
+func (r reached) missing(batch []event.Event) []event.Event {
+	if len(r) == 0 {
+		return batch
+	}
+	return slices.DeleteFunc(batch, func(e event.Event) bool {
+		if e.Type.IsSign() {
+			return false
+		}
+		to, is := r[e.Target.Key()]
+		if !is {
+			return false
+		}
+		v := versionOf(&e)
+		isNew := v != "" && event.Newer(v, to)
+		if isNew && !e.Listed || e.Type == event.Gap { // a list is in no order
+			delete(r, e.Target.Key())
+		}
+		return !isNew && (v != "" && !e.Type.IsMark() || e.Type == event.Synced)
+	})
+}
+
+// versionOf is where in the order of its target an event is; empty: it is not known.
+func versionOf(e *event.Event) string {
+	switch {
+	case e.Type == event.Synced:
+		return e.ResourceVersion
+	case e.Type.IsMark(), e.Type == event.Deleted && e.FinalStateUnknown: // which has that of the last state
+		return ""
+	}
+	return e.Object.ResourceVersion
+}
