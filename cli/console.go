@@ -76,6 +76,12 @@ func (c *console) close() {
 	c.release()
 }
 
+// atTerminal reports whether somebody sees what is said as it comes.
+func (c *console) atTerminal() bool {
+	v, is := c.stderr.(*voice)
+	return is && v.talk.isTerminal()
+}
+
 func (c *console) isQuiet() bool { return c.reports == io.Discard }
 
 // say reports something, which --quiet hides.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"dwatch/cli/fail"
@@ -26,6 +27,11 @@ type delivery struct {
 	remote    remote           // it; nil: it is a command
 	process   *deliver.Process // it, or nil
 	queue     *deliver.Queue
+	// aside, if not nil, does what nobody waits for, and ends the run with its error.
+	aside func(func() error)
+	// ends is the end of the process, of a rule; lingers: what waits is delivered up to then, and not for --drain alone.
+	ends    <-chan struct{}
+	lingers atomic.Bool
 }
 
 // prepare opens what needs no server: the receiver, and its files.
@@ -146,7 +152,11 @@ func (d *delivery) around(ctx context.Context, _ context.CancelCauseFunc, w *wat
 	finish := d.work(ctx)
 	err := watch()
 	d.queue.Finish()
-	finish(w.console, nil)
+	var begun <-chan struct{}
+	if d.lingers.Load() {
+		begun = d.ends
+	}
+	finish(w.console, begun)
 	return joined(ctx, err, d.undelivered(w))
 }
 

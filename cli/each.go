@@ -28,6 +28,18 @@ func (c *console) ofRule(name string) *console {
 	return &own
 }
 
+// ofRules is this console for what is said of one of several rules, or of more, as name says: empty.
+func (c *console) ofRules() (own *console, name func(rule string)) {
+	own = c.ofRule("")
+	return own, func(rule string) {
+		for _, to := range []io.Writer{own.stderr, own.reports} {
+			if v, is := to.(*voice); is {
+				v.isOf(rule)
+			}
+		}
+	}
+}
+
 // saidOfRule is a writer of whole lines which says that they are of a rule.
 func saidOfRule(to io.Writer, name string) io.Writer {
 	if w, is := to.(*voice); is {

@@ -79,10 +79,15 @@ func (d *delivery) begin(ctx context.Context, c *console, k *cluster.Cluster) er
 		return fail.Server(k.Host, err)
 	}
 	d.remote.SetSource(sourceOf(uid, k.Host))
-	if r, isStream := d.remote.(*jetstream.Receiver); isStream {
-		return findStream(ctx, c, r)
+	r, isStream := d.remote.(*jetstream.Receiver)
+	switch {
+	case !isStream:
+		return nil
+	case d.aside != nil: // a server that does not answer takes its time
+		d.aside(func() error { return findStream(ctx, c, r) })
+		return nil
 	}
-	return nil
+	return findStream(ctx, c, r)
 }
 
 // beginFor is begin for a run, which may be at several clusters.

@@ -87,7 +87,7 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &ruleset{connection: &s.connection, file: s.rules.File, listen: s.w.listen, verify: s.w.verify, stateDir: s.w.stateFile}
+	set := &ruleset{connection: &s.connection, file: s.rules.File, text: text, parse: s.parseAll, listen: s.w.listen, verify: s.w.verify, stateDir: s.w.stateFile}
 	if set.rules, err = s.parseAll(path, text); err != nil {
 		return nil, err
 	}

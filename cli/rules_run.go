@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dwatch/cli/cluster"
@@ -21,21 +22,27 @@ import (
 )
 
 // ruleset is a run of several rules. Each is what dwatch send is of its command line, with stages, a receiver
-// and a file of --state of its own; what they watch is shared (ruleWatch).
+// and a file of --state of its own; what they watch is shared (ruleWatch). They change with their file (rereading).
 type ruleset struct {
 	connection *cluster.Flags
 	file       string
+	text       []byte // of the file, that the rules are of
+	parse      func(path string, text []byte) ([]*rule, error)
 	listen     string
 	verify     time.Duration
 	stateDir   string // of --state; empty: none
-	rules      []*rule
+	console    *console
+	cluster    *cluster.Cluster
+	asked      chan os.Signal          // to read the file again at once
+	measured   *metrics.Rules          // nil without --listen
 	fail       context.CancelCauseFunc // ends the run
-
-	began time.Time // when the watches did
+	running    sync.WaitGroup          // all rules and watches
 
 	mu       sync.Mutex
+	rules    []*rule // those that are there now; never changed in place
 	watches  []*ruleWatch
 	refusals map[*ruleWatch]error // of those that the server has refused at first
+	failed   []error
 }
 
 // rule is the run of one. What has no other owner belongs to the goroutine of its run.
@@ -45,6 +52,17 @@ type rule struct {
 	branch *share.Branch
 	ask    func() // waits for what is asked on the way
 	ended  bool   // and so has its state
+
+	began    time.Time
+	after    *rule              // whose place it is to take; nil: nobody's, or it has
+	replaces bool               // it took the place of another
+	stop     context.CancelFunc // nil: it has never run
+	// starts: it is told what was there before it came to share a watch.
+	starts atomic.Bool
+	// leaves: it is let go, and ends nothing but itself.
+	leaves atomic.Bool
+	told   chan struct{} // is closed when its branch has ended
+	done   chan struct{} // is closed when all of it has
 }
 
 func (one *rule) delivery() *delivery { return one.to.(*delivery) }
@@ -55,11 +73,13 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	if r.connection.IsSeveral() {
 		return fail.Usage(cluster.ErrSeveral)
 	}
+	r.console = c
+	defer r.whenAskedAgain(c)()
 	for _, one := range r.rules {
 		if err := one.to.prepare(c.ofRule(one.Name)); err != nil {
 			return errorOf("rule "+one.Name, err)
 		}
-		defer one.to.close()
+		defer one.closeUnrun()
 	}
 	server, err := r.startListening(c)
 	if err != nil {
@@ -71,28 +91,44 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	})
 }
 
+// closeUnrun closes what a run closes, which there was none of.
+func (one *rule) closeUnrun() {
+	if one.stop == nil {
+		one.to.close()
+	}
+}
+
 // startListening answers how each rule is.
 func (r *ruleset) startListening(c *console) (*metrics.Server, error) {
-	if r.listen == "" {
-		return nil, nil
+	return c.listen(r.listen, func() (*metrics.Server, error) {
+		r.measured = new(metrics.Rules)
+		r.measured.Read(time.Now(), true)
+		r.measure(r.rules)
+		return metrics.ListenRules(r.listen, orDevel(release), r.measured)
+	})
+}
+
+// measure has rules have metrics, if anything has, and these be all that there are.
+func (r *ruleset) measure(rules []*rule) {
+	if r.measured == nil {
+		return
 	}
 	var all []metrics.Rule
-	for _, one := range r.rules {
-		one.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: one.beatEvery(), Verify: r.verify > 0})
+	for _, one := range rules {
+		if one.metrics == nil {
+			one.metrics = one.newMetrics()
+		}
 		all = append(all, metrics.Rule{Name: one.Name, Metrics: one.metrics})
 	}
-	server, err := metrics.ListenRules(r.listen, all)
-	if err != nil {
-		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", r.listen, err))
-	}
-	c.say("listening on " + server.URL())
-	return server, nil
+	r.measured.Are(all)
 }
 
 func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
 	ctx, r.fail = context.WithCancelCause(ctx)
+	defer r.running.Wait()
 	defer r.fail(nil)
-	defer func() { err = errors.Join(err, r.closeStates()) }()
+	defer func() { err = errors.Join(err, closeStates(r.rules)) }()
+	r.cluster = k
 	if err := r.open(ctx, c, k); err != nil {
 		return err
 	}
@@ -103,12 +139,12 @@ func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster)
 	for _, one := range r.rules {
 		parallel += one.parallel
 	}
-	r.watches, r.refusals = r.share(c), map[*ruleWatch]error{}
+	r.refusals = map[*ruleWatch]error{}
+	r.watches = r.share(c, r.rules, false)
 	for _, w := range r.watches {
 		targets += len(w.targets)
 	}
 	tuneRun(targets + parallel)
-	r.began = time.Now()
 	c.asked.is(r.status)
 	return r.runAll(ctx)
 }
@@ -117,16 +153,13 @@ func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster)
 func (r *ruleset) open(ctx context.Context, c *console, k *cluster.Cluster) error {
 	var wrong []error
 	for _, one := range r.rules {
-		s, err := c.ofRule(one.Name).open(ctx, k, one.selection)
-		switch {
-		case err != nil && fail.ExitCode(err) != fail.ExitUsage:
+		err := one.open(ctx, c, k)
+		if err != nil && fail.ExitCode(err) != fail.ExitUsage {
 			return err
-		case err != nil:
-			wrong = append(wrong, errorOf(one.At("resource")+": rule "+one.Name, orWait(err)))
 		}
-		one.session = s
+		wrong = append(wrong, err)
 	}
-	if r.stateDir == "" || len(wrong) > 0 {
+	if wrong = slices.DeleteFunc(wrong, func(err error) bool { return err == nil }); r.stateDir == "" || len(wrong) > 0 {
 		return errors.Join(wrong...)
 	}
 	if err := os.MkdirAll(r.stateDir, 0o700); err != nil {
@@ -136,6 +169,15 @@ func (r *ruleset) open(ctx context.Context, c *console, k *cluster.Cluster) erro
 		c.say(output.Line(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
 	}
 	return nil
+}
+
+// open finds out what the rule names. What is wrong with that is wrong usage, and says where.
+func (one *rule) open(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
+	one.session, err = c.ofRule(one.Name).open(ctx, k, one.selection)
+	if err != nil && fail.ExitCode(err) == fail.ExitUsage {
+		return errorOf(one.At("resource")+": rule "+one.Name, orWait(err))
+	}
+	return err
 }
 
 // leftStates are the files of rules that are not there any more.
@@ -149,15 +191,19 @@ func (r *ruleset) leftStates() (left []string) {
 	return left
 }
 
-// begin makes the stages of all rules side by side: some may wait for a server that does not answer.
+// begin makes the stages of all rules. A receiver that does not answer holds up none of them.
 func (r *ruleset) begin(ctx context.Context) error {
-	managed := r.keepsManagedFields() // for then they come to all
-	for _, one := range r.rules {
-		one.needs.managedFields = managed
-	}
+	manage(r.rules, false)
 	var all sync.WaitGroup
 	ends := make([]error, len(r.rules))
 	for i, one := range r.rules {
+		one.delivery().aside = func(do func() error) {
+			r.running.Go(func() {
+				if err := do(); err != nil && ctx.Err() == nil {
+					r.end(errorOf("rule "+one.Name, err))
+				}
+			})
+		}
 		all.Go(func() {
 			if err := one.begin(ctx, r); err != nil {
 				ends[i] = errorOf("rule "+one.Name, err)
@@ -168,8 +214,29 @@ func (r *ruleset) begin(ctx context.Context) error {
 	return errors.Join(ends...)
 }
 
+// manage has all rules know whether they get the managed fields: they do if one wants them, or if they come anyway.
+func manage(rules []*rule, anyway bool) {
+	managed := anyway || wantManaged(rules)
+	for _, one := range rules {
+		one.needs.managedFields = managed
+	}
+}
+
+func wantManaged(rules []*rule) bool {
+	return slices.ContainsFunc(rules, func(one *rule) bool { return one.kept || one.needed().managedFields })
+}
+
+// end ends the run with an error.
+func (r *ruleset) end(err error) {
+	r.mu.Lock()
+	r.failed = append(r.failed, err)
+	r.mu.Unlock()
+	r.fail(err)
+}
+
 // begin makes the stages of a rule, before anything is watched.
 func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
+	one.began = time.Now()
 	if one.state, err = one.openState(ctx); err != nil {
 		return err
 	}
@@ -177,7 +244,7 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 		one.say("no namespace matches " + one.scope.Choice() + " yet; waiting for one")
 	}
 	one.delivery().Held = func(held bool) { one.branch.Held(held) }
-	s, err := one.newStages(ctx, r.fail)
+	s, err := one.newStages(ctx, func(err error) { one.fails(r, err) })
 	if err != nil {
 		return err
 	}
@@ -187,11 +254,15 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	one.metrics.Begin(targets)
 	one.branch, err = share.NewBranch(one.metrics.Front(checked), share.Options{
 		Targets: targets, All: one.plan.Follows() || one.about != nil,
-		Past: one.state.past(), Keep: one.needed().old,
+		Past: one.past(), Keep: one.needed().old,
 		Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
 			return r.watchAlone(ctx, one, sink, targets, past)
 		},
 		Dropped: func() {
+			if one.starts.Load() {
+				one.warn("more has happened meanwhile than may wait for it: it watches for itself, and the others go on without it")
+				return
+			}
 			one.warn("its outbox is full: the others go on without it, and it watches for itself when there is room")
 		},
 	})
@@ -201,30 +272,67 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	return err
 }
 
-func (r *ruleset) keepsManagedFields() bool {
-	return slices.ContainsFunc(r.rules, func(one *rule) bool { return one.kept || one.needed().managedFields })
+// past is what was told before, by an earlier run, or by the rule whose place it takes if that asks for the same.
+func (one *rule) past() event.Past {
+	if one.state == nil && one.after != nil && one.plan.Selection.Equal(one.after.plan.Selection) {
+		return one.after.branch.Past
+	}
+	return one.state.past()
+}
+
+// fails ends the run, unless the rule is let go.
+func (one *rule) fails(r *ruleset, err error) {
+	if !one.leaves.Load() {
+		r.fail(err)
+	}
 }
 
 // runAll runs the watches, and the rules, until ctx ends, or one of them can't go on.
 func (r *ruleset) runAll(ctx context.Context) error {
-	var all sync.WaitGroup
-	ends := make([]error, len(r.rules)+len(r.watches))
-	end := func(i int, err error) {
-		if ends[i] = err; err != nil {
-			r.fail(err)
+	watches := r.watches // of now
+	for _, one := range r.rules {
+		r.launch(ctx, one)
+	}
+	for _, w := range watches {
+		r.launchWatch(ctx, w)
+	}
+	r.running.Go(func() { (&rereading{ruleset: r}).run(ctx) })
+	r.running.Wait()
+	return errors.Join(r.failed...)
+}
+
+// launch runs a rule.
+func (r *ruleset) launch(ctx context.Context, one *rule) {
+	one.delivery().ends = ctx.Done()
+	one.told, one.done = make(chan struct{}), make(chan struct{})
+	ctx, one.stop = context.WithCancel(ctx)
+	r.running.Go(func() {
+		defer close(one.done)
+		defer one.stop()
+		defer one.to.close()
+		err := one.run(ctx, r)
+		switch {
+		case err == nil:
+		case one.leaves.Load():
+			for _, line := range fail.Explain(err) {
+				r.console.warn(line)
+			}
+		default:
+			r.end(err)
 		}
-	}
-	for i, one := range r.rules {
-		all.Go(func() { end(i, one.run(ctx, r)) })
-	}
-	for i, w := range r.watches {
-		all.Go(func() {
-			defer w.fan.Close()
-			end(len(r.rules)+i, w.run(ctx))
-		})
-	}
-	all.Wait()
-	return errors.Join(ends...)
+	})
+}
+
+// launchWatch runs a watch that rules share.
+func (r *ruleset) launchWatch(ctx context.Context, w *ruleWatch) {
+	ctx, w.stop = context.WithCancel(ctx)
+	r.running.Go(func() {
+		defer w.stop()
+		defer w.fan.Close()
+		if err := w.run(ctx); err != nil {
+			r.end(err)
+		}
+	})
 }
 
 // run delivers what its branch gets.
@@ -236,10 +344,11 @@ func (one *rule) run(ctx context.Context, r *ruleset) error {
 		}
 		err = one.settleAll(ctx, err)
 		if err != nil { // the others are not to wait for what it has yet to deliver
-			r.fail(err)
+			one.fails(r, err)
 		}
 		one.metrics.End()
 		one.ask()
+		close(one.told)
 		return err
 	})
 	one.ended = true
@@ -250,9 +359,9 @@ func (one *rule) run(ctx context.Context, r *ruleset) error {
 }
 
 // closeStates closes the files of rules that have not run.
-func (r *ruleset) closeStates() error {
+func closeStates(rules []*rule) error {
 	var errs []error
-	for _, one := range r.rules {
+	for _, one := range rules {
 		if !one.ended {
 			errs = append(errs, one.state.end(nil))
 		}

@@ -24,15 +24,26 @@ import (
 // ruleWatch is what some rules share: one watch of each of their targets.
 type ruleWatch struct {
 	set      *ruleset
-	session  *session
-	rules    []*rule
-	targets  []event.Target
 	resolver watcher.Resolver
 	key      string // what the server is asked for besides the targets
 	fan      *share.Fan
 	sink     event.Sink // the fan, or the branch of a rule that watches for itself
 	past     event.Past // of such a branch
+	began    time.Time
+	beat     time.Duration // how often there is a heartbeat
+	managed  bool          // it has the managed fields
+	fixed    bool          // its targets are those of its rules, as long as these are there
+	late     bool          // it came while others ran, and does not end them
+	is       func(rule string)
+	drop     chan struct{} // has a signal when there are fewer targets
+	stop     context.CancelFunc
 	reporter atomic.Pointer[report.Reporter]
+
+	// Of set.mu; the slices, and the session, are never changed in place.
+	session *session
+	rules   []*rule
+	targets []event.Target
+	links   *event.Links
 }
 
 // shareKey is the same for rules that may share a watch: they ask for the same of each target, and their targets
@@ -52,37 +63,49 @@ func (one *rule) shareKey() string {
 	}
 }
 
-// share puts the rules together that share a watch.
-func (r *ruleset) share(c *console) (all []*ruleWatch) {
-	for _, one := range r.rules {
+// share puts rules together that share a watch, and returns the new ones. late: others run, and those that have what is asked for
+// take more.
+func (r *ruleset) share(c *console, rules []*rule, late bool) (all []*ruleWatch) {
+	for _, one := range rules {
+		if r.join(one) {
+			continue
+		}
 		key := one.shareKey()
 		i := slices.IndexFunc(all, func(w *ruleWatch) bool { return key != "" && w.key == key && w.agrees(one) })
 		if i < 0 {
 			i = len(all)
-			all = append(all, &ruleWatch{set: r, key: key})
+			all = append(all, &ruleWatch{set: r, key: key, late: late})
 		}
 		all[i].rules = append(all[i].rules, one)
-		for _, t := range slices.Concat(one.plan.Targets, one.state.orphans(one.plan)) {
-			if !all[i].watches(t) {
-				all[i].targets = append(all[i].targets, t)
-			}
-		}
 	}
 	for _, w := range all {
+		w.managed = wantManaged(rules)
 		w.prepare(c)
 	}
 	return all
 }
 
-func (w *ruleWatch) watches(t event.Target) bool {
-	return slices.ContainsFunc(w.targets, func(o event.Target) bool { return o.Key() == t.Key() })
+// targetsOf are those of rules.
+func targetsOf(rules []*rule) (all []event.Target) {
+	for _, one := range rules {
+		for _, t := range slices.Concat(one.plan.Targets, one.state.orphans(one.plan)) {
+			if !hasTarget(all, t.Key()) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+func hasTarget(all []event.Target, key event.Key) bool {
+	return slices.ContainsFunc(all, func(t event.Target) bool { return t.Key() == key })
 }
 
 // agrees reports whether a rule asks for the same versions, and for nothing that is a part of what the others ask for,
 // or the other way round: the one would take the place of the other.
 func (w *ruleWatch) agrees(one *rule) bool {
 	return !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {
-		return slices.ContainsFunc(w.targets, func(o event.Target) bool {
+		return slices.ContainsFunc(slices.Concat(w.targets, targetsOf(w.rules)), func(o event.Target) bool {
 			return o.Key() == t.Key() && o.Resource() != t.Resource() || o.Key().Covers(t.Key()) || t.Key().Covers(o.Key())
 		})
 	})
@@ -90,29 +113,51 @@ func (w *ruleWatch) agrees(one *rule) bool {
 
 func (w *ruleWatch) prepare(c *console) {
 	first := w.rules[0].session
-	w.session, w.resolver = first, first.planner
+	w.targets, w.began, w.drop = targetsOf(w.rules), w.rules[0].began, make(chan struct{}, 1)
+	w.beat = beatOf(w.rules)
+	own := *first
+	own.console, w.is = c.ofRules()
+	own.scope = scopeOf(w.rules)
+	w.session, w.resolver = &own, first.planner
+	if w.fixed = w.key != "" && !first.plan.Follows(); w.fixed {
+		own.plan = &plan.Plan{Targets: w.targets}
+		w.resolver = resolvers{w}
+	}
+	w.name()
 	var branches []*share.Branch
 	for _, one := range w.rules {
 		branches = append(branches, one.branch)
-	}
-	if len(w.rules) > 1 {
-		own := *first
-		own.console, own.scope = c, w.scope()
-		w.session = &own
-		if !first.plan.Follows() {
-			own.plan = &plan.Plan{Targets: w.targets}
-			w.resolver = resolvers(w.rules)
-		}
 	}
 	w.fan = share.New(branches...)
 	w.sink = w.fan
 }
 
-// scope is where something is watched for any of the rules.
-func (w *ruleWatch) scope() plan.Request {
-	scope := w.rules[0].scope
+// name has its messages say of which rule they are, if it is one.
+func (w *ruleWatch) name() {
+	if len(w.rules) == 1 {
+		w.is(w.rules[0].Name)
+	} else {
+		w.is("")
+	}
+}
+
+// beatOf is how often rules want a heartbeat; 0: never.
+func beatOf(rules []*rule) (least time.Duration) {
+	for _, one := range rules {
+		for _, beat := range []time.Duration{one.beatEvery(), one.metrics.Interval()} {
+			if beat > 0 && (least == 0 || beat < least) {
+				least = beat
+			}
+		}
+	}
+	return least
+}
+
+// scopeOf is where something is watched for any of some rules.
+func scopeOf(rules []*rule) plan.Request {
+	scope := rules[0].scope
 	scope.Namespaces = nil
-	for _, one := range w.rules {
+	for _, one := range rules {
 		if scope.AllNamespaces = scope.AllNamespaces || one.scope.AllNamespaces; one.scope.AllNamespaces {
 			continue
 		}
@@ -125,12 +170,13 @@ func (w *ruleWatch) scope() plan.Request {
 	return scope
 }
 
-// resolvers find what any of some rules names.
-type resolvers []*rule
+// resolvers find what any of the rules of a watch names.
+type resolvers struct{ *ruleWatch }
 
 // Resolve implements watcher.Resolver.
-func (all resolvers) Resolve(ctx context.Context) (found event.Found, err error) {
-	for _, one := range all {
+func (w resolvers) Resolve(ctx context.Context) (found event.Found, err error) {
+	rules, _, _ := w.now()
+	for _, one := range rules {
 		more, err := one.planner.Resolve(ctx)
 		if err != nil {
 			return event.Found{}, err
@@ -145,6 +191,19 @@ func (all resolvers) Resolve(ctx context.Context) (found event.Found, err error)
 	return found, nil
 }
 
+// now are its rules and targets, and its session.
+func (w *ruleWatch) now() ([]*rule, []event.Target, *session) {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	return w.rules, w.targets, w.session
+}
+
+// asks reports whether a target is asked for.
+func (w *ruleWatch) asks(key event.Key) bool {
+	_, targets, _ := w.now()
+	return hasTarget(targets, key)
+}
+
 // run watches until ctx ends. What the server refuses at first is tried again, unless it refuses all, or does not
 // understand it: then none of it has been told.
 func (w *ruleWatch) run(ctx context.Context) error {
@@ -157,15 +216,21 @@ func (w *ruleWatch) run(ctx context.Context) error {
 			return nil
 		case isLoss(err):
 			return err
+		case w.late: // the others go on
+			if rules, _, _ := w.now(); len(rules) > 1 {
+				err = w.named(err)
+			}
 		case isNonsense(err):
 			return w.named(err)
-		}
-		if all := w.set.refused(w, err); all != nil {
-			return all
+		default:
+			if all := w.set.refused(w, err); all != nil {
+				return all
+			}
 		}
 		if why := strings.Join(fail.Explain(err), "; "); why != said {
 			said = why
-			w.session.warn(why + "; trying again")
+			_, _, s := w.now()
+			s.warn(why + "; trying again")
 		}
 		if err := w.sink.Deliver(ctx, []event.Event{{Type: event.Heartbeat, Time: time.Now()}}); err != nil { // it is no sign of a run that hangs
 			return sinkError{err}
@@ -184,7 +249,8 @@ func isNonsense(err error) bool { return apierrors.IsBadRequest(err) || apierror
 func (w *ruleWatch) named(err error) error {
 	of, isOfTarget := errors.AsType[*event.TargetError](err)
 	var all []error
-	for _, one := range w.rules {
+	rules, _, _ := w.now()
+	for _, one := range rules {
 		if !isOfTarget || one.branch.Gets(of.Target) {
 			all = append(all, errorOf("rule "+one.Name, err))
 		}
@@ -207,61 +273,68 @@ func (r *ruleset) refused(w *ruleWatch, err error) error {
 	return errors.Join(all...)
 }
 
-// answered has the server not have refused a watch any more, with the first batch of what it has.
+// answered has the server not have refused a watch any more, with the first batch of what it has; and how its targets are known.
 func (w *ruleWatch) answered(next event.Sink) event.Sink {
-	known := false
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		if !known && slices.ContainsFunc(batch, func(e event.Event) bool { return e.Type == event.Synced || !e.Type.IsMark() }) {
-			known = true
-			w.set.mu.Lock()
-			delete(w.set.refusals, w)
-			w.set.mu.Unlock()
-		}
+		w.observe(batch)
 		return next.Deliver(ctx, batch)
 	})
 }
 
+func (w *ruleWatch) observe(batch []event.Event) {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	for i := range batch {
+		e := &batch[i]
+		if !e.Type.IsMark() || e.Type == event.Synced {
+			delete(w.set.refusals, w)
+		}
+		if w.links != nil {
+			w.links.Observe(e)
+		}
+	}
+}
+
 // watch is one try.
 func (w *ruleWatch) watch(ctx context.Context) error {
-	watch, err := watcher.New(w.options())
+	rules, targets, s := w.now()
+	watch, err := watcher.New(w.options(targets, s))
 	if err != nil {
 		return err
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	s := w.session
 	reporter := report.New(w.sink, reporting(s, nil))
 	if w.reporter.Swap(reporter) == nil {
-		reporter.Begin(w.targets, s.about.note())
+		reporter.Begin(targets, s.about.note())
 	} else {
-		reporter.Know(w.targets)
+		reporter.Know(targets)
 	}
-	if slices.ContainsFunc(w.targets, event.Target.Namespaced) {
-		reporter.CheckNamespaces(asking, w.scope().Namespaces)
+	if slices.ContainsFunc(targets, event.Target.Namespaced) {
+		reporter.CheckNamespaces(asking, scopeOf(rules).Namespaces)
 	}
-	if w.rules[0].about != nil { // and it is the only one
-		s.about.check(asking, s, w.rules[0].selection, reporter)
+	if rules[0].about != nil { // and it is the only one
+		s.about.check(asking, s, rules[0].selection, reporter)
 	}
+	w.set.mu.Lock()
+	w.links = event.NewLinks(targets)
+	w.set.mu.Unlock()
 	err = watch.Run(asking, w.answered(blamed(&tuned{next: s.about.before(reporter)})))
 	stop() // nobody waits for an answer any more
 	reporter.Wait()
 	return s.rights.Detail(ctx, err)
 }
 
-func (w *ruleWatch) options() watcher.Options {
-	o := w.session.watched()
-	o.Targets, o.Resolver, o.Past, o.Began = w.targets, w.resolver, w.past, w.set.began
-	o.Follow = o.Follow || len(w.targets) < len(w.session.plan.Targets) // some have gone, and may come again
-	o.ManagedFields = w.set.keepsManagedFields()
-	for _, one := range w.rules {
-		for _, beat := range []time.Duration{one.beatEvery(), one.metrics.Interval()} {
-			if beat > 0 && (o.Heartbeat == 0 || beat < o.Heartbeat) {
-				o.Heartbeat = beat
-			}
-		}
+func (w *ruleWatch) options(targets []event.Target, s *session) watcher.Options {
+	o := s.watched()
+	o.Targets, o.Resolver, o.Past, o.Began = targets, w.resolver, w.past, w.began
+	o.Follow = o.Follow || len(targets) < len(s.plan.Targets) // some have gone, and may come again
+	o.ManagedFields, o.Heartbeat = w.managed, w.beat
+	if w.fixed {
+		o.Drop, o.Asked = w.drop, w.asks
 	}
 	if w.set.verify > 0 {
-		say := sayVerified(w.session, nil)
+		say := sayVerified(s, nil)
 		o.Verify = w.set.verify
 		o.Verified = func(v watcher.Verification) {
 			say(v)
@@ -273,7 +346,8 @@ func (w *ruleWatch) options() watcher.Options {
 
 // countVerified counts what came of a verification for the rules that it is about.
 func (w *ruleWatch) countVerified(v watcher.Verification) {
-	for _, one := range w.rules {
+	rules, _, _ := w.now()
+	for _, one := range rules {
 		if one.branch.Gets(v.Target) && w.has(one) {
 			one.metrics.Verified(v.Target, len(v.Missed), v.Err == nil)
 		}
@@ -282,11 +356,22 @@ func (w *ruleWatch) countVerified(v watcher.Verification) {
 
 // watchAlone watches for one rule, into sink, and goes on from what it was told.
 func (r *ruleset) watchAlone(ctx context.Context, one *rule, sink event.Sink, targets []event.Target, past event.Past) error {
-	w := &ruleWatch{set: r, session: one.session, rules: []*rule{one}, targets: targets, resolver: one.planner, sink: sink, past: past}
+	w := &ruleWatch{
+		set: r, session: one.session, rules: []*rule{one}, targets: targets, resolver: one.planner, sink: sink, past: past,
+		began: one.began, beat: beatOf([]*rule{one}), managed: one.needs.managedFields, late: true,
+	}
 	r.mu.Lock()
 	r.watches = append(slices.Clone(r.watches), w)
 	r.mu.Unlock()
+	defer r.forget(w)
 	return w.run(ctx)
+}
+
+func (r *ruleset) forget(w *ruleWatch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.refusals, w)
+	r.watches = slices.DeleteFunc(slices.Clone(r.watches), func(o *ruleWatch) bool { return o == w })
 }
 
 // has reports whether a rule gets what is watched: none that was let go does.

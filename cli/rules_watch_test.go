@@ -40,11 +40,11 @@ func TestAgrees(t *testing.T) {
 
 // TestSharedScope: the namespaces that one rule names are looked for, though another is of all.
 func TestSharedScope(t *testing.T) {
-	w := &ruleWatch{rules: []*rule{
+	s := scopeOf([]*rule{
 		ruleOf("all", plan.Request{AllNamespaces: true, Namespaces: []string{"any"}}), ruleOf("some", plan.Request{Namespaces: []string{"a", "b"}}),
 		ruleOf("more", plan.Request{Namespaces: []string{"b", "c"}}),
-	}}
-	if s := w.scope(); !s.AllNamespaces || !slices.Equal(s.Namespaces, []string{"a", "b", "c"}) {
+	})
+	if !s.AllNamespaces || !slices.Equal(s.Namespaces, []string{"a", "b", "c"}) {
 		t.Errorf("all: %v, %q", s.AllNamespaces, s.Namespaces)
 	}
 }

@@ -125,6 +125,13 @@ func (v *voice) ofRule(rule string) *voice {
 	return &voice{talk: v.talk, level: v.level, rule: rule}
 }
 
+// isOf says of which rule is said what follows.
+func (v *voice) isOf(rule string) {
+	v.talk.mu.Lock()
+	defer v.talk.mu.Unlock()
+	v.rule = rule
+}
+
 // Write implements io.Writer. With --log json a line is written when it has ended, or is too long.
 func (v *voice) Write(text []byte) (int, error) { return len(text), v.writeAt(time.Now(), text) }
 

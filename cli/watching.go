@@ -179,16 +179,26 @@ func (w *watching) run(ctx context.Context, c *console) error {
 	})
 }
 
-// startListening answers how the run is from now on, if that is asked for. That it can't
-// is wrong usage.
+// startListening answers how the run is from now on, if that is asked for.
 func (w *watching) startListening(c *console) (*metrics.Server, error) {
-	if w.listen == "" {
+	return c.listen(w.listen, func() (*metrics.Server, error) {
+		w.metrics = w.newMetrics()
+		return metrics.Listen(w.listen, w.metrics)
+	})
+}
+
+func (w *watching) newMetrics() *metrics.Metrics {
+	return metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.beatEvery(), Verify: w.verify > 0})
+}
+
+// listen says where a server listens that start returns; nil where it is to listen nowhere. That it can't is wrong usage.
+func (c *console) listen(address string, start func() (*metrics.Server, error)) (*metrics.Server, error) {
+	if address == "" {
 		return nil, nil
 	}
-	w.metrics = metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.beatEvery(), Verify: w.verify > 0})
-	server, err := metrics.Listen(w.listen, w.metrics)
+	server, err := start()
 	if err != nil {
-		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", w.listen, err))
+		return nil, fail.Usage(fmt.Errorf("--listen %s: %w", address, err))
 	}
 	c.say("listening on " + server.URL())
 	return server, nil

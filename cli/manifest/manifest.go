@@ -4,7 +4,6 @@ package manifest
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -68,9 +67,6 @@ var objects embed.FS
 func (Run) StateDir() string  { return StateDir }
 func (Run) SecretDir() string { return SecretDir }
 func (Run) RulesDir() string  { return RulesDir }
-
-// RulesSum is another one for other rules, so that a pod with them takes the place of one that has read the old ones.
-func (r Run) RulesSum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(r.Rules))) }
 
 // Files returns the manifests in the order in which they are to be applied.
 func (r Run) Files() ([]File, error) {

@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -12,22 +14,80 @@ type Rule struct {
 	*Metrics
 }
 
-// ListenRules is Listen for at least one rule: each has its metrics with a label that names it, and the whole is well
-// and ready when each rule is.
-func ListenRules(address string, rules []Rule) (*Server, error) {
-	r := processRegistry(rules[0].Version)
-	for _, one := range rules {
-		prometheus.WrapRegistererWith(labels{"rule": one.Name}, r).MustRegister(collector{one.Metrics})
+// Rules are several, which come and go, and the file that they are read from. All methods may be called at any time, from any
+// goroutine; nil Rules measure nothing.
+type Rules struct {
+	mu    sync.Mutex
+	rules []Rule
+	read  time.Time // when the rules that run were read
+	holds bool      // they are those of the file, as far as that is known
+}
+
+// Are says which rules there are.
+func (r *Rules) Are(rules []Rule) {
+	r.update(func() { r.rules = rules })
+}
+
+// Read says that the file was read, and whether what it says holds: if not, what it said before does.
+func (r *Rules) Read(at time.Time, holds bool) {
+	r.update(func() {
+		if r.holds = holds; holds {
+			r.read = at
+		}
+	})
+}
+
+func (r *Rules) update(change func()) {
+	if r == nil {
+		return
 	}
-	all := func(is func(*Metrics) error) func() error {
-		return func() error {
-			for _, one := range rules {
-				if err := is(one.Metrics); err != nil {
-					return fmt.Errorf("rule %s: %w", one.Name, err)
-				}
-			}
-			return nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+func (r *Rules) all() []Rule {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rules
+}
+
+// check returns what is wrong with the first of the rules with which something is.
+func (r *Rules) check(is func(*Metrics) error) error {
+	for _, one := range r.all() {
+		if err := is(one.Metrics); err != nil {
+			return fmt.Errorf("rule %s: %w", one.Name, err)
 		}
 	}
-	return listen(address, answers(r, all((*Metrics).Healthy), all((*Metrics).Ready)))
+	return nil
+}
+
+// ListenRules is Listen for rules: each has its metrics with a label that names it, and the whole is well and ready when each
+// rule is.
+func ListenRules(address, version string, rules *Rules) (*Server, error) {
+	r := processRegistry(version)
+	r.MustRegister(rulesCollector{rules})
+	well := func() error { return rules.check((*Metrics).Healthy) }
+	ready := func() error { return rules.check((*Metrics).Ready) }
+	return listen(address, answers(r, well, ready))
+}
+
+type rulesCollector struct{ rules *Rules }
+
+// Describe says nothing: the rules come and go.
+func (rulesCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c rulesCollector) Collect(to chan<- prometheus.Metric) {
+	for _, one := range c.rules.all() {
+		prometheus.WrapCollectorWith(labels{"rule": one.Name}, collector{one.Metrics}).Collect(to)
+	}
+	var s samples
+	c.rules.update(func() {
+		s.gauge("dwatch_rules_last_reload_successful", "Whether the rules that run are those that the file had when it was read last.", truth(c.rules.holds), nil)
+		s.gauge("dwatch_rules_last_reload_success_timestamp_seconds", "When the rules that run were read, since the epoch.", float64(c.rules.read.UnixMilli())/1000, nil)
+	})
+	for _, one := range s {
+		to <- one
+	}
 }

@@ -1,0 +1,206 @@
+//go:build unix
+
+package program
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// told is a receiver of several rules, each by its path, of the numbers that one ConfigMap has one after the other.
+type told struct {
+	mu sync.Mutex
+	of map[string][]number
+	// changed is closed and replaced with each.
+	changed chan struct{}
+}
+
+type number struct {
+	kind string
+	n    int
+}
+
+var toldForm = regexp.MustCompile(`"type":"(ADDED|MODIFIED|DELETED)".*"at":"(\d+)"`)
+
+func (r *told) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	match := toldForm.FindStringSubmatch(string(body))
+	if err != nil || match == nil {
+		return
+	}
+	n, _ := strconv.Atoi(match[2]) // of digits
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[q.URL.Path] = append(r.of[q.URL.Path], number{match[1], n})
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// got waits until a path has been told a number of at least n, and returns all of it.
+func (r *told) got(t *testing.T, path string, n int) []number {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		r.mu.Lock()
+		all, changed := append([]number(nil), r.of[path]...), r.changed
+		r.mu.Unlock()
+		if len(all) > 0 && all[len(all)-1].n >= n {
+			return all
+		}
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatalf("%s has not been told %d: %v", path, n, all)
+		}
+	}
+}
+
+// isWhole reports that one number came after the other, from the first on.
+func isWhole(t *testing.T, path string, all []number) {
+	t.Helper()
+	for i, one := range all {
+		if want := all[0].n + i; one.n != want || one.kind != "MODIFIED" && i > 0 {
+			t.Fatalf("%s: %s %d, want MODIFIED %d", path, one.kind, one.n, want)
+		}
+	}
+}
+
+// TestRulesReread: the file changes while things happen. What stays in it is told all, once; what is new all from its begin on; what
+// is gone nothing; and what takes the place of another goes on from there.
+func TestRulesReread(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("state %v", kept), func(t *testing.T) {
+			t.Parallel()
+			rulesReread(t, kept)
+		})
+	}
+}
+
+func rulesReread(t *testing.T, kept bool) {
+	o, _ := room(t)
+	var mu sync.Mutex
+	watches := map[string]int{}
+	f := front{instead: func(_ http.ResponseWriter, r *http.Request) bool {
+		if q := r.URL.Query(); q.Get("watch") == "true" {
+			mu.Lock()
+			defer mu.Unlock()
+			watches[filepath.Base(r.URL.Path)]++
+		}
+		return false
+	}}
+	to := &told{of: map[string][]number{}, changed: make(chan struct{})}
+	receiver := httptest.NewServer(to)
+	t.Cleanup(receiver.Close)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "rules.yaml")
+	write := func(lines ...string) {
+		t.Helper()
+		text := "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n" + strings.Join(lines, "\n") + "\n"
+		text = strings.NewReplacer("NS", o.namespace, "URL", receiver.URL).Replace(text)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rule := func(name, more string) string {
+		return fmt.Sprintf(`- {name: %s, namespace: NS, %s, to: "URL/%s"}`, name, more, name)
+	}
+	const cm, secrets = "resources: [cm]", "resources: [secrets]"
+	stays, goes := rule("stays", cm), rule("goes", "resources: [cm, secrets]")
+	changes := func(to string) string {
+		return `- {name: changes, namespace: NS, resources: [cm], to: "URL/` + to + `"}`
+	}
+	write(stays, goes, changes("before"))
+	apply := func(n int) {
+		t.Helper()
+		text := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: seq}, data: {at: \"%d\"}}", n)
+		file := filepath.Join(dir, "cm.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Error(err)
+		}
+		if err := o.apply(file, strings.NewReplacer()); err != nil {
+			t.Error(err)
+		}
+	}
+	apply(0)
+	args := []string{"send", "-f", path, "--server", f.serve(t)}
+	if kept {
+		args = append(args, "--state", filepath.Join(dir, "kept"))
+	}
+	p := startPiped(t, "", args...)
+	to.got(t, "/stays", 0)
+	stop := make(chan struct{})
+	var writing sync.WaitGroup
+	last := 0
+	writing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			last++
+			apply(last)
+		}
+	})
+	stopped := sync.OnceFunc(func() {
+		close(stop)
+		writing.Wait()
+	})
+	t.Cleanup(stopped)
+	for _, path := range []string{"/stays", "/goes", "/before"} {
+		to.got(t, path, 1)
+	}
+	write(stays, rule("new", cm), rule("wrong", "resources: [cm], settle: 3ms"))
+	p.says(t, `^\S+/rules\.yaml:6: rule wrong: invalid --settle 3ms: `)
+	p.says(t, `^\S+/rules\.yaml: the rules stay as they were$`)
+	write(stays, changes("after"), rule("new", cm), rule("other", secrets))
+	p.says(t, `was read again: new: new, other; changed: changes; let go: goes; as before: stays$`)
+	p.says(t, `^rule goes: it is let go`)
+	p.says(t, `^rule goes: .* 0 given up, 0 waiting`)
+	gone := to.got(t, "/goes", 0)
+	n := to.got(t, "/new", 0)[0].n
+	to.got(t, "/after", n)
+	p.signal(syscall.SIGHUP)
+	p.says(t, `was read again: nothing changes$`)
+	for _, path := range []string{"/stays", "/new", "/after"} {
+		to.got(t, path, n+50)
+	}
+	stopped()
+	for _, path := range []string{"/stays", "/new", "/after"} {
+		all := to.got(t, path, last)
+		isWhole(t, path, all)
+		if path == "/new" && all[0].kind != "ADDED" || path == "/after" && all[0].kind != "MODIFIED" {
+			t.Errorf("%s begins with %v", path, all[0])
+		}
+	}
+	if now := to.got(t, "/goes", 0); len(now) != len(gone) || now[len(now)-1].n >= last {
+		t.Errorf("who is let go was told %d, and then %d more", len(gone), len(now)-len(gone))
+	}
+	before, after := to.got(t, "/before", 0), to.got(t, "/after", 0)
+	if isWhole(t, "/before", before); before[len(before)-1].n >= after[0].n {
+		t.Errorf("%v was told twice", after[0])
+	}
+	p.signal(syscall.SIGTERM)
+	p.waits(t)
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, p.stderr.String())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	t.Logf("watches: %v\n%s", watches, p.stderr.String())
+	if watches["configmaps"] != 3 { // one of all, and one each to tell what there is
+		t.Errorf("watches of configmaps: %d", watches["configmaps"])
+	}
+}
