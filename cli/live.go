@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/flags"
 	"dwatch/cli/report"
 	"dwatch/output"
@@ -96,7 +95,7 @@ type screen struct {
 	past   *rewound // a recording is shown; nil: a cluster is
 	stderr *diverted
 	live   *live.Screen
-	above  *ask.Above // nil over a recording
+	asks   *lookAsks // nil over a recording
 }
 
 func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Sink, error) {
@@ -115,8 +114,8 @@ func (s *screen) open(ctx context.Context, w *watching, _ func(error)) (event.Si
 	if s.past != nil {
 		o.Past, o.Title = &live.Past{At: s.past.at}, "recording "+output.Line(s.past.from.String())+": "+report.Describe(w.plan.Targets)
 	} else {
-		o.Title, s.above = w.title(), ask.NewAbove(w.asks)
-		o.Above = s.above.Of
+		o.Title, s.asks = w.title(), newLookAsks(w)
+		o.Above, o.Warned = s.asks.above.Of, s.asks.warned.Of
 	}
 	s.live = live.New(o)
 	return s.live, nil
@@ -146,7 +145,7 @@ func (s *screen) around(ctx context.Context, cancel context.CancelCauseFunc, w *
 		return err
 	}
 	defer leave() // also after a panic, before it is shown
-	err := s.above.Beside(ctx, watch)
+	err := s.asks.beside(ctx, watch)
 	if s.past != nil && err == nil {
 		s.past.showOn(s.live, w.print.Timestamps)
 		<-ctx.Done()

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"syscall"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/output"
@@ -64,7 +63,7 @@ type served struct {
 	options page.ServerOptions
 	hub     *page.Hub
 	server  *page.Server
-	above   *ask.Above
+	asks    *lookAsks
 }
 
 func (s *served) prepare(*console) error {
@@ -106,8 +105,9 @@ func (s *served) close() {
 // open also says where the page is: the listener is there, so that nobody comes too early.
 func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	o := s.shown(w)
-	s.above = ask.NewAbove(w.asks)
-	o.Clusters, o.Events, o.Revisions, o.Above = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf, s.above.Of
+	s.asks = newLookAsks(w)
+	o.Clusters, o.Events, o.Revisions = w.clusters(), w.eventsAbout(w.print.Compare.Masks), w.revisionsOf
+	o.Above, o.Warned = s.asks.above.Of, s.asks.warned.Of
 	if w.fleet == nil {
 		o.Cluster, o.Server = w.Place(), w.Host
 	}
@@ -141,7 +141,7 @@ func (s *served) around(ctx context.Context, _ context.CancelCauseFunc, w *watch
 			w.warn(fmt.Sprintf("the page is no longer served: %v", err))
 		}
 	}()
-	err := s.above.Beside(ctx, watch)
+	err := s.asks.beside(ctx, watch)
 	reason := "the run has ended"
 	if err != nil {
 		reason = fail.Explain(err)[0]

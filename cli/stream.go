@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"dwatch/cli/ask"
 	"dwatch/cli/flags"
 	"dwatch/output"
 	"dwatch/output/changes"
@@ -175,15 +174,15 @@ type changesView struct {
 	why   string // the flag that says which changes count; empty if none does
 	looks bool   // it says what needs a look
 	shown *changes.View
-	above *ask.Above // nil if it does not
+	asks  *lookAsks // nil if it does not
 }
 
 func (v *changesView) open(_ context.Context, w *watching, _ func(error)) (event.Sink, error) {
 	o := w.changes(v.view)
 	v.looks = v.looks && !w.past.ends() // else it shows nothing of now
 	if o.Look, o.Fold = v.looks, v.looks && !v.view.Full; v.looks {
-		v.above = ask.NewAbove(w.asks)
-		o.Above = v.above.Of
+		v.asks = newLookAsks(w)
+		o.Above, o.Warned, o.IsAsking = v.asks.above.Of, v.asks.warned.Of, v.asks.warned.IsAsking
 	}
 	v.shown = changes.New(w.out, o)
 	return v.shown, nil
@@ -210,7 +209,7 @@ func (v *changesView) around(ctx context.Context, _ context.CancelCauseFunc, _ *
 			}
 		}
 	})
-	err := v.above.Beside(ctx, watch)
+	err := v.asks.beside(ctx, watch)
 	stop()
 	done.Wait()
 	v.shown.End(time.Now())
@@ -222,6 +221,8 @@ func (v *changesView) look() []string {
 	if v.shown == nil {
 		return nil
 	}
+	v.shown.Look(time.Now()) // has asked for what is not known
+	v.asks.answers()
 	return v.shown.Look(time.Now())
 }
 

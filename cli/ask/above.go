@@ -77,16 +77,3 @@ func (a *Above) Run(ctx context.Context) {
 		}
 	}
 }
-
-// Beside runs it until what is called is done. A nil Above asks nothing.
-func (a *Above) Beside(ctx context.Context, run func() error) error {
-	if a == nil {
-		return run()
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer cancel()
-	asking.Go(func() { a.Run(ctx) })
-	return run()
-}

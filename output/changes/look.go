@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ type look struct {
 	last      inventory.Change
 	resources map[schema.GroupResource]schema.GroupVersionResource // of which there were events
 	said      map[string]bool                                      // at the start, what needs a look: by cluster
+	waits     time.Time                                            // since when that waits for what is asked for; zero: it does not
 }
 
 const (
@@ -32,7 +34,7 @@ const (
 
 func newLook(v *View) *look {
 	l := &look{View: v, said: map[string]bool{}, links: event.NewLinks(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
-	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded, Above: v.Above},
+	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded, Above: v.Above, Warned: v.Warned},
 		func(changes []inventory.Change) { l.last = changes[0] })
 	return l
 }
@@ -135,7 +137,7 @@ func (l *look) atStart(at time.Time) {
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(all)) {
 		s := all[cluster]
-		if l.said[cluster] || s.connecting {
+		if l.said[cluster] || s.connecting || s.objects > 0 && l.isAsking(at) {
 			continue
 		}
 		l.said[cluster] = true
@@ -143,6 +145,34 @@ func (l *look) atStart(at time.Time) {
 			l.showAtStart(cluster, s.unknown, at)
 		}
 	}
+}
+
+// mostAsked is how long what needs a look waits at the start for what is asked for.
+const mostAsked = 2 * time.Second
+
+// isAsking reports whether what is wrong is still asked for, and that is worth waiting for.
+func (l *look) isAsking(at time.Time) bool {
+	if l.IsAsking == nil {
+		return false
+	}
+	l.inventory.Problems(at, 0, l.Compare) // has it asked for
+	if !l.IsAsking() || !l.waits.IsZero() && at.Sub(l.waits) >= mostAsked {
+		l.waits = time.Time{}
+		return false
+	}
+	l.waits = cmp.Or(l.waits, at)
+	return true
+}
+
+// late says what waits at the start, when it is known.
+func (l *look) late(now time.Time, all bool) {
+	if l == nil || l.waits.IsZero() {
+		return
+	}
+	if all {
+		l.waits = now.Add(-mostAsked)
+	}
+	l.atStart(now)
 }
 
 // standing is how it is with all that is watched of a cluster.

@@ -264,3 +264,38 @@ func TestFoldedOnly(t *testing.T) {
 		t.Errorf("how the rollout went is not said:\n%s", text)
 	}
 }
+
+// TestLookWarned: what keeps a pod is said by a Warning about it: at the start when that is known, or it has been asked for
+// long enough.
+func TestLookWarned(t *testing.T) {
+	waits := podAtStart(t, "x7", "Pending", `"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"ContainerCreating"}}}]`)
+	waits.Object = testobject.Parse(t, strings.Replace(waits.Object.Raw(), "2026-01-31", "2026-01-30", 1)) // since long
+	for _, isKnown := range []bool{true, false} {
+		var out bytes.Buffer
+		o, asking := options(0), true
+		o.Look, o.Fold, o.Targets = true, true, []event.Target{waits.Target}
+		o.IsAsking = func() bool { return asking }
+		o.Warned = func(string, owner.Ref) (string, time.Time) {
+			if asking {
+				return "", time.Time{}
+			}
+			return `FailedMount: volume "config": configmap "shop" not found`, waits.Time
+		}
+		v := New(&out, o)
+		if err := v.Deliver(t.Context(), []event.Event{waits, {Type: event.Synced, Target: waits.Target, Count: 1, Time: waits.Time}}); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, "look") || strings.Contains(text, "FailedMount") {
+			t.Errorf("it is said before it is known:\n%s", text)
+		}
+		want := "nothing needs a look"
+		if isKnown {
+			asking, want = false, ` ◌ deploy/x7  FailedMount: volume "config": configmap "shop" not found`
+		}
+		v.Tick(waits.Time.Add(time.Second))
+		v.Tick(waits.Time.Add(mostAsked))
+		if text := out.String(); strings.Count(text, want) != 1 {
+			t.Errorf("%q is not said once:\n%s", want, text)
+		}
+	}
+}

@@ -52,6 +52,10 @@ type Options struct {
 	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can.
 	// It does not wait.
 	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
+	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known
+	// yet; nil: nobody can. It does not wait. IsAsking reports whether something is asked for that was never known.
+	Warned   func(cluster string, o owner.Ref) (why string, last time.Time)
+	IsAsking func() bool
 	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
 	// and of changes that repeat others of the same object only some: see Tick and End.
 	Fold bool
@@ -163,6 +167,7 @@ func (v *View) late(now time.Time, all bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.measure()
+	v.look.late(now, all)
 	v.folds.say(now, all)
 	v.repeats.say(now, all)
 	v.w.Flush() // it keeps its error

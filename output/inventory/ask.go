@@ -135,11 +135,13 @@ func (s Step) Fails() bool {
 // says how they are compared and masked.
 func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Problem {
 	i.mu.Lock()
-	w, last := i.present.wrong, lastState((*Object).state)
+	p, last := i.present, lastState((*Object).state)
 	if i.options.Past {
-		w, last = i.wrongAt(now)
+		p, last = i.wrongAt(now)
 	}
-	all := w.problems(now, i.upFrom(last, i.options.Above), last)
+	forget := p.explain(now, i.warnings(last))
+	all := p.wrong.problems(now, i.upFrom(last, i.options.Above), last)
+	forget()
 	for n := range all {
 		all[n].Resource = i.resourceOf(&all[n])
 		all[n].find(i)
@@ -169,21 +171,48 @@ func (i *Inventory) resourceOf(p *Problem) schema.GroupResource {
 }
 
 // wrongAt returns what was wrong at a time, and how objects were. It is called under the lock.
-func (i *Inventory) wrongAt(t time.Time) (wrong, lastState) {
-	w := wrong{}
+func (i *Inventory) wrongAt(t time.Time) (present, lastState) {
+	p := newPresent()
 	last, err := i.lastAt(t)
 	if err != nil {
-		return w, last
+		return p, last
 	}
 	for _, o := range i.byID {
 		if last(o) == nil {
 			continue
 		}
 		for _, s := range o.states[:o.until(t)] {
-			w.judge(s)
+			p.judge(s)
 		}
 	}
-	return w, last
+	return p, last
+}
+
+// warnings finds the newest Warning about an object, as all are by last: among the Events that are held, or else by
+// Options.Warned. It is called under the lock.
+func (i *Inventory) warnings(last lastState) func(*State) (string, time.Time) {
+	var told []*State // all at once, and only if somebody asks
+	looked := false
+	return func(s *State) (why string, at time.Time) {
+		if _, held := i.kinds[schema.GroupKind{Kind: "Event"}]; held && !looked {
+			for _, o := range i.byID {
+				if e := last(o); e != nil && e.Told != nil && e.Told.Wrong != "" {
+					told = append(told, e)
+				}
+			}
+		}
+		looked = true
+		ref := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Of.Namespace, Name: s.Of.Name, UID: s.Of.UID}
+		for _, e := range told {
+			if e.Of.Cluster == s.Of.Cluster && e.Told.Last.After(at) && e.Told.About.Means(ref) {
+				why, at = e.Told.Wrong, e.Told.Last
+			}
+		}
+		if why == "" && i.options.Warned != nil {
+			return i.options.Warned(s.Of.Cluster, ref)
+		}
+		return why, at
+	}
 }
 
 func (i *Inventory) statesOf(o *Object) []*State {

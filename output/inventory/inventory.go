@@ -42,6 +42,10 @@ type Options struct {
 	// Above returns the owners of an object that is not held, of a kind that is not watched, and whether they are known
 	// yet; nil: nobody can. It does not wait. It is asked about what is wrong, and with Bare also about what changed.
 	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
+	// Warned returns what the newest Warning about an object says, and when it was said last, where no Event about it is
+	// held, as far as that is known yet; nil: nobody can. It does not wait. It is asked about what does not get on, and does
+	// not say why.
+	Warned func(cluster string, o owner.Ref) (why string, last time.Time)
 	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
 	// of objects that were deleted; the oldest go where all together are too large (Held).
 	Past bool
@@ -76,7 +80,7 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, present: present{wrong: wrong{}}, archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
+		byID: map[string]*Object{}, named: map[name]*Object{}, present: newPresent(), archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
 	}
 }
 

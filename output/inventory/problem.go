@@ -67,27 +67,6 @@ type spell struct {
 // the Inventory.
 type wrong map[*Object]*spell
 
-// present is what is wrong now.
-type present struct {
-	wrong
-	judged uint64 // how often that has become another
-}
-
-// judge takes over whether a state that is the present one is wrong.
-func (p *present) judge(s *State) {
-	if p.wrong.judge(s) {
-		p.judged++
-	}
-}
-
-// absolve takes an object out of what is wrong.
-func (p *present) absolve(o *Object) {
-	if p.wrong[o] != nil {
-		delete(p.wrong, o)
-		p.judged++
-	}
-}
-
 // judge takes over whether a state that is the present one is wrong, and reports whether it says something else of the
 // object than the one before.
 func (w wrong) judge(s *State) (anew bool) {

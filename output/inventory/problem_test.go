@@ -361,3 +361,63 @@ func TestShorter(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestProblemsWarned: what is on its way and does not say what keeps it is a problem once a Warning about it says that, as far
+// as it is not old, by an Event that is held or by one that is asked for; nobody is asked about what is well.
+func TestProblemsWarned(t *testing.T) {
+	const creating = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ContainerCreating"}}}]}`
+	warns := func(version, about, last string) event.Object {
+		id := &event.Identity{APIVersion: "v1", Kind: "Event", Namespace: "shop", Name: "e" + version, UID: types.UID("e" + version), ResourceVersion: version}
+		return event.NewObject(id, fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":%q,"namespace":"shop","uid":%[1]q},"type":"Warning","reason":"FailedMount","message":"MountVolume.SetUp failed for volume \"config\" : configmap \"settings\" not found",`+
+			`"involvedObject":{"kind":"Pod","namespace":"shop","name":%q,"uid":%[2]q},"lastTimestamp":%q}`, id.Name, about, last))
+	}
+	for _, held := range []bool{true, false} {
+		for _, options := range []Options{{}, {Compare: &change.Options{}, Bare: true}, {Past: true}} {
+			asked := map[string]bool{}
+			if !held {
+				options.Warned = func(_ string, o owner.Ref) (string, time.Time) {
+					asked[o.Name] = true
+					return map[string]string{"a": `FailedMount: volume "config": configmap "settings" not found`}[o.Name], start.Add(20 * time.Second)
+				}
+			}
+			s := newSeen(t, options)
+			settings := of(event.Added, object("ConfigMap", "settings", "s", "9", `}`), 0)
+			settings.Target = target("", "configmaps", "ConfigMap")
+			gone := settings
+			gone.Type, gone.Time = event.Deleted, start.Add(time.Second)
+			s.deliver(settings, gone)
+			s.deliver(of(event.Added, object("Pod", "a", "a", "1", creating), 2), of(event.Added, object("Pod", "b", "b", "1", creating), 2), of(event.Added, object("Pod", "well", "well", "1", `},"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`), 2))
+			if held {
+				for version, about := range []string{"a", "other"} {
+					e := of(event.Added, warns(fmt.Sprint(version), about, "2026-01-31T09:00:20Z"), 3)
+					e.Target = target("", "events", "Event")
+					s.deliver(e)
+				}
+			}
+			for _, test := range []struct {
+				second int
+				want   string
+			}{
+				{5, "[]"}, {30, `[a FailedMount: volume "config": configmap "settings" not found]`},
+				{20 + 3*60 + 5, `[a FailedMount: volume "config": configmap "settings" not found (3m ago)]`}, {20 + 3700, "[]"},
+			} {
+				var got []string
+				for _, p := range s.Problems(start.Add(time.Duration(test.second)*time.Second), 10, change.Options{}) {
+					got = append(got, p.Root.Name+" "+p.State.Why)
+					if p.Named == nil || p.Named.What != "it was deleted" || p.Since != start.Add(2*time.Second) {
+						t.Errorf("%+v since %s", p.Named, p.Since)
+					}
+				}
+				if fmt.Sprint(got) != test.want {
+					t.Errorf("held %t, %+v, second %d: %s, want %s", held, options, test.second, got, test.want)
+				}
+			}
+			if asked["well"] || !held && !asked["b"] {
+				t.Errorf("asked about %v", asked)
+			}
+			if len(s.present.wrong) > 0 {
+				t.Errorf("%d are still wrong", len(s.present.wrong))
+			}
+		}
+	}
+}

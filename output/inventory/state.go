@@ -13,6 +13,7 @@ import (
 	"dwatch/watcher/object/change"
 	"dwatch/watcher/object/kubeevent"
 	"dwatch/watcher/object/owner"
+	"dwatch/watcher/object/reason"
 	"dwatch/watcher/object/status"
 )
 
@@ -66,6 +67,7 @@ type State struct {
 type Told struct {
 	About owner.Ref
 	Last  time.Time
+	Wrong string // what is, by a Warning
 }
 
 // Size is how many bytes it takes, about.
@@ -141,7 +143,10 @@ func (s *State) summarize(content string) {
 	s.Created = u.GetCreationTimestamp().Time
 	if s.Object.IsEvent() {
 		e := kubeevent.Parse(content)
-		s.EventType, s.Told = shorten(strings.Clone(e.Type)), &Told{e.About, e.Last}
+		s.EventType, s.Told = shorten(strings.Clone(e.Type)), &Told{About: e.About, Last: e.Last}
+		if e.IsWarning() {
+			s.Told.Wrong = shorten(strings.Clone(reason.Event(e)))
+		}
 	} else {
 		is := status.Of(u)
 		s.Status, s.Why, s.HasReason, s.SaysWhy = is.Word, shorten(is.Message), is.HasReason, is.SaysWhy

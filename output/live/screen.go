@@ -15,7 +15,6 @@ import (
 	"dwatch/output/changes"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/kubeevent"
-	"dwatch/watcher/object/owner"
 )
 
 // Options say what is shown, and how.
@@ -35,8 +34,6 @@ type Options struct {
 	Where func(*event.Event) bool
 	// Condition reads an expression, and returns it as several goroutines may ask it of objects.
 	Condition func(text string) (func(cluster string, o event.Object) bool, error)
-	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can.
-	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
 	// Past is what is shown of a recording, in place of the present; nil: it is the present. Read has to be
 	// called when all of it has been delivered.
 	Past *Past

@@ -36,6 +36,9 @@ type Options struct {
 	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can. It is
 	// called by several goroutines.
 	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
+	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
+	// nil: nobody can. It is called by several goroutines.
+	Warned func(cluster string, o owner.Ref) (why string, last time.Time)
 	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
 	Clusters func() []event.Member
 	// Past is what is shown of a recording; nil: the present is.
@@ -83,7 +86,7 @@ func New(o Options) *Hub {
 		fights: newFights(), news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
 	h.inventory = inventory.New(inventory.Options{
-		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded, Above: o.Above,
+		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded, Above: o.Above, Warned: o.Warned,
 	}, h.take)
 	h.targets = newTargets(o, h.started)
 	for _, t := range o.Targets {

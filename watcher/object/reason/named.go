@@ -25,7 +25,7 @@ const (
 // patterns find a key, an object and a quota. They are made when they are asked for.
 var patterns = sync.OnceValue(func() (p struct{ key, object, quota *regexp.Regexp }) {
 	p.key = regexp.MustCompile(before + `CreateContainerConfigError: couldn't find key ([-._a-zA-Z0-9]+) in (ConfigMap|Secret) (?:[-a-z0-9]+/)?` + called + `(?:$|[;, ])`)
-	p.object = regexp.MustCompile(before + `(?:CreateContainerConfigError: |Unschedulable: (?:\d+/\d+ nodes: )?|FailedCreate: (?:error looking up service account \S+: )?)(configmap|secret|persistentvolumeclaim|serviceaccount) "` + called + `" not found`)
+	p.object = regexp.MustCompile(before + `(?:CreateContainerConfigError: |Unschedulable: (?:\d+/\d+ nodes: )?|FailedCreate: (?:error looking up service account \S+: )?|FailedMount: (?:volume "[^"]*": )?)(configmap|secret|persistentvolumeclaim|serviceaccount) "` + called + `" not found`)
 	p.quota = regexp.MustCompile(before + `FailedCreate: (?:exceeded|failed) quota: ` + called + `[,:]`)
 	return p
 })
@@ -34,7 +34,7 @@ var kinds = map[string]string{"configmap": "ConfigMap", "secret": "Secret", "per
 
 // NamedBy returns the object that the text of a Reason names; false if it names none.
 func NamedBy(text string) (n Named, is bool) {
-	if !strings.Contains(text, "CreateContainerConfigError") && !strings.Contains(text, "FailedCreate") && !strings.Contains(text, "Unschedulable") {
+	if !strings.Contains(text, "CreateContainerConfigError") && !strings.Contains(text, "FailedCreate") && !strings.Contains(text, "FailedMount") && !strings.Contains(text, "Unschedulable") {
 		return n, false // most do
 	}
 	if m := patterns().key.FindStringSubmatch(text); m != nil {

@@ -17,6 +17,8 @@ func TestNamedBy(t *testing.T) {
 		"CreateContainerConfigError: couldn't find key a b in ConfigMap shop/settings":                                   {},
 		"CreateContainerConfigError: couldn't find key a in ConfigMap shop/../settings":                                  {},
 		"CreateContainerConfigError: secret \"..\" not found":                                                            {},
+		"FailedMount: volume \"config\": configmap \"shop\" not found (3m ago)":                                          {"ConfigMap", "shop", ""},
+		"FailedMount: volume \"x\": references non-existent config key: a":                                               {},
 		"ImagePullBackOff nginx:1.288: not found":                                                                        {},
 		"": {},
 	} {

@@ -1,0 +1,87 @@
+package inventory
+
+import (
+	"cmp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+)
+
+// present is what is wrong at a time, under the lock of the Inventory.
+type present struct {
+	wrong
+	// silent are the objects that are on their way, and do not say what keeps them.
+	silent map[*Object]*spell
+	judged uint64 // how often what is wrong has become another
+}
+
+func newPresent() present { return present{wrong: wrong{}, silent: map[*Object]*spell{}} }
+
+// judge takes over whether a state that is the present one is wrong.
+func (p *present) judge(s *State) {
+	if p.wrong.judge(s) {
+		p.judged++
+	}
+	switch sp := p.silent[s.Of]; {
+	case s.EventType != "" || s.Status != kstatus.InProgressStatus || s.HasReason:
+		delete(p.silent, s.Of)
+	case sp == nil:
+		sp = &spell{from: s.Time, lastWrong: s}
+		if s.Initial {
+			sp.from, sp.settled = time.Time{}, s.byNow(s.settled)
+		}
+		p.silent[s.Of] = sp
+	default:
+		sp.lastWrong = s
+	}
+}
+
+// absolve takes an object out of what is wrong.
+func (p *present) absolve(o *Object) {
+	delete(p.silent, o)
+	if p.wrong[o] != nil {
+		delete(p.wrong, o)
+		p.judged++
+	}
+}
+
+const (
+	// forgiven is how old a Warning may be to say what keeps an object: of what is tried again it comes again.
+	forgiven = time.Hour
+	// repeated is how old it may be without that being said.
+	repeated = time.Minute
+)
+
+// explain takes in what has been on its way for so long that it is a problem, where a Warning about it says why, until
+// forget is called.
+func (p *present) explain(now time.Time, warning func(*State) (why string, last time.Time)) (forget func()) {
+	before := map[*Object]*spell{}
+	for o, sp := range p.silent {
+		from := cmp.Or(sp.from, sp.settled, o.First)
+		if now.Sub(from).Abs() < startsWithin {
+			continue
+		}
+		why, last := warning(sp.lastWrong)
+		age := now.Sub(last)
+		if why == "" || age > forgiven {
+			continue
+		}
+		if age >= repeated {
+			why += " (" + duration.HumanDuration(age.Truncate(time.Minute)) + " ago)"
+		}
+		said := *sp.lastWrong
+		said.Why, said.HasReason, said.SaysWhy = why, true, true
+		before[o] = p.wrong[o]
+		p.wrong[o] = &spell{from: sp.from, settled: sp.settled, lastWrong: &said}
+	}
+	return func() {
+		for o, sp := range before {
+			if sp == nil {
+				delete(p.wrong, o)
+			} else {
+				p.wrong[o] = sp
+			}
+		}
+	}
+}
