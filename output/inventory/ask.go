@@ -182,7 +182,7 @@ func (i *Inventory) wrongAt(t time.Time) (present, lastState) {
 			continue
 		}
 		for _, s := range o.states[:o.until(t)] {
-			p.judge(s)
+			p.judge(o, s)
 		}
 	}
 	return p, last

@@ -5,7 +5,7 @@
 //
 // An [Inventory] is an event.Sink. Of each [Object] it has the states that it had since it was seen
 // first: each a [State], with its content, compressed, and with what is seen at a glance. What was
-// there, and what changed, is asked by time: the present ([Now]), or with [Options.Past] any time. What is
+// there, and what changed, is asked by time: the present ([Now]), or with [Options.Past] any time; without that, [AsOf] is what is held of one. What is
 // wrong is noted as it comes; who asks for [Inventory.Problems] gets it by root, with its cause.
 //
 // # Contract

@@ -26,9 +26,9 @@ type archive struct {
 	alike        *change.Options // as Options.Alike
 	// queue has these states, in the order in which others took their place.
 	queue list.List
-	// held is since when all is; zero: since the start.
+	// held is since when all is, but for what objects with more than so many states lack; zero: since the start.
 	held time.Time
-	// forgotten is when something was last seen of an object that is no longer held.
+	// forgotten is until when objects were there or deleted that are no longer held.
 	forgotten time.Time
 }
 
@@ -100,25 +100,30 @@ func (a *archive) push(s *State) {
 	a.bytes += s.Size()
 	s.queued = a.queue.PushBack(s)
 	for a.bytes > a.limit && a.queue.Len() > 0 {
-		a.remove(a.queue.Front().Value.(*State))
+		a.cut(a.queue.Front().Value.(*State))
 	}
 }
 
-// remove drops a state from its object, which is not the first.
-func (a *archive) remove(s *State) {
+// cut removes a state for the sake of all: what was until it had its place taken is no longer held.
+func (a *archive) cut(s *State) {
+	if next := a.remove(s).Time; next.After(a.held) {
+		a.held = next
+	}
+}
+
+// remove drops a state from its object, which is not the first, and returns the one behind it.
+func (a *archive) remove(s *State) (next *State) {
 	a.queue.Remove(s.queued)
 	a.bytes -= s.Size()
 	at := slices.Index(s.Of.states, s)
-	if next := s.Of.states[at+1].Time; next.After(a.held) { // what it was until then is no longer known
-		a.held = next
-	}
 	s.Of.states = slices.Delete(s.Of.states, at, at+1)
 	s.Of.missing++
+	return s.Of.states[at]
 }
 
 func (a *archive) drop(o *Object) {
 	for len(o.states) > 2 {
-		a.remove(o.states[1])
+		a.cut(o.states[1])
 	}
 }
 

@@ -164,7 +164,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	c := Change{Event: e}
 	switch {
 	case e.Type == event.Left:
-		i.drop(e.Target)
+		i.drop(e)
 		return c
 	case e.Type.IsMark():
 		return c
@@ -196,7 +196,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	} else {
 		s.Of.add(&i.archive, s, quiet)
 	}
-	i.present.judge(s)
+	i.present.judge(s.Of, s)
 	if e.Type == event.Deleted {
 		i.end(s.Of)
 	}
@@ -234,7 +234,7 @@ func (i *Inventory) begin(c *Change) {
 		i.goOn(o, s)
 		return
 	case o != nil: // there again, with the same UID: the watch was wrong
-		i.forget(o)
+		i.forget(o, o.ended)
 	}
 	last := i.named[called]
 	if last != nil {
@@ -242,7 +242,7 @@ func (i *Inventory) begin(c *Change) {
 	}
 	i.byID[s.Of.ID] = s.Of
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
-	i.present.judge(s)
+	i.present.judge(s.Of, s)
 	if last == nil || s.Type != event.Deleted { // else the name is another one's already
 		i.named[called] = s.Of
 	}
@@ -266,17 +266,17 @@ func (i *Inventory) leave(c *Change) {
 	defer i.mu.Unlock()
 	if o := i.byID[idOf(nameOf(c.Event), c.Event.Object.UID)]; o != nil {
 		c.Before = o.state()
-		i.forget(o)
+		i.forget(o, c.Event.Time)
 	}
 }
 
-// drop lets go of the objects of a target that are there, of which nothing more is heard.
-func (i *Inventory) drop(t event.Target) {
+// drop lets go of the objects of a target that has left, which are there and of which nothing more is heard.
+func (i *Inventory) drop(left *event.Event) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, o := range i.byID {
-		if o.ended.IsZero() && o.IsIn(t) {
-			i.forget(o)
+		if o.ended.IsZero() && o.IsIn(left.Target) {
+			i.forget(o, left.Time)
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (i *Inventory) end(o *Object) {
 	o.ended = o.state().Time
 	i.ended = append(i.ended, o)
 	if limit := i.options.Ended; limit > 0 && !i.options.Past && len(i.ended) > limit {
-		i.forget(i.ended[0])
+		i.forget(i.ended[0], i.ended[0].ended)
 	}
 }
 
@@ -316,14 +316,15 @@ func (i *Inventory) Forget(o *Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.byID[o.ID] == o && !o.ended.IsZero() {
-		i.forget(o)
+		i.forget(o, o.ended)
 	}
 }
 
-func (i *Inventory) forget(o *Object) {
+// forget lets go of an object that was there, or deleted, at a time.
+func (i *Inventory) forget(o *Object, at time.Time) {
 	i.present.absolve(o)
 	i.archive.drop(o)
-	if at := o.state().Time; at.After(i.archive.forgotten) {
+	if at.After(i.archive.forgotten) {
 		i.archive.forgotten = at
 	}
 	delete(i.byID, o.ID)

@@ -18,20 +18,20 @@ type present struct {
 
 func newPresent() present { return present{wrong: wrong{}, silent: map[*Object]*spell{}} }
 
-// judge takes over whether a state that is the present one is wrong.
-func (p *present) judge(s *State) {
-	if p.wrong.judge(s) {
+// judge takes over whether a state of an object that is the present one is wrong.
+func (p *present) judge(o *Object, s *State) {
+	if p.wrong.judge(o, s) {
 		p.judged++
 	}
-	switch sp := p.silent[s.Of]; {
+	switch sp := p.silent[o]; {
 	case s.EventType != "" || s.Status != kstatus.InProgressStatus || s.HasReason:
-		delete(p.silent, s.Of)
+		delete(p.silent, o)
 	case sp == nil:
-		sp = &spell{from: s.Time, lastWrong: s}
+		sp = &spell{from: s.Time, lastWrong: s, of: o}
 		if s.Initial {
 			sp.from, sp.settled = time.Time{}, s.byNow(s.settled)
 		}
-		p.silent[s.Of] = sp
+		p.silent[o] = sp
 	default:
 		sp.lastWrong = s
 	}
@@ -73,7 +73,7 @@ func (p *present) explain(now time.Time, warning func(*State) (why string, last 
 		said := *sp.lastWrong
 		said.Why, said.HasReason, said.SaysWhy = why, true, true
 		before[o] = p.wrong[o]
-		p.wrong[o] = &spell{from: sp.from, settled: sp.settled, lastWrong: &said}
+		p.wrong[o] = &spell{from: sp.from, settled: sp.settled, lastWrong: &said, of: o}
 	}
 	return func() {
 		for o, sp := range before {

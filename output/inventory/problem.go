@@ -61,30 +61,31 @@ type spell struct {
 	settled   time.Time // by what the object said at the start; zero: that is not known
 	to        time.Time // zero: it still is
 	lastWrong *State
+	of        *Object
 }
 
 // wrong are the objects that are not as they should be, or were not a while ago, under the lock of
 // the Inventory.
 type wrong map[*Object]*spell
 
-// judge takes over whether a state that is the present one is wrong, and reports whether it says something else of the
+// judge takes over whether a state of an object that is the present one is wrong, and reports whether it says something else of the
 // object than the one before.
-func (w wrong) judge(s *State) (anew bool) {
-	sp := w[s.Of]
+func (w wrong) judge(o *Object, s *State) (anew bool) {
+	sp := w[o]
 	is := s.patience() >= 0
 	anew = is != (sp != nil && sp.to.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Why != s.Why)
 	switch {
 	case is && !sp.goesOn(s):
-		sp = &spell{from: s.Time, lastWrong: s}
+		sp = &spell{from: s.Time, lastWrong: s, of: o}
 		if s.Initial {
 			sp.from, sp.settled = s.byNow(s.deleting), s.byNow(s.settled) // from is zero for what is there to stay
 		}
-		w[s.Of] = sp
+		w[o] = sp
 	case is:
 		sp.to, sp.lastWrong = time.Time{}, s
 	case sp != nil && sp.to.IsZero():
 		if sp.to = s.Time; !sp.isLong(sp.to) { // it never was a problem, and its state is not held for that
-			delete(w, s.Of)
+			delete(w, o)
 		}
 	}
 	return anew
@@ -206,7 +207,7 @@ type folds struct{ cluster, uid, kind, namespace, name, why string }
 
 // fold adds an object that is wrong to the Problem of its root. It does not matter in which order they come.
 func fold(found map[folds]*Problem, sp *spell, up owners, last lastState) {
-	s, o := sp.lastWrong, sp.lastWrong.Of
+	s, o := sp.lastWrong, sp.of
 	root := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	failed, ups := s.Status == kstatus.FailedStatus, []*Object{o}
 	for ref, parent := range up(o.Cluster, s.Owners) {

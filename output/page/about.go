@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
@@ -10,6 +11,8 @@ import (
 
 // maxAbout is how many Events of an object are sent, the newest.
 const maxAbout = 50
+
+var errNoEvents = errors.New("of that time, Events are shown where they are watched: name events, too")
 
 // happened is an Event of Kubernetes, as docs/page.md has it.
 type happened struct {
@@ -46,12 +49,16 @@ func happenedOf(e *kubeevent.Event) *happened {
 
 func (h about) find(ctx context.Context, this *inventory.Object, o event.Object) ([]kubeevent.Event, error) {
 	switch {
-	case h.Past != nil:
+	case h.ofPast != nil:
 		about := []event.Object{o}
 		for _, s := range h.inventory.Family(this.ID) {
 			about = append(about, s.Object)
 		}
-		return h.inventory.EventsAbout(inventory.Now, h.Targets, this.Cluster, about...)
+		found, err := h.inventory.EventsAbout(inventory.Now, h.Targets, this.Cluster, about...)
+		if h.isLive() && errors.Is(err, inventory.ErrNoEvents) {
+			err = errNoEvents
+		}
+		return found, err
 	case h.Events == nil:
 		return nil, nil
 	}

@@ -211,7 +211,7 @@ func (h *Hub) rows(states []*inventory.State) (rows []json.RawMessage, seq uint6
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range states {
-		if d := drawn(s); d != nil {
+		if d := drawn(h, s); d != nil {
 			rows = append(rows, d.row)
 		} else { // it has just come
 			rows = append(rows, encode(rowOf(s, h.placed(s), &drawing{}, 0)))

@@ -87,11 +87,11 @@ func (h *Hub) detail(o *inventory.Object) *detail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := &detail{Stream: h.stream, Seq: h.log.last, Owned: []json.RawMessage{}, OwnedMore: max(len(owned)-maxLimit, 0)}
-	if drawing, is := o.Drawn.(*drawing); is {
+	if drawing := drawingOf(h, o); drawing != nil {
 		d.Row, d.History.changes = drawing.appendTo(nil), drawing.changes
 	}
 	for _, s := range owned[:min(len(owned), maxLimit)] {
-		if drawing := drawn(s); drawing != nil {
+		if drawing := drawn(h, s); drawing != nil {
 			d.Owned = append(d.Owned, drawing.row)
 		}
 	}

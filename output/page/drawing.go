@@ -56,9 +56,15 @@ type segment struct {
 	state string // a word of kstatus, or the type of an Event
 }
 
-// drawn returns what viewers see of the object of a state; nil if that is nothing yet.
-func drawn(s *inventory.State) *drawing {
-	d, _ := s.Of.Drawn.(*drawing)
+// drawn returns what viewers see of the object of a state; nil if that is nothing yet. The Hub is locked.
+func drawn(h *Hub, s *inventory.State) *drawing { return drawingOf(h, s.Of) }
+
+// drawingOf is what viewers see of an object; nil if that is nothing yet. The Hub is locked.
+func drawingOf(h *Hub, o *inventory.Object) *drawing {
+	d, _ := o.Drawn.(*drawing)
+	if d != nil && d.row == nil {
+		return d.then(h)
+	}
 	return d
 }
 

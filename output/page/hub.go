@@ -54,14 +54,19 @@ type Hub struct {
 	started time.Time
 	clock   func() time.Time // what is shown is as of then
 	ofPast  *Known           // of the past; nil: the present is shown
+	copied  int              // objects of another Hub, of which it shows the past
+	// lapsed reports whether what is shown of the past is no longer held; nil: that never is.
+	lapsed func() bool
 	// seen is called with each change of an object, before it is drawn; nil: nothing is.
 	seen      func(*inventory.Change)
 	inventory *inventory.Inventory
 
-	look     look
-	fights   *fights
-	searches chan struct{} // has one for each that looks at all objects
-	matchers chan struct{} // has one for each that looks at what changed
+	look   look
+	fights *fights
+
+	delivering sync.Mutex    // while events are taken
+	searches   chan struct{} // has one for each that looks at all objects
+	matchers   chan struct{} // has one for each that looks at what changed
 
 	mu          sync.Mutex // for all below, and for each drawing of an object
 	log         log
@@ -111,6 +116,8 @@ func random() string {
 
 // Deliver implements event.Sink. It waits for no viewer.
 func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
+	h.delivering.Lock()
+	defer h.delivering.Unlock()
 	defer h.wake()
 	return h.inventory.Deliver(ctx, batch)
 }
@@ -174,7 +181,7 @@ func (h *Hub) draw(c *inventory.Change, m *changed) {
 	h.publish(c)
 	resource := h.placed(s)
 	h.targets.links.Observe(c.Event)
-	d := drawn(s)
+	d := drawn(h, s)
 	if d == nil {
 		d = &drawing{}
 		s.Of.Drawn = d

@@ -34,6 +34,8 @@ type hello struct {
 	Limits    limits      `json:"limits"`
 	// Past is the time that is shown of a recording; nil: it is the present.
 	Past *pastMessage `json:"past,omitempty"`
+	// Held is, of the present, which times can be shown besides; nil: none.
+	Held *pastMessage `json:"held,omitempty"`
 }
 
 // readingMessage says that a recording is being read, or why it can't be.

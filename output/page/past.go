@@ -14,7 +14,8 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Past is a recording that is shown in place of the present: each viewer chooses a time.
+// Past is a recording that is shown in place of the present: each viewer chooses a time. Without one it is what has been seen
+// that is shown of other times.
 type Past struct {
 	// At is the time that is shown first.
 	At time.Time
@@ -23,10 +24,22 @@ type Past struct {
 	Play func(ctx context.Context, until time.Time, sink event.Sink) (Known, error)
 }
 
+// rewinder is a past: it has a new Hub show what was there at a time, and says what is known of that.
+type rewinder interface {
+	rewind(ctx context.Context, at time.Time, into *Hub) (Known, error)
+}
+
+// rewind implements rewinder.
+func (p *Past) rewind(ctx context.Context, at time.Time, into *Hub) (Known, error) {
+	return p.Play(ctx, at, into)
+}
+
 // Known is what is known of the past by what was played.
 type Known struct {
 	// From and To are between which times one can be chosen.
 	From, To time.Time
+	// Began is since when all is seen that is shown; zero: From.
+	Began time.Time
 	// Gaps are when not all is known, in order.
 	Gaps []Gap
 	// Unknown are why it is not known what was there at the time up to which was played; none: it is.
@@ -56,7 +69,8 @@ const maxTimes, maxGaps, maxDamage = 4, 500, 20
 type pastMessage struct {
 	From     int64        `json:"from"`
 	To       int64        `json:"to"`
-	At       int64        `json:"at"`
+	At       int64        `json:"at,omitempty"`
+	Live     bool         `json:"live,omitempty"`  // the present can be shown, too
 	First    int64        `json:"first,omitempty"` // of a file
 	Unknown  []gapMessage `json:"unknown,omitempty"`
 	Gaps     []gapMessage `json:"gaps,omitempty"`
@@ -71,9 +85,9 @@ type gapMessage struct {
 	Why     string `json:"why"`
 }
 
-// message says of which time a Hub shows what was there.
-func (k *Known) message(at time.Time) *pastMessage {
-	m := &pastMessage{From: millis(k.From), To: millis(k.To), At: millis(at)}
+// message says of which time a Hub shows what was there, live if the present can be shown, too.
+func (k *Known) message(at time.Time, live bool) *pastMessage {
+	m := &pastMessage{From: millis(k.From), To: millis(k.To), At: millis(at), Live: live}
 	if !k.First.IsZero() {
 		m.First = millis(k.First)
 	}
@@ -96,19 +110,33 @@ func gapsOf(all []Gap) (some []gapMessage) {
 // and keepFailed how long nobody has one read again that could not be.
 const maxShown, maxReading, keepFailed = 16, 2, 30 * time.Second
 
+// maxCopied is how many objects all Hubs of what was seen have together, if that are more than two: each takes 1.6 KB. awaitRoom is
+// how long who comes waits for others to go, as does who chooses another time.
+const maxCopied, awaitRoom = 20_000, 5 * time.Second
+
 // hubs are those of times of the past, the one that was asked for last at the end. One that is used is always held.
 type hubs struct {
 	Options
+	past    rewinder
+	unused  int           // how many are held that nobody uses
 	turns   chan struct{} // has one for each that is being read
 	reading sync.WaitGroup
 
 	mu      sync.Mutex // for what follows, and what is in held
 	held    []*hubOf
+	copied  int // objects, by the last Hub of what was seen
 	closing bool
 	reason  string // of closing
 }
 
-func newHubs(o Options) *hubs { return &hubs{Options: o, turns: make(chan struct{}, maxReading)} }
+// newHubs are those of the past that a Hub shows, or beside it.
+func newHubs(of *Hub) *hubs {
+	h := &hubs{Options: of.Options, past: seen{of}, turns: make(chan struct{}, maxReading)}
+	if of.Past != nil {
+		h.past, h.unused = of.Past, maxTimes
+	}
+	return h
+}
 
 // hubOf is the Hub of a time, once done is closed.
 type hubOf struct {
@@ -130,10 +158,15 @@ func (o *hubOf) isDone() bool {
 	}
 }
 
+// hasLapsed reports whether what it shows is no longer held.
+func (o *hubOf) hasLapsed() bool {
+	return o.isDone() && o.err == nil && o.hub.lapsed != nil && o.hub.lapsed()
+}
+
 // errTime is wrong usage.
 var errTime = errors.New("time takes milliseconds since 1970")
 
-var errShown = errors.New("too many times of the recording are looked at: try again later, or choose one that is shown elsewhere")
+var errShown = errors.New("too many times of the past are looked at: try again later, or choose one that is shown elsewhere")
 
 // unshown answers why there is no Hub of the time that a request is about.
 func unshown(w http.ResponseWriter, err error) {
@@ -144,17 +177,20 @@ func unshown(w http.ResponseWriter, err error) {
 	fail(w, code, err.Error())
 }
 
-// timeOf returns the time of the past that a request is about, which it takes out of its query.
+// isLive reports whether the present is shown unless a time is asked for.
+func (o *Options) isLive() bool { return o.Past == nil }
+
+// timeOf returns the time of the past that a request is about, which it takes out of its query; zero: the present.
 func (s *Server) timeOf(r *http.Request) (at time.Time, err error) {
-	past := s.hub.Past
-	if past == nil {
-		return at, nil
-	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
+	switch {
+	case err != nil && s.hub.isLive(): // who reads the rest says so
+		return at, nil
+	case err != nil:
 		return at, errTime
+	case !s.hub.isLive():
+		at = s.hub.Past.At.Truncate(time.Millisecond)
 	}
-	at = past.At.Truncate(time.Millisecond)
 	if text := values.Get("time"); text != "" {
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || ms < 0 {
@@ -162,15 +198,20 @@ func (s *Server) timeOf(r *http.Request) (at time.Time, err error) {
 		}
 		at = time.UnixMilli(ms)
 	}
-	values.Del("time")
-	r.URL.RawQuery = values.Encode()
+	if values.Has("time") {
+		values.Del("time")
+		r.URL.RawQuery = values.Encode()
+	}
+	if s.hub.isLive() && !at.Before(s.hub.clock()) {
+		return time.Time{}, nil
+	}
 	return at, nil
 }
 
 // hubAt returns the Hub of the time that a request is about, and what is to be called when it is not used any more.
 func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
 	at, err := s.timeOf(r)
-	if err != nil || s.hub.Past == nil {
+	if err != nil || at.IsZero() {
 		return s.hub, func() {}, err
 	}
 	return s.hubs.of(r.Context(), s.ctx, at)
@@ -179,7 +220,7 @@ func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
 // awaitHub returns the Hub of a time for a viewer, who is told now and then that it is being read, and what is to be
 // called when it is not used any more.
 func (s *Server) awaitHub(ctx context.Context, at time.Time, to transport) (hub *Hub, leave func(), err error) {
-	if s.hub.Past == nil {
+	if at.IsZero() {
 		return s.hub, func() {}, nil
 	}
 	tick := time.NewTicker(interval)
@@ -212,6 +253,13 @@ func (h *hubs) of(ctx, reading context.Context, at time.Time) (hub *Hub, leave f
 // await is of, and calls tell at each tick as long as it waits.
 func (h *hubs) await(ctx, reading context.Context, at time.Time, tick <-chan time.Time, tell func() error) (*Hub, func(), error) {
 	one, err := h.begin(reading, at)
+	for end := time.Now().Add(awaitRoom); errors.Is(err, errShown) && time.Now().Before(end); one, err = h.begin(reading, at) {
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,7 +290,7 @@ func (h *hubs) begin(ctx context.Context, at time.Time) (*hubOf, error) {
 	h.held = slices.DeleteFunc(h.held, func(one *hubOf) bool {
 		return one.isDone() && one.err != nil && time.Since(one.ended) > keepFailed
 	})
-	if n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.at.Equal(at) }); n >= 0 {
+	if n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.at.Equal(at) && !one.hasLapsed() }); n >= 0 {
 		one := h.held[n]
 		one.users++
 		h.held = append(slices.Delete(h.held, n, n+1), one)
@@ -260,14 +308,22 @@ func (h *hubs) begin(ctx context.Context, at time.Time) (*hubOf, error) {
 
 // makeRoomLocked lets go of those that were asked for first and are not used, and reports whether there is room.
 func (h *hubs) makeRoomLocked() bool {
-	for len(h.held) >= maxTimes {
+	for len(h.held) >= min(maxTimes, h.mostLocked()) {
 		n := slices.IndexFunc(h.held, func(one *hubOf) bool { return one.users == 0 })
 		if n < 0 {
-			return len(h.held) < maxShown
+			return len(h.held) < h.mostLocked()
 		}
 		h.held = slices.Delete(h.held, n, n+1)
 	}
 	return true
+}
+
+// mostLocked is how many are held at most if all are looked at.
+func (h *hubs) mostLocked() int {
+	if h.copied == 0 {
+		return maxShown
+	}
+	return min(max(maxCopied/h.copied, 2), maxShown)
 }
 
 // leave ends that one is used, and that it is read if nobody waits for it any more.
@@ -275,7 +331,10 @@ func (h *hubs) leave(one *hubOf) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one.users--
-	if one.users == 0 && !one.isDone() {
+	if one.users > 0 {
+		return
+	}
+	if isDone := one.isDone(); !isDone || h.unused == 0 {
 		one.cancel()
 		h.held = slices.DeleteFunc(h.held, func(other *hubOf) bool { return other == one })
 	}
@@ -285,20 +344,14 @@ func (h *hubs) read(ctx context.Context, one *hubOf) {
 	defer one.cancel()
 	hub := New(h.Options)
 	known, err := h.play(ctx, one.at, hub)
-	at := one.at
-	switch {
-	case err != nil:
-	case at.Before(known.From):
-		at = known.From
-	case at.After(known.To):
-		at = known.To
-	}
-	hub.clock, hub.ofPast = func() time.Time { return at }, &known
-	hub.startedAt(known.From)
+	at := known.show(hub, one.at)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer close(one.done) // close sees either that it is, or reads that it closes
 	one.ended = time.Now()
+	if hub.copied > 0 { // else it is not held
+		h.copied = hub.copied
+	}
 	switch {
 	case h.closing:
 		one.err = errBye
@@ -307,6 +360,23 @@ func (h *hubs) read(ctx context.Context, one *hubOf) {
 	default:
 		one.hub, one.at = hub, at.Truncate(time.Millisecond) // who asks for a later one has it read anew: it may go on
 	}
+}
+
+// show has a Hub show a time, of which that is known, or the nearest one; it returns which.
+func (k *Known) show(h *Hub, at time.Time) time.Time {
+	began, clock := k.Began, endOf(at)
+	if began.IsZero() {
+		began = k.From
+		if at.Before(k.From) {
+			at = k.From
+		} else if at.After(k.To) {
+			at = k.To
+		}
+		clock = at
+	}
+	h.clock, h.ofPast = func() time.Time { return clock }, k
+	h.startedAt(began)
+	return at
 }
 
 // play plays the recording up to a time when it is its turn.
@@ -320,7 +390,7 @@ func (h *hubs) play(ctx context.Context, until time.Time, hub *Hub) (Known, erro
 	if err := ctx.Err(); err != nil {
 		return Known{}, err
 	}
-	return h.Past.Play(ctx, until, hub)
+	return h.past.rewind(ctx, until, hub)
 }
 
 // why is for which reason all were closed.

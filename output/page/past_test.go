@@ -16,10 +16,10 @@ func TestHubs(t *testing.T) {
 	t.Parallel()
 	ctx, begin := t.Context(), time.UnixMilli(1_000_000)
 	end, read, broken := begin.Add(time.Minute), 0, error(nil)
-	h := newHubs(Options{Past: &Past{Play: func(_ context.Context, _ time.Time, _ event.Sink) (Known, error) {
+	h := newHubs(New(Options{Past: &Past{Play: func(_ context.Context, _ time.Time, _ event.Sink) (Known, error) {
 		read++
 		return Known{From: begin, To: end}, broken
-	}}})
+	}}}))
 	at := func(when time.Time) (shown time.Time) {
 		t.Helper()
 		hub, leave, err := h.of(ctx, ctx, when)
@@ -66,11 +66,11 @@ func TestHubs(t *testing.T) {
 func TestHubsReading(t *testing.T) {
 	t.Parallel()
 	began := make(chan time.Time, 100)
-	h := newHubs(Options{Past: &Past{Play: func(ctx context.Context, at time.Time, _ event.Sink) (Known, error) {
+	h := newHubs(New(Options{Past: &Past{Play: func(ctx context.Context, at time.Time, _ event.Sink) (Known, error) {
 		began <- at
 		<-ctx.Done()
 		return Known{}, ctx.Err()
-	}}})
+	}}}))
 	var all []*hubOf
 	for n := range maxShown {
 		one, err := h.begin(t.Context(), time.UnixMilli(int64(n)))
@@ -112,13 +112,13 @@ func TestHubsReading(t *testing.T) {
 func TestHubsClose(t *testing.T) {
 	t.Parallel()
 	waits, began := time.UnixMilli(1), make(chan bool, 1)
-	h := newHubs(Options{Past: &Past{Play: func(ctx context.Context, at time.Time, _ event.Sink) (Known, error) {
+	h := newHubs(New(Options{Past: &Past{Play: func(ctx context.Context, at time.Time, _ event.Sink) (Known, error) {
 		if at.Equal(waits) {
 			began <- true
 			<-ctx.Done()
 		}
 		return Known{From: at, To: at}, nil
-	}}})
+	}}}))
 	var looked []*Hub
 	for n := range 2 * maxTimes {
 		hub, _, err := h.of(t.Context(), t.Context(), time.UnixMilli(int64(n+2)))
@@ -143,5 +143,40 @@ func TestHubsClose(t *testing.T) {
 	}
 	if _, err := h.begin(t.Context(), waits); !errors.Is(err, errBye) {
 		t.Error(err)
+	}
+}
+
+// Of what was seen each time that is shown has all objects: of many there are fewer times, and who comes waits for one.
+func TestHubsRoom(t *testing.T) {
+	t.Parallel()
+	h := newHubs(newCourse(t).Hub)
+	h.copied = maxCopied
+	at := time.Now().Add(-time.Minute)
+	var leave []func()
+	for n := range 2 {
+		_, done, err := h.of(t.Context(), t.Context(), at.Add(time.Duration(n)*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, done)
+		h.copied = maxCopied
+	}
+	if _, err := h.begin(t.Context(), at.Add(time.Hour)); !errors.Is(err, errShown) {
+		t.Error(err)
+	}
+	came := make(chan error)
+	go func() {
+		_, done, err := h.of(t.Context(), t.Context(), at.Add(-time.Second))
+		if err == nil {
+			done()
+		}
+		came <- err
+	}()
+	leave[0]()
+	if err := <-came; err != nil {
+		t.Error(err)
+	}
+	if leave[1](); len(h.held) > 0 {
+		t.Errorf("%d are held", len(h.held))
 	}
 }

@@ -48,7 +48,7 @@ type Server struct {
 	cancel context.CancelFunc
 	asking *questions[happened]
 	before *questions[remembered]
-	hubs   *hubs // of times of a recording
+	hubs   *hubs // of times of the past
 
 	mu      sync.Mutex // for what follows
 	closing bool
@@ -59,7 +59,7 @@ type Server struct {
 // NewServer returns a Server that does not serve yet.
 func NewServer(hub *Hub, o ServerOptions) *Server {
 	s := &Server{
-		hub: hub, options: o, token: random(), hubs: newHubs(hub.Options),
+		hub: hub, options: o, token: random(), hubs: newHubs(hub),
 		viewers:  make(chan struct{}, maxViewers),
 		patience: patience,
 	}

@@ -33,7 +33,7 @@ func (h *Hub) subscribe(wanted selection) *subscriber {
 	defer h.mu.Unlock()
 	all, _ := h.inventory.At(inventory.Now, wanted.has) // of now it is known
 	for _, state := range all {
-		if d := drawn(state); d != nil { // others come as events
+		if d := drawn(h, state); d != nil { // others come as events
 			e := d.state.Event(nil)
 			e.Type, e.Initial = event.Added, true
 			s.queue = append(s.queue, e)
@@ -99,7 +99,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if s.hub.Past != nil {
+	if !s.hub.isLive() {
 		fail(w, http.StatusBadRequest, "of a recording no events are to come: dwatch RESOURCE... --from DIR prints what it has")
 		return
 	}

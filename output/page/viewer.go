@@ -48,7 +48,10 @@ type viewer struct {
 	tick     <-chan time.Time // when a ping is due
 }
 
-var errBye = errors.New("the run has ended")
+var (
+	errBye    = errors.New("the run has ended")
+	errLapsed = errors.New("what was there at that time is no longer held")
+)
 
 // view sends what there is, and what comes, until ctx ends, the viewer can't be reached, or the hub
 // is closed. questions may be nil.
@@ -107,7 +110,7 @@ func (v *viewer) pause(ctx context.Context) {
 func (v *viewer) begin(ctx context.Context, from position) error {
 	v.mu.Lock()
 	_, held := v.log.after(from.seq, 0)
-	resumed := from.stream == v.stream && held
+	resumed := from.stream == v.stream && held && (v.ofPast == nil || from.seq == v.log.last) // of the past it has not all
 	if v.at = v.log.last; resumed {
 		v.at = from.seq
 	}
@@ -119,9 +122,12 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},
 	}
 	if v.ofPast != nil {
-		m.Past = v.ofPast.message(v.clock())
+		m.Past = v.ofPast.message(v.clock(), v.isLive())
 	}
 	v.mu.Unlock()
+	if v.ofPast == nil {
+		m.Held = seen{v.Hub}.held()
+	}
 	slices.SortFunc(m.Resources, func(a, b *resource) int { return strings.Compare(a.ID, b.ID) })
 	if err := v.to.send(ctx, encode(m)); err != nil {
 		return err
@@ -162,7 +168,7 @@ func (v *viewer) part(number int, states []*inventory.State) (message []byte, re
 	defer v.mu.Unlock()
 	rows, n := v.buffer[:0], 0
 	for ; n < len(states) && n < maxRows && len(rows) < maxPart; n++ {
-		d := drawn(states[n])
+		d := drawn(v.Hub, states[n])
 		if d == nil { // it comes as a change
 			continue
 		}
@@ -218,6 +224,9 @@ func (v *viewer) again(ctx context.Context) error {
 }
 
 func (v *viewer) ping(ctx context.Context) error {
+	if v.lapsed != nil && v.lapsed() { // who comes again is told
+		return errLapsed
+	}
 	v.mu.Lock()
 	m := ping{"ping", millis(v.clock()), v.log.last, v.targets.watch().LastEvent}
 	v.mu.Unlock()

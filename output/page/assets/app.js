@@ -43,7 +43,7 @@ const filters = new Filters({ store, panel: byId("filters"), state: () => state,
 const clusters = new Clusters({ store, panel: byId("clusters"), state: () => state, onChange: (part) => go(part, true) });
 const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", chosen: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.ask(key, answer) });
-const past = new Past({ store, panel: byId("past"), onTime: rewind });
+const past = new Past({ store, panel: byId("past"), button: byId("back"), onTime: rewind });
 // Where all comes from: a file that has it, or dwatch.
 const source = new (isExported ? Exported : Server)({
   parameters: () => (state.time ? { time: state.time } : {}),
@@ -52,11 +52,11 @@ const source = new (isExported ? Exported : Server)({
 });
 
 /** api asks the source about what is shown; its answer always is an object, perhaps with an error. While another
- * time of a recording is read, it asks nothing; what it asked of the one before, it asks anew. */
+ * time is read, it asks nothing; what it asked of the one before, it asks anew. */
 async function api(path, parameters) {
   while (page.reading) await new Promise((greeted) => page.waitingForHello.push(greeted));
   const time = store.hello?.past?.at, answer = await ask(path, parameters);
-  return time && (page.reading || store.hello?.past?.at !== time) ? api(path, parameters) : answer;
+  return page.reading || store.hello?.past?.at !== time ? api(path, parameters) : answer;
 }
 
 function ask(path, parameters) {
@@ -113,10 +113,12 @@ function greet(hello) {
   page.shownAll = before && !hello.resumed ? performance.now() : 0;
   store.apply(hello);
   page.waitingForHello.splice(0).forEach((greeted) => greeted());
-  if (hello.past && state.time !== hello.past.at) go({ time: hello.past.at });
+  const shown = hello.past?.at ?? 0, { rewound } = page;
+  page.rewound = Boolean(hello.past);
+  if (state.time !== shown) go({ time: shown });
   past.show();
   byId("pause").hidden = Boolean(hello.past);
-  if (hello.past) detail.again();
+  if (hello.past || rewound) detail.again();
   else if (before && before !== hello.stream) store.note("dwatch was started again: what happened before is not known to it");
   else if (before && !hello.resumed) store.note("connected again; all was read anew, and states in between may be missing");
   else if (before && page.downSince) store.note("connected again; nothing was missed");
@@ -266,8 +268,10 @@ function sayNothing(objects) {
   const element = byId("nothing");
   element.hidden = objects > 0;
   if (objects) return;
+  const { past } = store.hello ?? {};
   setText(element, store.loading ? "Reading what is there …"
-    : select.filter(state, store).active ? "Nothing fits these filters." : "Nothing there yet. It appears here as soon as it is.");
+    : select.filter(state, store).active ? "Nothing fits these filters."
+      : past ? (past.unknown ? "What was there is not known." : "Nothing was there.") : "Nothing there yet. It appears here as soon as it is.");
 }
 
 /** showNow is for what a hand did. */
@@ -331,9 +335,10 @@ function open(key, at) {
   go({ object: key, at }, key !== state.object);
 }
 
-/** rewind shows another time of a recording. */
+/** rewind shows another time; 0: the present. */
 function rewind(time) {
   const before = state.time;
+  if (page.paused && time) pause();
   go({ time });
   if (time !== before) readAgain();
 }
@@ -486,6 +491,6 @@ build();
 reflect();
 source.start();
 // Ages go on, and highlights end, also when nothing comes.
-setInterval(() => { page.changed = true; soon(); }, 1000);
+setInterval(() => { page.changed = true; past.follow(); soon(); }, 1000);
 setInterval(speak, 5000);
 setInterval(() => page.link === "down" && whyDenied(), 2000);

@@ -10,7 +10,7 @@ export const bindings = [
   ["Esc", "close, or clear the search", "escape"],
   ["1 2 3", "objects, timeline, changes", ""],
   ["← →", "the change before, the next (timeline)", ""],
-  ["[ ]", "a minute back, on (a recording)", ""],
+  ["[ ]", "show what was a minute before, after", ""],
   ["+ − 0", "zoom the timeline; all of it", ""],
   ["f", "show what is quiet below the object, or fold it (timeline)", "fold"],
   ["n", "not ready only", "notready"],

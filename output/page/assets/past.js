@@ -1,4 +1,5 @@
-// The time of a recording that is shown: a slider, steps, and play. Where not all is known is on the slider.
+// The time that is shown, of a recording or of what dwatch has seen: a slider, steps, and play. Where not all is known is on the
+// slider. Of what goes on the right end is the present, which it follows.
 import { h, setAttribute, setText } from "./dom.js";
 import { clock, count, moment, visible } from "./format.js";
 
@@ -14,12 +15,14 @@ const later = 1000 * 86400 * second;
 export const whyUnknown = (gap) => visible([gap.cluster, gap.why].filter(Boolean).join(": "));
 
 export class Past {
-  constructor({ store, panel, onTime }) {
-    Object.assign(this, { store, panel, onTime });
+  constructor({ store, panel, button, onTime }) {
+    Object.assign(this, { store, panel, button, onTime });
+    button.addEventListener("click", () => this.toggle());
     this.at = 0;
     this.timer = 0; // of play
     this.settling = 0;
     this.playing = false;
+    this.opened = false; // also while the present is shown
   }
 
   build() {
@@ -32,19 +35,43 @@ export class Past {
     this.summary = h("summary");
     this.known = h("details", {}, this.summary, this.list);
     this.panel.replaceChildren(this.playButton, button("−1 min", "A minute back ([)", () => this.step(-1)), button("+1 min", "A minute on (])", () => this.step(1)),
-      h("div", { class: "track" }, this.gaps, this.slider), this.label, button("End", "The end of the recording", () => this.end()), this.known);
+      h("div", { class: "track" }, this.gaps, this.slider), this.label, this.endButton = button(...(this.past.live ? ["Now", "The present, as it goes on"] : ["End", "The end of the recording"]), () => this.end()), this.known);
   }
 
-  get past() { return this.store.hello.past; }
+  /** past is which times there are, and which is shown; undefined: none but the present. */
+  get past() {
+    const { past, held } = this.store.hello ?? {};
+    if (past || !held) return past;
+    const now = this.store.now();
+    return { ...held, to: now, at: now };
+  }
+
+  /** isNow says that the present is shown. */
+  get isNow() { return Boolean(this.store.hello?.held); }
+
+  /** toggle opens the slider while the present is shown, or closes it. */
+  toggle() {
+    this.opened = !this.opened;
+    if (!this.opened && !this.isNow) this.end(); // what is shown is closed with it
+    else this.show();
+  }
+
+  /** follow moves the right end, which is the present. */
+  follow() { if (this.opened && this.isNow && !this.settling) this.show(); }
 
   /** show takes over which time is shown. */
   show() {
-    const past = this.store.hello?.past;
-    this.panel.hidden = !past;
-    if (!past) return;
+    const { past } = this;
+    this.opened ||= Boolean(past) && !this.isNow;
+    this.panel.hidden = !past || !this.opened;
+    this.button.hidden = !past?.live;
+    setAttribute(this.button, "aria-pressed", this.opened);
+    if (this.panel.hidden) return this.stop();
     if (!this.slider) this.build();
-    Object.assign(this.slider, { min: past.from, max: past.to });
-    if (!this.settling) this.say(this.slider.value = this.at = past.at);
+    // The present is where the right end is, however far the last step leads.
+    Object.assign(this.slider, { min: past.from, max: this.isNow ? past.from + Math.ceil((past.to - past.from) / second) * second : past.to });
+    if (!this.settling) this.say(this.at = past.at);
+    if (!this.settling) this.slider.value = this.isNow ? this.slider.max : past.at;
     this.showGaps(past);
     clearTimeout(this.timer);
     if (this.playing && past.at < past.to) this.timer = setTimeout(() => this.go(past.at + Math.max(second, (past.to - past.from) / playSteps)), playEvery);
@@ -52,7 +79,7 @@ export class Past {
   }
 
   showGaps({ from, to, gaps = [], gapsMore = 0, damage = [], exported }) {
-    const text = JSON.stringify([from, to, gaps, damage]), left = leftOut(exported);
+    const text = JSON.stringify([from, this.isNow ? 0 : to, gaps, damage]), left = leftOut(exported);
     if (text === this.shownGaps) return;
     this.shownGaps = text;
     this.gaps.replaceChildren(...gaps.map((g) => {
@@ -72,8 +99,10 @@ export class Past {
   }
 
   say(at) {
-    setText(this.label, moment(at));
-    setAttribute(this.slider, "aria-valuetext", moment(at));
+    const text = this.isNow && !this.settling ? "now" : moment(at);
+    setText(this.label, text);
+    setAttribute(this.slider, "aria-valuetext", text);
+    setAttribute(this.endButton, "aria-pressed", this.past.live ? text === "now" : null);
   }
 
   /** slide goes where the slider is, once it stands still. */
@@ -85,15 +114,16 @@ export class Past {
 
   /** settle goes to a time, unless another one is chosen at once: each is read anew. */
   settle(at) {
-    this.say(this.at = at);
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.go(at), settles);
+    this.say(this.at = at);
   }
 
-  /** end goes to the end of the recording as it is by now: it may go on. */
+  /** end goes to the present, or the end of the recording as it is by now: it may go on. */
   end() {
     this.settled();
-    this.onTime(this.past.to + later);
+    this.onTime(this.past.live ? 0 : this.past.to + later);
+    if (this.isNow) this.show();
   }
 
   settled() {
@@ -103,9 +133,10 @@ export class Past {
 
   within(time) { return Math.round(Math.max(this.past.from, Math.min(this.past.to, time))); }
 
-  /** step goes so many minutes on. It returns false if no recording is shown. */
+  /** step goes so many minutes on. It returns false if there is no other time. */
   step(minutes) {
-    if (!this.store.hello?.past) return false;
+    if (!this.past || this.isNow && minutes > 0) return false;
+    if (this.isNow && !this.opened) this.toggle();
     this.stop();
     this.settle(this.slider.value = this.within(this.at + minutes * minute));
     return true;
@@ -113,6 +144,7 @@ export class Past {
 
   go(to) {
     this.settled();
+    if (this.past.live && to >= this.past.to) return this.end();
     this.say(this.slider.value = this.at = this.within(to));
     this.onTime(this.at);
   }
@@ -122,7 +154,7 @@ export class Past {
     if (this.playing) return this.stop();
     this.playing = true;
     setText(this.playButton, "Stop");
-    this.go(this.at >= this.past.to ? this.past.from : this.at + second);
+    this.go(this.isNow || this.at >= this.past.to ? this.past.from : this.at + second);
   }
 
   stop() {

@@ -16,7 +16,7 @@ export const defaults = Object.freeze({
   until: 0, // where it ends, in ms; 0: now
   object: "",
   at: 0, // a change of that object
-  time: 0, // of a recording, in ms; 0: the one that dwatch was started with
+  time: 0, // that is shown, in ms; 0: the present, or of a recording the one that dwatch was started with
 });
 
 /** parse reads the part of an address after "?". What it does not know, it leaves out. */

@@ -16,7 +16,7 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting, rea
   }
   const past = store.hello?.past;
   if (unread) return { state: "down", title: "Not shown", since: "", last: "", down: visible(unread) };
-  if (past && link === "open") return rewound(past, reading || store.loading, readingOf);
+  if ((past || reading) && link === "open") return rewound(past ?? { live: true }, reading || store.loading, readingOf);
   if (link !== "open") {
     if (!linkSince) return { state: "starting", title: "Connecting", since: "", last: "", down: "" };
     return { state: "down", title: "Page disconnected", since: `since ${clock(linkSince)}`, last: "",
@@ -32,10 +32,11 @@ export function describe({ store, link, linkSince, linkWhy, paused, waiting, rea
     since: [names(lost.filter((t) => t.state === worst.state)), worst.since ? `since ${clock(worst.since)}` : ""].filter(Boolean).join(" "), last, down: "" };
 }
 
-/** rewound is what is known of a time of a recording. */
-function rewound({ at, unknown }, isReading, readingOf) {
+/** rewound is what is known of a time of a recording, or of what dwatch has seen. */
+function rewound({ at, unknown, live }, isReading, readingOf) {
+  if (isReading) return { state: "starting", title: "Reading", since: readingOf > Date.now() || live && !readingOf ? "" : `at ${moment(readingOf || at)}`, last: "", down: "" };
   const when = `at ${moment(at)}`;
-  if (isReading) return { state: "starting", title: "Reading", since: readingOf > Date.now() ? "" : `at ${moment(readingOf || at)}`, last: "", down: "" };
+  if (!unknown && live) return { state: "past", title: "Past", since: when, last: "", down: "" };
   if (!unknown) return { state: "live", title: "Recording", since: when, last: "", down: "" };
   const why = unknown.map((g) => `${moment(g.from)} to ${clock(g.to)}, ${whyUnknown(g)}`).join("; ");
   return { state: "partly", title: "Not known", since: when, last: "", down: `What was there at ${moment(at)} is not all known: ${why}.` };

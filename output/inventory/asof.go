@@ -1,0 +1,148 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/owner"
+)
+
+// Since is from when on an Inventory holds what was: of what was before, too much is gone. Zero: from the start.
+func Since(i *Inventory) time.Time {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.archive.since()
+}
+
+func (a *archive) since() time.Time {
+	if a.forgotten.After(a.held) {
+		return a.forgotten
+	}
+	return a.held
+}
+
+// AsOf returns what an Inventory holds of a time, with any Options: an Inventory of what there was, and of what had been, by then. It shares
+// what States hold, so it takes little, and is to be asked, not delivered to; what becomes of the other one changes nothing
+// in it. Drawn is of the view that asks. What was before Since is ErrPast, and an object is missing of which it is not held
+// how it was (Lacks).
+func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	if t.Before(i.archive.since()) {
+		return nil, ErrPast
+	}
+	o := i.options
+	o.Past = true
+	if now := o.Warned; now != nil {
+		o.Warned = func(cluster string, of owner.Ref) (why string, last time.Time) {
+			if why, last = now(cluster, of); last.After(t) { // what was said last by then is not known
+				return "", time.Time{}
+			}
+			return why, last
+		}
+	}
+	past := New(o, nil)
+	past.kinds, past.archive.forgotten = maps.Clone(i.kinds), i.archive.forgotten
+	for _, one := range i.byID {
+		if then := one.asOf(t); then != nil {
+			then.put(past)
+		}
+	}
+	slices.SortFunc(past.ended, func(a, b *Object) int { return a.ended.Compare(b.ended) })
+	return past, nil
+}
+
+// asOf is the object as it was at a time; nil: it had not been seen, or how it was is no longer held. It is called under the lock.
+func (o *Object) asOf(t time.Time) *Object {
+	n := o.until(t)
+	if n == 0 || n < len(o.states) && o.states[n].Missing(o.states[n-1]) > 0 {
+		return nil
+	}
+	then := &Object{
+		ID: o.ID, Cluster: o.Cluster, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+		First: o.First, Initial: o.Initial, Replaced: o.Replaced, states: slices.Clone(o.states[:n]),
+	}
+	last := *o.states[n-1]
+	last.Of, last.queued = then, nil
+	then.states[n-1] = &last
+	for k := 1; k < n; k++ {
+		then.missing += then.states[k].Missing(then.states[k-1])
+	}
+	if last.Type == event.Deleted {
+		then.ended = last.Time
+	}
+	return then
+}
+
+// put puts an object that was there, or had been, into a new Inventory.
+func (o *Object) put(i *Inventory) {
+	i.byID[o.ID] = o
+	if other := i.named[o.called()]; other == nil || other.First.Before(o.First) {
+		i.named[o.called()] = o
+	}
+	if !o.ended.IsZero() {
+		i.ended = append(i.ended, o)
+	}
+}
+
+// Lack is a time of which it is no longer held how some objects were: they changed more often than is held.
+type Lack struct {
+	From, To time.Time
+	// Objects is how many, and One of them.
+	Objects int
+	One     *Object
+}
+
+// Lacks are all of these since Since, in order; none meets another one.
+func Lacks(i *Inventory) (all []Lack) {
+	type span struct {
+		from, to time.Time
+		of       *Object
+	}
+	var spans []span
+	i.mu.RLock()
+	since := i.archive.since()
+	for _, o := range i.byID {
+		for n := 1; n < len(o.states) && o.missing > 0; n++ {
+			if from, to := o.states[n-1].Time, o.states[n].Time; to.After(since) && o.states[n].Missing(o.states[n-1]) > 0 {
+				if from.Before(since) {
+					from = since
+				}
+				spans = append(spans, span{from, to, o})
+			}
+		}
+	}
+	i.mu.RUnlock()
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	var of map[*Object]bool
+	for _, s := range spans {
+		if n := len(all); n == 0 || s.from.After(all[n-1].To) {
+			all, of = append(all, Lack{From: s.from, To: s.to, One: s.of}), map[*Object]bool{}
+		}
+		last := &all[len(all)-1]
+		of[s.of] = true
+		last.Objects = len(of)
+		if s.to.After(last.To) {
+			last.To = s.to
+		}
+	}
+	return all
+}
+
+// Changes is how many changes to be told of its object had had by then, about: what existed at the start came with none.
+func (s *State) Changes() int {
+	if s.Of.Initial {
+		return s.number
+	}
+	return s.number + 1
+}
+
+// Find returns the object of an Inventory with an ID; false if it is not held.
+func Find(i *Inventory, id string) (*Object, bool) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	o := i.byID[id]
+	return o, o != nil
+}

@@ -1,0 +1,131 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
+)
+
+// TestAsOf: of each time it is said what was there then, as who holds all knows it, or that it is not held, or of which
+// objects it is not.
+func TestAsOf(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		all, some := newSeen(t, Options{Past: true}), newSeen(t, Options{Ended: 4})
+		some.archive.states, some.archive.limit = 3+random.IntN(10), (20+random.IntN(200))*overhead
+		there, seconds := map[string]string{}, 300
+		for second := range seconds {
+			name := fmt.Sprint("pod", random.IntN(1+random.IntN(12)))
+			uid, is := there[name]
+			kind := event.Modified
+			switch {
+			case !is:
+				kind, uid = event.Added, fmt.Sprint("u", second)
+			case random.IntN(12) == 0:
+				kind = event.Deleted
+			}
+			if there[name] = uid; kind == event.Deleted {
+				delete(there, name)
+			}
+			for _, s := range []*seen{all, some} {
+				s.deliver(of(kind, pod(name, uid, fmt.Sprint(second), []string{"Running", "Failed"}[random.IntN(2)]), second))
+			}
+		}
+		known := 0
+		for second := range seconds {
+			at := start.Add(time.Duration(second)*time.Second + time.Millisecond)
+			past, err := AsOf(some.Inventory, at)
+			if at.Before(Since(some.Inventory)) != errors.Is(err, ErrPast) {
+				t.Fatalf("seed %d: after %d s: %v, and it is held since %s", seed, second, err, Since(some.Inventory))
+			}
+			if err != nil {
+				continue
+			}
+			known++
+			checkAsOf(t, all, some, past, at)
+		}
+		if known == 0 {
+			t.Errorf("seed %d: nothing is held", seed)
+		}
+	}
+}
+
+func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
+	t.Helper()
+	versions := func(i *Inventory) map[string]string {
+		states, err := i.At(Now, nil)
+		if i == all.Inventory {
+			states, err = i.At(at, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, s := range states {
+			found[s.Of.ID] = s.Object.ResourceVersion
+		}
+		return found
+	}
+	lacking := 0
+	for _, l := range Lacks(some.Inventory) {
+		if !l.From.After(at) && at.Before(l.To) {
+			lacking += l.Objects
+		}
+	}
+	want, got := versions(all.Inventory), versions(past)
+	for id, version := range want {
+		if got[id] == "" {
+			lacking--
+		} else if got[id] != version {
+			t.Errorf("at %s %s had version %s, and not %s", at, id, version, got[id])
+		}
+	}
+	if lacking < 0 {
+		t.Errorf("at %s there are %v, and not %v", at, got, want)
+	}
+	for id := range got {
+		if want[id] == "" {
+			t.Errorf("at %s there is %s", at, id)
+		}
+		h, _ := past.History(id)
+		for _, s := range h.States {
+			if s.Time.After(at) {
+				t.Errorf("at %s something later is known of %s", at, id)
+			}
+		}
+	}
+}
+
+// TestAsOfStays: what is looked at is what it was, whatever happens meanwhile; objects that are no longer held take with
+// them what was.
+func TestAsOfStays(t *testing.T) {
+	s := newSeen(t, Options{Ended: 1})
+	s.deliver(of(event.Added, pod("a", "u1", "1", "Running"), 0), of(event.Added, pod("b", "u2", "2", "Running"), 1), of(event.Modified, pod("a", "u1", "3", "Failed"), 2))
+	past, err := AsOf(s.Inventory, start.Add(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.deliver(of(event.Deleted, pod("a", "u1", "4", "Failed"), 3), of(event.Deleted, pod("b", "u2", "5", "Running"), 4))
+	for range 2 {
+		states, _ := past.At(Now, nil)
+		if len(states) != 2 || states[0].Object.ResourceVersion != "3" || states[0].Of.Name != "a" || len(past.Ended()) > 0 {
+			t.Errorf("there were %v", states)
+		}
+		if all := past.Problems(start.Add(2*time.Second), 1, change.Options{}); len(all) != 1 || all[0].State.Of.Name != "a" {
+			t.Errorf("what needed a look: %v", all)
+		}
+	}
+	if _, err := AsOf(s.Inventory, start.Add(2*time.Second)); !errors.Is(err, ErrPast) {
+		t.Errorf("of before the end of what is forgotten: %v", err)
+	}
+	s.deliver(event.Event{Type: event.Added, Target: pods, Object: pod("c", "u3", "6", "Running"), Time: start.Add(5 * time.Second)})
+	s.deliver(event.Event{Type: event.Left, Target: pods, Time: start.Add(9 * time.Second)})
+	if _, err := AsOf(s.Inventory, start.Add(8*time.Second)); !errors.Is(err, ErrPast) {
+		t.Errorf("of before the objects of a target were let go: %v", err)
+	}
+}

@@ -1,0 +1,297 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+const (
+	// arrives is how long after a time all is here that was seen by then: what comes passes through other stages first.
+	arrives = time.Second
+	// maxFeed is how many of the last changes before a time are shown with it.
+	maxFeed = 5000
+)
+
+// seen is a past: what a Hub has seen since it began, and still holds. To show a time of it takes little: what is held is
+// shared with the present.
+type seen struct{ *Hub }
+
+// rewind implements rewinder.
+func (s seen) rewind(ctx context.Context, at time.Time, into *Hub) (Known, error) {
+	select {
+	case <-ctx.Done():
+		return Known{}, ctx.Err()
+	case <-time.After(time.Until(at.Add(arrives))):
+	}
+	settle(s.Hub)
+	at = endOf(at)
+	past, err := inventory.AsOf(s.inventory, at)
+	if err == nil {
+		into.inventory = past
+		s.redraw(into, at)
+	}
+	into.lapsed = func() bool { return err == nil && at.Before(inventory.Since(s.inventory)) }
+	return s.known(at), nil
+}
+
+// settle returns when what had come to a Hub is in its place.
+func settle(h *Hub) {
+	h.delivering.Lock()
+	defer h.delivering.Unlock()
+}
+
+// endOf is the last moment of a millisecond: viewers know no less.
+func endOf(t time.Time) time.Time { return t.Truncate(time.Millisecond).Add(time.Millisecond - 1) }
+
+// redraw draws another Hub as this one was at a time, of which it has the inventory.
+func (s seen) redraw(into *Hub, at time.Time) {
+	s.mu.Lock()
+	into.resources, into.log.last = maps.Clone(s.resources), s.log.last
+	entries := slices.Clone(s.log.entries)
+	into.targets.linkAsOf(&s.targets, at)
+	s.mu.Unlock()
+	for _, e := range entries {
+		if e.feed && gjson.GetBytes(e.head, "time").Int() <= millis(at) {
+			into.log.entries = append(into.log.entries, e)
+		}
+	}
+	into.log.entries = slices.Clone(into.log.entries[max(len(into.log.entries)-maxFeed, 0):])
+	there, _ := into.inventory.At(inventory.Now, nil) // of now it is known
+	all := append(there, into.inventory.Ended()...)
+	into.copied = len(all)
+	for part := range slices.Chunk(all, maxRows) {
+		s.redrawRows(part, millis(at))
+	}
+}
+
+// redrawRows draws some objects of the past, but for their rows, as they are drawn now.
+func (s seen) redrawRows(states []*inventory.State, at int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, then := range states {
+		d := &drawing{state: then, changes: then.Changes()}
+		if d.changes > 0 {
+			d.changed = millis(then.Time)
+		}
+		if now, held := inventory.Find(s.inventory, then.Of.ID); held {
+			if now, is := now.Drawn.(*drawing); is {
+				d.courseOf(now, at)
+			}
+		}
+		if len(d.segments) == 0 && then.Type != event.Deleted {
+			d.segments = []segment{{millis(then.Time), statusOf(then).State}}
+		}
+		then.Of.Drawn = d
+	}
+}
+
+// courseOf takes over the course of time up to a time.
+func (d *drawing) courseOf(now *drawing, at int64) {
+	d.about, d.segmentsMore, d.ticksMore = now.about, now.segmentsMore, now.ticksMore
+	for _, one := range now.segments {
+		if one.from <= at {
+			d.segments = append(d.segments, one)
+		}
+	}
+	for _, tick := range now.ticks {
+		if tick <= at {
+			d.ticks = append(d.ticks, tick)
+		}
+	}
+}
+
+// then is drawn with the row of an object of the past, which has none: most are never looked at twice.
+func (d *drawing) then(h *Hub) *drawing {
+	s, whole := d.state, *d
+	if history, held := h.inventory.History(s.Of.ID); held {
+		whole.by = history.Managers()
+	}
+	r := h.resource(s.Target)
+	row := rowOf(s, r, &whole, 0)
+	if own := s.Columns(); h.Clusters == nil && len(row.Cells) > 0 && (len(r.Columns) == 0 || &own[0] != &r.Columns[0]) {
+		row.Cells = nil // those of other columns, which the resource had then
+	}
+	if s.Type == event.Deleted {
+		row.Ended = millis(s.Time)
+	}
+	whole.row = encode(row)
+	return &whole
+}
+
+// known is what is known of a time, and of all since the start. Of what is before that, or no longer held, nothing is.
+func (s seen) known(at time.Time) Known {
+	k := s.knownSince()
+	if forgotten := inventory.Since(s.inventory); at.Before(forgotten) {
+		k.Gaps = append(k.Gaps, Gap{From: k.Began, To: forgotten, Why: "no longer held: too much has happened since"})
+	}
+	if at.Before(k.Began) {
+		k.Gaps = append(k.Gaps, Gap{From: at, To: k.Began, Why: "before dwatch was started"})
+	}
+	k.sort()
+	for _, g := range k.Gaps {
+		if !g.From.After(at) && at.Before(g.To) {
+			k.Unknown = append(k.Unknown, g)
+		}
+	}
+	k.Gaps = k.shown()
+	return k
+}
+
+// shown are the gaps that are not before all that can be chosen.
+func (k *Known) shown() []Gap {
+	return slices.DeleteFunc(slices.Clone(k.Gaps), func(g Gap) bool { return !g.To.After(k.From) })
+}
+
+func (k *Known) sort() {
+	slices.SortStableFunc(k.Gaps, func(a, b Gap) int { return a.From.Compare(b.From) })
+}
+
+// knownSince is since when something is known until now, and of which times not all is.
+func (s seen) knownSince() Known {
+	since, lacks := inventory.Since(s.inventory), inventory.Lacks(s.inventory)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := Known{Began: s.started, From: s.started, To: s.clock()}
+	if since.After(k.From) {
+		k.From = since
+	}
+	k.Gaps = s.targets.gaps(k.From, k.To)
+	if begin := s.targets.read(k.Gaps); begin.After(k.From) {
+		k.From = begin
+	}
+	for _, l := range lacks {
+		why := "how " + l.One.Resource.Resource + "/" + l.One.Name + " was is not held: it changed too often"
+		if l.Objects > 1 {
+			why = fmt.Sprintf("how %d objects were, such as %s/%s, is not held: they changed too often", l.Objects, l.One.Resource.Resource, l.One.Name)
+		}
+		k.Gaps = append(k.Gaps, Gap{Cluster: l.One.Cluster, From: l.From, To: l.To, Why: why})
+	}
+	k.sort()
+	if s.Clusters != nil {
+		k.Clusters = event.Names(s.Clusters())
+	}
+	return k
+}
+
+// held says to viewers of the present which times they can see besides.
+func (s seen) held() *pastMessage {
+	k := s.knownSince()
+	k.Gaps = k.shown()
+	return k.message(time.Time{}, true)
+}
+
+// readWithin is within which time after the start all is mostly read: what can be shown begins with that.
+const readWithin = time.Minute
+
+// read is when all had been read, by the gaps since the start; zero: that took too long for it to be waited for, or is not so.
+func (ts *targets) read(gaps []Gap) time.Time {
+	end := ts.started
+	for _, g := range gaps {
+		if !g.From.After(ts.started) && g.To.After(end) {
+			end = g.To
+		}
+	}
+	if end.Sub(ts.started) > readWithin {
+		return time.Time{}
+	}
+	return end
+}
+
+// maxNamed is how many resources are named that were not seen at the same time.
+const maxNamed = 3
+
+// gaps are when not all of the targets was seen, from a time until now, those of the same cluster that meet as one.
+func (ts *targets) gaps(from, now time.Time) (all []Gap) {
+	if ts.outages.forgotten.After(from) {
+		all = append(all, Gap{From: from, To: ts.outages.forgotten, Why: "when what was not seen is no longer held"})
+	}
+	outages := slices.Clone(ts.outages.ended)
+	for _, l := range ts.links.All() {
+		if !sees(l.Phase()) {
+			outages = append(outages, outage{l.Target, ts.outages.began[l.Target.Key()], now.Add(time.Millisecond)})
+		}
+	}
+	slices.SortStableFunc(outages, func(a, b outage) int { return a.from.Compare(b.from) })
+	type kind struct{ cluster, why string }
+	last, names := map[kind]int{}, map[int][]string{}
+	for _, o := range outages {
+		of := kind{o.of.Cluster, "not connected"}
+		if o.from.IsZero() {
+			of.why, o.from = "not read yet", ts.started
+		}
+		if o.from.Before(from) {
+			o.from = from
+		}
+		if !o.from.Before(o.to) {
+			continue
+		}
+		n, is := last[of]
+		if !is || o.from.After(all[n].To) {
+			n = len(all)
+			last[of], all = n, append(all, Gap{Cluster: o.of.Cluster, From: o.from, To: o.to, Why: of.why})
+		}
+		if o.to.After(all[n].To) {
+			all[n].To = o.to
+		}
+		if name := o.of.Resource().GroupResource().String(); !slices.Contains(names[n], name) {
+			names[n] = append(names[n], name)
+		}
+	}
+	for n, of := range names {
+		text := strings.Join(of[:min(len(of), maxNamed)], ", ")
+		if more := len(of) - maxNamed; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		all[n].Why = text + ": " + all[n].Why
+	}
+	return append(all, ts.silent(from, now)...)
+}
+
+// silent are the clusters of which nothing has been seen.
+func (ts *targets) silent(from, now time.Time) (all []Gap) {
+	for _, s := range ts.standings() {
+		isOf := func(l *event.Link) bool { return l.Target.Cluster == s.Name }
+		if !slices.ContainsFunc(ts.links.All(), isOf) && s.Phase != event.PhaseLive {
+			all = append(all, Gap{Cluster: s.Name, From: from, To: now.Add(time.Millisecond), Why: "it has not answered yet"})
+		}
+	}
+	return all
+}
+
+// linkAsOf has the targets be linked as others were at a time.
+func (ts *targets) linkAsOf(others *targets, at time.Time) {
+	ts.started = others.started
+	for _, l := range others.links.All() {
+		mark := event.Event{Type: event.Synced, Target: l.Target, Time: others.started, Count: l.Count}
+		switch o, was := others.outageAt(l, at); {
+		case was && o.from.IsZero():
+			mark.Type = event.Joined
+		case was:
+			mark.Type, mark.Time, mark.Heard = event.Disconnected, o.from, o.from
+		}
+		ts.observe(&mark)
+	}
+}
+
+// outageAt is the time around another one in which a target was not seen; false: it was.
+func (ts *targets) outageAt(l *event.Link, at time.Time) (outage, bool) {
+	key := l.Target.Key()
+	if began := ts.outages.began[key]; !sees(l.Phase()) && !began.After(at) {
+		return outage{l.Target, began, at}, true
+	}
+	for _, o := range ts.outages.ended {
+		if o.of.Key() == key && !o.from.After(at) && at.Before(o.to) {
+			return o, true
+		}
+	}
+	return outage{}, false
+}

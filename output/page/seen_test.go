@@ -1,0 +1,243 @@
+package page
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dwatch/output/inventory"
+	"dwatch/watcher/event"
+)
+
+// course is a Hub that began an hour ago, and what was shown after each second of that hour.
+type course struct {
+	*Hub
+	t     *testing.T
+	begin time.Time
+	there map[string]event.Object
+	shown []map[string]string
+}
+
+func newCourse(t *testing.T) *course {
+	h := &course{Hub: newHub(), t: t, begin: time.Now().Add(-time.Hour).Truncate(time.Second), there: map[string]event.Object{}}
+	h.startedAt(h.begin)
+	h.tell(event.Event{Type: event.Synced, Target: pods})
+	return h
+}
+
+func (h *course) at(second int) time.Time { return h.begin.Add(time.Duration(second) * time.Second) }
+
+// tell delivers what happens in the next second.
+func (h *course) tell(all ...event.Event) {
+	h.t.Helper()
+	for i := range all {
+		all[i].Time = h.at(len(h.shown))
+		if heard := all[i].Heard; !heard.IsZero() {
+			all[i].Heard = all[i].Time.Add(-time.Second)
+		}
+	}
+	deliver(h.t, h.Hub, all...)
+	h.shown = append(h.shown, rowsOf(h.Hub))
+}
+
+var ofSeq = regexp.MustCompile(`"seq":\d+,`)
+
+// rowsOf are the rows that viewers get, by their keys, without what is of a stream.
+func rowsOf(h *Hub) map[string]string {
+	states, _ := h.inventory.At(inventory.Now, nil)
+	rows := map[string]string{}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range append(states, h.inventory.Ended()...) {
+		rows[s.Of.ID] = ofSeq.ReplaceAllString(string(drawn(h, s).appendTo(nil)), "")
+	}
+	return rows
+}
+
+// random is what may happen to some pods.
+func (h *course) random(n int) event.Event {
+	name := fmt.Sprint("pod", rand.IntN(1+rand.IntN(n)))
+	old, is := h.there[name]
+	second := len(h.shown)
+	switch {
+	case !is:
+		h.there[name] = pod(name, fmt.Sprint("u", second), fmt.Sprint(second), "Pending")
+		return added(pods, h.there[name], 0)
+	case n > 2 && rand.IntN(12) == 0:
+		delete(h.there, name)
+		return deleted(pods, old, 0)
+	}
+	now := pod(name, string(old.UID), fmt.Sprint(second), []string{"Running", "Failed", "Pending"}[rand.IntN(3)])
+	h.there[name] = now
+	return modified(pods, old, now, 0)
+}
+
+// past shows what was after some seconds.
+func (h *course) past(at time.Time) (*Hub, Known) {
+	h.t.Helper()
+	into := New(h.Options)
+	known, err := seen{h.Hub}.rewind(h.t.Context(), at, into)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	known.show(into, at)
+	return into, known
+}
+
+// TestSeen: a Hub shows of each time what it showed then, as long as it holds that, and says so if it does not.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	for _, pods := range []int{20, 2} { // of the two pods not all states are held
+		h := newCourse(t)
+		for range 600 {
+			h.tell(h.random(pods))
+		}
+		unknown := 0
+		for second, want := range h.shown {
+			into, known := h.past(h.at(second).Add(500 * time.Millisecond))
+			got := rowsOf(into)
+			if len(known.Unknown) > 0 {
+				unknown++
+				maps.DeleteFunc(want, func(key, _ string) bool { return got[key] == "" })
+			}
+			if pods > 2 && !maps.Equal(got, want) || len(got) != len(want) {
+				t.Fatalf("%d pods, after %d s there was\n%v, and not\n%v", pods, second, got, want)
+			}
+		}
+		if (unknown > 0) != (pods == 2) || unknown == len(h.shown) {
+			t.Errorf("%d pods: %d of %d times are not known", pods, unknown, len(h.shown))
+		}
+	}
+}
+
+// TestSeenFeed: with a time come the changes up to it, and what needed a look.
+func TestSeenFeed(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	a := pod("a", "u1", "1", "Running")
+	h.tell(added(pods, a, 0))
+	h.tell(modified(pods, a, pod("a", "u1", "2", "Failed"), 0))
+	h.tell(modified(pods, pod("a", "u1", "2", "Failed"), pod("a", "u1", "3", "Running"), 0))
+	h.tell(deleted(pods, pod("a", "u1", "3", "Running"), 0))
+	for second, want := range []struct{ feed, problems int }{{0, 0}, {1, 0}, {2, 1}, {3, 1}, {4, 0}} {
+		into, _ := h.past(h.at(second))
+		if feed := into.past(^uint64(0), 100).Items; len(feed) != want.feed {
+			t.Errorf("after %d s there were %d changes, not %d: %s", second, len(feed), want.feed, feed)
+		}
+		text, _ := into.look.now(into.clock, into)
+		m := decode(t, text)
+		if items, _ := m["items"].([]any); len(items) != want.problems {
+			t.Errorf("after %d s %d needed a look, not %d: %v", second, len(items), want.problems, m)
+		}
+	}
+}
+
+// TestSeenBlind: when the connection was lost, and before all was read, it is not known what was there; nor before the start.
+func TestSeenBlind(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	h.tell(added(pods, pod("a", "u1", "1", "Running"), 0))
+	h.tell()
+	h.tell(event.Event{Type: event.Disconnected, Target: pods, Heard: time.Now()}) // a second after that was heard
+	h.tell()
+	h.tell(event.Event{Type: event.Gap, Target: pods})
+	if all := (seen{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 1 || !all.Live {
+		t.Errorf("there is %+v", all)
+	}
+	for range 60 {
+		h.tell()
+	}
+	h.tell(event.Event{Type: event.Joined, Target: secrets})
+	h.tell(event.Event{Type: event.Synced, Target: secrets})
+	for second, want := range map[int]string{
+		-5: "before dwatch was started", 0: "secrets: not read yet", 1: "secrets: not read yet", 2: "pods: not connected; secrets: not read yet",
+		4: "pods: not connected; secrets: not read yet", 5: "secrets: not read yet", 66: "secrets: not read yet", 67: "",
+	} {
+		_, known := h.past(h.at(second))
+		var why []string
+		for _, g := range known.Unknown {
+			why = append(why, g.Why)
+		}
+		if slices.Sort(why); strings.Join(why, "; ") != want {
+			t.Errorf("after %d s: %q, not %q", second, why, want)
+		}
+	}
+	if all := (seen{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 2 {
+		t.Errorf("there is %+v", all)
+	}
+}
+
+// TestSeenRead: what can be shown begins when all had been read, if that was soon.
+func TestSeenRead(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	h.tell()
+	h.tell(event.Event{Type: event.Joined, Target: secrets}, event.Event{Type: event.Synced, Target: secrets})
+	if all := (seen{h.Hub}).held(); all.From != millis(h.at(2)) || len(all.Gaps) > 0 {
+		t.Errorf("there is %+v", all)
+	}
+	if _, known := h.past(h.at(1)); len(known.Unknown) != 1 || len(known.Gaps) > 0 {
+		t.Errorf("it knows %+v", known)
+	}
+}
+
+// TestSeenServed: who asks for a time gets that, masked as all else, and else the present; one that is no longer held is let go.
+func TestSeenServed(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	secret := func(version, value string) event.Object {
+		return object("Secret", "s", "u9", version, `},"data":{"k":"`+value+`"}`)
+	}
+	h.tell(event.Event{Type: event.Synced, Target: secrets}, added(secrets, secret("1", "b2xkZXI="), 0))
+	h.tell(modified(secrets, secret("1", "b2xkZXI="), secret("2", "bmV3ZXI="), 0))
+	s := serve(t, h.Hub)
+	then := fmt.Sprint("time=", millis(h.at(1)))
+	key := "secrets/u9"
+	one := s.get(t, "/api/object?key="+key+"&"+then)
+	if text := string(encode(one)); !strings.Contains(text, `\"1\"`) && !strings.Contains(text, `"resourceVersion":"1"`) || strings.Contains(text, "b2xkZXI") || len(one["moments"].([]any)) != 1 {
+		t.Errorf("it was %s", text)
+	}
+	for _, query := range []string{"", "&time=99999999999999"} {
+		if now := s.get(t, "/api/object?key="+key+query); len(now["moments"].([]any)) != 2 {
+			t.Errorf("%q: it is %v", query, now)
+		}
+	}
+	if feed := s.get(t, "/api/feed?"+then)["items"].([]any); len(feed) != 1 {
+		t.Errorf("there were the changes %v", feed)
+	}
+	if response, _ := send(t, s.request(t, "GET", "/api/feed?time=soon")); response.StatusCode != http.StatusBadRequest {
+		t.Error(response.Status)
+	}
+	d := s.dial(t, "?"+then)
+	hello := d.next("hello")
+	if past := message(hello["past"].(map[string]any)); past.number("at") != uint64(millis(h.at(1))) || past["live"] != true || hello["held"] != nil {
+		t.Errorf("it says %v", hello)
+	}
+	if rows := d.rows(); len(rows) != 1 || rows[0].number("changes") != 1 {
+		t.Errorf("there were %v", rows)
+	}
+	live := s.dial(t, "")
+	if held := message(live.next("hello")["held"].(map[string]any)); held.number("from") != uint64(millis(h.at(1))) {
+		t.Errorf("it holds %v", held)
+	}
+	if n := len(s.hubs.held); n != 1 {
+		t.Errorf("%d times are held", n)
+	}
+	// The target leaves, and with it what was known of it: that is shown no longer.
+	deliver(t, h.Hub, event.Event{Type: event.Left, Target: secrets, Time: h.at(9)})
+	for {
+		if _, _, err := d.Read(t.Context()); err != nil {
+			break
+		}
+	}
+	again := s.dial(t, "?"+then)
+	if past := message(again.next("hello")["past"].(map[string]any)); !strings.Contains(fmt.Sprint(past["unknown"]), "no longer held") || len(again.rows()) > 0 {
+		t.Errorf("it says %v", past)
+	}
+}

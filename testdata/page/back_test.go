@@ -1,0 +1,60 @@
+package page
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The live page goes back over what dwatch has seen since it was started, and comes back to the present: a key, the slider,
+// play, a link. What is not known is said.
+func TestBack(t *testing.T) {
+	c, ns := setUp(t)
+	objects(t, c, ns, "alpha")
+	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
+	b.awaitLive()
+	b.await(row("alpha"))
+	const dwatchTime = `Number(new URLSearchParams(location.search).get("time"))`
+	then := value[int64](b, `Date.now()`) // of the same machine
+	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"more":"v"}}`)
+	b.await(entry("more"))
+	c.kubectl(t, "", "-n", ns, "delete", "cm", "alpha")
+	objects(t, c, ns, "omega")
+	b.await(row("omega"))
+
+	// The slider is there when somebody wants it, and ends with the present.
+	if !value[bool](b, `document.getElementById("past").hidden && !document.getElementById("back").hidden`) {
+		t.Error("the slider is there unasked")
+	}
+	value[bool](b, `document.getElementById("back").click() ?? true`)
+	b.await(`document.querySelector("#past output").textContent === "now" && document.getElementById("watch-state").textContent === "Live"`)
+	b.slide("s.min")
+	b.await(`document.getElementById("watch-state").textContent === "Past" && ` + row("alpha") + ` && !` + row("omega"))
+	// A link leads to a time, also to one of which nothing is known.
+	link := func(at int64) string {
+		return value[string](b, fmt.Sprintf(`location.origin + location.pathname + "?time=%d"`, at))
+	}
+	b.navigate(link(then - 3_600_000))
+	b.await(`document.getElementById("watch-state").textContent === "Not known" && document.getElementById("down").textContent.includes("before dwatch was started")`)
+	b.navigate(link(then))
+	b.await(row("alpha") + ` && !` + row("omega") + ` && document.getElementById("watch-state").textContent === "Past"`)
+	if got := value[int64](b, dwatchTime); got != then {
+		t.Errorf("a link to %d leads to %d", then, got)
+	}
+	value[bool](b, row("alpha")+`.click() ?? true`)
+	b.await(`document.querySelector("#detail pre.yaml")?.textContent.includes("name: alpha") && !document.querySelector("#detail pre.yaml").textContent.includes("more: v")`)
+	b.checkAccessWhile("the past of a live page", `document.getElementById("watch-state").textContent === "Past"`)
+	// The present goes on.
+	value[bool](b, `[...document.querySelectorAll("#past button")].find((b) => b.textContent === "Now").click() ?? true`)
+	b.awaitLive()
+	b.await(row("omega") + ` && document.querySelector("#detail .state b").textContent.startsWith("Deleted") && !` + dwatchTime)
+	objects(t, c, ns, "omicron")
+	b.await(row("omicron"))
+	if text := b.text("#lines"); value[bool](b, `[...document.querySelectorAll("#lines *")].some((e) => e.textContent.includes("started again"))`) {
+		t.Errorf("it says that dwatch was started again: %s", text)
+	}
+	// It plays from the begin to the present.
+	value[bool](b, `document.querySelector("#past .play").click() ?? true`)
+	b.await(dwatchTime + ` > 0`)
+	b.await(`!` + dwatchTime + ` && document.querySelector("#past .play").textContent === "Play" && ` + row("omicron"))
+	b.awaitLive()
+}
