@@ -120,7 +120,7 @@ func TestAccess(t *testing.T) {
 	d := serve(t, c, "cm,deploy,rs,po", "-n", ns)
 	b := open(t, d.url, look{still: true})
 	b.awaitLive()
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	c.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
 	b.await(entry("info → debug"))
 	for _, l := range []look{{}, {dark: true}, {width: 360, height: 740}, {width: 360, height: 740, dark: true}, {width: 3840, height: 2160}} {
 		l.still = true

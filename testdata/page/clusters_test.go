@@ -72,7 +72,7 @@ func TestClusters(t *testing.T) {
 	}
 
 	// A change is one of its cluster alone, and so is what belongs to an object.
-	us.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	us.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
 	b.await(`[...document.querySelectorAll("#lines .entry:not([hidden])")].some((e) => e.textContent.includes("info → debug") && e.querySelector(".cluster").textContent === "us ")`)
 	b.await(rowIn("eu", "slow") + `?.querySelector(".state").textContent !== "" && [...document.querySelectorAll("#list .cluster")].filter((e) => e.textContent === "eu").length > 3`)
 	value[bool](b, rowIn("eu", "slow")+`.click() ?? true`)

@@ -122,7 +122,7 @@ func TestSocketCut(t *testing.T) {
 	if f := value[string](b, `getComputedStyle(document.querySelector("main")).filter`); f != "grayscale(1)" {
 		t.Errorf("the page is not grey: %s", f)
 	}
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", `{"data":{"level":"missed"}}`)
+	c.patch(t, ns, "settings", `{"data":{"level":"missed"}}`)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "newcomer")
 	p.mend()
 	b.awaitLive()
@@ -263,10 +263,10 @@ func TestSleep(t *testing.T) {
 	for i := range int(nap / time.Second) {
 		time.Sleep(time.Second) // nothing to wait for: it is the length that is tested
 		if i%5 == 0 {
-			c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", fmt.Sprintf(`{"data":{"level":"night%d"}}`, i))
+			c.patch(t, ns, "settings", fmt.Sprintf(`{"data":{"level":"night%d"}}`, i))
 		}
 	}
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", `{"data":{"level":"morning"}}`)
+	c.patch(t, ns, "settings", `{"data":{"level":"morning"}}`)
 	signalAll(pids, syscall.SIGCONT)
 	took := b.awaitWithin(entry("morning")+` && document.body.dataset.watch === "live"`, saidWithin)
 	t.Logf("after a sleep of %v all is there again after %v", nap, took)

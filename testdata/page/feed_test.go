@@ -16,7 +16,7 @@ func TestFeedFolds(t *testing.T) {
 	b.awaitLive()
 	b.await(row("web") + `?.querySelector(".state").textContent === "Current"`)
 	c.kubectl(t, "", "-n", ns, "create", "configmap", "settings", "--from-literal=conf=a\nb\nc\n")
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "settings", "-p", `{"data":{"conf":"a\nB\nc\n"}}`)
+	c.patch(t, ns, "settings", `{"data":{"conf":"a\nB\nc\n"}}`)
 	c.kubectl(t, "", "-n", ns, "set", "image", "deploy/web", "nginx=nginx:1.28")
 	c.kubectl(t, "", "-n", ns, "rollout", "status", "deploy/web", "--timeout", patience.String())
 	followed := `[...document.querySelectorAll("#lines .entry.followed:not([hidden])")].find((e) => e.previousSibling && e.textContent.includes(" followed of "))`

@@ -34,6 +34,6 @@ func TestGone(t *testing.T) {
 		}
 	}
 	b.await(entry("the server no longer has the resource"))
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"debug"}}`)
+	c.patch(t, ns, "alpha", `{"data":{"level":"debug"}}`)
 	b.await(entry("info → debug"))
 }

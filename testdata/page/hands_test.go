@@ -114,7 +114,7 @@ func TestNamesInFeed(t *testing.T) {
 	objects(t, c, ns, "alpha")
 	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
 	b.awaitLive()
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"`+strings.Repeat("long ", 100)+`"}}`)
+	c.patch(t, ns, "alpha", `{"data":{"level":"`+strings.Repeat("long ", 100)+`"}}`)
 	for _, l := range []look{{width: 360, height: 740}, {}, {width: 3840, height: 2160}} {
 		b.look(l)
 		b.press("3")
@@ -148,12 +148,12 @@ func TestWhere(t *testing.T) {
 	b.awaitLive()
 	b.press("wobject.kind == 'ConfigMap' && object.data.level == 'debug'")
 	b.await(`document.getElementById("nothing").textContent === "Nothing fits these filters."`)
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	c.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
 	b.await(row("beta")) // it holds from now on
 	if value[bool](b, "Boolean("+row("alpha")+")") {
 		t.Error("what the expression does not hold of is shown, too")
 	}
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"info"}}`)
+	c.patch(t, ns, "beta", `{"data":{"level":"info"}}`)
 	b.await("!" + row("beta"))
 	b.press(" &&")
 	b.await(`document.getElementById("where-error").textContent && document.getElementById("where").getAttribute("aria-invalid") === "true"`)
@@ -167,7 +167,7 @@ func TestLinks(t *testing.T) {
 	d := serve(t, c, "cm,deploy,po", "-n", ns)
 	b := open(t, d.url, look{})
 	b.awaitLive()
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "beta", "-p", `{"data":{"level":"debug"}}`)
+	c.patch(t, ns, "beta", `{"data":{"level":"debug"}}`)
 	b.await(entry("info → debug"))
 	value[bool](b, `[...document.querySelectorAll("#filters button")].find((e) => e.textContent.startsWith("configmaps")).click() ?? true`)
 	b.await("!" + row("slow"))
@@ -234,7 +234,7 @@ func TestHighlight(t *testing.T) {
 		b.look(look{still: still})
 		b.await("!" + row("alpha") + `.classList.contains("fresh")`)
 		b.notice("fresh", `((e) => e?.classList.contains("fresh") && { cells: e.querySelectorAll(".cell.new").length, animation: getComputedStyle(e, "::before").animationName })(`+row("alpha")+`)`)
-		c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", fmt.Sprintf(`{"data":{"more%d":"1"}}`, i))
+		c.patch(t, ns, "alpha", fmt.Sprintf(`{"data":{"more%d":"1"}}`, i))
 		fresh := noticed[highlight](b, "fresh")
 		if fresh.Cells != 1 {
 			t.Errorf("%d cells are new, but only how much data there is has changed", fresh.Cells)
@@ -256,7 +256,7 @@ func TestTwoViewers(t *testing.T) {
 	two.awaitLive()
 	two.press("3")
 	for i := range 20 {
-		c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", fmt.Sprintf(`{"data":{"level":"%d"}}`, i))
+		c.patch(t, ns, "alpha", fmt.Sprintf(`{"data":{"level":"%d"}}`, i))
 	}
 	for _, b := range []*tab{one, two} {
 		b.await(entry("18 → 19"))

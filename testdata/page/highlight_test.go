@@ -14,7 +14,7 @@ func TestHighlightDraws(t *testing.T) {
 	b.awaitLive()
 	b.await("!" + row("alpha") + `.classList.contains("fresh")`)
 	b.notice("fresh", row("alpha")+`?.classList.contains("fresh")`)
-	c.kubectl(t, "", "-n", ns, "patch", "configmap", "alpha", "-p", `{"data":{"a":"2"}}`)
+	c.patch(t, ns, "alpha", `{"data":{"a":"2"}}`)
 	noticed[bool](b, "fresh")
 	stop := b.traceOf("viz")
 	b.await("!" + row("alpha") + `.classList.contains("fresh")`)

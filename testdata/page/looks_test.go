@@ -63,7 +63,7 @@ func TestLooks(t *testing.T) {
 	c.kubectl(t, "", "-n", "web", "set", "image", "deploy/front", "front=nginx:1.28")
 	c.kubectl(t, "", "-n", "web", "scale", "deploy/search", "--replicas=3")
 	c.await(t, "web/front")
-	c.kubectl(t, "", "-n", "shop", "patch", "cm", "settings", "-p", `{"data":{"level":"debug"}}`)
+	c.patch(t, "shop", "settings", `{"data":{"level":"debug"}}`)
 	c.kubectl(t, "", "-n", "shop", "run", "import-orders", "--image=import:3", "--restart=Never")
 	c.kubectl(t, "", "-n", "shop", "wait", "pod/import-orders", "--for=condition=Ready", "--timeout", patience.String())
 	c.kubectl(t, "", "-n", "shop", "set", "image", "deploy/checkout", "checkout=checkout:5.2")

@@ -93,6 +93,9 @@ type cluster struct {
 	cmd        *exec.Cmd
 	stdin      io.Closer // it ends when this is closed: also when the tests die
 	kubeconfig string
+
+	connecting sync.Once
+	server     *server // once there was a request
 }
 
 // shared is the cluster of the tests that do not stop it. It has controllers, so that
@@ -163,15 +166,15 @@ func (c *cluster) run(args ...string) error {
 	return nil
 }
 
-// rooms counts them: with -count a test comes again, and its namespace is not gone yet.
+// rooms counts them: with -count a test comes again, and its namespace is still there.
 var rooms atomic.Int32
 
-// room makes a namespace of its own for a test, and removes it.
+// room makes a namespace of its own for a test. It stays there until the cluster ends: to remove all that is in
+// one takes more of the processor than what most tests do.
 func (c *cluster) room(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), rooms.Add(1))
-	c.kubectl(t, "", "create", "namespace", name)
-	t.Cleanup(func() { c.kubectl(t, "", "delete", "namespace", name, "--wait=false") })
+	c.makeNamespace(t, name)
 	return name
 }
 

@@ -9,7 +9,7 @@ func TestMoments(t *testing.T) {
 	b := open(t, serve(t, c, "cm", "-n", ns).url, look{})
 	b.awaitLive()
 	for _, level := range []string{"debug", "trace"} {
-		c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"`+level+`"}}`)
+		c.patch(t, ns, "alpha", `{"data":{"level":"`+level+`"}}`)
 		b.await(entry("→ " + level))
 	}
 	const yaml = `document.querySelector("#detail .yaml")?.textContent`
@@ -30,7 +30,7 @@ func TestMoments(t *testing.T) {
 	choose("compared with", "as seen first")
 	b.await(`document.querySelector("#detail .compared .minus")?.textContent === "-  level: info" && [...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: trace")`)
 	// What it is now goes on.
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"quiet"}}`)
+	c.patch(t, ns, "alpha", `{"data":{"level":"quiet"}}`)
 	b.await(`[...document.querySelectorAll("#detail .compared .plus")].some((e) => e.textContent === "+  level: quiet")`)
 	choose("compared with", "nothing")
 	b.await(yaml + `?.includes("level: quiet")`)

@@ -126,7 +126,7 @@ func TestPast(t *testing.T) {
 	defer r.record()()
 	r.awaits("alpha", "cm")
 	then := time.Now().UnixMilli()
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"more":"v"}}`)
+	c.patch(t, ns, "alpha", `{"data":{"more":"v"}}`)
 	r.awaits("MODIFIED", "cm/alpha")
 	c.kubectl(t, "", "-n", ns, "delete", "cm", "alpha")
 	r.awaits("DELETED", "cm/alpha")

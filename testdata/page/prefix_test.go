@@ -54,7 +54,7 @@ func TestPrefix(t *testing.T) {
 	if !strings.HasPrefix(link, address+"/dwatch/?object=configmaps/") {
 		t.Errorf("the link is %s", link)
 	}
-	c.kubectl(t, "", "-n", ns, "patch", "cm", "alpha", "-p", `{"data":{"level":"debug"}}`)
+	c.patch(t, ns, "alpha", `{"data":{"level":"debug"}}`)
 	b.await(entry("info → debug"))
 
 	b.navigate(through("/tools/other", two))

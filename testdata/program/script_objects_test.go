@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"dwatch/mapper"
@@ -85,13 +87,12 @@ func (o *objects) leave() {
 	_ = o.client.Resource(namespaces).Delete(context.Background(), o.namespace, metav1.DeleteOptions{})
 }
 
-// resource finds the client for a resource; each time anew, as CRDs come and go.
+// resource finds the client for a resource.
 func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic.ResourceInterface, error) {
-	answer, err := mapper.New(o.discovery).Resolve(ctx, name)
+	mapping, err := o.mapping(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	mapping := answer.Mappings[0]
 	client := o.client.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return client, nil
@@ -100,6 +101,26 @@ func (o *objects) resource(ctx context.Context, name, namespace string) (dynamic
 		namespace = o.namespace
 	}
 	return client.Namespace(namespace), nil
+}
+
+// lasting has the mappings of names that are of Kubernetes itself, and so the same on each server.
+var lasting sync.Map
+
+// mapping asks the server what a name stands for; each time anew where it is that of a custom resource, as
+// CRDs come and go.
+func (o *objects) mapping(ctx context.Context, name string) (*meta.RESTMapping, error) {
+	if known, ok := lasting.Load(name); ok {
+		return known.(*meta.RESTMapping), nil
+	}
+	answer, err := mapper.New(o.discovery).Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	mapping := answer.Mappings[0]
+	if scheme.Scheme.IsGroupRegistered(mapping.Resource.Group) {
+		lasting.Store(name, mapping)
+	}
+	return mapping, nil
 }
 
 // apply applies each document of a YAML file, and waits until CRDs and bindings
