@@ -20,6 +20,9 @@ HELPERS := ./testdata/bed ./testdata/bench ./testdata/chaos ./testdata/demo ./te
 # end, when the packages that take a moment each are done.
 SLOW := ./testdata/program ./watcher/recording ./testdata/chaos ./watcher ./testdata/bed ./testdata/home
 NATS_SOURCES := $(wildcard testdata/nats/*.go) testdata/nats/go.mod testdata/nats/go.sum
+KAFKA_SOURCES := $(wildcard testdata/kafka/*.go) testdata/kafka/go.mod testdata/kafka/go.sum
+# What a build has besides: kafka, which those of a release have.
+TAGS ?=
 CLUSTER_SOURCES := $(wildcard testdata/cluster/*.go) testdata/cluster/go.mod testdata/cluster/go.sum
 
 # Without what debuggers need, and without inlining, most packages take half the time to
@@ -47,8 +50,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/dwatch, which needs no shared library
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/dwatch .
+build: ## build bin/dwatch, which needs no shared library; TAGS=kafka with Kafka
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/dwatch .
 
 bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first time)
 	@$(IN_CLUSTER) $(BUILD) 'the test cluster, a whole API server' '$(CURDIR)/bin/cluster'
@@ -58,6 +61,10 @@ bin/nats: $(NATS_SOURCES) ## build the NATS server of the tests
 	cd testdata/nats && $(GO) build -ldflags '-s -w' -o ../../bin/nats .
 	@touch bin/nats
 
+bin/kafka: $(KAFKA_SOURCES) ## build the Kafka broker of the tests
+	cd testdata/kafka && $(GO) build -ldflags '-s -w' -o ../../bin/kafka .
+	@touch bin/kafka
+
 .PHONY: demo
 demo: ## watch real changes on a real API server; DEMO=stay stays
 	@$(AS_IN_CLUSTER) $(BUILD) 'dwatch' '$(CURDIR)/bin/demo/dwatch' $(QUICKLY)
@@ -66,14 +73,14 @@ demo: ## watch real changes on a real API server; DEMO=stay stays
 	@DWATCH=bin/demo/dwatch bin/demo/demo
 
 .PHONY: check
-check: bin/cluster bin/nats ## while you work: linters and quick tests of what changed
+check: bin/cluster bin/nats bin/kafka ## while you work: linters and quick tests of what changed
 	@$(FORMATTED)
 	$(GO) vet ./... $(HELPERS)
 	$(GO) run $(STATICCHECK) ./... $(HELPERS)
 	$(GO) test $$($(GO) list ./... $(HELPERS) | grep -vxF "$$($(GO) list $(SLOW))")
 
 .PHONY: test
-test: bin/cluster bin/kubectl bin/nats ## before a change lands: all tests, on real API servers, some minutes
+test: bin/cluster bin/kubectl bin/nats bin/kafka ## before a change lands: all tests, on real API servers, some minutes
 	@$(MAKE) --no-print-directory -j3 test/page test/packages test/cluster
 
 # The tests of the page wait for a browser now and then: others run meanwhile, and as many packages
@@ -86,7 +93,7 @@ test/page test/packages test/cluster: TEST = $(GO) test $(LINKED) -vet off
 test/page: bin/cluster bin/kubectl
 	cd testdata/page && $(TEST) -count 1 -timeout 60m ./...
 
-test/packages: bin/cluster bin/kubectl bin/nats
+test/packages: bin/cluster bin/kubectl bin/nats bin/kafka
 	$(TEST) $(if $(RACE),$(DETECTOR)) -p 3 -timeout 60m $(SLOW) ./... $(HELPERS)
 
 test/cluster:
@@ -133,7 +140,9 @@ lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
 	$(GO) mod tidy -diff
 	$(IN_CLUSTER) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -gcflags=all= $(STATICCHECK) ./...
 	cd testdata/page && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
+	$(AS_RELEASED) $(GO) vet -tags kafka ./cli
 	cd testdata/nats && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
+	cd testdata/kafka && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run $(STATICCHECK) ./...
 
 .PHONY: cluster
 cluster: bin/cluster ## start a cluster to play with; ends with Ctrl-C

@@ -10,6 +10,7 @@ import (
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
 	"dwatch/output"
+	"dwatch/output/deliver/secret"
 	"dwatch/output/deliver/webhook"
 	"dwatch/watcher/recording"
 	"dwatch/watcher/recording/afar"
@@ -25,7 +26,7 @@ func partsOf(ctx context.Context, from flags.From) (parts []recording.Part, err 
 	}
 	client := &afar.Client{URL: from.URL, UserAgent: userAgent(), Failed: func(err error) error { return unasked(from, err, true) }}
 	defer func() { client.Failed = func(err error) error { return unasked(from, err, false) } }()
-	if client.Token, err = from.Token.Token(); err != nil {
+	if client.Token, err = webhook.Token(from.Token); err != nil {
 		return nil, err
 	}
 	if client.Transport, err = webhook.Transport(from.URL, from.CA, flags.FromCA); err != nil {
@@ -56,7 +57,7 @@ func (e *unaskedError) Unwrap() error { return e.error }
 // unasked says whom an error is about, and what to do. isFirst: nothing has been given yet, so that what was typed may
 // be wrong.
 func unasked(from flags.From, err error, isFirst bool) error {
-	said := fmt.Errorf("--from %s: %w", output.Line(from.String()), webhook.Explain(err, flags.FromCA))
+	said := fmt.Errorf("--from %s: %w", output.Line(from.String()), secret.Explain(err, flags.FromCA))
 	hint := ""
 	if refused, ok := errors.AsType[*afar.RefusedError](err); ok {
 		switch refused.Code {

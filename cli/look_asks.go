@@ -20,15 +20,13 @@ func newLookAsks(w *watching) *lookAsks {
 	return &lookAsks{ask.NewAbove(w.asks), ask.NewWarned(w.asks, w.print.Compare.Masks), make(chan struct{})}
 }
 
-func (l *lookAsks) isAsking() bool { return l.above.IsAsking() || l.warned.IsAsking() }
-
 // answers returns when what is asked for is known, or that takes long.
 func (l *lookAsks) answers() {
 	if l == nil {
 		return
 	}
 	late := time.After(ask.Timeout)
-	for l.isAsking() {
+	for l.warned.IsAsking() {
 		select {
 		case <-time.After(tick / 10):
 		case <-late:

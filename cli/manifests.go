@@ -206,7 +206,7 @@ func (m *manifests) deliver(run *manifest.Run) {
 		case to.URL == nil:
 			run.Egress = nil // nobody knows whom a command talks to
 		case run.Egress != nil:
-			run.Egress = append(run.Egress, manifest.Receivers(to.URL, m.Namespace)...)
+			run.Reaches(to.Hosts()...)
 		}
 	}
 	run.Grace += int(drain / time.Second)

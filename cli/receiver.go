@@ -23,6 +23,11 @@ type remote interface {
 	Close()
 }
 
+// prepared is a remote that needs something to be there: a stream, a topic.
+type prepared interface {
+	Check(ctx context.Context) error
+}
+
 // newReceiver prepares the receiver of a run, and names it: without a password. What is
 // wrong with it is wrong usage.
 func (d *delivery) newReceiver(c *console) (err error) {
@@ -30,6 +35,13 @@ func (d *delivery) newReceiver(c *console) (err error) {
 	case d.IsNATS():
 		d.Name = d.URL.Scheme + "://" + d.URL.Host + d.URL.Path
 		d.remote, err = d.newJetStream(c)
+	case d.IsKafka():
+		d.Name = d.URL.Scheme + "://" + d.URL.Host + d.URL.Path
+		o := d.Kafka
+		o.TLS, o.NoPlain = d.TLS, d.InClear()
+		if d.remote, err = newKafka(o); err == nil && d.InClear() {
+			c.say("warning: --to kafka:// sends the events in the clear: anybody on the way can read and change them")
+		}
 	case d.URL != nil:
 		d.Name = d.Origin()
 		o := d.Webhook
@@ -72,22 +84,18 @@ func (d *delivery) newJetStream(c *console) (*jetstream.Receiver, error) {
 }
 
 // begin prepares what takes a server that answers, before the first message: which cluster
-// the events are of, and their stream.
+// the events are of, and what the receiver needs.
 func (d *delivery) begin(ctx context.Context, c *console, k *cluster.Cluster) error {
 	uid, err := k.Identity(ctx)
 	if err != nil {
 		return fail.Server(k.Host, err)
 	}
 	d.remote.SetSource(sourceOf(uid, k.Host))
-	r, isStream := d.remote.(*jetstream.Receiver)
-	switch {
-	case !isStream:
-		return nil
-	case d.aside != nil: // a server that does not answer takes its time
-		d.aside(func() error { return findStream(ctx, c, r) })
+	if _, needs := d.remote.(prepared); needs && d.aside != nil { // a server that does not answer takes its time
+		d.aside(func() error { return d.check(ctx, c) })
 		return nil
 	}
-	return findStream(ctx, c, r)
+	return d.check(ctx, c)
 }
 
 // beginFor is begin for a run, which may be at several clusters.
@@ -109,20 +117,21 @@ func (d *delivery) beginFor(ctx context.Context, w *watching) error {
 			r.Several = true
 		}
 	}
-	if isStream {
-		return findStream(ctx, w.console, r)
-	}
-	return nil
+	return d.check(ctx, w.console)
 }
 
-// findStream looks for the stream. A server that can't be reached may come later.
-func findStream(ctx context.Context, c *console, r *jetstream.Receiver) error {
+// check looks for what the receiver needs. A server that can't be reached may come later.
+func (d *delivery) check(ctx context.Context, c *console) error {
+	r, needs := d.remote.(prepared)
+	if !needs {
+		return nil
+	}
 	err := r.Check(ctx)
-	if setup, ok := errors.AsType[*jetstream.SetupError](err); ok {
+	if setup, ok := errors.AsType[*deliver.SetupError](err); ok {
 		return fail.Usage(setup)
 	}
 	if down, ok := errors.AsType[*deliver.DownError](err); ok && ctx.Err() == nil {
-		c.say(fmt.Sprintf("%s: %s; events wait until it is there", r.Server, output.Line(down.Error())))
+		c.say(fmt.Sprintf("%s: %s; events wait until it is there", d.Name, output.Line(down.Error())))
 		return nil
 	}
 	return err

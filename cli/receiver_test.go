@@ -17,6 +17,7 @@ func TestReceiverDefaults(t *testing.T) {
 		{[]string{"cm", "--to=https://example.com"}, 8, 30 * time.Second},
 		{[]string{"cm", "--to=https://example.com", "--workers=1", "--deadline=1m"}, 1, time.Minute},
 		{[]string{"cm", "--to=nats://example.com/p"}, 64, time.Minute},
+		{[]string{"cm", "--to=kafka://a,b:9093/p"}, 64, time.Minute},
 	} {
 		_, r, err := parsed(append([]string{"send"}, test.args...))
 		if err != nil {

@@ -65,8 +65,7 @@ func (r *redelivery) identify(ctx context.Context, c *console, again *deliver.Re
 	if err != nil {
 		return fail.Usage(fmt.Errorf("--redeliver: %w", err))
 	}
-	stream, isStream := r.remote.(*jetstream.Receiver)
-	if isStream {
+	if stream, isStream := r.remote.(*jetstream.Receiver); isStream {
 		stream.Several, stream.Mixed = several, several && unsaid
 	}
 	switch {
@@ -81,10 +80,8 @@ func (r *redelivery) identify(ctx context.Context, c *console, again *deliver.Re
 			return fail.Server(k.Host, err)
 		}
 		return r.begin(ctx, c, k)
-	case isStream:
-		return findStream(ctx, c, stream)
 	}
-	return nil
+	return r.check(ctx, c)
 }
 
 type redelivered struct {

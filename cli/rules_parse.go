@@ -81,7 +81,7 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 		return nil, err
 	}
 	if variable := flags.CredentialVariable(); variable != "" {
-		return nil, fmt.Errorf("$%s would go to the webhooks and the commands of all rules: unset it, put its value into a file, and name that in the rule that it is for, as to-token-file, to-header-file or to-signing-file", variable)
+		return nil, fmt.Errorf("$%s would go to the webhooks and the commands of all rules: unset it, put its value into a file, and name that in the rule that it is for, as to-token-file, to-header-file, to-signing-file or kafka-login", variable)
 	}
 	path, text, err := readRules(s.rules.File)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *sendFlags) groups() []flags.Group {
 	groups = append(groups,
 		flags.NewGroup("Several at once", s.rules.AddTo),
 		flags.NewGroup("Where it goes, and how", s.delivery.AddTo),
-		flags.NewGroup("Webhooks and NATS", s.delivery.AddReceiversTo))
+		flags.NewGroup("Webhooks, NATS and Kafka", s.delivery.AddReceiversTo))
 	s.own = pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range groups {
 		s.own.AddFlagSet(g.Flags)

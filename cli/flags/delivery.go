@@ -12,6 +12,7 @@ import (
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/jetstream"
+	"dwatch/output/deliver/kafka"
 	"dwatch/output/deliver/webhook"
 )
 
@@ -21,7 +22,9 @@ type Delivery struct {
 	deliver.Options
 	// Command is started with its arguments; nil: events go to URL.
 	Command []string
-	URL     *url.URL
+	URL     *url.URL // the hosts of several brokers are one text in it
+	// Brokers are what URL has in place of a host, for Kafka.
+	Brokers []string
 	// Batch: the command is started once, and gets events as lines.
 	Batch     bool
 	Redeliver string // a file to send from, in place of watching; empty: none
@@ -31,6 +34,7 @@ type Delivery struct {
 	TLS     deliver.TLS
 	Webhook webhook.Options
 	NATS    jetstream.Options
+	Kafka   kafka.Options
 
 	to, toFile string // an address, or the file that it is in
 	format     string
@@ -40,11 +44,11 @@ type Delivery struct {
 }
 
 // One request that hangs must not hold up everything: so many are under way, and none for
-// longer than this. For a NATS server it is how many acknowledgements are under way.
+// longer than this. For NATS and Kafka it is how many acknowledgements are under way.
 const (
 	webhookWorkers  = 8
 	webhookDeadline = 30 * time.Second
-	natsWorkers     = 64
+	streamWorkers   = 64
 )
 
 // AddTo adds the flags to f, but for those of AddReceiversTo.
@@ -53,7 +57,7 @@ func (d *Delivery) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&d.to, "to", "", "Send each event to `URL`: "+addresses)
 	f.StringVar(&d.toFile, "to-file", "", "Send to the URL that is in `FILE`: those of chats are secret themselves")
 	f.BoolVar(&d.Batch, "batch", false, "Start the command after -- once: it gets each event as a line of JSON with its id, and prints the id when it has done it")
-	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, %d to a webhook and %d to nats://; those of one object always come one after the other", webhookWorkers, natsWorkers))
+	f.IntVar(&d.Workers, "workers", 0, fmt.Sprintf("Deliver the events of `N` objects at the same time, by default 1, %d to a webhook and %d to nats:// and kafka://; those of one object always come one after the other", webhookWorkers, streamWorkers))
 	f.DurationVar(&d.Deadline, "deadline", time.Minute, "A try that takes longer than `DURATION` has failed, by default "+webhookDeadline.String()+" to a webhook; a command is killed then, and what it has started; 0: never")
 	f.DurationVar(&d.MaxBackoff, "max-backoff", time.Minute, "Try again what was not delivered after a second, and then later and later up to `DURATION`")
 	f.Float64Var(&d.Rate, "rate", 0, "Deliver at most `N` times a second")
@@ -92,8 +96,8 @@ func (d *Delivery) Parse(command []string, hasState bool) error {
 	}
 	workers, deadline := 1, d.Deadline
 	switch {
-	case isNATS(d.to):
-		workers = natsWorkers
+	case isNATS(d.to), isKafka(d.to):
+		workers = streamWorkers
 	case isWebhook(d.to):
 		workers, deadline = webhookWorkers, webhookDeadline
 	}

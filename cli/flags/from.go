@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dwatch/output"
-	"dwatch/output/deliver/webhook"
+	"dwatch/output/deliver/secret"
 )
 
 // From says where the recording is that is asked in place of a cluster. Zero: a cluster is.
@@ -18,7 +18,7 @@ type From struct {
 	// URL is that of a dwatch serve that records, without the token; nil: it is a directory.
 	URL *url.URL
 	// Token leads to it, and CA is a file with the authorities of its certificate.
-	Token webhook.Credential
+	Token secret.Source
 	CA    string
 }
 

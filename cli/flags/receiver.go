@@ -14,12 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"dwatch/output"
+	"dwatch/output/deliver/kafka"
 	"dwatch/output/deliver/otlp"
+	"dwatch/output/deliver/secret"
 	"dwatch/output/deliver/webhook"
 )
 
 // addresses are examples of what --to takes.
-const addresses = "https://HOST/PATH, http://HOST/PATH, otlp+https://HOST, otlp+http://HOST, nats://HOST/PREFIX, tls://HOST/PREFIX"
+const addresses = "https://HOST/PATH, http://HOST/PATH, otlp+https://HOST, otlp+http://HOST, nats://HOST/PREFIX, tls://HOST/PREFIX, kafka://HOST,HOST/TOPIC, kafka+tls://HOST/TOPIC"
 
 // webhookFormats are the content modes of CloudEvents.
 var webhookFormats = []string{"binary", "structured"}
@@ -29,14 +31,16 @@ const (
 	tokenVariable   = "DWATCH_TO_TOKEN"
 	headersVariable = "DWATCH_TO_HEADERS"
 	signingVariable = "DWATCH_TO_SIGNING_SECRET"
+	kafkaVariable   = "DWATCH_KAFKA_LOGIN"
 )
 
-// The flags that only some receivers take, those by which one comes to a NATS server last.
+// The flags that only some receivers take, those by which one comes to a NATS server last there.
 var (
 	webhookOnly    = []string{"to-format", "to-token-file", "to-header-file", "to-signing-file"}
 	tlsOnly        = []string{"to-cert", "to-key", "to-ca"}
 	natsOnly       = []string{"create-stream", "nats-creds", "nats-nkey", "nats-login"}
 	natsIdentities = natsOnly[1:]
+	kafkaOnly      = []string{"kafka-login", "kafka-sasl"}
 )
 
 // AddReceiversTo adds what one kind of receiver takes: forms, credentials, streams.
@@ -55,7 +59,10 @@ func (d *Delivery) AddReceiversTo(f *pflag.FlagSet) {
 	f.StringVar(&n.Credentials, "nats-creds", "", "Log in to NATS with the credentials that are in `FILE`")
 	f.StringVar(&n.NKey, "nats-nkey", "", "Log in to NATS with the seed of an NKey that is in `FILE`")
 	f.StringVar(&n.Login, "nats-login", "", "Log in to NATS with USER:PASSWORD, or the token, that is in `FILE`")
-	notEmpty(f, slices.Concat(webhookOnly, tlsOnly, natsOnly)...)
+	f.StringVar(&d.Kafka.Login.Path, "kafka-login", "", "Log in to Kafka with USER:PASSWORD that is in `FILE`, or in $"+kafkaVariable)
+	f.StringVar(&d.Kafka.Mechanism, "kafka-sasl", "", "Log in to Kafka by `MECHANISM`: "+strings.Join(kafka.Mechanisms(), ", ")+"; by default by the first of these that a broker knows")
+	offers(f, "kafka-sasl", kafka.Mechanisms()...)
+	notEmpty(f, slices.Concat(webhookOnly, tlsOnly, natsOnly, kafkaOnly)...)
 }
 
 func isWebhook(address string) bool { return hasScheme(address, "https", "http") || isOTLP(address) }
@@ -67,6 +74,10 @@ const otlpScheme = "otlp+"
 
 func isNATS(address string) bool { return hasScheme(address, "nats", "tls") }
 
+func isKafka(address string) bool { return hasScheme(address, kafkaScheme, kafkaScheme+"+tls") }
+
+const kafkaScheme = "kafka"
+
 func hasScheme(address string, schemes ...string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(address), ":")
 	return slices.Contains(schemes, scheme)
@@ -74,6 +85,21 @@ func hasScheme(address string, schemes ...string) bool {
 
 // IsNATS reports whether events go to a NATS server.
 func (d *Delivery) IsNATS() bool { return isNATS(d.to) }
+
+// Hosts are the addresses that one connects to: URL, or one for each broker.
+func (d *Delivery) Hosts() []*url.URL {
+	if d.Brokers == nil {
+		return []*url.URL{d.URL}
+	}
+	var all []*url.URL
+	for _, b := range d.Brokers {
+		all = append(all, &url.URL{Scheme: d.URL.Scheme, Host: b, Path: d.URL.Path})
+	}
+	return all
+}
+
+// IsKafka reports whether events go to Kafka.
+func (d *Delivery) IsKafka() bool { return isKafka(d.to) }
 
 // Origin is the address of a webhook without its path and query, which may be secret.
 func (d *Delivery) Origin() string {
@@ -85,12 +111,20 @@ func (d *Delivery) Origin() string {
 }
 
 // InClear reports whether others on the way could read the events.
-func (d *Delivery) InClear() bool { return d.URL.Scheme == "http" && !IsLocal(d.URL.Host) }
+func (d *Delivery) InClear() bool {
+	switch d.URL.Scheme {
+	case "http":
+		return !IsLocal(d.URL.Host)
+	case kafkaScheme:
+		return slices.ContainsFunc(d.Brokers, func(b string) bool { return !IsLocal(b) })
+	}
+	return false
+}
 
 // checkReceivers finds flags that make no sense for an address, or together, and takes from
 // the environment what no file is given for.
 func (d *Delivery) checkReceivers() error {
-	toWebhook, toOTLP, toNATS, w := isWebhook(d.to), isOTLP(d.to), isNATS(d.to), &d.Webhook
+	toWebhook, toOTLP, toNATS, toKafka, w := isWebhook(d.to), isOTLP(d.to), isNATS(d.to), isKafka(d.to), &d.Webhook
 	var identities []string
 	for _, name := range natsIdentities {
 		if d.receivers.Changed(name) {
@@ -111,8 +145,12 @@ func (d *Delivery) checkReceivers() error {
 		return fmt.Errorf("%s: one of them says who dwatch is", strings.Join(identities, " and "))
 	case strings.ContainsFunc(d.NATS.CreateStream, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`.*>/\`, c) }):
 		return errors.New("invalid --create-stream: the name of a stream has no dot, space, *, >, / or \\")
-	case only(tlsOnly...) != "" && !toWebhook && !toNATS:
-		return fmt.Errorf("--%s is for a receiver that speaks TLS: it needs --to https://HOST/PATH or tls://HOST/PREFIX", only(tlsOnly...))
+	case only(kafkaOnly...) != "" && !toKafka:
+		return fmt.Errorf("--%s is for Kafka: it needs --to kafka+tls://HOST/TOPIC", only(kafkaOnly...))
+	case d.Kafka.Mechanism != "" && !slices.Contains(kafka.Mechanisms(), d.Kafka.Mechanism):
+		return fmt.Errorf("invalid --kafka-sasl %q: it takes one of %s", output.Line(d.Kafka.Mechanism), strings.Join(kafka.Mechanisms(), ", "))
+	case only(tlsOnly...) != "" && !toWebhook && !toNATS && !toKafka:
+		return fmt.Errorf("--%s is for a receiver that speaks TLS: it needs --to https://HOST/PATH, tls://HOST/PREFIX or kafka+tls://HOST/TOPIC", only(tlsOnly...))
 	case (d.TLS.Cert == "") != (d.TLS.Key == ""):
 		return errors.New("--to-cert and --to-key go together")
 	}
@@ -125,11 +163,17 @@ func (d *Delivery) checkReceivers() error {
 	fill(&w.Token, "to-token-file", tokenVariable)
 	fill(&w.Headers, "to-header-file", headersVariable)
 	fill(&w.Signing, "to-signing-file", signingVariable)
+	if fill(&d.Kafka.Login, "kafka-login", kafkaVariable); !toKafka {
+		d.Kafka.Login.Text = ""
+	}
+	if d.Kafka.Mechanism != "" && !d.Kafka.Login.Is() {
+		return errors.New("--kafka-sasl says how to log in: it needs --kafka-login")
+	}
 	return nil
 }
 
 // fill names a credential after where it comes from: its flag, or else a variable.
-func fill(c *webhook.Credential, flag, variable string) {
+func fill(c *secret.Source, flag, variable string) {
 	if c.Name = "--" + flag; c.Path == "" {
 		c.Name, c.Text = "$"+variable, os.Getenv(variable)
 	}
@@ -163,7 +207,7 @@ func (d *Delivery) parseAddress() error {
 	if given(d.flags, "to", "to-file") == "" {
 		return nil
 	}
-	address, err := url.Parse(d.to)
+	address, brokers, err := parseBrokers(d.to)
 	switch {
 	case err != nil:
 		return fmt.Errorf("invalid --to: it takes a URL such as %s", addresses)
@@ -173,23 +217,84 @@ func (d *Delivery) parseAddress() error {
 		return errors.New("--to must not hold a user or a password: everybody who sees the processes sees them; see the flags for credentials")
 	case address.Scheme == "":
 		return fmt.Errorf("invalid --to: it has no scheme; a URL begins with one of %s", addresses)
-	case !isWebhook(address.Scheme) && !isNATS(address.Scheme):
+	case !isWebhook(address.Scheme) && !isNATS(address.Scheme) && !isKafka(address.Scheme):
 		return fmt.Errorf("invalid --to: a URL begins with one of %s, not with %q", addresses, output.Line(address.Scheme+":"))
 	case address.Hostname() == "":
 		return fmt.Errorf("invalid --to: the URL has no host; it takes one such as %s", addresses)
 	}
-	if port := address.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
+	for _, one := range append([]*url.URL{address}, brokers...) {
+		if port := one.Port(); port != "" {
+			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+				return errors.New("invalid --to: the port of the URL is a number from 1 to 65535")
+			}
 		}
 	}
-	if d.URL = address; isOTLP(address.Scheme) {
+	d.URL = address
+	switch {
+	case isOTLP(address.Scheme):
 		address.Scheme = strings.TrimPrefix(address.Scheme, otlpScheme)
 		if strings.Trim(address.Path, "/") == "" {
 			address.Path = otlp.Path
 		}
+	case isKafka(address.Scheme):
+		if err := d.takeBrokers(brokers); err != nil {
+			return err
+		}
 	}
 	return d.checkSecrets()
+}
+
+// parseBrokers reads an address which may have several hosts, with commas between: url.Parse knows only one. What it
+// returns has the first, and brokers are all of them, of Kafka.
+func parseBrokers(text string) (address *url.URL, brokers []*url.URL, err error) {
+	if !isKafka(text) {
+		address, err = url.Parse(text)
+		return address, nil, err
+	}
+	scheme, rest, _ := strings.Cut(text, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	for host := range strings.SplitSeq(rest[:end], ",") {
+		one, err := url.Parse(scheme + "://" + host + rest[end:])
+		if err != nil {
+			return nil, nil, err
+		}
+		if name := one.Hostname(); strings.Contains(name, ":") && !strings.HasPrefix(one.Host, "[") {
+			return nil, nil, errors.New("a host has one port")
+		}
+		if brokers = append(brokers, one); address == nil || one.User != nil || one.Hostname() == "" {
+			address = one // the first, or one that is refused
+		}
+	}
+	return address, brokers, nil
+}
+
+// kafkaPort is where brokers listen.
+const kafkaPort = "9092"
+
+// takeBrokers takes what is said of Kafka in its address.
+func (d *Delivery) takeBrokers(brokers []*url.URL) error {
+	a, k := d.URL, &d.Kafka
+	if a.RawQuery != "" || a.ForceQuery || a.Fragment != "" {
+		return fmt.Errorf("invalid --to: it is %s://HOST,HOST/TOPIC, with nothing behind", a.Scheme)
+	}
+	k.Topic = strings.TrimPrefix(a.Path, "/")
+	if err := kafka.CheckTopic(k.Topic); err != nil {
+		return fmt.Errorf("invalid --to: %s://HOST,HOST/TOPIC takes the name of a topic: %w", a.Scheme, err)
+	}
+	for _, b := range brokers {
+		port := b.Port()
+		if port == "" {
+			port = kafkaPort
+		}
+		d.Brokers = append(d.Brokers, net.JoinHostPort(b.Hostname(), port))
+	}
+	copied := *a
+	copied.Host = strings.Join(d.Brokers, ",")
+	d.URL, k.Brokers, k.Secure = &copied, d.Brokers, a.Scheme != kafkaScheme
+	return nil
 }
 
 // checkSecrets keeps what is secret off a line that others can read.
@@ -200,9 +305,13 @@ func (d *Delivery) checkSecrets() error {
 		return fmt.Errorf("--%s takes https://: over http:// nobody shows a certificate", name)
 	case scheme == "nats" && d.NATS.Login != "" && !IsLocal(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
 		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
+	case scheme == kafkaScheme && name != "":
+		return fmt.Errorf("--%s takes kafka+tls://: over kafka:// nobody shows a certificate", name)
+	case scheme == kafkaScheme && d.Kafka.Mechanism == kafka.Plain && d.InClear():
+		return errors.New("--kafka-sasl plain would send a password in the clear: it takes --to kafka+tls://HOST/TOPIC")
 	}
-	for _, c := range []webhook.Credential{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
-		if c.Path+c.Text != "" && d.InClear() {
+	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
+		if c.Is() && isWebhook(d.to) && d.InClear() {
 			return fmt.Errorf("--to http:// sends all in the clear to another machine, credentials too: with %s it takes https://", c.Name)
 		}
 	}
@@ -217,7 +326,7 @@ func IsLocal(address string) bool {
 
 // CredentialVariable is a variable of the environment that has a credential for receivers; empty: none has.
 func CredentialVariable() string {
-	for _, variable := range []string{tokenVariable, headersVariable, signingVariable} {
+	for _, variable := range []string{tokenVariable, headersVariable, signingVariable, kafkaVariable} {
 		if os.Getenv(variable) != "" {
 			return variable
 		}
@@ -227,7 +336,7 @@ func CredentialVariable() string {
 
 // FromEnvironment is the variable that a credential comes from; empty if none does.
 func (d *Delivery) FromEnvironment() string {
-	for _, c := range []webhook.Credential{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing} {
+	for _, c := range []secret.Source{d.Webhook.Token, d.Webhook.Headers, d.Webhook.Signing, d.Kafka.Login} {
 		if c.Text != "" {
 			return c.Name
 		}

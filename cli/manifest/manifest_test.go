@@ -18,6 +18,8 @@ func TestReceivers(t *testing.T) {
 		"https://hooks.example.com/x":             `[{"ports":[{"port":443}]}]`,
 		"http://hooks.example.com:8080":           `[{"ports":[{"port":8080}]}]`,
 		"nats://nats.example.com/k8s":             `[{"ports":[{"port":4222}]}]`,
+		"kafka://192.0.2.7:9092/x":                `[{"ports":[{"port":9092}]}]`,
+		"kafka+tls://kafka.shop.svc:9093/x":       `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"shop"}}}]}]`,
 		"https://192.0.2.7/x":                     `[{"to":[{"ipBlock":{"cidr":"192.0.2.7/32"}}],"ports":[{"port":443}]}]`,
 		"https://[2001:db8::1]:8443":              `[{"to":[{"ipBlock":{"cidr":"2001:db8::1/128"}}],"ports":[{"port":8443}]}]`,
 		"http://broker":                           `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ops"}}}]}]`,

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,14 +59,31 @@ func Server(ports ...int) Peer {
 	return p
 }
 
+// Reaches lets the pod reach who gets what is sent to addresses.
+func (r *Run) Reaches(addresses ...*url.URL) {
+	for _, address := range addresses {
+		for _, p := range Receivers(address, r.Namespace) {
+			if !slices.ContainsFunc(r.Egress, func(other Peer) bool { return reflect.DeepEqual(p, other) }) {
+				r.Egress = append(r.Egress, p)
+			}
+		}
+	}
+}
+
 // Receivers are who gets what is sent to an address: one, or two where the address may be that
 // of a Service as well as one elsewhere. own is the namespace of the pod.
 func Receivers(address *url.URL, own string) []Peer {
-	const why = "the receiver"
+	why := "the receiver"
 	host := address.Hostname()
 	ports := []TargetPort{{Port: portOf(address)}}
+	if strings.HasPrefix(address.Scheme, "kafka") {
+		why = "the brokers, at whatever addresses they say that they have"
+	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		cidr := netip.PrefixFrom(ip.Unmap().WithZone(""), ip.Unmap().BitLen()).String()
+		if strings.HasPrefix(address.Scheme, "kafka") { // it leads to others
+			return []Peer{{why, EgressRule{Ports: ports}}}
+		}
 		return []Peer{{why, EgressRule{To: []Destination{{Block: &Block{cidr}}}, Ports: ports}}}
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")

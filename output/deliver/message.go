@@ -20,7 +20,6 @@ type Message struct {
 	// Cluster is that of a run of several, and Source what CloudEvents call it; empty: it is one, which
 	// the receiver knows.
 	Cluster, Source string
-	Rule            string // whose it was when it was given up, in a file of dead letters; empty: nobody's, or it was not
 	Resource        schema.GroupVersionResource
 	event.Identity
 	Subject string    // the object as people know it
@@ -49,6 +48,11 @@ func newMessage(e *event.Event, body []byte, subject string) *Message {
 		Body:    body,
 		initial: e.Initial,
 	}
+}
+
+// ObjectID is the object of a message, and no other one: its UID, of several clusters behind the name of one.
+func (m *Message) ObjectID() string {
+	return uidOf(m.Cluster, m.Resource.GroupResource(), &m.Identity)
 }
 
 // idOf is UID/RESOURCEVERSION/TYPE, of several clusters behind the name of one: one event, and no other

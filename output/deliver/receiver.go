@@ -37,6 +37,12 @@ type DownError struct {
 func (e *DownError) Error() string { return e.Err.Error() }
 func (e *DownError) Unwrap() error { return e.Err }
 
+// SetupError says that a receiver takes nothing before somebody has made what it needs there.
+type SetupError struct{ Err error }
+
+func (e *SetupError) Error() string { return e.Err.Error() }
+func (e *SetupError) Unwrap() error { return e.Err }
+
 // DeadlineError is the cause by which the context of a try ends that takes too long.
 type DeadlineError struct{ After time.Duration }
 

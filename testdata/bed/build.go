@@ -15,7 +15,7 @@ func Build(output string, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	flags = append([]string{"build", "-ldflags", "-s -w", "-o", output}, flags...)
+	flags = append([]string{"build", "-tags", "kafka", "-ldflags", "-s -w", "-o", output}, flags...)
 	env := os.Environ()
 	if race.Enabled {
 		flags = append(flags, "-race")

@@ -60,6 +60,12 @@ import (
 //	nats read NAME             print the subject, the headers and the body of each
 //	                           message in a stream
 //	nats await NAME REGEXP     wait until that matches
+//	kafka up [FLAG...]         start a broker of Kafka with the topic k8s, or start it again;
+//	                           $KAFKA is its HOST:PORT
+//	kafka down                 kill it
+//	kafka LINE...              have something happen to it (testdata/kafka/main.go)
+//	kafka read                 print key, headers and value of each record of k8s
+//	kafka await REGEXP         wait until that matches
 //	get NAME PATH CODE REGEXP  ask a program with --listen over HTTP until it answers so;
 //	                           print the body
 //	address NAME VARIABLE      set a variable of the environment to where the page of a program
@@ -160,6 +166,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"events":    events,
 	"fails":     fails,
 	"nats":      natsCommand,
+	"kafka":     kafkaCommand,
 	"get":       get,
 	"receiver":  startReceiver,
 	"answer":    answer,
@@ -206,7 +213,8 @@ type bench struct {
 	objects   *objects
 	programs  map[string]*program
 	receivers map[string]*hook
-	nats      *bed.NATS // nil: none was started
+	nats      *bed.NATS  // nil: none was started
+	kafka     *bed.Kafka // nil: none was started
 }
 
 type benchKey struct{}
@@ -227,6 +235,9 @@ func setupOn(c *bed.Cluster, env *testscript.Env) error {
 		}
 		if b.nats != nil {
 			b.nats.Kill()
+		}
+		if b.kafka != nil {
+			b.kafka.Kill()
 		}
 		for _, r := range b.receivers {
 			r.stop()

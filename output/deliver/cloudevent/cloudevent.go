@@ -89,18 +89,22 @@ func pathOf(m *deliver.Message) string {
 // Valid makes a text of the server one that an attribute may have.
 func Valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// Headers calls set with each attribute of an event but the type of its data, with the
-// value as a header has it: the same in the bindings of HTTP and of NATS.
-func Headers(e *event.Event, set func(name, value string)) {
+// Attributes calls set with each attribute of an event but the type of its data.
+func Attributes(e *event.Event, set func(name, value string)) {
 	set("specversion", e.SpecVersion())
-	set("id", Escape(e.ID()))
-	set("source", Escape(e.Source()))
-	set("type", Escape(e.Type()))
-	set("subject", Escape(e.Subject()))
+	set("id", e.ID())
+	set("source", e.Source())
+	set("type", e.Type())
+	set("subject", e.Subject())
 	set("time", types.FormatTime(e.Time()))
 	for name, value := range e.Extensions() {
-		set(name, Escape(value.(string)))
+		set(name, value.(string))
 	}
+}
+
+// Headers is Attributes, with each value as a header has it: the same in the bindings of HTTP and of NATS.
+func Headers(e *event.Event, set func(name, value string)) {
+	Attributes(e, func(name, value string) { set(name, Escape(value)) })
 }
 
 // Escape encodes the value of an attribute for a header, as section 3.1.3.2 of the HTTP

@@ -1,17 +1,9 @@
 package jetstream
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -104,7 +96,7 @@ func must[T any](v T, err error) T {
 // TestTLS: a certificate is checked, and one is shown.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	dir := certificates(t)
+	dir := bed.Certificates(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	s := configured(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", path("server.crt"), path("server.key"), path("ca.crt")))
 	all := Options{TLS: deliver.TLS{CA: path("ca.crt"), Cert: path("client.crt"), Key: path("client.key")}}
@@ -139,31 +131,6 @@ func TestTLS(t *testing.T) {
 	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not speak TLS") {
 		t.Errorf("%v", err)
 	}
-}
-
-// certificates makes a directory with an authority, and what it has signed.
-func certificates(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	authorityKey := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	write := func(name, kind string, bytes []byte) {
-		mustWrite(t, filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
-	}
-	write("ca.crt", "CERTIFICATE", must(x509.CreateCertificate(rand.Reader, authority, authority, &authorityKey.PublicKey, authorityKey)))
-	for i, name := range []string{"server", "client"} {
-		key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-		c := &x509.Certificate{
-			SerialNumber: big.NewInt(int64(i + 2)), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		}
-		write(name+".crt", "CERTIFICATE", must(x509.CreateCertificate(rand.Reader, c, authority, &key.PublicKey, authorityKey)))
-		write(name+".key", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key)))
-	}
-	return dir
 }
 
 // TestPermissions: what a user may not do is said, and is no reason to wait for long.

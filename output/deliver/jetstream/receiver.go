@@ -1,15 +1,11 @@
 package jetstream
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/sync/singleflight"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
@@ -42,8 +38,8 @@ type Receiver struct {
 	Options
 	source  string
 	conn    atomic.Pointer[conn]
-	opening singleflight.Group
-	noted   sync.Map // lines
+	opening deliver.Opening[*conn]
+	notes   deliver.Notes
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -57,7 +53,7 @@ func New(o Options) (*Receiver, error) {
 func (r *Receiver) SetSource(source string) { r.source = source }
 
 // Check connects, and looks for the stream. A deliver.DownError says that the server can't
-// be reached, or is not ready, and a SetupError that there is no stream.
+// be reached, or is not ready, and a deliver.SetupError that there is no stream.
 func (r *Receiver) Check(ctx context.Context) error {
 	_, err := r.connect(ctx)
 	return err
@@ -73,11 +69,8 @@ func (r *Receiver) Close() {
 // Send implements deliver.Receiver.
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	c, err := r.connect(ctx)
-	if _, isDown := errors.AsType[*deliver.DownError](err); err != nil && !isDown {
-		err = &deliver.DownError{Err: err}
-	}
 	if err != nil {
-		return err
+		return deliver.AsDown(err)
 	}
 	subject := Subject(r.Prefix, m)
 	err = c.publish(ctx, &nats.Msg{Subject: subject, Header: r.header(m), Data: m.Body})
@@ -90,8 +83,8 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	header := make(nats.Header, 20)
 	set := func(name, value string) { header[name] = []string{value} }
 	id := m.ID
-	if rule := cmp.Or(m.Rule, r.Rule); rule != "" {
-		id = rule + "/" + id
+	if r.Rule != "" {
+		id = r.Rule + "/" + id
 	}
 	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(id)))
 	event := cloudevent.New(m, r.source)
@@ -100,30 +93,16 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	return header
 }
 
-// connect returns a connection to a server that has a stream. All who need one wait for the same,
-// which may take longer than one of them does.
+// connect returns a connection to a server that has a stream.
 func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 	if c := r.conn.Load(); c.isReady() {
 		return c, nil
 	}
-	opened := r.opening.DoChan("", func() (any, error) { return r.open(ctx) })
-	select {
-	case one := <-opened:
-		return one.Val.(*conn), one.Err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return r.opening.Open(ctx, openTimeout, r.open)
 }
 
-// open begins with the connection that there is, if it lives. It goes on after the deadline of try.
-func (r *Receiver) open(try context.Context) (c *conn, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(try), openTimeout)
-	defer cancel()
-	defer context.AfterFunc(try, func() {
-		if _, late := errors.AsType[*deliver.DeadlineError](context.Cause(try)); !late {
-			cancel()
-		}
-	})()
+// open begins with the connection that there is, if it lives.
+func (r *Receiver) open(ctx context.Context) (c *conn, err error) {
 	if c = r.conn.Load(); c.isReady() {
 		return c, nil
 	}
@@ -136,9 +115,4 @@ func (r *Receiver) open(try context.Context) (c *conn, err error) {
 	return c, r.findStream(ctx, c)
 }
 
-// note passes on what is worth knowing, once.
-func (r *Receiver) note(line string) {
-	if _, again := r.noted.LoadOrStore(line, true); r.Note != nil && !again {
-		r.Note(line)
-	}
-}
+func (r *Receiver) note(line string) { r.notes.Once(r.Note, line) }

@@ -25,7 +25,7 @@ func isRefused(err error) bool {
 }
 
 func isSetup(err error) bool {
-	_, setup := errors.AsType[*SetupError](err)
+	_, setup := errors.AsType[*deliver.SetupError](err)
 	return setup
 }
 

@@ -17,12 +17,6 @@ import (
 // DuplicateWindow is for how long a stream that is made here knows the ids of messages.
 const DuplicateWindow = 10 * time.Minute
 
-// SetupError says that the server has no stream, or nothing that could be one.
-type SetupError struct{ Err error }
-
-func (e *SetupError) Error() string { return e.Err.Error() }
-func (e *SetupError) Unwrap() error { return e.Err }
-
 // findStream looks for a stream that takes the subjects, or makes one.
 func (r *Receiver) findStream(ctx context.Context, c *conn) error {
 	found, err := r.streams(ctx, c)
@@ -114,7 +108,7 @@ func (r *Receiver) streams(ctx context.Context, c *conn) (found []*jetstream.Str
 func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	if r.CreateStream == "" {
 		name := streamName(r.Prefix)
-		return &SetupError{fmt.Errorf("no stream at %s takes %s: --create-stream %s makes one, or 'nats stream add %s --subjects \"%s\" --dupe-window %s --defaults'",
+		return &deliver.SetupError{Err: fmt.Errorf("no stream at %s takes %s: --create-stream %s makes one, or 'nats stream add %s --subjects \"%s\" --dupe-window %s --defaults'",
 			r.Server, r.subjects(), name, name, r.subjects(), "10m")}
 	}
 	err := c.ask(ctx, jetstream.DefaultAPIPrefix+"STREAM.CREATE."+r.CreateStream, func(ctx context.Context) error {
@@ -129,9 +123,9 @@ func (r *Receiver) noStream(ctx context.Context, c *conn) error {
 	refused, isRefused := errors.AsType[*jetstream.APIError](err)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-		return &SetupError{fmt.Errorf("the stream %s at %s exists, and does not take %s: 'nats stream edit %s --subjects ...' can add that", r.CreateStream, r.Server, r.subjects(), r.CreateStream)}
+		return &deliver.SetupError{Err: fmt.Errorf("the stream %s at %s exists, and does not take %s: 'nats stream edit %s --subjects ...' can add that", r.CreateStream, r.Server, r.subjects(), r.CreateStream)}
 	case isRefused && refused.Code < 500:
-		return &SetupError{fmt.Errorf("make the stream %s at %s: %w", r.CreateStream, r.Server, err)}
+		return &deliver.SetupError{Err: fmt.Errorf("make the stream %s at %s: %w", r.CreateStream, r.Server, err)}
 	case err != nil:
 		return r.explainAPI(fmt.Errorf("make the stream %s: %w", r.CreateStream, err))
 	}
@@ -151,7 +145,7 @@ func (r *Receiver) explainAPI(err error) error {
 	case err == nil, isDenied:
 		return err
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return &SetupError{fmt.Errorf("the server at %s has no JetStream (for this user): 'nats-server -js' has it", r.Server)}
+		return &deliver.SetupError{Err: fmt.Errorf("the server at %s has no JetStream (for this user): 'nats-server -js' has it", r.Server)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &deliver.DownError{Err: errors.New("JetStream does not answer")}
 	default:

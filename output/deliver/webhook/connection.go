@@ -3,20 +3,18 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
 
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/secret"
 )
 
 const (
@@ -34,7 +32,7 @@ const (
 )
 
 func newTransport(o Options) (*http.Transport, error) {
-	tlsConfig, err := newTLS(o)
+	tlsConfig, err := secret.TLS(o.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +43,7 @@ func newTransport(o Options) (*http.Transport, error) {
 // file with the authorities that are trusted, and flag says which one: empty for those of the system.
 func Transport(to *url.URL, ca, flag string) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := trust(config, ca, flag); err != nil {
+	if err := secret.Trust(config, ca, flag); err != nil {
 		return nil, err
 	}
 	return transportTo(to, config, 1)
@@ -103,59 +101,6 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 	return fmt.Errorf("the proxy answers %s", said(answer.StatusCode))
 }
 
-func newTLS(o Options) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := trust(c, o.CA, "--to-ca"); err != nil {
-		return nil, err
-	}
-	if o.Cert == "" {
-		return c, nil
-	}
-	if _, err := readPair(o.Cert, o.Key); err != nil {
-		return nil, err
-	}
-	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return readPair(o.Cert, o.Key) // for each connection, as they may be renewed
-	}
-	return c, nil
-}
-
-// trust has only the authorities in a file be trusted, if there is one.
-func trust(c *tls.Config, ca, flag string) error {
-	if ca == "" {
-		return nil
-	}
-	text, err := os.ReadFile(ca)
-	if err != nil {
-		return fileError(flag, ca, err)
-	}
-	c.RootCAs = x509.NewCertPool()
-	if !c.RootCAs.AppendCertsFromPEM(text) {
-		return fileError(flag, ca, errors.New("there is no certificate in it, in PEM"))
-	}
-	return nil
-}
-
-func readPair(cert, key string) (*tls.Certificate, error) {
-	for flag, path := range map[string]string{"--to-cert": cert, "--to-key": key} {
-		if _, err := os.Stat(path); err != nil {
-			return nil, fileError(flag, path, err)
-		}
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, fileError("--to-cert", cert, err)
-	}
-	return &pair, nil
-}
-
-func fileError(flag, path string, err error) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = failed.Err // it names the file once more
-	}
-	return fmt.Errorf("%s %s: %w", flag, path, err)
-}
-
 // unanswered says why there was no answer. Without a connection, no message would fare better.
 func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) error {
 	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
@@ -168,21 +113,5 @@ func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) err
 	if connected {
 		return err
 	}
-	return &deliver.DownError{Err: Explain(err, "--to-ca")}
-}
-
-// Explain adds what to do to why there is no connection. ca is the flag that names authorities.
-func Explain(err error, ca string) error {
-	var authority x509.UnknownAuthorityError
-	var record tls.RecordHeaderError
-	var op *net.OpError
-	switch {
-	case errors.As(err, &authority):
-		return fmt.Errorf("%w; %s gives its authority", err, ca)
-	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return errors.New("it does not speak TLS: is it an http:// address?")
-	case errors.As(err, &op) && op.Op == "dial":
-		return op.Err // it names the address once more
-	}
-	return err
+	return &deliver.DownError{Err: secret.Explain(err, "--to-ca")}
 }

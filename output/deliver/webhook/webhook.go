@@ -19,6 +19,7 @@ import (
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
 	"dwatch/output/deliver/otlp"
+	"dwatch/output/deliver/secret"
 )
 
 // Options say where messages go, and in which form.
@@ -28,7 +29,7 @@ type Options struct {
 	UserAgent string
 	Workers   int // how many messages are sent at the same time
 
-	Token, Headers, Signing Credential // a bearer token, "Name: value" lines, whsec_BASE64 secrets
+	Token, Headers, Signing secret.Source // a bearer token, "Name: value" lines, whsec_BASE64 secrets
 	deliver.TLS
 }
 
@@ -46,9 +47,9 @@ type Webhook struct {
 	Options
 	source    string
 	transport *http.Transport
-	token     *credential[string]
-	headers   *credential[http.Header]
-	signing   *credential[[][]byte]
+	token     *secret.Value[string]
+	headers   *secret.Value[http.Header]
+	signing   *secret.Value[[][]byte]
 	unasked   atomic.Bool // it does not take the question whether it wants a large body
 }
 
@@ -58,13 +59,13 @@ var _ deliver.Receiver = (*Webhook)(nil)
 func New(o Options) (w *Webhook, err error) {
 	w = &Webhook{Options: o}
 	var wrong [3]error
-	w.token, wrong[0] = load(o.Token, parseToken)
-	w.headers, wrong[1] = load(o.Headers, parseHeaders)
-	w.signing, wrong[2] = load(o.Signing, parseSecrets)
+	w.token, wrong[0] = secret.Load(o.Token, parseToken)
+	w.headers, wrong[1] = secret.Load(o.Headers, parseHeaders)
+	w.signing, wrong[2] = secret.Load(o.Signing, parseSecrets)
 	if err := cmp.Or(wrong[:]...); err != nil {
 		return nil, err
 	}
-	if w.token != nil && w.headers != nil && w.headers.value.Get("Authorization") != "" {
+	if given, _ := w.headers.Get(); w.token != nil && given.Get("Authorization") != "" {
 		return nil, fmt.Errorf("%s and %s both give an Authorization: one of them is too much", o.Token.Name, o.Headers.Name)
 	}
 	w.transport, err = newTransport(o)
@@ -151,9 +152,9 @@ func (w *Webhook) encode(m *deliver.Message, header http.Header) ([]byte, error)
 
 // authorize adds credentials, as they are now.
 func (w *Webhook) authorize(header http.Header, id string, body []byte) error {
-	more, headersErr := w.headers.get()
-	token, tokenErr := w.token.get()
-	secrets, signingErr := w.signing.get()
+	more, headersErr := w.headers.Get()
+	token, tokenErr := w.token.Get()
+	secrets, signingErr := w.signing.Get()
 	maps.Copy(header, more)
 	if token != "" {
 		header["Authorization"] = []string{"Bearer " + token}

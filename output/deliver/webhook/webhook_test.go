@@ -22,6 +22,7 @@ import (
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/cloudevent"
+	"dwatch/output/deliver/secret"
 	"dwatch/watcher/event"
 )
 
@@ -303,7 +304,7 @@ func TestSigned(t *testing.T) {
 			body, _ = io.ReadAll(r.Body)
 		})
 		w := to(t, address, func(o *Options) {
-			o.Form, o.Signing = form(structured), Credential{Name: "secrets", Text: first + "\n" + second + "\n"}
+			o.Form, o.Signing = form(structured), secret.Source{Name: "secrets", Text: first + "\n" + second + "\n"}
 		})
 		m := message()
 		m.ID = "widgets.example.com/a b/7/ADDED"
@@ -369,13 +370,13 @@ func TestCredentialsChange(t *testing.T) {
 		}
 	}
 	link("one")
-	c, err := load(Credential{Name: "--token", Path: path}, parseToken)
+	c, err := secret.Load(secret.Source{Name: "--token", Path: path}, parseToken)
 	if err != nil {
 		t.Fatal(err)
 	}
 	is := func(want string) {
 		t.Helper()
-		if got, err := c.get(); got != want || err != nil {
+		if got, err := c.Get(); got != want || err != nil {
 			t.Errorf("%q %v, want %q", got, err, want)
 		}
 	}
@@ -383,7 +384,7 @@ func TestCredentialsChange(t *testing.T) {
 	link("two")
 	is("other")
 	write("two", "longer than that")
-	if _, err := c.get(); err == nil || err.Error() != "--token "+path+": it is no token: that is one word" {
+	if _, err := c.Get(); err == nil || err.Error() != "--token "+path+": it is no token: that is one word" {
 		t.Error(err)
 	}
 	write("two", "third")
@@ -391,7 +392,7 @@ func TestCredentialsChange(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.get(); err == nil || !strings.HasSuffix(err.Error(), ": no such file or directory") {
+	if _, err := c.Get(); err == nil || !strings.HasSuffix(err.Error(), ": no such file or directory") {
 		t.Error(err)
 	}
 	link("one")
@@ -406,7 +407,7 @@ func TestCredentialsChange(t *testing.T) {
 	}
 	io.WriteString(w, "piped")
 	w.Close()
-	if c, err = load(Credential{Name: "--token", Path: fmt.Sprintf("/dev/fd/%d", r.Fd())}, parseToken); err != nil {
+	if c, err = secret.Load(secret.Source{Name: "--token", Path: fmt.Sprintf("/dev/fd/%d", r.Fd())}, parseToken); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()

@@ -1,0 +1,129 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"dwatch/output/deliver"
+)
+
+// flight is a record on its way. It outlives a try that has no time to see its end, so that the next one does not send it a
+// second time.
+type flight struct {
+	cancel context.CancelFunc // has it not sent, if it is not sent yet
+	ended  context.Context    // by cancel
+	done   chan struct{}
+	err    error // why it is not stored; only when it is done
+}
+
+// errCancelled: a record was not sent, or refused, together with another one that was not to be sent any more.
+var errCancelled = errors.New("it was not sent")
+
+// fly returns the flight of a record, which begins now unless it has begun before.
+func (r *Receiver) fly(s *session, id string, record *kgo.Record) *flight {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f := r.flights[id]; f != nil {
+		return f
+	}
+	f := &flight{done: make(chan struct{})}
+	f.ended, f.cancel = context.WithCancel(context.Background())
+	r.flights[id] = f
+	s.client.TryProduce(f.ended, record, func(_ *kgo.Record, err error) { r.landed(s, id, f, err) })
+	return f
+}
+
+// landed: it is known what became of a flight. One that has failed begins anew with the next try.
+func (r *Receiver) landed(s *session, id string, f *flight, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.err = err; err != nil {
+		delete(r.flights, id)
+		if isOfSession(err) {
+			s.ready.Store(false)
+		}
+	}
+	close(f.done)
+}
+
+// isBusy reports whether a record is on its way, which a try has left there.
+func (r *Receiver) isBusy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.flights {
+		select {
+		case <-f.done:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// forget takes out what is stored.
+func (r *Receiver) forget(ids ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		if f := r.flights[id]; f != nil {
+			f.cancel()
+			delete(r.flights, id)
+		}
+	}
+}
+
+// await waits for the end of a flight, or of the try. While nothing is heard it asks whether all is well.
+func (r *Receiver) await(ctx context.Context, s *session, f *flight) error {
+	silence := time.NewTicker(r.Silence)
+	defer silence.Stop()
+	for {
+		select {
+		case <-f.done:
+			return r.ended(s, f)
+		case <-ctx.Done():
+			f.cancel()
+			return context.Cause(ctx)
+		case <-silence.C:
+			s.ready.Store(false)
+			if _, err := r.open(ctx); err != nil {
+				f.cancel()
+				return deliver.AsDown(err)
+			}
+		}
+	}
+}
+
+// ended is what a flight that is done says. A session that can't go on is dropped.
+func (r *Receiver) ended(s *session, f *flight) error {
+	switch {
+	case f.err == nil:
+		return nil
+	case errors.Is(f.err, context.Canceled):
+		return errCancelled
+	case isOfSession(f.err):
+		r.drop(s)
+	}
+	return f.err
+}
+
+// isOfSession reports whether an error may be one that a session does not get over.
+func isOfSession(err error) bool {
+	return !isOfBatch(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrMaxBuffered) && !errors.Is(err, kerr.TopicAuthorizationFailed)
+}
+
+func isTooLarge(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
+}
+
+// isOfBatch reports whether an error is about a record, or about another one in its batch.
+func isOfBatch(err error) bool {
+	return isTooLarge(err) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.PolicyViolation)
+}
+
+func isNoTopic(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InvalidTopicException)
+}

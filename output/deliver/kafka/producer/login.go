@@ -1,0 +1,95 @@
+package producer
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"dwatch/output/deliver"
+	"dwatch/output/deliver/kafka"
+	"dwatch/output/deliver/secret"
+)
+
+// login is who dwatch is.
+type login struct{ user, password string }
+
+func parseLogin(text string) (l login, err error) {
+	l.user, l.password, _ = strings.Cut(strings.TrimSpace(text), ":")
+	if l.user == "" || l.password == "" {
+		err = errors.New("there is no USER:PASSWORD in it")
+	}
+	return l, err
+}
+
+// mechanisms are what a broker may choose from. The file is read again for each connection.
+func (r *Receiver) mechanisms() (offered []sasl.Mechanism) {
+	bySCRAM := func(context.Context) (scram.Auth, error) {
+		l, err := r.login.Get()
+		return scram.Auth{User: l.user, Pass: l.password}, err
+	}
+	byPlain := func(context.Context) (plain.Auth, error) {
+		l, err := r.login.Get()
+		return plain.Auth{User: l.user, Pass: l.password}, err
+	}
+	for i, one := range []sasl.Mechanism{scram.Sha512(bySCRAM), scram.Sha256(bySCRAM), plain.Plain(byPlain)} {
+		name := kafka.Mechanisms()[i]
+		if r.Mechanism == name || r.Mechanism == "" && !(name == kafka.Plain && r.NoPlain) {
+			offered = append(offered, one)
+		}
+	}
+	return offered
+}
+
+// dial makes one connection, with the certificates that the files have now.
+func (r *Receiver) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if !r.Secure {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	config, err := secret.TLS(r.TLS)
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
+}
+
+// notConnected says why no broker has answered.
+func (r *Receiver) notConnected(ctx context.Context, err error) error {
+	var op *net.OpError
+	var eof *kgo.ErrFirstReadEOF
+	var authority x509.UnknownAuthorityError
+	var wrong *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return fmt.Errorf("%s does not let dwatch in: %w; --kafka-login says who it is, and --kafka-sasl how", r.place(), err)
+	case errors.As(err, &authority), errors.As(err, &wrong):
+		return fmt.Errorf("TLS with %s: %w", r.place(), secret.Explain(err, "--to-ca"))
+	case errors.As(err, &eof), errors.Is(err, io.EOF):
+		return &deliver.DownError{Err: errors.New("it ends the connection at once: it may want another login (--kafka-login), or TLS (kafka+tls://)")}
+	case errors.As(err, &op) && op.Op == "dial":
+		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", op)}
+	case ctx.Err() != nil:
+		return &deliver.DownError{Err: fmt.Errorf("no broker answers within %s", openTimeout)}
+	}
+	return &deliver.DownError{Err: fmt.Errorf("no connection: %w", secret.Explain(err, "--to-ca"))}
+}
+
+// place is where it is, for people.
+func (r *Receiver) place() string { return strings.Join(r.Brokers, ",") }
+
+// noTopic says how to make the topic.
+func (r *Receiver) noTopic() error {
+	return fmt.Errorf("there is no topic %s at %s: 'kafka-topics.sh --bootstrap-server %s --create --topic %s --config cleanup.policy=compact' makes one that keeps the last state of each object", r.Topic, r.place(), r.Brokers[0], r.Topic)
+}

@@ -1,0 +1,169 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/semaphore"
+
+	"dwatch/output/deliver"
+	"dwatch/output/deliver/kafka"
+	"dwatch/output/deliver/secret"
+	"dwatch/watcher/event"
+)
+
+// openTimeout is how long it may take until a broker has said that it is there, and has the topic.
+const openTimeout = 5 * time.Second
+
+// Receiver produces messages. It has one session, or none.
+type Receiver struct {
+	kafka.Options
+	source  string
+	login   *secret.Value[login]
+	session atomic.Pointer[session]
+	opening deliver.Opening[*session]
+	// room is what records are produced in: one that has to be alone in its batch takes all of it.
+	room *semaphore.Weighted
+
+	mu      sync.Mutex
+	flights map[string]*flight // by the ID of their message
+}
+
+var _ deliver.Receiver = (*Receiver)(nil)
+
+// all is more than there are workers.
+const all = 1 << 20
+
+// New returns a Receiver that is not connected yet. Its errors are of the files.
+func New(o kafka.Options) (*Receiver, error) {
+	o.Silence = cmp.Or(o.Silence, openTimeout)
+	r := &Receiver{Options: o, room: semaphore.NewWeighted(all), flights: map[string]*flight{}}
+	var err error
+	if r.login, err = secret.Load(o.Login, parseLogin); err != nil {
+		return nil, err
+	}
+	_, err = secret.TLS(o.TLS)
+	return r, err
+}
+
+// SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
+func (r *Receiver) SetSource(source string) { r.source = source }
+
+// Check asks a broker for the topic. A deliver.DownError says that none can be reached, or is not ready, and a
+// deliver.SetupError that there is no topic.
+func (r *Receiver) Check(ctx context.Context) error {
+	_, err := r.open(ctx)
+	return err
+}
+
+// Close ends the session, with what is on its way. Send is not called any more.
+func (r *Receiver) Close() {
+	if s := r.session.Load(); s != nil {
+		s.client.Close()
+	}
+}
+
+// Send implements deliver.Receiver.
+func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
+	err := r.store(ctx, m.ID, r.record(m))
+	tombstoneID := m.ID + "/tombstone"
+	if err == nil && m.Type == event.Deleted {
+		err = r.store(ctx, tombstoneID, tombstone(m))
+	}
+	if err == nil {
+		r.forget(m.ID, tombstoneID)
+	}
+	return r.explain(ctx, m, err)
+}
+
+// store returns nil when a record is stored. What others have made fail is tried again, by itself.
+func (r *Receiver) store(ctx context.Context, id string, record *kgo.Record) error {
+	err := r.produce(ctx, id, record, 1)
+	if isOfBatch(err) {
+		err = r.produce(ctx, id, record, all)
+	}
+	return err
+}
+
+// produce has a record stored within so much of the room.
+func (r *Receiver) produce(ctx context.Context, id string, record *kgo.Record, takes int64) error {
+	for {
+		s, err := r.open(ctx)
+		if err != nil {
+			return deliver.AsDown(err)
+		}
+		if err := r.room.Acquire(ctx, takes); err != nil {
+			return context.Cause(ctx)
+		}
+		if takes == all && r.isBusy() {
+			r.room.Release(takes)
+			return errors.New("others are on their way with which it can't be: it is tried again by itself")
+		}
+		err = r.await(ctx, s, r.fly(s, id, record))
+		r.room.Release(takes)
+		if errors.Is(err, errCancelled) || errors.Is(err, kgo.ErrClientClosed) {
+			continue // another one took this one with it: it has given up, or ended the session
+		}
+		return err
+	}
+}
+
+// open returns a session in which the topic is known to be there.
+func (r *Receiver) open(ctx context.Context) (*session, error) {
+	if s := r.session.Load(); s.isReady() {
+		return s, nil
+	}
+	return r.opening.Open(ctx, openTimeout, func(ctx context.Context) (*session, error) {
+		s := r.session.Load()
+		if s.isReady() {
+			return s, nil
+		}
+		if s == nil {
+			var err error
+			if s, err = r.newSession(); err != nil {
+				return nil, &deliver.DownError{Err: err}
+			}
+			r.session.Store(s)
+		}
+		err := r.checkTopic(ctx, s)
+		s.ready.Store(err == nil)
+		return s, err
+	})
+}
+
+// drop ends a session with which something is wrong. What is on its way there has failed.
+func (r *Receiver) drop(s *session) {
+	if r.session.CompareAndSwap(s, nil) {
+		s.client.Close()
+	}
+}
+
+// explain says what an error of a message means for the Queue.
+func (r *Receiver) explain(ctx context.Context, m *deliver.Message, err error) error {
+	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
+	_, isDown := errors.AsType[*deliver.DownError](err)
+	switch {
+	case err == nil, isDown:
+		return err
+	case isLate:
+		return fmt.Errorf("not stored within %s", late.After)
+	case isTooLarge(err):
+		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the topic takes (max.message.bytes): %d bytes before they are compressed", len(m.Body))}
+	case isOfBatch(err):
+		return &deliver.RefusedError{Err: fmt.Errorf("the broker refuses it: %w", err)}
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return &deliver.DownError{Err: fmt.Errorf("the user may not write to the topic %s", r.Topic)}
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return &deliver.DownError{Err: errors.New("the user may not produce idempotently: before Kafka 2.8 that takes the right IdempotentWrite on the cluster")}
+	case isNoTopic(err):
+		return &deliver.DownError{Err: r.noTopic()}
+	}
+	return err
+}

@@ -1,0 +1,26 @@
+package producer
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"dwatch/output/deliver"
+	"dwatch/output/deliver/cloudevent"
+)
+
+// record is a message as the binary mode of the Kafka binding of CloudEvents has it. Its time is that of its arrival, or what is
+// sent late would be gone at once where a topic keeps records for a time.
+func (r *Receiver) record(m *deliver.Message) *kgo.Record {
+	e := cloudevent.New(m, r.source)
+	key := m.ObjectID()
+	e.SetExtension("partitionkey", cloudevent.Valid(key))
+	headers := []kgo.RecordHeader{{Key: "content-type", Value: []byte(e.DataContentType())}}
+	cloudevent.Attributes(e, func(name, value string) {
+		headers = append(headers, kgo.RecordHeader{Key: "ce_" + name, Value: []byte(value)})
+	})
+	return &kgo.Record{Key: []byte(key), Value: m.Body, Headers: headers}
+}
+
+// tombstone has a compacted topic forget an object. It is no event, and has no headers.
+func tombstone(m *deliver.Message) *kgo.Record {
+	return &kgo.Record{Key: []byte(m.ObjectID())}
+}

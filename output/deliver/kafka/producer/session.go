@@ -1,0 +1,107 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"dwatch/output/deliver"
+)
+
+// largestBatch is how large a batch may be before it is compressed. How large after, decides the broker.
+const largestBatch = 16 << 20
+
+// session is one client, by whose numbers a broker knows what comes twice.
+type session struct {
+	client *kgo.Client
+	ready  atomic.Bool // it has the topic, as far as is known
+}
+
+func (s *session) isReady() bool { return s != nil && s.ready.Load() }
+
+// newSession connects to nothing yet.
+func (r *Receiver) newSession() (*session, error) {
+	options := []kgo.Opt{
+		kgo.ClientID("dwatch"),
+		kgo.SeedBrokers(r.Brokers...),
+		kgo.Dialer(r.dial),
+		kgo.DisableClientMetrics(),
+		kgo.MetadataMinAge(time.Second),
+		kgo.DefaultProduceTopic(r.Topic),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // as Java's client does
+		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.SnappyCompression(), kgo.NoCompression()),
+		kgo.ProducerBatchMaxBytes(largestBatch),
+		kgo.ProducerLinger(0), // a batch is what came while the one before was on its way
+	}
+	if r.login != nil {
+		options = append(options, kgo.SASL(r.mechanisms()...))
+	}
+	client, err := kgo.NewClient(options...)
+	return &session{client: client}, err
+}
+
+// checkTopic finds out whether a broker is there, and has the topic.
+func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
+	answer, err := r.ask(ctx, s)
+	if err != nil {
+		return r.notConnected(ctx, err)
+	}
+	if len(answer.Topics) != 1 {
+		return &deliver.DownError{Err: errors.New("a broker does not answer what it is asked")}
+	}
+	switch err := kerr.ErrorForCode(answer.Topics[0].ErrorCode); {
+	case err == nil:
+		return nil
+	case isNoTopic(err):
+		r.drop(s) // it may remember another topic of that name
+		return &deliver.SetupError{Err: r.noTopic()}
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return fmt.Errorf("the user may not see the topic %s at %s", r.Topic, r.place())
+	default:
+		return &deliver.DownError{Err: fmt.Errorf("the topic %s: %w", r.Topic, err)}
+	}
+}
+
+// ask asks all brokers for the topic, and returns the first answer.
+func (r *Receiver) ask(ctx context.Context, s *session) (*kmsg.MetadataResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	brokers := append(s.client.SeedBrokers(), s.client.DiscoveredBrokers()...)
+	answers, failures := make(chan *kmsg.MetadataResponse, len(brokers)), make(chan error, len(brokers))
+	for _, b := range brokers {
+		asking.Go(func() {
+			topic := kmsg.NewMetadataRequestTopic()
+			topic.Topic = kmsg.StringPtr(r.Topic)
+			question := kmsg.NewPtrMetadataRequest()
+			question.Topics = append(question.Topics, topic)
+			answer, err := b.Request(ctx, question)
+			if err != nil {
+				failures <- err
+				return
+			}
+			answers <- answer.(*kmsg.MetadataResponse)
+		})
+	}
+	var first error
+	for range brokers {
+		select {
+		case answer := <-answers:
+			return answer, nil
+		case err := <-failures:
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	return nil, first
+}

@@ -1,0 +1,84 @@
+package secret
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+
+	"dwatch/output/deliver"
+)
+
+// TLS says how to speak it, as who, and with whom. Its files are read again for each connection, but for the authorities.
+func TLS(o deliver.TLS) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if err := Trust(c, o.CA, "--to-ca"); err != nil {
+		return nil, err
+	}
+	if o.Cert == "" {
+		return c, nil
+	}
+	if _, err := readPair(o.Cert, o.Key); err != nil {
+		return nil, err
+	}
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return readPair(o.Cert, o.Key) // for each connection, as they may be renewed
+	}
+	return c, nil
+}
+
+// Trust has only the authorities in a file be trusted, if there is one.
+func Trust(c *tls.Config, ca, flag string) error {
+	if ca == "" {
+		return nil
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return fileError(flag, ca, err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(text) {
+		return fileError(flag, ca, errors.New("there is no certificate in it, in PEM"))
+	}
+	return nil
+}
+
+func readPair(cert, key string) (*tls.Certificate, error) {
+	for flag, path := range map[string]string{"--to-cert": cert, "--to-key": key} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fileError(flag, path, err)
+		}
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fileError("--to-cert", cert, err)
+	}
+	return &pair, nil
+}
+
+func fileError(flag, path string, err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err // it names the file once more
+	}
+	return fmt.Errorf("%s %s: %w", flag, path, err)
+}
+
+// Explain adds what to do to why there is no connection. ca is the flag that names authorities.
+func Explain(err error, ca string) error {
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w; %s gives its authority", err, ca)
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return errors.New("it does not speak TLS: is it an http:// address?")
+	case errors.As(err, &op) && op.Op == "dial":
+		return op.Err // it names the address once more
+	}
+	return err
+}

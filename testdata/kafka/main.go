@@ -1,0 +1,195 @@
+// Command kafka is a broker of Kafka (kfake of franz-go), for tests.
+//
+// Once ready it prints its HOST:PORT to stdout, and nothing else. A line on its standard input is what happens to it then, and is
+// answered by a line "done" on stdout:
+//
+//	error N CODE   each of the next N requests to produce is answered with this error, and not done
+//	mute           what clients say waits
+//	deaf           what it does, clients are not told
+//	open           neither any more
+//	drop           all connections are closed
+//
+// It ends by SIGINT or SIGTERM, and when its standard input closes: so it does not outlive a test that holds the pipe.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "kafka:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("kafka", flag.ContinueOnError)
+	port := flags.Int("port", 0, "listen at this `PORT`; 0: at a free one")
+	dir := flags.String("dir", "", "keep all in `DIR`")
+	topics := flags.String("topics", "", "have these topics, `NAME:PARTITIONS,...`")
+	user := flags.String("user", "", "let in only `MECHANISM:USER:PASSWORD`")
+	reader := flags.Bool("reader", false, "that user may see topics, and not write")
+	maxBytes := flags.String("max-bytes", "", "take no batch that is larger")
+	cert := flags.String("cert", "", "speak TLS, with this `FILE`")
+	key := flags.String("key", "", "`FILE` with its key")
+	clientCA := flags.String("client-ca", "", "let in only who has a certificate of the authority in `FILE`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	net := new(network)
+	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(*port), kfake.ListenFn(net.listen)}
+	if *dir != "" {
+		options = append(options, kfake.DataDir(*dir), kfake.SyncWrites())
+	}
+	for topic := range strings.SplitSeq(*topics, ",") {
+		if name, parts, ok := strings.Cut(topic, ":"); ok {
+			n, err := strconv.Atoi(parts)
+			if err != nil {
+				return err
+			}
+			options = append(options, kfake.SeedTopics(int32(n), name))
+		}
+	}
+	if *maxBytes != "" {
+		options = append(options, kfake.BrokerConfigs(map[string]string{"message.max.bytes": *maxBytes}))
+	}
+	if *user != "" {
+		options = append(options, users(*user, *reader)...)
+	}
+	if *cert != "" {
+		config, err := tlsConfig(*cert, *key, *clientCA)
+		if err != nil {
+			return err
+		}
+		options = append(options, kfake.TLS(config))
+	}
+	cluster, err := kfake.NewCluster(options...)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	if *user != "" {
+		letIn(cluster, *user)
+	}
+	fmt.Println(cluster.ListenAddrs()[0])
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	closed := make(chan error, 1)
+	go func() { closed <- obey(cluster, net) }()
+	select {
+	case <-signals:
+		return nil
+	case err := <-closed:
+		return err
+	}
+}
+
+// users are who may log in.
+func users(text string, reader bool) []kfake.Opt {
+	part := strings.SplitN(text, ":", 3)
+	options := []kfake.Opt{kfake.EnableSASL()}
+	if !reader {
+		return append(options, kfake.Superuser(part[0], part[1], part[2]))
+	}
+	sees := kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "*", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}
+	return append(options, kfake.EnableACLs(), kfake.User(part[0], part[1], part[2], sees))
+}
+
+// letIn answers as brokers do, and kfake does not: which mechanism there is, and that a password is wrong, of PLAIN.
+func letIn(cluster *kfake.Cluster, user string) {
+	part := strings.SplitN(user, ":", 3)
+	cluster.ControlKey(int16(kmsg.SASLHandshake), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		answer := request.ResponseKind().(*kmsg.SASLHandshakeResponse)
+		answer.ErrorCode, answer.SupportedMechanisms = kerr.UnsupportedSaslMechanism.Code, part[:1]
+		return answer, nil, request.(*kmsg.SASLHandshakeRequest).Mechanism != part[0]
+	})
+	cluster.ControlKey(int16(kmsg.SASLAuthenticate), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		said := bytes.Split(request.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes, []byte{0})
+		isWrong := part[0] == "PLAIN" && (len(said) != 3 || string(said[1]) != part[1] || string(said[2]) != part[2])
+		answer := request.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+		answer.ErrorCode, answer.ErrorMessage = kerr.SaslAuthenticationFailed.Code, kmsg.StringPtr("Authentication failed: Invalid username or password")
+		return answer, nil, isWrong
+	})
+}
+
+func tlsConfig(cert, key, clientCA string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}}
+	if clientCA != "" {
+		text, err := os.ReadFile(clientCA)
+		if err != nil {
+			return nil, err
+		}
+		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		config.ClientCAs.AppendCertsFromPEM(text)
+	}
+	return config, nil
+}
+
+// obey does what stdin says, until that ends.
+func obey(cluster *kfake.Cluster, net *network) error {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		switch words := strings.Fields(lines.Text()); words[0] {
+		case "error":
+			n, _ := strconv.Atoi(words[1])
+			code, err := strconv.Atoi(words[2])
+			if err != nil {
+				return err
+			}
+			for range n {
+				cluster.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
+					return refused(request.(*kmsg.ProduceRequest), int16(code)), nil, true
+				})
+			}
+		case "mute":
+			net.set(true, false)
+		case "deaf":
+			net.set(false, true)
+		case "open":
+			net.set(false, false)
+		case "drop":
+			net.drop()
+		default:
+			return fmt.Errorf("unknown: %q", words)
+		}
+		fmt.Println("done")
+	}
+	return lines.Err()
+}
+
+// refused answers a request with an error for each partition.
+func refused(request *kmsg.ProduceRequest, code int16) *kmsg.ProduceResponse {
+	answer := request.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range request.Topics {
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			partition := kmsg.NewProduceResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, code
+			topic.Partitions = append(topic.Partitions, partition)
+		}
+		answer.Topics = append(answer.Topics, topic)
+	}
+	return answer
+}
