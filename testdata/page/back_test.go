@@ -52,9 +52,15 @@ func TestBack(t *testing.T) {
 	if text := b.text("#lines"); value[bool](b, `[...document.querySelectorAll("#lines *")].some((e) => e.textContent.includes("started again"))`) {
 		t.Errorf("it says that dwatch was started again: %s", text)
 	}
-	// It plays from the begin to the present.
-	value[bool](b, `document.querySelector("#past .play").click() ?? true`)
-	b.await(dwatchTime + ` > 0`)
+	// It plays from the begin, and up to the present.
+	const play = `document.querySelector("#past .play").click() ?? true`
+	value[bool](b, play)
+	b.await(dwatchTime + ` > Number(document.querySelector("#past input").min) + 900`)
+	value[bool](b, play)
+	b.await(`document.querySelector("#past .play").textContent === "Play"`)
+	b.slide("s.max - 2000")
+	b.await(dwatchTime + ` > Number(document.querySelector("#past input").max) - 4000 && document.getElementById("watch-state").textContent === "Past"`)
+	value[bool](b, play)
 	b.await(`!` + dwatchTime + ` && document.querySelector("#past .play").textContent === "Play" && ` + row("omicron"))
 	b.awaitLive()
 }
