@@ -139,7 +139,7 @@ func (d *delivery) hidden() string { return "" }
 func (d *delivery) look() []string { return nil }
 
 func (d *delivery) newQueue(c *console, failed func(error)) {
-	d.Say, d.Warn, d.Failed = c.say, c.warn, failed
+	d.Say, d.Warn, d.Failed, d.Rule = c.say, c.warn, failed, d.rule
 	d.queue = deliver.New(d.receiver, d.Options)
 }
 

@@ -201,11 +201,19 @@ func (a proofs) settledBy(known func(*proven) time.Time) time.Time {
 	}
 	at := last
 	for _, one := range proven {
-		if to := known(one); to.Before(at) && to.After(begin) && last.Sub(to) <= provenWithin {
+		if to := known(one); to.Before(at) && to.After(begin) && last.Sub(to) <= provenWithin && a.areKnown(to) {
 			at = to
 		}
 	}
 	return at
+}
+
+// areKnown reports whether all was known at a time of those of which something is proven later: a watch may have been
+// read long after its recording began.
+func (a proofs) areKnown(at time.Time) bool {
+	return !slices.ContainsFunc(a, func(one *proven) bool {
+		return one.proof != nil && !at.After(one.proof.To) && !one.proof.At(at).Complete()
+	})
 }
 
 // prove says of each part what its answer rests on, and returns an error if that is not all, of any.

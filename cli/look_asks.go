@@ -20,13 +20,15 @@ func newLookAsks(w *watching) *lookAsks {
 	return &lookAsks{ask.NewAbove(w.asks), ask.NewWarned(w.asks, w.print.Compare.Masks), make(chan struct{})}
 }
 
+func (l *lookAsks) isAsking() bool { return l.above.IsAsking() || l.warned.IsAsking() }
+
 // answers returns when what is asked for is known, or that takes long.
 func (l *lookAsks) answers() {
 	if l == nil {
 		return
 	}
 	late := time.After(ask.Timeout)
-	for l.warned.IsAsking() {
+	for l.isAsking() {
 		select {
 		case <-time.After(tick / 10):
 		case <-late:

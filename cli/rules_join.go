@@ -88,6 +88,7 @@ func (r *ruleset) letGo(one *rule, lingers bool) {
 		last.stop()
 	}
 	one.stop()
+	r.measure(r.rules)
 }
 
 // without has the watch go on for the other rules.

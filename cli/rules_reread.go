@@ -62,7 +62,7 @@ func (a reading) equal(b reading) bool {
 
 // run rereads until ctx ends.
 func (r *rereading) run(ctx context.Context) {
-	if r.file == "-" {
+	if info, err := os.Stat(r.file); r.file == "-" || err == nil && !info.Mode().IsRegular() { // what can be read once
 		return
 	}
 	r.tried, r.leaving = reading{text: r.text}, map[string]*rule{}
@@ -88,6 +88,9 @@ func (r *rereading) run(ctx context.Context) {
 }
 
 func (r *rereading) look() (now reading) {
+	if info, err := os.Stat(r.file); err == nil && !info.Mode().IsRegular() { // to open a pipe may take for ever
+		return reading{err: fmt.Errorf("-f %s: it is no regular file", output.Line(r.file))}
+	}
 	_, now.text, now.err = readRules(r.file)
 	return now
 }
@@ -162,8 +165,12 @@ func (r *rereading) change(ctx context.Context, text []byte) (what string, err e
 			one.say("it is let go")
 		}
 	}
-	if err := r.replace(ctx, c.begin); err != nil {
+	err = r.replace(ctx, c.begin)
+	if err != nil && ctx.Err() == nil {
 		r.end(err) // which ends the run: what it was is let go
+	}
+	if err != nil {
+		r.undo(c.begin)
 		return "", err
 	}
 	r.take(ctx, c)
@@ -284,8 +291,8 @@ func (r *rereading) replace(ctx context.Context, begin []*rule) error {
 		} else {
 			await(ctx, one.after.done, one.after.delivery().Drain)
 		}
-		if ctx.Err() != nil {
-			return nil
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if err := one.begin(ctx, r.ruleset); err != nil {
 			return errorOf("rule "+one.Name, err)

@@ -191,14 +191,16 @@ func (r *ruleset) leftStates() (left []string) {
 	return left
 }
 
-// begin makes the stages of all rules. A receiver that does not answer holds up none of them.
+// begin makes the stages of all rules. A receiver that does not answer holds up none of them for long.
 func (r *ruleset) begin(ctx context.Context) error {
 	manage(r.rules, false)
-	var all sync.WaitGroup
+	var all, asides sync.WaitGroup
 	ends := make([]error, len(r.rules))
 	for i, one := range r.rules {
 		one.delivery().aside = func(do func() error) {
+			asides.Add(1)
 			r.running.Go(func() {
+				defer asides.Done()
 				if err := do(); err != nil && ctx.Err() == nil {
 					r.end(errorOf("rule "+one.Name, err))
 				}
@@ -211,8 +213,20 @@ func (r *ruleset) begin(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(ends...)
+	answered := make(chan struct{})
+	r.running.Go(func() {
+		asides.Wait()
+		close(answered)
+	})
+	await(ctx, answered, asideWait)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(append(ends, r.failed...)...)
 }
+
+// asideWait is how long rules wait at the start for servers that most answer in no time: what is wrong with them is said, then, before
+// anything is watched.
+const asideWait = time.Second
 
 // manage has all rules know whether they get the managed fields: they do if one wants them, or if they come anyway.
 func manage(rules []*rule, anyway bool) {

@@ -4,7 +4,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output"
 	"dwatch/output/page"
+	"dwatch/watcher/event"
 	"dwatch/watcher/recording"
 )
 
@@ -39,6 +44,59 @@ func TestExportFirst(t *testing.T) {
 		}
 		if got := all.first(known); !got.Equal(at(test.want)) {
 			t.Errorf("%s: after %s, not %d minutes", name, got.Sub(begin), test.want)
+		}
+	}
+}
+
+// TestSettled: of several clusters the time that is shown first is one of which all of them are known, and not one before
+// some of them had been read, though nothing is proven of another one since.
+func TestSettled(t *testing.T) {
+	configMaps := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
+	begin := time.Unix(1_700_000_000, 0)
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	part := func(cluster string, began, synced, proven int) *recordedPart {
+		dir, now := t.TempDir(), at(began)
+		r, err := recording.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encode, err := output.NewEncoder(output.Options{})
+		if err == nil {
+			err = r.Begin(recording.Options{
+				Encode: encode, Object: event.Object.Raw, Now: func() time.Time { return now },
+				Describe: func(schema.GroupVersionResource) metav1.APIResource { return metav1.APIResource{} },
+			}, recording.About{Cluster: cluster}, []event.Target{configMaps})
+		}
+		for _, e := range []event.Event{
+			{Type: event.Synced, Target: configMaps, Time: at(synced)},
+			{Type: event.Bookmark, Target: configMaps, Time: at(proven), Heard: at(proven)},
+		} {
+			if now = e.Time; err == nil {
+				err = r.Deliver(t.Context(), []event.Event{e})
+			}
+		}
+		if err == nil {
+			err = r.Close()
+		}
+		read, readErr := recording.Read(t.Context(), recording.Dir(dir))
+		if err != nil || readErr != nil {
+			t.Fatal(err, readErr)
+		}
+		of := configMaps
+		of.Cluster = cluster
+		return &recordedPart{Recording: read, cluster: cluster, session: &session{}, query: recording.Query{Targets: []event.Target{of}}}
+	}
+	for name, test := range map[string]struct{ us, want int }{
+		"one was proven last before the other was read": {5, 20},
+		"and after that": {12, 12},
+	} {
+		all := &recordingOf{parts: []*recordedPart{part("eu", 0, 10, 20), part("us", 1, 2, test.us)}}
+		_, found, err := all.at(t.Context(), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := found.settled(); !got.Equal(at(test.want)) {
+			t.Errorf("%s: after %s, not %d s", name, got.Sub(begin), test.want)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func (v *changesView) open(_ context.Context, w *watching, _ func(error)) (event
 	v.looks = v.looks && !w.past.ends() // else it shows nothing of now
 	if o.Look, o.Fold = v.looks, v.looks && !v.view.Full; v.looks {
 		v.asks = newLookAsks(w)
-		o.Above, o.Warned, o.IsAsking = v.asks.above.Of, v.asks.warned.Of, v.asks.warned.IsAsking
+		o.Above, o.Warned, o.IsAsking = v.asks.above.Of, v.asks.warned.Of, v.asks.isAsking
 	}
 	v.shown = changes.New(w.out, o)
 	return v.shown, nil

@@ -19,6 +19,7 @@ type Above struct {
 	waiting chan placed
 	mu      sync.Mutex
 	known   *lru.Cache // the owners of an object by placed; nil: they are being asked for
+	asking  int        // for how many
 }
 
 // placed is an object in a cluster.
@@ -44,9 +45,28 @@ func (a *Above) Of(cluster string, o owner.Ref) (owners []owner.Owner, known boo
 	select {
 	case a.waiting <- key:
 		a.known.Add(key, nil)
+		a.asking++
 	default:
 	}
 	return nil, false
+}
+
+// IsAsking reports whether some are asked for.
+func (a *Above) IsAsking() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asking > 0
+}
+
+// answer takes over the owners of an object; known: else they are asked for again when that is wanted.
+func (a *Above) answer(o placed, owners []owner.Owner, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asking--; known {
+		a.known.Add(o, owners)
+	} else {
+		a.known.Remove(o)
+	}
 }
 
 // Run asks, until ctx ends. What may not be known has no owners.
@@ -59,9 +79,7 @@ func (a *Above) Run(ctx context.Context) {
 		case o := <-a.waiting:
 			client := a.asks(o.cluster)
 			if client == nil {
-				a.mu.Lock()
-				a.known.Remove(o) // it is asked for again when the cluster has answered
-				a.mu.Unlock()
+				a.answer(o, nil, false) // the cluster has not answered yet
 				continue
 			}
 			if lookups[client] == nil {
@@ -71,9 +89,7 @@ func (a *Above) Run(ctx context.Context) {
 			if err != nil || ctx.Err() != nil {
 				return
 			}
-			a.mu.Lock()
-			a.known.Add(o, owners)
-			a.mu.Unlock()
+			a.answer(o, owners, true)
 		}
 	}
 }

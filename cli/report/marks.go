@@ -49,6 +49,7 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 	case e.Type == event.Denied && !was.Denied:
 		r.deny(ctx, e)
 	}
+	r.sayGathered(ctx, false)
 }
 
 const relisted = "relisted: only intermediate states may be missing"
@@ -102,6 +103,9 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 	switch {
 	case r.many:
 		return
+	case t.Name == "" && r.gathers():
+		r.gathered.absent = append(r.gathered.absent, t)
+		return
 	case t.Name == "":
 		r.say("no %s%s yet", describe(t), r.About)
 		return
@@ -126,6 +130,14 @@ func (r *Reporter) nothingThere(ctx context.Context, e event.Event) {
 }
 
 func (r *Reporter) deny(ctx context.Context, e event.Event) {
+	if r.gathers() {
+		r.gathered.denied = append(r.gathered.denied, e)
+		return
+	}
+	r.sayDenied(ctx, e)
+}
+
+func (r *Reporter) sayDenied(ctx context.Context, e event.Event) {
 	t := e.Target
 	r.queue.add(ctx, func(ctx context.Context) {
 		err := e.Err

@@ -55,6 +55,7 @@ type Reporter struct {
 	many   bool       // there is too much to watch to say of each target what it has
 	status status
 
+	gathered  gathered
 	lastMoved string // what was said last of a namespace that came or left
 
 	// Of the present outage:
@@ -151,7 +152,12 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 func (r *Reporter) Status() string { return r.status.String() }
 
 // Wait returns when all has been reported. Nothing may be delivered any more.
-func (r *Reporter) Wait() { r.queue.working.Wait() }
+func (r *Reporter) Wait() {
+	ended, end := context.WithCancel(context.Background())
+	end() // nobody is asked any more
+	r.sayGathered(ended, true)
+	r.queue.working.Wait()
+}
 
 func (r *Reporter) say(format string, args ...any) { r.line(r.Out, format, args...) }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -172,5 +173,36 @@ pods/web in namespace a is not there yet; waiting for it
 `
 	if diff := cmp.Diff(want, w.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestGathered: of what is watched for one object it is said in one line what there is not, and in another what may not be
+// watched, when all have answered; what comes later, and what is alone, as always.
+func TestGathered(t *testing.T) {
+	a, b, c := targetOf("as", true, "n", ""), targetOf("bs", true, "n", ""), targetOf("cs", true, "n", "")
+	denied := func(on event.Target) event.Event {
+		return event.Event{Type: event.Denied, Target: on, Err: &event.TargetError{Target: on, Err: errors.New("no")}}
+	}
+	d, e := targetOf("ds", true, "n", ""), targetOf("es", false, "", "")
+	var out bytes.Buffer
+	r := New(nowhere, Options{Out: &out, About: " of a/x"})
+	r.Know([]event.Target{a, b, c, d})
+	deliver := func(batch ...event.Event) {
+		t.Helper()
+		if err := r.Deliver(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver(event.Event{Type: event.Synced, Target: b}, denied(d), denied(c))
+	if out.Len() > 0 {
+		t.Errorf("it is said before all have answered:\n%s", &out)
+	}
+	deliver(event.Event{Type: event.Synced, Target: a})
+	deliver(event.Event{Type: event.Joined, Target: e}, denied(e))
+	r.Wait()
+	want := "no as, bs in namespace n of a/x yet\n" +
+		"cs, ds in namespace n: denied, trying again until it is allowed: this user may not list and watch them; dwatch rbac prints a role with that\n"
+	if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "es: denied, trying again until it is allowed: no\n") {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

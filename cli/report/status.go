@@ -51,6 +51,13 @@ func (s *status) String() string {
 	return s.connection() + "; " + last
 }
 
+// isConnecting reports whether some have not answered yet.
+func (s *status) isConnecting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.links.Count(event.PhaseConnecting) > 0
+}
+
 func (s *status) connection() string {
 	all, denied := s.links.Present(), s.links.Count(event.PhaseDenied)
 	what := fmt.Sprintf("%d resources", all)

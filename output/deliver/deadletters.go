@@ -28,6 +28,7 @@ type deadLetter struct {
 	Type     event.Type `json:"type"`
 	Cluster  string     `json:"cluster,omitempty"`
 	Source   string     `json:"source,omitempty"`
+	Rule     string     `json:"rule,omitempty"` // of a file of rules
 	Resource string     `json:"resource"`
 	event.Identity
 	Subject string          `json:"subject,omitempty"` // as messages name it
@@ -104,7 +105,7 @@ func (d DeadLetters) append(line []byte) (err error) {
 func encode(m *Message, at time.Time, tries int, reason error) []byte {
 	l := deadLetter{
 		Time: event.Stamp{Time: at}.String(), Reason: reason.Error(), Tries: tries,
-		ID: m.ID, Type: m.Type, Cluster: m.Cluster, Source: m.Source, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
+		ID: m.ID, Type: m.Type, Cluster: m.Cluster, Source: m.Source, Rule: m.Rule, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
 		Identity: m.Identity, Subject: m.Subject, Event: m.Body,
 	}
 	if !json.Valid(m.Body) {

@@ -20,6 +20,7 @@ type Message struct {
 	// Cluster is that of a run of several, and Source what CloudEvents call it; empty: it is one, which
 	// the receiver knows.
 	Cluster, Source string
+	Rule            string // whose it was when it was given up, in a file of dead letters; empty: nobody's, or it was not
 	Resource        schema.GroupVersionResource
 	event.Identity
 	Subject string    // the object as people know it

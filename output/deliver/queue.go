@@ -30,6 +30,7 @@ type Options struct {
 	// of another message while the receiver is down; 0: never.
 	GiveUpAfter time.Duration
 	DeadLetters DeadLetters // gets what is given up
+	Rule        string      // whose that is, of several rules; empty: there are none
 	// Store keeps what waits; nil: it is in memory. With it Deliver returns when all of batch is in
 	// the Store, and what waits at the end is for a later run.
 	Store Store

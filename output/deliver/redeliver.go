@@ -111,7 +111,7 @@ func decode(line []byte) (*Message, error) {
 		l.Subject = strings.TrimSpace(l.Namespace + " " + resource[0] + "/" + l.Name)
 	}
 	return &Message{
-		ID: l.ID, Type: l.Type, Cluster: l.Cluster, Source: l.Source, Identity: l.Identity, Subject: output.Line(l.Subject), Time: seen.Time, Body: body,
+		ID: l.ID, Type: l.Type, Cluster: l.Cluster, Source: l.Source, Rule: l.Rule, Identity: l.Identity, Subject: output.Line(l.Subject), Time: seen.Time, Body: body,
 		Resource: schema.GroupVersionResource{Resource: resource[0], Version: resource[1], Group: resource[2]},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,7 @@ func (q *Queue) failed(k key, m *Message, err error) {
 // giveUp reports whether a message could be given up: it is where it is to be kept. The caller has
 // its object.
 func (q *Queue) giveUp(m *Message, tries int, reason error) bool {
+	m.Rule = cmp.Or(m.Rule, q.Rule)
 	if err := q.DeadLetters.write(m, time.Now(), tries, reason); err != nil {
 		q.fail(err)
 		return false

@@ -2,9 +2,9 @@ package inventory
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
@@ -68,7 +68,7 @@ func (p *present) explain(now time.Time, warning func(*State) (why string, last 
 			continue
 		}
 		if age >= repeated {
-			why += " (" + duration.HumanDuration(age.Truncate(time.Minute)) + " ago)"
+			why += fmt.Sprintf(" (%d min ago)", int(age.Minutes()))
 		}
 		said := *sp.lastWrong
 		said.Why, said.HasReason, said.SaysWhy = why, true, true

@@ -356,6 +356,14 @@ func TestShorter(t *testing.T) {
 	if want := "FailedCreate: exceeded quota: few, requested…|FailedCreate: exceeded quota: few…|FailedCreate: exceeded quota…|FailedCreate"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	got = strings.Join(shorter(`FailedMount: volume "config": configmap "shop" not found`), "|")
+	if want := `FailedMount: configmap "shop" not found|configmap "shop" not found|FailedMount`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	got = strings.Join(shorter("FailedCreate: no PriorityClass with name nosuch was found (3 min ago)"), "|")
+	if want := "no PriorityClass with name nosuch was found (3 min ago)|no PriorityClass with name nosuch was found|FailedCreate"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	got = strings.Join(shorter("CrashLoopBackOff (exit 1, 5 restarts): panic: at a.go:7"), "|")
 	if want := "CrashLoopBackOff (exit 1, 5 restarts): panic…|CrashLoopBackOff (exit 1, 5 restarts)|CrashLoopBackOff (exit 1)|CrashLoopBackOff"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -399,7 +407,7 @@ func TestProblemsWarned(t *testing.T) {
 				want   string
 			}{
 				{5, "[]"}, {30, `[a FailedMount: volume "config": configmap "settings" not found]`},
-				{20 + 3*60 + 5, `[a FailedMount: volume "config": configmap "settings" not found (3m ago)]`}, {20 + 3700, "[]"},
+				{20 + 3*60 + 5, `[a FailedMount: volume "config": configmap "settings" not found (3 min ago)]`}, {20 + 3700, "[]"},
 			} {
 				var got []string
 				for _, p := range s.Problems(start.Add(time.Duration(test.second)*time.Second), 10, change.Options{}) {

@@ -132,6 +132,16 @@ func (c *Cause) by(what string) string {
 // brackets only the first: "CrashLoopBackOff (exit 1)".
 func shorter(why string) (all []string) {
 	short, rest, _ := strings.Cut(why, ": ")
+	if short == "FailedMount" { // which volume matters less than what it lacks
+		if of := strings.LastIndex(rest, `": `); of >= 0 {
+			rest = rest[of+len(`": `):]
+			all = append(all, short+": "+rest)
+		}
+	}
+	if (short == "FailedMount" || short == "FailedCreate") && rest != "" && !strings.ContainsAny(rest, ":,") {
+		brief, _, _ := strings.Cut(rest, " (")
+		return slices.Compact(append(all, rest, brief, short))
+	}
 	for n := strings.LastIndexAny(rest, ":,"); n > 0; n = strings.LastIndexAny(rest[:n], ":,") {
 		if rest[n+1:] != "" && rest[n+1] == ' ' {
 			all = append(all, short+": "+rest[:n]+"…")

@@ -199,8 +199,8 @@ func rulesReread(t *testing.T, kept bool) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	t.Logf("watches: %v\n%s", watches, p.stderr.String())
-	if watches["configmaps"] != 3 { // one of all, and one each to tell what there is
-		t.Errorf("watches of configmaps: %d", watches["configmaps"])
+	lost := strings.Contains(p.stderr.String(), "connection lost")
+	if watches["configmaps"] != 3 && !lost { // one of all, and one each to tell what there is
+		t.Errorf("watches of configmaps: %d\n%s", watches["configmaps"], p.stderr.String())
 	}
 }

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -83,8 +84,8 @@ func (r *Receiver) header(m *deliver.Message) nats.Header {
 	header := make(nats.Header, 20)
 	set := func(name, value string) { header[name] = []string{value} }
 	id := m.ID
-	if r.Rule != "" {
-		id = r.Rule + "/" + id
+	if rule := cmp.Or(m.Rule, r.Rule); rule != "" {
+		id = rule + "/" + id
 	}
 	set(nats.MsgIdHdr, cloudevent.Escape(cloudevent.Valid(id)))
 	event := cloudevent.New(m, r.source)
