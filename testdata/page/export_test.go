@@ -147,7 +147,7 @@ func TestExportClusters(t *testing.T) {
 	end := r.record("--context", "eu,us")
 	r.awaits(`"cluster":"eu"`, "cm")
 	r.awaits(`"cluster":"us"`, "cm")
-	r.proves("eu") // it opens at the last time of which all is known
+	r.proves(c, "alpha") // it opens at the last time of which all is known
 	end()
 	line := func(name string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll("#clusters button")].find((e) => e.querySelector(".cluster").textContent === %q)`, name)
