@@ -24,7 +24,7 @@ type Options struct {
 	// Alone watches for this Branch, once it was dropped from its Fan, until ctx ends: targets, which are those that it
 	// gets by then, and what comes besides.
 	Alone Watch
-	// Dropped is called when it is; nil: nobody is told.
+	// Dropped is called when too much waits for it, and it is dropped; nil: nobody is told.
 	Dropped func()
 }
 
@@ -166,9 +166,27 @@ func (b *Branch) dropHeld() bool {
 	if !b.held && !b.begins {
 		return false
 	}
+	b.drop()
+	return true
+}
+
+// begun says that first has ended. What waits is of a watch that takes all that exists for told: who has not been told it
+// gets nothing of that, and is dropped.
+func (b *Branch) begun() {
+	isTold := b.known.isTold()
+	b.mu.Lock()
+	b.begins = false
+	if !isTold {
+		b.drop()
+	}
+	b.mu.Unlock()
+	signal(b.freed)
+}
+
+// drop is for who has mu.
+func (b *Branch) drop() {
 	b.dropped, b.waiting, b.bytes = true, nil, 0
 	signal(b.ready)
-	return true
 }
 
 // all returns what waits, and what becomes of the Branch when that is delivered.
@@ -186,10 +204,7 @@ func (b *Branch) all() (waiting []event.Event, dropped, closed bool) {
 func (b *Branch) Run(ctx context.Context) error {
 	if b.first != nil {
 		err := b.first(ctx, b, b.Targets, b.known.anew)
-		b.mu.Lock()
-		b.begins = false
-		b.mu.Unlock()
-		signal(b.freed)
+		b.begun()
 		if err != nil {
 			return err
 		}

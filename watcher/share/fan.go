@@ -22,19 +22,23 @@ func New(branches ...*Branch) *Fan { return &Fan{branches: branches} }
 
 // Add has a Branch, which does not Run yet, get what comes from now on. What was before is told by first, which watches
 // for it alone, from a time after this call on, and ends when all that exists has been reported. Meanwhile
-// what comes waits; when that is too much, the Branch is dropped, and goes on alone.
+// what comes waits; when that is too much, the Branch is dropped, and goes on alone. So it does if first ends without an error and has
+// not reported all.
 func (f *Fan) Add(b *Branch, first Watch) {
 	b.first, b.begins, b.reached = first, true, reached{}
 	f.mu.Lock()
-	closed := f.closed
-	f.branches = append(slices.Clone(f.branches), b)
+	closed, others := f.closed, f.branches
+	f.branches = append(slices.Clone(others), b)
 	f.mu.Unlock()
 	if closed {
 		b.close()
 	}
+	for _, o := range others { // who had nobody to hold up now has
+		signal(o.freed)
+	}
 }
 
-// Remove has a Branch get nothing more: it delivers what waits, and returns.
+// Remove has a Branch get nothing more: it delivers what waits, unless it has not been told what was before, and returns.
 func (f *Fan) Remove(b *Branch) {
 	f.mu.Lock()
 	f.branches = slices.DeleteFunc(slices.Clone(f.branches), func(o *Branch) bool { return o == b })

@@ -57,11 +57,22 @@ func (k *known) of(t event.Target) *target {
 	return own
 }
 
+// isTold reports whether all that exists has been reported by who watches.
+func (k *known) isTold() bool {
+	for _, own := range k.targets {
+		if own.open {
+			return false
+		}
+	}
+	return true
+}
+
 // handOver says that events were dropped, and that a watch goes on which has k for its past. It returns its
 // targets, in order.
 func (k *known) handOver() (targets []event.Target) {
 	for _, own := range k.targets {
-		own.open, own.missed = false, true
+		own.missed = own.missed || !own.open || own.ledger.Len() > 0 // of what nothing was told nothing is missing
+		own.open = false
 		if !own.gone {
 			targets = append(targets, own.Target)
 		}

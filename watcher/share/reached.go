@@ -41,17 +41,17 @@ func (r reached) missing(batch []event.Event) []event.Event {
 		}
 		v := versionOf(&e)
 		isNew := v != "" && event.Newer(v, to)
-		if isNew && !e.Listed || e.Type == event.Gap { // a list is in no order
+		if isNew && !e.Listed || v == "" && e.Type == event.Gap { // a list is in no order
 			delete(r, e.Target.Key())
 		}
-		return !isNew && (v != "" && !e.Type.IsMark() || e.Type == event.Synced)
+		return !isNew && e.Type != event.Gap && (v != "" || e.Type == event.Synced) // a Gap also says that the watch goes on
 	})
 }
 
 // versionOf is where in the order of its target an event is; empty: it is not known.
 func versionOf(e *event.Event) string {
 	switch {
-	case e.Type == event.Synced:
+	case e.Type == event.Synced, e.Type == event.Gap:
 		return e.ResourceVersion
 	case e.Type.IsMark(), e.Type == event.Deleted && e.FinalStateUnknown: // which has that of the last state
 		return ""

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -423,7 +424,8 @@ func comeAndGo(t *testing.T, chance *rand.Rand) {
 	}
 	run(stay)
 	stop := make(chan struct{})
-	feeding.Go(func() { // the watch that they share, late by as much as it likes
+	var fed atomic.Int64 // how much of what happened each has that is there
+	feeding.Go(func() {  // the watch that they share, late by as much as it likes
 		for at, last := 0, false; !last; {
 			select {
 			case <-stop:
@@ -434,6 +436,7 @@ func comeAndGo(t *testing.T, chance *rand.Rand) {
 			at += len(batch)
 			if len(batch) > 0 {
 				fan.Deliver(t.Context(), batch)
+				fed.Store(int64(at))
 			}
 			runtime.Gosched()
 		}
@@ -441,7 +444,8 @@ func comeAndGo(t *testing.T, chance *rand.Rand) {
 	type guest struct {
 		taken
 		began  int
-		last   *int // what had happened when it went; nil: it stayed
+		fed    int  // what it had when it went
+		last   *int // what had happened by then; nil: it stayed
 		branch *Branch
 		ended  chan struct{}
 	}
@@ -471,10 +475,11 @@ func comeAndGo(t *testing.T, chance *rand.Rand) {
 		w.happens(20, chance)
 		if i%2 == 1 {
 			gone := guests[chance.IntN(len(guests))]
+			has := int(fed.Load())
 			fan.Remove(gone.branch)
 			<-gone.ended
 			if gone.last == nil {
-				gone.last = new(len(w.since(0)))
+				gone.fed, gone.last = has, new(len(w.since(0)))
 			}
 		}
 	}
@@ -493,8 +498,9 @@ func comeAndGo(t *testing.T, chance *rand.Rand) {
 			t.Fatalf("guest %d: it is not synced: %q", i, got)
 		}
 		want := append([]string{}, linesOf(log[g.began:])...)
-		if rest := got[synced+1:]; g.last != nil && len(rest) <= *g.last-g.began {
-			want = want[:len(rest)]
+		if g.last != nil { // it was told all that waited, and may have been told what came until it had gone
+			told := len(got[synced+1:])
+			want = want[:min(max(told, g.fed-g.began), *g.last-g.began)]
 		}
 		if diff := cmp.Diff(want, got[synced+1:]); diff != "" {
 			t.Fatalf("guest %d, from %d on: %s", i, g.began, diff)
@@ -597,6 +603,309 @@ func TestAddedLate(t *testing.T) {
 		t.Errorf("dropped %d times, and who stays got %q", dropped, got)
 	}
 	if diff := cmp.Diff([]string{"ADDED pods a 1 initial", "SYNCED pods", "MODIFIED pods a 9", "GAP pods"}, late.all()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAddedBesideHeld: who was alone, and waits for somebody else, is let go when another one comes, which gets all that happens.
+func TestAddedBesideHeld(t *testing.T) {
+	var dead, live taken
+	held, back := make(chan struct{}, 1), make(chan struct{})
+	var old *Branch
+	dead.hold = func() {
+		old.Held(true)
+		select {
+		case held <- struct{}{}:
+		default:
+		}
+		<-back
+		old.Held(false)
+	}
+	dropped := make(chan struct{})
+	old, err := NewBranch(&dead, Options{
+		Targets: []event.Target{pods}, Room: 1, Dropped: func() { close(dropped) },
+		Alone: func(ctx context.Context, sink event.Sink, _ []event.Target, past event.Past) error {
+			return sink.Deliver(ctx, goesOn(t, past, pods, object(pods, event.Added, "a", "9")))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := NewBranch(&live, Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := New(old)
+	var running, feeding sync.WaitGroup
+	run := func(b *Branch) {
+		running.Go(func() {
+			if err := b.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	run(old)
+	feeding.Go(func() {
+		fan.Deliver(t.Context(), []event.Event{object(pods, event.Added, "a", "1"), markOf(pods, event.Synced)})
+		for i := 2; i <= 4; i++ {
+			fan.Deliver(t.Context(), []event.Event{object(pods, event.Modified, "a", strconv.Itoa(i))})
+		}
+	})
+	<-held
+	for isFull := false; !isFull; runtime.Gosched() { // with what comes after what it has
+		old.mu.Lock()
+		isFull = old.bytes >= old.Room
+		old.mu.Unlock()
+	}
+	fan.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		if _, err := past(targets[0], nil); err != nil {
+			return err
+		}
+		synced := markOf(pods, event.Synced)
+		synced.ResourceVersion = "2"
+		return sink.Deliver(ctx, []event.Event{object(pods, event.Added, "a", "2"), synced})
+	})
+	run(next)
+	<-dropped // though nothing of it was freed
+	feeding.Wait()
+	close(back)
+	fan.Close()
+	running.Wait()
+	if diff := cmp.Diff([]string{"ADDED pods a 2 initial", "SYNCED pods", "MODIFIED pods a 3", "MODIFIED pods a 4"}, live.all()); diff != "" {
+		t.Errorf("who came: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"ADDED pods a 1 initial", "SYNCED pods", "MODIFIED pods a 9", "GAP pods"}, dead.all()); diff != "" {
+		t.Errorf("who was let go: %s", diff)
+	}
+}
+
+// toldBefore is a past of some pods.
+func toldBefore(names ...string) event.Past {
+	return func(_ event.Target, take func(event.Reported)) (bool, error) {
+		for _, name := range names {
+			take(event.Reported{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1"})
+		}
+		return true, nil
+	}
+}
+
+// TestAddedUntold: who has not been told all that exists does not go on with what it shares, which takes that for known: none
+// of what is there is told as deleted. It goes on alone.
+func TestAddedUntold(t *testing.T) {
+	now := []event.Event{object(pods, event.Added, "x", "1"), object(pods, event.Added, "y", "2"), object(pods, event.Added, "z", "9")}
+	for name, test := range map[string]struct {
+		past  event.Past
+		first []event.Event // before the refusal
+		want  []string
+	}{
+		"new": {nil, nil, []string{"DENIED pods", "ADDED pods x 1 initial", "ADDED pods y 2 initial", "ADDED pods z 9 initial", "SYNCED pods"}},
+		"known": {
+			toldBefore("gone", "x", "y"), nil,
+			[]string{"DENIED pods", "MODIFIED pods y 2", "ADDED pods z 9", "DELETED pods gone 1 lost", "GAP pods", "SYNCED pods"},
+		},
+		"half": {
+			toldBefore("gone", "x", "y"), []event.Event{object(pods, event.Added, "x", "1"), object(pods, event.Added, "new", "3")},
+			[]string{"ADDED pods new 3", "DENIED pods", "MODIFIED pods y 2", "ADDED pods z 9", "DELETED pods gone 1 lost", "DELETED pods new 3 lost", "GAP pods", "SYNCED pods"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got, other taken
+			stays, err := NewBranch(&other, Options{Targets: []event.Target{pods, jobs}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := NewBranch(&got, Options{
+				Targets: []event.Target{pods}, Past: test.past, Dropped: func() { t.Error("too much waited") },
+				Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+					if len(targets) != 1 {
+						t.Errorf("it watches %v alone", targets)
+					}
+					return sink.Deliver(ctx, goesOn(t, past, pods, now...))
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fan := New(stays)
+			back := make(chan struct{})
+			fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+				if _, err := past(targets[0], nil); err != nil {
+					return err
+				}
+				<-back
+				return sink.Deliver(ctx, append(test.first, markOf(pods, event.Denied)))
+			})
+			var running sync.WaitGroup
+			for _, b := range []*Branch{stays, b} {
+				running.Go(func() {
+					if err := b.Run(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			fan.Deliver(t.Context(), []event.Event{markOf(pods, event.Denied), now[2], markOf(pods, event.Gap)})
+			close(back)
+			fan.Close()
+			running.Wait()
+			if diff := cmp.Diff(test.want, got.all()); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{"DENIED pods", "ADDED pods z 9 initial", "GAP pods"}, other.all()); diff != "" {
+				t.Errorf("who stays: %s", diff)
+			}
+		})
+	}
+}
+
+// TestEndedUntold: who ends before it has been told all that exists is told nothing of what waits: it would take what it has not been
+// told of for gone.
+func TestEndedUntold(t *testing.T) {
+	for _, isRemoved := range []bool{false, true} {
+		var got, other taken
+		stays, err := NewBranch(&other, Options{Targets: []event.Target{pods}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := NewBranch(&got, Options{
+			Targets: []event.Target{pods}, Past: toldBefore("x"),
+			Alone: func(context.Context, event.Sink, []event.Target, event.Past) error {
+				t.Error("it goes on")
+				return nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fan := New(stays)
+		ctx, stop := context.WithCancel(t.Context())
+		fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+			if _, err := past(targets[0], nil); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		})
+		var running sync.WaitGroup
+		for _, b := range []*Branch{stays, b} {
+			running.Go(func() {
+				if err := b.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		fan.Deliver(ctx, []event.Event{object(pods, event.Modified, "w", "9"), markOf(pods, event.Gap)})
+		if isRemoved {
+			fan.Remove(b)
+		}
+		stop()
+		fan.Close()
+		running.Wait()
+		if got := got.all(); len(got) > 0 {
+			t.Errorf("removed %v: it got %q", isRemoved, got)
+		}
+		left := 0
+		complete, err := b.Past(pods, func(r event.Reported) { left++ })
+		if left != 1 || !complete || err != nil {
+			t.Errorf("removed %v: who takes its place goes on from %d objects, all of them: %v, %v", isRemoved, left, complete, err)
+		}
+	}
+}
+
+// TestRelistedMeanwhile: of a relist of what is shared that is older than what a Branch was told at first it is told the mark, and
+// nothing of what happened in between; of one that is newer all.
+func TestRelistedMeanwhile(t *testing.T) {
+	for name, test := range map[string]struct {
+		at   string // the relist
+		then []event.Event
+		want []string
+	}{
+		"older": {
+			"12", []event.Event{object(pods, event.Added, "h", "14"), object(pods, event.Deleted, "h", "15"), object(pods, event.Modified, "x", "18"), object(pods, event.Deleted, "g", "21")},
+			[]string{"GAP pods", "DELETED pods g 21"},
+		},
+		"newer": {"22", []event.Event{object(pods, event.Modified, "x", "23")}, []string{"MODIFIED pods x 21", "DELETED pods g 11 lost", "GAP pods", "MODIFIED pods x 23"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got, other taken
+			stays, err := NewBranch(&other, Options{Targets: []event.Target{pods}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := NewBranch(&got, Options{Targets: []event.Target{pods}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fan := New(stays)
+			back := make(chan struct{})
+			fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+				if _, err := past(targets[0], nil); err != nil {
+					return err
+				}
+				<-back
+				synced := markOf(pods, event.Synced)
+				synced.ResourceVersion = "20"
+				return sink.Deliver(ctx, []event.Event{object(pods, event.Added, "g", "11"), object(pods, event.Added, "x", "18"), synced})
+			})
+			var running sync.WaitGroup
+			for _, b := range []*Branch{stays, b} {
+				running.Go(func() {
+					if err := b.Run(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			gap := markOf(pods, event.Gap)
+			gap.ResourceVersion = test.at
+			listed := object(pods, event.Modified, "x", "10")
+			lost := object(pods, event.Deleted, "old", "2")
+			lost.FinalStateUnknown, lost.Listed = true, true
+			if test.at == "22" {
+				listed = object(pods, event.Modified, "x", "21")
+				lost = object(pods, event.Deleted, "g", "11")
+				lost.Object, lost.FinalStateUnknown, lost.Listed = event.NewObject(lost.Object.Identity, ""), true, true
+			}
+			listed.Listed = true
+			fan.Deliver(t.Context(), append([]event.Event{listed, lost, gap}, test.then...))
+			close(back)
+			fan.Close()
+			running.Wait()
+			want := append([]string{"ADDED pods g 11 initial", "ADDED pods x 18 initial", "SYNCED pods"}, test.want...)
+			if diff := cmp.Diff(want, got.all()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRemoved: who is removed delivers what waits, and nothing that comes after that.
+func TestRemoved(t *testing.T) {
+	var got taken
+	held, back := make(chan struct{}, 1), make(chan struct{})
+	got.hold = func() {
+		select {
+		case held <- struct{}{}:
+		default:
+		}
+		<-back
+	}
+	b, err := NewBranch(&got, Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fan := New(b)
+	ended := make(chan error)
+	go func() { ended <- b.Run(t.Context()) }()
+	fan.Deliver(t.Context(), []event.Event{object(pods, event.Added, "a", "1")})
+	<-held
+	fan.Deliver(t.Context(), []event.Event{object(pods, event.Added, "b", "2")})
+	fan.Deliver(t.Context(), []event.Event{markOf(pods, event.Synced)})
+	fan.Remove(b)
+	fan.Deliver(t.Context(), []event.Event{object(pods, event.Added, "late", "3")})
+	close(back)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"ADDED pods a 1 initial", "ADDED pods b 2 initial", "SYNCED pods"}, got.all()); diff != "" {
 		t.Error(diff)
 	}
 }
