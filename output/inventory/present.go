@@ -51,6 +51,9 @@ const (
 	forgiven = time.Hour
 	// repeated is how old it may be without that being said.
 	repeated = time.Minute
+	// early is how long before an object was seen to be on its way a Warning about that may have been: clocks differ, and what
+	// comes by two watches comes in any order.
+	early = 2 * time.Second
 )
 
 // explain takes in what has been on its way for so long that it is a problem, where a Warning about it says why, until
@@ -64,7 +67,7 @@ func (p *present) explain(now time.Time, warning func(*State) (why string, last 
 		}
 		why, last := warning(sp.lastWrong)
 		age := now.Sub(last)
-		if why == "" || age > forgiven {
+		if why == "" || age > forgiven || sp.isAfter(last) {
 			continue
 		}
 		if age >= repeated {
@@ -84,4 +87,10 @@ func (p *present) explain(now time.Time, warning func(*State) (why string, last 
 			}
 		}
 	}
+}
+
+// isAfter reports whether what a Warning said was over, as far as is known, when the object got on its way.
+func (sp *spell) isAfter(warning time.Time) bool {
+	begun := cmp.Or(sp.from, sp.settled)
+	return !begun.IsZero() && warning.Before(begun.Add(-early))
 }

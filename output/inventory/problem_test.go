@@ -429,3 +429,56 @@ func TestProblemsWarned(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsWarnedBefore: what a Warning said before an object got on its way is over. Of one that was there at the start that
+// is known as far as the object says when it was as it is.
+func TestProblemsWarnedBefore(t *testing.T) {
+	const (
+		well     = `,"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":2,"currentReplicas":2,"updatedReplicas":2,"availableReplicas":2,"observedGeneration":1,"currentRevision":"a","updateRevision":"a"}`
+		rolling  = `,"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":1,"currentReplicas":1,"updatedReplicas":1,"availableReplicas":1,"observedGeneration":1,"currentRevision":"a","updateRevision":"b"}`
+		creating = `,"status":{"phase":"Pending","conditions":[{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-31T08:59:30Z"}],"containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ContainerCreating"}}}]}`
+		said     = "FailedCreate: exceeded quota: few"
+	)
+	sets := target("apps", "statefulsets", "StatefulSet")
+	db := func(kind string, version int, rest string) event.Object {
+		o := part(kind, "db", "", version, rest, "kube-controller-manager", "status", `{"f:status":{}}`)
+		return event.NewObject(o.Identity, strings.Replace(o.Raw(), `"metadata":{`, `"metadata":{"creationTimestamp":"2026-01-31T08:55:00Z","generation":1,`, 1))
+	}
+	for name, test := range map[string]struct {
+		initial bool
+		states  []string // of a StatefulSet, the second at 50 min; or else of a pod
+		warned  time.Duration
+		at      time.Duration
+		want    string
+	}{
+		"long before a rollout":          {false, []string{well, rolling}, time.Minute, 51 * time.Minute, ""},
+		"since it rolls out":             {false, []string{well, rolling}, 50*time.Minute + 5*time.Second, 51 * time.Minute, said},
+		"a second before, by its clock":  {false, []string{well, rolling}, 50*time.Minute - time.Second, 51 * time.Minute, said + " (1 min ago)"},
+		"it was there, and rolled out":   {true, []string{rolling}, -4 * time.Minute, time.Minute, said + " (5 min ago)"},
+		"of what was there before it":    {true, []string{rolling}, -6 * time.Minute, time.Minute, ""},
+		"it was there, and said so then": {true, nil, -20 * time.Second, 30 * time.Second, said},
+		"it was there, and got on since": {true, nil, -time.Minute, 30 * time.Second, ""},
+	} {
+		for _, options := range []Options{{}, {Compare: &change.Options{}, Bare: true}, {Past: true}} {
+			options.Warned = func(string, owner.Ref) (string, time.Time) { return said, start.Add(test.warned) }
+			s := newSeen(t, options)
+			for n, state := range test.states {
+				e := of([]event.Type{event.Added, event.Modified}[n], db("StatefulSet", n+1, state), n*50*60)
+				e.Target, e.Initial = sets, test.initial
+				s.deliver(e)
+			}
+			if test.states == nil {
+				e := of(event.Added, db("Pod", 1, creating), 0)
+				e.Initial = test.initial
+				s.deliver(e)
+			}
+			got := ""
+			for _, p := range s.Problems(start.Add(test.at), 10, change.Options{}) {
+				got += p.State.Why
+			}
+			if got != test.want {
+				t.Errorf("%s, %+v: %q, want %q", name, options, got, test.want)
+			}
+		}
+	}
+}
