@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,6 +75,33 @@ func (s *State) Since(column int) (at time.Time, counts bool) {
 		return time.Time{}, false
 	}
 	return s.times[column].at, true
+}
+
+// sameCells reports whether the cells are those of another state, but for what goes on with time.
+func (s *State) sameCells(before *State) bool {
+	if s.columns != before.columns || !slices.Equal(s.times, before.times) {
+		return false
+	}
+	if s.cells == before.cells {
+		return true
+	}
+	now, was := s.Values(), before.Values()
+	if len(now) != len(was) {
+		return false
+	}
+	for n := range now {
+		clock := Stands
+		if n < len(s.columns.all) {
+			if _, counts := s.Since(n); counts {
+				continue
+			}
+			clock = s.columns.all[n].Clock
+		}
+		if now[n].Raw != was[n].Raw && (clock == Stands || CellChanged(was[n].String(), now[n].String())) {
+			return false
+		}
+	}
+	return true
 }
 
 // At is a cell of a column with a clock as it is at another time, if it says something of time.

@@ -55,6 +55,7 @@ func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
 }
 
 // asOf is the object as it was at a time; nil: it had not been seen, or how it was is no longer held. It is called under the lock.
+// States before the last one are shared, and their Of is the live object: of that, what never changes may be read.
 func (o *Object) asOf(t time.Time) *Object {
 	n := o.until(t)
 	if n == 0 || n < len(o.states) && o.states[n].Missing(o.states[n-1]) > 0 {
@@ -129,14 +130,6 @@ func Lacks(i *Inventory) (all []Lack) {
 		}
 	}
 	return all
-}
-
-// Changes is how many changes to be told of its object had had by then, about: what existed at the start came with none.
-func (s *State) Changes() int {
-	if s.Of.Initial {
-		return s.number
-	}
-	return s.number + 1
 }
 
 // Find returns the object of an Inventory with an ID; false if it is not held.

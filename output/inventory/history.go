@@ -39,7 +39,8 @@ func archiveOf(o Options) archive {
 	return archive{limit: maxHistory, states: maxStates, alike: o.Alike}
 }
 
-// add appends a state; if quiet, nothing that counts has changed, and it replaces the present one.
+// add appends a state; if quiet, nothing that counts has changed, and nothing of what is seen at a glance, and it replaces
+// the present one.
 func (o *Object) add(a *archive, s *State, quiet bool) {
 	last := len(o.states) - 1
 	if quiet {

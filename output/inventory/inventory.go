@@ -25,7 +25,7 @@ type Options struct {
 	Labels     []string
 	ShowLabels bool
 	// Compare has Change.Diff computed on arrival; a state without a change that counts takes the
-	// place of the one before. nil: what changed is computed when it is asked for.
+	// place of the one before, unless it looks otherwise at a glance. nil: what changed is computed when it is asked for.
 	Compare *change.Options
 	// Alike, without Compare, is how the states of an object are compared once there are more than are held:
 	// those that say what another one said are missed least.
@@ -174,6 +174,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	}
 	c.State = i.read(e) // it takes time, and so does Between
 	if c.Before = i.before(e); c.Before == nil {
+		c.State.follow(&c)
 		i.begin(&c)
 		i.trace(&c)
 		return c
@@ -186,8 +187,9 @@ func (i *Inventory) observe(e *event.Event) Change {
 	quiet := false
 	if i.options.Compare != nil && e.Type == event.Modified && (!i.options.Bare || !e.Old.IsZero()) {
 		c.Diff = new(change.Between(i.contentBefore(&c), e.Object.Raw(), *i.options.Compare))
-		quiet = !i.options.Past && len(c.Diff.Changes) == 0 && (s.Deletion == "") == (c.Before.Deletion == "") && !e.Object.IsEvent()
+		quiet = !i.options.Past && len(c.Diff.Changes) == 0 && !e.Object.IsEvent() && s.looksLike(c.Before)
 	}
+	s.follow(&c)
 	i.trace(&c)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -253,7 +255,9 @@ func (i *Inventory) begin(c *Change) {
 
 // goOn takes the next state of an object that had gone.
 func (i *Inventory) goOn(o *Object, s *State) {
+	last := o.state()
 	s.Of, o.ended = o, time.Time{}
+	s.Changes, s.Turns = last.Changes+s.Changes, last.Turns+s.Turns
 	i.ended = slices.DeleteFunc(i.ended, func(one *Object) bool { return one == o })
 	i.named[o.called()] = o
 	if o.add(&i.archive, s, false); s.Type == event.Deleted {

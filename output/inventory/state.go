@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"container/list"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +30,12 @@ type State struct {
 	Object event.Object
 
 	// Quiet is when a state was observed last in whose place this one's content is, as nothing that counts
-	// had changed; zero: that was not so.
+	// had changed, nor what is seen at a glance; zero: that was not so.
 	Quiet time.Time
+	// Changes is how often the object had changed by then in a way that Counts, and Changed when it did last; Turns is
+	// how often Status, or the EventType, had become another one, the first among them.
+	Changes, Turns int
+	Changed        time.Time
 
 	// What is seen of it at a glance. Created is zero if it is not known.
 	Created time.Time
@@ -160,6 +165,35 @@ func (s *State) summarize(content string) {
 		if grace := u.GetDeletionGracePeriodSeconds(); grace != nil { // the time is that of its end
 			s.deleting = at.Add(-time.Duration(*grace) * time.Second)
 		}
+	}
+}
+
+// looksLike reports whether nothing of what is seen at a glance is another than in the state before: noise may tell how an
+// object is, as status.observedGeneration does.
+func (s *State) looksLike(before *State) bool {
+	return s.Status == before.Status && s.Why == before.Why && s.HasReason == before.HasReason && s.SaysWhy == before.SaysWhy &&
+		s.Deletion == before.Deletion && s.isOver == before.isOver && s.labels == before.labels &&
+		slices.Equal(s.Owners, before.Owners) && sameNames(s.Managers, before.Managers) && s.sameCells(before)
+}
+
+// sameNames reports whether these are the same names, in whatever order.
+func sameNames(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
+}
+
+// follow counts the change that led to the state.
+func (s *State) follow(c *Change) {
+	turns := s.Type != event.Deleted
+	if b := c.Before; b != nil {
+		s.Changes, s.Changed, s.Turns = b.Changes, b.Changed, b.Turns
+		turns = turns && (s.Status != b.Status || s.EventType != b.EventType)
+	}
+	if turns {
+		s.Turns++
+	}
+	if c.Counts() {
+		s.Changes++
+		s.Changed = s.Time
 	}
 }
 

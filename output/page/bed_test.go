@@ -38,9 +38,13 @@ func newHub() *Hub {
 
 // object returns an object, whose content is a template with its identity filled in.
 func object(kind, name, uid, version, rest string) event.Object {
-	id := &event.Identity{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: version}
-	return event.NewObject(id, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":%q,"creationTimestamp":"2026-01-02T03:04:05Z"%s}`,
-		kind, name, uid, version, rest))
+	return objectOf("v1", kind, name, uid, version, rest)
+}
+
+func objectOf(apiVersion, kind, name, uid, version, rest string) event.Object {
+	id := &event.Identity{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: version}
+	return event.NewObject(id, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":"shop","uid":%q,"resourceVersion":%q,"creationTimestamp":"2026-01-02T03:04:05Z"%s}`,
+		apiVersion, kind, name, uid, version, rest))
 }
 
 // pod returns a pod in a phase.

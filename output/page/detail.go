@@ -22,7 +22,8 @@ type detail struct {
 	Object     json.RawMessage   `json:"object,omitempty"`
 	YAML       string            `json:"yaml"`
 	YAMLCut    bool              `json:"yamlCut,omitempty"`
-	Moments    []int64           `json:"moments"` // since when it was as it is held
+	Quiet      int64             `json:"quiet,omitempty"` // what does not count as a change may be as it was then
+	Moments    []int64           `json:"moments"`         // since when it was as it is held
 	Conditions []condition       `json:"conditions"`
 	Before     []condition       `json:"conditionsBefore,omitempty"` // as it was found at the start
 	Containers []container       `json:"containers,omitempty"`       // of a Pod
@@ -62,7 +63,8 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	}
 	d := h.detail(past.Object)
 	d.History.add(h, past.States)
-	o := past.States[len(past.States)-1].Object
+	last := past.States[len(past.States)-1]
+	o := last.Object
 	content := o.Raw()
 	d.Object, d.Conditions = json.RawMessage(content), conditionsOf(content)
 	if first := past.States[0]; first.Initial {
@@ -73,6 +75,7 @@ func (h *Hub) object(r *http.Request) (any, error) {
 	}
 	d.Containers = containersOf(content)
 	d.YAML, d.YAMLCut = yamlOf(o)
+	d.Quiet = quietOf(last)
 	for _, s := range past.States {
 		if at := millis(s.Time); len(d.Moments) == 0 || at > d.Moments[len(d.Moments)-1] {
 			d.Moments = append(d.Moments, at)

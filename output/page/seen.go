@@ -69,34 +69,32 @@ func (s seen) redraw(into *Hub, at time.Time) {
 	all := append(there, into.inventory.Ended()...)
 	into.copied = len(all)
 	for part := range slices.Chunk(all, maxRows) {
-		s.redrawRows(part, millis(at))
+		s.redrawRows(into.inventory, part, millis(at))
 	}
 }
 
 // redrawRows draws some objects of the past, but for their rows, as they are drawn now.
-func (s seen) redrawRows(states []*inventory.State, at int64) {
+func (s seen) redrawRows(into *inventory.Inventory, states []*inventory.State, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, then := range states {
-		d := &drawing{state: then, changes: then.Changes()}
-		if d.changes > 0 {
-			d.changed = millis(then.Time)
-		}
-		if now, held := inventory.Find(s.inventory, then.Of.ID); held {
+		d := &drawing{state: then, changes: then.Changes, changed: millis(then.Changed)}
+		if now, held := inventory.Find(s.inventory, then.Of.ID); held && now.First.Equal(then.Of.First) {
 			if now, is := now.Drawn.(*drawing); is {
 				d.courseOf(now, at)
 			}
 		}
-		if len(d.segments) == 0 && then.Type != event.Deleted {
-			d.segments = []segment{{millis(then.Time), statusOf(then).State}}
+		if len(d.segments) < then.Turns || len(d.ticks) < then.Changes {
+			d.addHeld(into)
 		}
+		d.segmentsMore, d.ticksMore = then.Turns-len(d.segments), then.Changes-len(d.ticks)
 		then.Of.Drawn = d
 	}
 }
 
-// courseOf takes over the course of time up to a time.
+// courseOf takes over the course of time up to a time, as far as it still is drawn.
 func (d *drawing) courseOf(now *drawing, at int64) {
-	d.about, d.segmentsMore, d.ticksMore = now.about, now.segmentsMore, now.ticksMore
+	d.about = now.about
 	for _, one := range now.segments {
 		if one.from <= at {
 			d.segments = append(d.segments, one)
@@ -107,6 +105,39 @@ func (d *drawing) courseOf(now *drawing, at int64) {
 			d.ticks = append(d.ticks, tick)
 		}
 	}
+}
+
+// addHeld puts the course of time before what is drawn of it, as the states say that are held of that without a hole.
+func (d *drawing) addHeld(past *inventory.Inventory) {
+	history, _ := past.History(d.state.Of.ID)
+	all := history.States
+	for n := len(all) - 1; n > 0; n-- {
+		if all[n].Missing(all[n-1]) > 0 {
+			all = all[n:]
+			break
+		}
+	}
+	earlier := &drawing{}
+	for n, s := range all {
+		if s.Type != event.Deleted {
+			earlier.enter(millis(s.Time), statusOf(s).State)
+		}
+		if s.Changed.Equal(s.Time) && (n == 0 || s.Changes > all[n-1].Changes) {
+			earlier.tick(millis(s.Changed))
+		}
+	}
+	d.segments = joined(earlier.segments, d.segments, maxSegments, func(s segment) int64 { return s.from })
+	d.ticks = joined(earlier.ticks, d.ticks, maxTicks, func(at int64) int64 { return at })
+}
+
+// joined are the last of what is drawn, and before it of what was earlier.
+func joined[T any](earlier, drawn []T, limit int, at func(T) int64) []T {
+	if len(drawn) > 0 {
+		first := at(drawn[0])
+		earlier = slices.DeleteFunc(earlier, func(one T) bool { return at(one) >= first })
+	}
+	all := append(earlier, drawn...)
+	return all[max(len(all)-limit, 0):]
 }
 
 // then is drawn with the row of an object of the past, which has none: most are never looked at twice.

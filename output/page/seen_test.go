@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
+	"dwatch/watcher/object/change"
 )
 
 // course is a Hub that began an hour ago, and what was shown after each second of that hour.
@@ -109,9 +112,83 @@ func TestSeen(t *testing.T) {
 			if pods > 2 && !maps.Equal(got, want) || len(got) != len(want) {
 				t.Fatalf("%d pods, after %d s there was\n%v, and not\n%v", pods, second, got, want)
 			}
+			for key, row := range got {
+				checkCourse(t, row, want[key])
+			}
 		}
 		if (unknown > 0) != (pods == 2) || unknown == len(h.shown) {
 			t.Errorf("%d pods: %d of %d times are not known", pods, unknown, len(h.shown))
+		}
+	}
+}
+
+// checkCourse compares the course of time of a row with how it was shown then: what is drawn is the end of that, and the rest is
+// counted.
+func checkCourse(t *testing.T, got, want string) {
+	t.Helper()
+	for _, member := range []string{"segments", "ticks"} {
+		all := func(row string) (drawn []gjson.Result, sum int) {
+			drawn = gjson.Get(row, member).Array()
+			return drawn, len(drawn) + int(gjson.Get(row, member+"More").Int())
+		}
+		drawn, sum := all(got)
+		shown, sumShown := all(want)
+		if sum != sumShown || len(drawn) == 0 && len(shown) > 0 {
+			t.Fatalf("it had %d %s, of which there are %d, and not %d: %s", sum, member, len(drawn), sumShown, got)
+		}
+		for n := range min(len(drawn), len(shown)) - 1 { // of the first it may not be known when it began
+			if drawn[len(drawn)-1-n].Raw != shown[len(shown)-1-n].Raw {
+				t.Fatalf("there was\n%s, and not\n%s", got, want)
+			}
+		}
+	}
+	for _, member := range []string{"changes", "changed", "status"} {
+		if gjson.Get(got, member).Raw != gjson.Get(want, member).Raw {
+			t.Fatalf("there was\n%s, and not\n%s", got, want)
+		}
+	}
+}
+
+// TestSeenQuiet: what is no change to be told of, but tells how an object is, is shown from then on, and not before.
+func TestSeenQuiet(t *testing.T) {
+	t.Parallel()
+	deployment := func(version string, generation, observed int) event.Object {
+		return objectOf("apps/v1", "Deployment", "web", "u1", version, fmt.Sprintf(`,"generation":%d},"spec":{"replicas":1},"status":{"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}`, generation, observed))
+	}
+	a := func(version, phase string) event.Object { return pod("a", "u1", version, phase) }
+	for name, course := range map[string][]event.Event{
+		"default noise": {
+			added(pods, deployment("1", 1, 1), 0), modified(pods, deployment("1", 1, 1), deployment("2", 2, 1), 0), {}, {}, modified(pods, deployment("2", 2, 1), deployment("3", 2, 2), 0), {},
+		},
+		"--ignore status": {added(pods, a("1", "Running"), 0), {}, {}, modified(pods, a("1", "Running"), a("2", "Failed"), 0), {}, modified(pods, a("2", "Failed"), a("3", "Running"), 0)},
+	} {
+		h := newCourse(t)
+		if name != "default noise" {
+			ignored, err := change.ParsePattern("status")
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Compare.Noise.Paths = append(slices.Clip(h.Compare.Noise.Paths), ignored)
+		}
+		states := map[string]bool{}
+		for _, e := range course {
+			if e.Type == "" {
+				h.tell()
+				continue
+			}
+			h.tell(e)
+		}
+		for second, want := range h.shown {
+			into, _ := h.past(h.at(second))
+			if got := rowsOf(into); !maps.Equal(got, want) {
+				t.Errorf("%s: after %d s there was\n%v, and not\n%v", name, second, got, want)
+			}
+			for _, row := range want {
+				states[gjson.Get(row, "status.state").Str] = true
+			}
+		}
+		if len(states) < 2 {
+			t.Errorf("%s: it was always %v", name, states)
 		}
 	}
 }
