@@ -262,3 +262,14 @@ func (h *Hub) past(before uint64, limit int) past {
 	}
 	return p
 }
+
+// held says which times can be shown.
+func (h *Hub) held(r *http.Request) (any, error) {
+	if _, err := query(r, "time"); err != nil {
+		return nil, err
+	}
+	if h.ofPast != nil {
+		return h.ofPast.message(h.clock(), h.isLive()), nil
+	}
+	return seen{h}.held(), nil
+}

@@ -161,6 +161,7 @@ func TestBadRequests(t *testing.T) {
 		"/api/object?key=a&key=b":                                    400,
 		"/api/object?key=pods/nope":                                  404,
 		"/api/feed?before=x":                                         400,
+		"/api/held?before=1":                                         400,
 		"/api/objects?where=":                                        400,
 		"/api/objects?where=object.":                                 400,
 		"/api/objects?where=old+!%3D+null":                           400,

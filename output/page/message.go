@@ -34,8 +34,8 @@ type hello struct {
 	Limits    limits      `json:"limits"`
 	// Past is the time that is shown of a recording; nil: it is the present.
 	Past *pastMessage `json:"past,omitempty"`
-	// Held is, of the present, which times can be shown besides; nil: none.
-	Held *pastMessage `json:"held,omitempty"`
+	// Live says that it is the present that is shown, and that there are other times: held.
+	Live bool `json:"live,omitempty"`
 }
 
 // readingMessage says that a recording is being read, or why it can't be.

@@ -213,7 +213,7 @@ func (s seen) knownSince() Known {
 	return k
 }
 
-// held says to viewers of the present which times they can see besides.
+// held says which times can be shown besides the present, and of which of these not all is known by now.
 func (s seen) held() *pastMessage {
 	k := s.knownSince()
 	k.Gaps = k.shown()

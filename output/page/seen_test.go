@@ -300,11 +300,23 @@ func TestSeenServed(t *testing.T) {
 		t.Errorf("there were %v", rows)
 	}
 	live := s.dial(t, "")
-	if held := message(live.next("hello")["held"].(map[string]any)); held.number("from") != uint64(millis(h.at(1))) {
-		t.Errorf("it holds %v", held)
+	if hello := live.next("hello"); hello["live"] != true || hello["past"] != nil {
+		t.Errorf("it says %v", hello)
+	}
+	for _, query := range []string{"", "?" + then} {
+		if held := s.get(t, "/api/held"+query); held.number("from") != uint64(millis(h.at(1))) || held["live"] != true || held["gaps"] != nil {
+			t.Errorf("%q: it holds %v", query, held)
+		}
 	}
 	if n := len(s.hubs.held); n != 1 {
 		t.Errorf("%d times are held", n)
+	}
+	// What is held is of now, however long a viewer has been there.
+	deliver(t, h.Hub, event.Event{Type: event.Disconnected, Target: secrets, Time: h.at(7), Heard: h.at(6)})
+	deliver(t, h.Hub, event.Event{Type: event.Gap, Target: secrets, Time: h.at(8)})
+	gaps, _ := s.get(t, "/api/held")["gaps"].([]any)
+	if len(gaps) != 1 || message(gaps[0].(map[string]any)).number("from") != uint64(millis(h.at(6))) {
+		t.Errorf("it was not seen %v", gaps)
 	}
 	// The target leaves, and with it what was known of it: that is shown no longer.
 	deliver(t, h.Hub, event.Event{Type: event.Left, Target: secrets, Time: h.at(9)})

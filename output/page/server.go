@@ -158,6 +158,7 @@ func (s *Server) handler() http.Handler {
 		"/api/objects": s.searching((*Hub).objects),
 		"/api/object":  s.searching((*Hub).object),
 		"/api/feed":    s.searching((*Hub).feed),
+		"/api/held":    s.searching((*Hub).held),
 		"/api/yaml":    s.searching(func(h *Hub, r *http.Request) (any, error) { return moments{h}.find(r) }),
 		"/api/leadup":  s.searching(func(h *Hub, r *http.Request) (any, error) { return ledUp{h}.find(r) }),
 		"/api/about":   s.viewing(s.asking.serve(s)),

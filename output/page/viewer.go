@@ -121,13 +121,10 @@ func (v *viewer) begin(ctx context.Context, from position) error {
 		Targets: v.targets.list(), Clusters: v.clusters(), Watch: v.targets.watch(),
 		Limits: limits{maxEnded, maxPast, maxSegments, maxTicks},
 	}
-	if v.ofPast != nil {
+	if m.Live = v.ofPast == nil; !m.Live {
 		m.Past = v.ofPast.message(v.clock(), v.isLive())
 	}
 	v.mu.Unlock()
-	if v.ofPast == nil {
-		m.Held = seen{v.Hub}.held()
-	}
 	slices.SortFunc(m.Resources, func(a, b *resource) int { return strings.Compare(a.ID, b.ID) })
 	if err := v.to.send(ctx, encode(m)); err != nil {
 		return err

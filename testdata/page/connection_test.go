@@ -196,7 +196,7 @@ func TestNoToken(t *testing.T) {
 }
 
 // The API server is killed and comes back: the page stays connected and says what became
-// of the watch; what changed meanwhile is there.
+// of the watch; what changed meanwhile is there. Who goes back in time is told that it is not known how it was meanwhile.
 func TestServerKilled(t *testing.T) {
 	needBrowser(t)
 	t.Parallel()
@@ -216,6 +216,12 @@ func TestServerKilled(t *testing.T) {
 	// What was there stays, and does not look as if it were of now.
 	b.await(row("settings") + `?.classList.contains("stale")`)
 	b.await(`/as of \d\d:\d\d:\d\d/.test(document.querySelector("#heading .title").textContent)`)
+	const back, gap = `document.getElementById("back").click() ?? true`, `document.querySelector("#past .gaps i")`
+	const ends = `((gap) => gap && parseFloat(gap.style.left) + parseFloat(gap.style.width))(` + gap + `)`
+	value[bool](b, back)
+	b.await(ends + ` > 99 && document.querySelector("#past summary").textContent === "1 gap" && document.querySelector("#past li button").textContent.endsWith(" to now")`)
+	value[bool](b, back)
+	b.await(`document.getElementById("past").hidden`)
 	if c, err = startCluster("killed", flags...); err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +230,13 @@ func TestServerKilled(t *testing.T) {
 	b.await(`!document.querySelector("#list .stale") && !document.querySelector("#heading").textContent.includes("as of")`)
 	b.await(entry("info → back"))
 	b.await(entry("reconnected"))
+	value[bool](b, `(document.getElementById("back").click(), document.querySelector("#past summary").textContent !== "complete")`)
+	b.await(`document.querySelector("#past summary").textContent === "1 gap" && !document.querySelector("#past li button").textContent.endsWith(" to now")`)
+	// It stays where it was while the right end goes on.
+	ended := value[float64](b, ends)
+	b.await(fmt.Sprintf(`%s < %f`, ends, ended))
+	value[bool](b, `document.querySelector("#past li button").click() ?? true`)
+	b.await(`document.getElementById("watch-state").textContent === "Not known" && document.getElementById("down").textContent.includes("configmaps: not connected")`)
 }
 
 // freePort returns a port that stays free while nobody listens on it: none of those that

@@ -270,6 +270,60 @@ func TestFunctions(t *testing.T) {
 			at(9001, {});
 			return all;
 		})(new m.Standing(), { a: "Current", b: "Current", c: "Unknown" })`, `["222.0","012.1","012.1","012.1","212.2","212.2","210.3"]`},
+		// Of another time all stands as it was then, also while it is held; what is still coming is, too.
+		{"standing", `((s) => {
+			const objects = (is) => new Map(Object.entries(is).map(([key, state]) => [key, { key, status: { state } }]));
+			const all = [], at = (is, loading) => { s.take(objects(is), 1, loading); all.push(["a", "b"].map((key) => s.of(key)).join("")); };
+			s.held = true;
+			at({ a: "Failed" });
+			at({ b: "Failed" });
+			s.reset();
+			at({ a: "Current" }, true);
+			at({ a: "Current", b: "InProgress" });
+			at({ a: "Failed", b: "Failed" });
+			return all;
+		})(new m.Standing())`, `["02","02","22","21","21"]`},
+		// A gap that had not ended goes on with what goes on; of a recording all have.
+		{"past", `[[{ from: 50, to: 100 }, 150], [{ from: 100, to: 151 }, 150], [{ from: -5, to: 500 }]].map(([gap, known]) => m.stretch({ from: 0, to: 200, known }, gap))`, `[[25,25],[50,50],[0,100]]`},
+		// What is known is asked for, and nothing is complete before the answer; hatching goes to the left as time goes on. From a
+		// time of long ago a minute leads a minute on, and to the present only what is after that.
+		{"past", `await (async () => {
+			let now = 7200e3, linked = true, answer, went;
+			const store = { hello: { live: true, started: 1 }, now: () => store.hello.past?.at ?? now }, all = [];
+			const [panel, button] = ["div", "button"].map((name) => document.createElement(name));
+			const past = new m.Past({ store, panel, button, onTime: (time) => went(time), ask: () => new Promise((answers) => { answer = answers; }), isLinked: () => linked, isReading: () => false });
+			const say = () => all.push([panel.querySelector("summary").textContent, ...[...panel.querySelectorAll(".gaps i")].map((e) => parseFloat(e.style.left).toFixed(1) + "+" + parseFloat(e.style.width).toFixed(1))].join(" "));
+			const told = async (message) => { answer(message); await 0; await 0; say(); };
+			past.show();
+			past.toggle();
+			say();
+			const gap = { from: 1200e3, to: 2400e3, why: "not connected" };
+			await told({ from: 0, to: now, gaps: [gap, { ...gap, from: 6e6, to: now + 1 }] });
+			now *= 2;
+			past.follow();
+			say();
+			linked = false;
+			past.follow();
+			say();
+			linked = true;
+			past.toggle();
+			past.asked = -Infinity;
+			past.toggle();
+			say();
+			await told({ error: "no answer" });
+			past.asked = -Infinity;
+			past.follow();
+			await told({ from: 0, to: now });
+			for (const at of [3590e3, now - 30e3]) {
+				store.hello = { started: 1, past: { live: true, from: 0, to: 3600e3, at } };
+				past.show();
+				all.push(await new Promise((r) => { went = r; past.step(1); }));
+			}
+			store.hello = { started: 2, live: true };
+			past.show();
+			say();
+			return all;
+		})()`, `["asking what is known …","2 gaps 16.7+16.7 83.3+16.7","2 gaps 8.3+8.3 41.7+58.3","2 gaps, no connection to dwatch 8.3+8.3 41.7+58.3","asking what is known …","no answer","complete",3650000,0,"asking what is known …"]`},
 		// An Event has no lane beside its object, nor if that is over; a Warning keeps the object from being folded.
 		{"select", `((store, state) => {
 			store.on_resource({ resource: { id: "pods", kind: "Pod" } });

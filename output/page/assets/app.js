@@ -31,7 +31,7 @@ const mostWaiting = 20000;
 
 const store = new Store();
 let state = url.read();
-const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, listTook: 0, countTook: 0, unfolded: new Set() };
+const page = { link: "", linkSince: 0, linkWhy: "", paused: 0, waiting: [], waitingForHello: [], lost: false, whereID: 0, place: "", shownAll: 0, counted: -Infinity, reading: false, listTook: 0, countTook: 0, unfolded: new Set() };
 
 const standing = new Standing();
 const now = () => page.paused || store.now();
@@ -43,7 +43,7 @@ const filters = new Filters({ store, panel: byId("filters"), state: () => state,
 const clusters = new Clusters({ store, panel: byId("clusters"), state: () => state, onChange: (part) => go(part, true) });
 const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", chosen: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.ask(key, answer) });
-const past = new Past({ store, panel: byId("past"), button: byId("back"), onTime: rewind });
+const past = new Past({ store, panel: byId("past"), button: byId("back"), onTime: rewind, ask: () => source.ask("held", {}), isLinked: () => page.link === "open", isReading: () => page.reading });
 // Where all comes from: a file that has it, or dwatch.
 const source = new (isExported ? Exported : Server)({
   parameters: () => (state.time ? { time: state.time } : {}),
@@ -108,6 +108,7 @@ function greet(hello) {
   showUTC(Boolean(hello.utc));
   setText(byId("secrets"), hello.secrets ? "Values of Secrets are shown, as far as dwatch has them: who sees this page reads them." : "Values of Secrets are masked before they come here.");
   const before = store.stream;
+  const shownBefore = store.hello?.past?.at;
   page.waiting = []; // it comes again, or is in what is there
   Object.assign(page, { lost: false, reading: false, unread: "" });
   page.shownAll = before && !hello.resumed ? performance.now() : 0;
@@ -115,6 +116,10 @@ function greet(hello) {
   page.waitingForHello.splice(0).forEach((greeted) => greeted());
   const shown = hello.past?.at ?? 0, { rewound } = page;
   page.rewound = Boolean(hello.past);
+  if (shownBefore !== hello.past?.at) {
+    standing.reset();
+    page.counted = -Infinity;
+  }
   if (state.time !== shown) go({ time: shown });
   past.show();
   byId("pause").hidden = Boolean(hello.past);
@@ -233,7 +238,7 @@ function countIfDue(at) {
   page.counted = at;
   page.countedMembership = store.membership;
   store.manyNamespaces = table.manyNamespaces = filters.update() > 1;
-  standing.take(store.objects, at);
+  standing.take(store.objects, at, store.loading);
   page.countTook = performance.now() - at;
 }
 
@@ -421,12 +426,12 @@ const actions = {
   },
 };
 
-/** holdRows keeps the rows where they are while a mouse is over them, or they are scrolled. */
+/** holdRows keeps the rows where they are while a mouse is over them, a finger on them, or they are scrolled. */
 function holdRows() {
   const list = byId("list");
-  let over = false;
+  let over = false, touched = false;
   const update = () => {
-    const held = over || list.scrollTop > 0;
+    const held = over || touched || list.scrollTop > 0;
     if (held === standing.held) return;
     standing.held = held;
     if (held) return;
@@ -436,6 +441,8 @@ function holdRows() {
   };
   list.addEventListener("pointerenter", (e) => { over = e.pointerType === "mouse"; update(); });
   list.addEventListener("pointerleave", () => { over = false; update(); });
+  list.addEventListener("pointerdown", (e) => { touched = e.pointerType !== "mouse"; update(); });
+  for (const ends of ["pointerup", "pointercancel"]) addEventListener(ends, () => { touched = false; update(); });
   list.addEventListener("scroll", update, { passive: true });
 }
 

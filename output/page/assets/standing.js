@@ -12,14 +12,24 @@ export class Standing {
     this.well = new Map(); // key -> since when it is well again, or less bad
     this.held = false;
     this.version = 0; // goes up when rows are to be sorted anew
+    this.isNew = true; // nothing that stands anywhere is to be held
+  }
+
+  /** reset forgets how objects were: others are shown, or those of another time. */
+  reset() {
+    this.ranks = new Map();
+    this.well.clear();
+    this.isNew = true;
+    this.version++;
   }
 
   /** of is 0 of what has failed, 1 of what is not ready, and 2 of all else. */
   of(key) { return this.ranks.get(key) ?? 2; }
 
-  /** take takes over how objects are at a time. */
-  take(objects, now) {
-    if (this.held) return;
+  /** take takes over how objects are at a time, of which more come if it is loading. */
+  take(objects, now, loading = false) {
+    if (this.held && !this.isNew) return;
+    this.isNew &&= loading;
     const before = this.ranks, ranks = new Map();
     for (const row of objects.values()) {
       const rank = this.rank(row, now);
