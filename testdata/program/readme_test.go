@@ -178,7 +178,7 @@ func (e example) isShownBy(text string) bool {
 func TestGuarantees(t *testing.T) {
 	text := readme.Read(t, "docs/guarantees.md") + readme.Read(t, "docs/delivery.md")
 	var tests strings.Builder
-	for _, pattern := range []string{"watcher/*_test.go", "watcher/*/*_test.go", "watcher/*/*/*_test.go", "cli/*/*_test.go", "cli/*_test.go", "output/*/*_test.go", "output/*/*/*_test.go", "testdata/chaos/*_test.go", "testdata/program/*_test.go"} {
+	for _, pattern := range []string{"watcher/*_test.go", "watcher/*/*_test.go", "watcher/*/*/*_test.go", "cli/*/*_test.go", "cli/*_test.go", "output/*/*_test.go", "output/*/*/*_test.go", "output/*/*/*/*_test.go", "testdata/chaos/*_test.go", "testdata/program/*_test.go"} {
 		files, err := filepath.Glob(readme.Path(t, pattern))
 		if err != nil {
 			t.Fatal(err)
