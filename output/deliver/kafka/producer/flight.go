@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output/deliver"
 )
@@ -14,35 +15,52 @@ import (
 // flight is a record on its way. It outlives a try that has no time to see its end, so that the next one does not send it a
 // second time.
 type flight struct {
-	cancel context.CancelFunc // has it not sent, if it is not sent yet
-	ended  context.Context    // by cancel
-	done   chan struct{}
-	err    error // why it is not stored; only when it is done
+	message string             // the ID of that which it is of
+	cancel  context.CancelFunc // has it not sent, if it is not sent yet
+	ended   context.Context    // by cancel
+	done    chan struct{}
+	err     error // why it is not stored; only when it is done
+}
+
+// slot is what one record of an object is in at a time: its event, or its tombstone. An object that two resources show has them
+// for each.
+type slot struct {
+	resource    schema.GroupResource
+	object      string
+	isTombstone bool
+}
+
+func slotOf(m *deliver.Message, isTombstone bool) slot {
+	return slot{m.Resource.GroupResource(), m.ObjectID(), isTombstone}
 }
 
 // errCancelled: a record was not sent, or refused, together with another one that was not to be sent any more.
 var errCancelled = errors.New("it was not sent")
 
 // fly returns the flight of a record, which begins now unless it has begun before.
-func (r *Receiver) fly(s *session, id string, record *kgo.Record) *flight {
+func (r *Receiver) fly(s *session, m *deliver.Message, at slot, record *kgo.Record) *flight {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f := r.flights[id]; f != nil {
+	if f := r.flights[at]; f != nil {
 		return f
 	}
-	f := &flight{done: make(chan struct{})}
+	f := &flight{message: m.ID, done: make(chan struct{})}
 	f.ended, f.cancel = context.WithCancel(context.Background())
-	r.flights[id] = f
-	s.client.TryProduce(f.ended, record, func(_ *kgo.Record, err error) { r.landed(s, id, f, err) })
+	r.flights[at] = f
+	r.busy++
+	s.client.TryProduce(f.ended, record, func(_ *kgo.Record, err error) { r.landed(s, at, f, err) })
 	return f
 }
 
 // landed: it is known what became of a flight. One that has failed begins anew with the next try.
-func (r *Receiver) landed(s *session, id string, f *flight, err error) {
+func (r *Receiver) landed(s *session, at slot, f *flight, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.busy--
 	if f.err = err; err != nil {
-		delete(r.flights, id)
+		if r.flights[at] == f {
+			delete(r.flights, at)
+		}
 		if isOfSession(err) {
 			s.ready.Store(false)
 		}
@@ -54,24 +72,23 @@ func (r *Receiver) landed(s *session, id string, f *flight, err error) {
 func (r *Receiver) isBusy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, f := range r.flights {
-		select {
-		case <-f.done:
-		default:
-			return true
-		}
-	}
-	return false
+	return r.busy > 0
 }
 
-// forget takes out what is stored.
-func (r *Receiver) forget(ids ...string) {
+// forgetOthers takes out what other messages about the object of a message have left, which nobody asks for any more: an event
+// that comes again later, with the same ID, is another one.
+func (r *Receiver) forgetOthers(m *deliver.Message) {
+	r.forget(m, func(f *flight) bool { return f.message != m.ID })
+}
+
+// forget takes out flights of the object of a message.
+func (r *Receiver) forget(m *deliver.Message, which func(*flight) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, id := range ids {
-		if f := r.flights[id]; f != nil {
+	for _, at := range []slot{slotOf(m, false), slotOf(m, true)} {
+		if f := r.flights[at]; f != nil && which(f) {
 			f.cancel()
-			delete(r.flights, id)
+			delete(r.flights, at)
 		}
 	}
 }

@@ -98,6 +98,42 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
+// TestGivenUp: what is stored after it was given up is not taken for what comes later with the same ID, as when a resource goes and
+// is served again.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t)
+	r := newReceiver(t, k, kafka.Options{})
+	send := func(of event.Type, version int) {
+		t.Helper()
+		if err := r.Send(within(t, patience), message(of, version)); err != nil {
+			t.Error(err)
+		}
+	}
+	send(event.Modified, 1)
+	does(t, k, "deaf")
+	if err := r.Send(within(t, 200*time.Millisecond), message(event.Added, 2)); err == nil {
+		t.Error("stored")
+	}
+	does(t, k, "open")
+	eventually(t, "it is stored", func() bool { return !r.isBusy() })
+	send(event.Deleted, 3)
+	send(event.Added, 2)
+	if got := fmt.Sprint(said(stored(t, k))); got != "[a1 a2 a3 - a2]" {
+		t.Error(got)
+	}
+	if len(r.flights) > 0 {
+		t.Errorf("%d flights are left", len(r.flights))
+	}
+}
+
+// message is what happened to the pod a.
+func message(of event.Type, version int) *deliver.Message {
+	m := pod("a", version)
+	m.Type, m.ID = of, fmt.Sprintf("uid-a/%d/%s", version, of)
+	return m
+}
+
 // TestSilent: brokers that live no more, without a word, are noticed without a deadline.
 func TestSilent(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,8 @@ type Receiver struct {
 	room *semaphore.Weighted
 
 	mu      sync.Mutex
-	flights map[string]*flight // by the ID of their message
+	flights map[slot]*flight
+	busy    int // flights that are not done
 }
 
 var _ deliver.Receiver = (*Receiver)(nil)
@@ -44,7 +45,7 @@ const all = 1 << 20
 // New returns a Receiver that is not connected yet. Its errors are of the files.
 func New(o kafka.Options) (*Receiver, error) {
 	o.Silence = cmp.Or(o.Silence, openTimeout)
-	r := &Receiver{Options: o, room: semaphore.NewWeighted(all), flights: map[string]*flight{}}
+	r := &Receiver{Options: o, room: semaphore.NewWeighted(all), flights: map[slot]*flight{}}
 	var err error
 	if r.login, err = secret.Load(o.Login, parseLogin); err != nil {
 		return nil, err
@@ -72,28 +73,28 @@ func (r *Receiver) Close() {
 
 // Send implements deliver.Receiver.
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
-	err := r.store(ctx, m.ID, r.record(m))
-	tombstoneID := m.ID + "/tombstone"
+	r.forgetOthers(m)
+	err := r.store(ctx, m, slotOf(m, false), r.record(m))
 	if err == nil && m.Type == event.Deleted {
-		err = r.store(ctx, tombstoneID, tombstone(m))
+		err = r.store(ctx, m, slotOf(m, true), tombstone(m))
 	}
 	if err == nil {
-		r.forget(m.ID, tombstoneID)
+		r.forget(m, func(*flight) bool { return true })
 	}
 	return r.explain(ctx, m, err)
 }
 
 // store returns nil when a record is stored. What others have made fail is tried again, by itself.
-func (r *Receiver) store(ctx context.Context, id string, record *kgo.Record) error {
-	err := r.produce(ctx, id, record, 1)
+func (r *Receiver) store(ctx context.Context, m *deliver.Message, at slot, record *kgo.Record) error {
+	err := r.produce(ctx, m, at, record, 1)
 	if isOfBatch(err) {
-		err = r.produce(ctx, id, record, all)
+		err = r.produce(ctx, m, at, record, all)
 	}
 	return err
 }
 
 // produce has a record stored within so much of the room.
-func (r *Receiver) produce(ctx context.Context, id string, record *kgo.Record, takes int64) error {
+func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, record *kgo.Record, takes int64) error {
 	for {
 		s, err := r.open(ctx)
 		if err != nil {
@@ -106,7 +107,7 @@ func (r *Receiver) produce(ctx context.Context, id string, record *kgo.Record, t
 			r.room.Release(takes)
 			return errors.New("others are on their way with which it can't be: it is tried again by itself")
 		}
-		err = r.await(ctx, s, r.fly(s, id, record))
+		err = r.await(ctx, s, r.fly(s, m, at, record))
 		r.room.Release(takes)
 		if errors.Is(err, errCancelled) || errors.Is(err, kgo.ErrClientClosed) {
 			continue // another one took this one with it: it has given up, or ended the session
