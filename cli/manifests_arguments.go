@@ -11,6 +11,7 @@ import (
 
 	"dwatch/cli/flags"
 	"dwatch/cli/manifest"
+	"dwatch/output/deliver/secret"
 	"dwatch/watcher/event"
 )
 
@@ -137,7 +138,7 @@ func (p *podArguments) mount(dir, what, file string) (string, error) {
 func (p *podArguments) check(w *watching) error {
 	switch to := w.to.(type) {
 	case *served:
-		if port := manifest.PortIn(to.Address); port == 0 || flags.IsLocal(to.Address) {
+		if port := manifest.PortIn(to.Address); port == 0 || secret.IsLocal(to.Address) {
 			return errors.New("in a pod the page has to be reached from elsewhere: --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
 		} else if port == p.metrics {
 			return fmt.Errorf("--addr %s and --listen are one port: choose another one", to.Address)
@@ -152,7 +153,7 @@ func (p *podArguments) check(w *watching) error {
 			return fmt.Errorf("%s is not put into a manifest: put its value into a file, and name that with a flag", secret)
 		}
 	}
-	if flags.IsLocal(w.listen) {
+	if secret.IsLocal(w.listen) {
 		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", w.listen, p.metrics)
 	}
 	return nil

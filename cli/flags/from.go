@@ -92,7 +92,7 @@ func (r *From) Check(f *pflag.FlagSet) error {
 		fill(&r.Token, "from-token-file", fromTokenVariable)
 	}
 	switch {
-	case r.URL.Scheme == "https" || IsLocal(r.URL.Host):
+	case r.URL.Scheme == "https" || secret.IsLocal(r.URL.Host):
 	default:
 		return fmt.Errorf("--from http:// sends the token in the clear to another machine, and all that is recorded comes so: %s takes https://", output.Line(r.URL.Host))
 	}

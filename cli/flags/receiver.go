@@ -114,9 +114,9 @@ func (d *Delivery) Origin() string {
 func (d *Delivery) InClear() bool {
 	switch d.URL.Scheme {
 	case "http":
-		return !IsLocal(d.URL.Host)
+		return !secret.IsLocal(d.URL.Host)
 	case kafkaScheme:
-		return slices.ContainsFunc(d.Brokers, func(b string) bool { return !IsLocal(b) })
+		return slices.ContainsFunc(d.Brokers, func(b string) bool { return !secret.IsLocal(b) })
 	}
 	return false
 }
@@ -303,7 +303,7 @@ func (d *Delivery) checkSecrets() error {
 	switch scheme := d.URL.Scheme; {
 	case scheme == "http" && name != "":
 		return fmt.Errorf("--%s takes https://: over http:// nobody shows a certificate", name)
-	case scheme == "nats" && d.NATS.Login != "" && !IsLocal(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
+	case scheme == "nats" && d.NATS.Login != "" && !secret.IsLocal(d.URL.Host) && given(d.receivers, tlsOnly...) == "":
 		return errors.New("--nats-login would send a password in the clear: it takes --to tls://HOST/PREFIX")
 	case scheme == kafkaScheme && name != "":
 		return fmt.Errorf("--%s takes kafka+tls://: over kafka:// nobody shows a certificate", name)
@@ -316,12 +316,6 @@ func (d *Delivery) checkSecrets() error {
 		}
 	}
 	return nil
-}
-
-// IsLocal reports whether what goes to HOST or HOST:PORT stays on this machine.
-func IsLocal(address string) bool {
-	host := (&url.URL{Host: address}).Hostname()
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // CredentialVariable is a variable of the environment that has a credential for receivers; empty: none has.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 
 	"dwatch/output/deliver"
@@ -81,4 +82,10 @@ func Explain(err error, ca string) error {
 		return op.Err // it names the address once more
 	}
 	return err
+}
+
+// IsLocal reports whether what goes to HOST or HOST:PORT stays on this machine.
+func IsLocal(address string) bool {
+	host := (&url.URL{Host: address}).Hostname()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

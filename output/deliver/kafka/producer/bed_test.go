@@ -149,11 +149,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func isDown(err error) bool {
-	_, down := errors.AsType[*deliver.DownError](err)
-	return down
-}
-
 func isRefused(err error) bool {
 	_, refused := errors.AsType[*deliver.RefusedError](err)
 	return refused

@@ -106,7 +106,11 @@ func (r *Receiver) await(ctx context.Context, s *session, f *flight) error {
 			return context.Cause(ctx)
 		case <-silence.C:
 			s.ready.Store(false)
-			if _, err := r.open(ctx); err != nil {
+			_, err := r.open(ctx)
+			if inClear := r.inClear.Swap(nil); err == nil && inClear != nil {
+				err = inClear
+			}
+			if err != nil {
 				f.cancel()
 				return deliver.AsDown(err)
 			}

@@ -42,13 +42,35 @@ func (r *Receiver) mechanisms() (offered []sasl.Mechanism) {
 		l, err := r.login.Get()
 		return plain.Auth{User: l.user, Pass: l.password}, err
 	}
-	for i, one := range []sasl.Mechanism{scram.Sha512(bySCRAM), scram.Sha256(bySCRAM), plain.Plain(byPlain)} {
+	for i, one := range []sasl.Mechanism{scram.Sha512(bySCRAM), scram.Sha256(bySCRAM), &nearby{plain.Plain(byPlain), r}} {
 		name := kafka.Mechanisms()[i]
 		if r.Mechanism == name || r.Mechanism == "" && !(name == kafka.Plain && r.NoPlain) {
 			offered = append(offered, one)
 		}
 	}
 	return offered
+}
+
+// nearby is a mechanism that shows the password: not to a broker elsewhere without TLS, which brokers of this machine may name.
+type nearby struct {
+	sasl.Mechanism
+	receiver *Receiver
+}
+
+func (n *nearby) Authenticate(ctx context.Context, address string) (sasl.Session, []byte, error) {
+	if !n.receiver.Secure && !secret.IsLocal(address) {
+		err := &inClearError{address}
+		n.receiver.inClear.Store(err)
+		return nil, nil, err
+	}
+	return n.Mechanism.Authenticate(ctx, address)
+}
+
+// inClearError says that a broker can't be asked without others seeing the password.
+type inClearError struct{ address string }
+
+func (e *inClearError) Error() string {
+	return fmt.Sprintf("the broker %s knows no login but PLAIN, which would send a password in the clear: it takes kafka+tls://", e.address)
 }
 
 // dial makes one connection, with the certificates that the files have now.
@@ -67,17 +89,27 @@ func (r *Receiver) dial(ctx context.Context, network, address string) (net.Conn,
 
 // notConnected says why no broker has answered.
 func (r *Receiver) notConnected(ctx context.Context, err error) error {
+	var inClear *inClearError
 	var op *net.OpError
 	var eof *kgo.ErrFirstReadEOF
 	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
 	var wrong *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState), errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return fmt.Errorf("%s does not let dwatch in: %w; --kafka-login says who it is, and --kafka-sasl how", r.place(), err)
+	case errors.As(err, &inClear):
+		return inClear
 	case errors.As(err, &authority), errors.As(err, &wrong):
 		return fmt.Errorf("TLS with %s: %w", r.place(), secret.Explain(err, "--to-ca"))
+	case errors.As(err, &record):
+		return &deliver.DownError{Err: errors.New("it does not speak TLS: is it a kafka:// address?")}
 	case errors.As(err, &eof), errors.Is(err, io.EOF):
-		return &deliver.DownError{Err: errors.New("it ends the connection at once: it may want another login (--kafka-login), or TLS (kafka+tls://)")}
+		other := "TLS (kafka+tls://)"
+		if r.Secure {
+			other = "no TLS (kafka://)"
+		}
+		return &deliver.DownError{Err: fmt.Errorf("it ends the connection at once: it may want another login (--kafka-login), or %s", other)}
 	case errors.As(err, &op) && op.Op == "dial":
 		return &deliver.DownError{Err: fmt.Errorf("no connection: %w", op)}
 	case ctx.Err() != nil:

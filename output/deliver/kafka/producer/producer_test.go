@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -336,6 +338,38 @@ func TestNoPlain(t *testing.T) {
 	}
 }
 
+// TestPlainElsewhere: a password is not shown to a broker elsewhere that one of this machine names. This one is named so that it
+// can't be told from one elsewhere.
+func TestPlainElsewhere(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t, "--user", "PLAIN:dw:"+password)
+	_, port, _ := strings.Cut(k.Address, ":")
+	for _, by := range []string{"", kafka.Plain} {
+		r, err := New(kafka.Options{Brokers: []string{"LOCALHOST:" + port}, Topic: topic, Mechanism: by, Login: secret.Source{Name: "l", Text: "dw:" + password}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.HasSuffix(err.Error(), "PLAIN, which would send a password in the clear: it takes kafka+tls://") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestRefusedAndAway: that a login is refused is said even if another broker is not there.
+func TestRefusedAndAway(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t, "--user", "PLAIN:dw:"+password)
+	r, err := New(kafka.Options{Brokers: []string{"127.0.0.1:1", k.Address}, Topic: topic, Login: secret.Source{Name: "l", Text: "dw:wrong"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	if err := r.Check(t.Context()); err == nil || isDown(err) || !strings.Contains(err.Error(), "does not let dwatch in") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestDenied: a user that may see the topic, and not write to it.
 func TestDenied(t *testing.T) {
 	t.Parallel()
@@ -381,6 +415,40 @@ func TestTLS(t *testing.T) {
 	clear := newBroker(t)
 	if err := newReceiver(t, clear, kafka.Options{Secure: true, TLS: all}).Check(t.Context()); !isDown(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNoTLS: who speaks TLS to a broker that does not is told so.
+func TestNoTLS(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		"":                 "it ends the connection at once: it may want another login (--kafka-login), or no TLS (kafka://)",
+		"HTTP/1.0 400\r\n": "it does not speak TLS: is it a kafka:// address?",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Read(make([]byte, 64<<10)) // all, or its end would be a reset
+				_, _ = io.WriteString(c, answer)
+				c.Close()
+			}
+		}()
+		r, err := New(kafka.Options{Brokers: []string{l.Addr().String()}, Topic: topic, Secure: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		if err := r.Check(t.Context()); !isDown(err) || err.Error() != want {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

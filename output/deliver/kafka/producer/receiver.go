@@ -29,6 +29,7 @@ type Receiver struct {
 	login   *secret.Value[login]
 	session atomic.Pointer[session]
 	opening deliver.Opening[*session]
+	inClear atomic.Pointer[inClearError] // about a broker that had no other login to offer
 	// room is what records are produced in: one that has to be alone in its batch takes all of it.
 	room *semaphore.Weighted
 
@@ -149,9 +150,8 @@ func (r *Receiver) drop(s *session) {
 // explain says what an error of a message means for the Queue.
 func (r *Receiver) explain(ctx context.Context, m *deliver.Message, err error) error {
 	late, isLate := errors.AsType[*deliver.DeadlineError](context.Cause(ctx))
-	_, isDown := errors.AsType[*deliver.DownError](err)
 	switch {
-	case err == nil, isDown:
+	case err == nil, isDown(err):
 		return err
 	case isLate:
 		return fmt.Errorf("not stored within %s", late.After)

@@ -7,7 +7,7 @@ import (
 	"dwatch/output/deliver/cloudevent"
 )
 
-// record is a message as the binary mode of the Kafka binding of CloudEvents has it. Its time is that of its arrival, or what is
+// record is a message as the binary mode of the Kafka binding of CloudEvents has it. Its time is when it is sent, or what is
 // sent late would be gone at once where a topic keeps records for a time.
 func (r *Receiver) record(m *deliver.Message) *kgo.Record {
 	e := cloudevent.New(m, r.source)

@@ -52,7 +52,7 @@ func (r *Receiver) newSession() (*session, error) {
 func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
 	answer, err := r.ask(ctx, s)
 	if err != nil {
-		return r.notConnected(ctx, err)
+		return err
 	}
 	if len(answer.Topics) != 1 {
 		return &deliver.DownError{Err: errors.New("a broker does not answer what it is asked")}
@@ -70,7 +70,13 @@ func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
 	}
 }
 
-// ask asks all brokers for the topic, and returns the first answer.
+func isDown(err error) bool {
+	_, is := errors.AsType[*deliver.DownError](err)
+	return is
+}
+
+// ask asks all brokers for the topic, and returns the first answer. Without one it says why, first what does not get better by
+// waiting.
 func (r *Receiver) ask(ctx context.Context, s *session) (*kmsg.MetadataResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -86,22 +92,22 @@ func (r *Receiver) ask(ctx context.Context, s *session) (*kmsg.MetadataResponse,
 			question.Topics = append(question.Topics, topic)
 			answer, err := b.Request(ctx, question)
 			if err != nil {
-				failures <- err
+				failures <- r.notConnected(ctx, err)
 				return
 			}
 			answers <- answer.(*kmsg.MetadataResponse)
 		})
 	}
-	var first error
+	var why error
 	for range brokers {
 		select {
 		case answer := <-answers:
 			return answer, nil
 		case err := <-failures:
-			if first == nil {
-				first = err
+			if why == nil || isDown(why) && !isDown(err) {
+				why = err
 			}
 		}
 	}
-	return nil, first
+	return nil, why
 }
