@@ -70,37 +70,72 @@ func (r *ruleset) letGo(one *rule, lingers bool) {
 	one.delivery().lingers.Store(lingers)
 	r.mu.Lock()
 	r.rules = slices.DeleteFunc(slices.Clone(r.rules), func(o *rule) bool { return o == one })
-	var last *ruleWatch
+	r.mu.Unlock()
+	r.stopIdle(one)
+	r.mu.Lock()
 	for _, w := range r.watches {
-		if w.fan == nil || !slices.Contains(w.rules, one) {
-			continue
+		if w.fan != nil && slices.Contains(w.rules, one) {
+			w.fan.Remove(one.branch)
+			w.without(one)
 		}
-		w.fan.Remove(one.branch)
-		if len(w.rules) == 1 {
-			last = w
-			continue
-		}
-		w.without(one)
 	}
 	r.mu.Unlock()
-	if last != nil {
-		r.forget(last)
-		last.stop()
-	}
 	one.stop()
 	r.measure(r.rules)
 }
 
-// without has the watch go on for the other rules.
+// stopIdle ends the watches that a rule has shared and nobody gets anything of any more.
+func (r *ruleset) stopIdle(one *rule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches = slices.DeleteFunc(slices.Clone(r.watches), func(w *ruleWatch) bool {
+		isIdle := w.fan != nil && slices.Contains(w.rules, one) && !slices.ContainsFunc(w.rules, w.has)
+		if isIdle {
+			delete(r.refusals, w)
+			for _, o := range w.rules {
+				w.fan.Remove(o.branch)
+			}
+			w.stop()
+		}
+		return isIdle
+	})
+}
+
+// without has the watch go on for the other rules. What only this one asks for is watched until dropUnasked: another one may be
+// about to take its place.
 func (w *ruleWatch) without(one *rule) {
 	w.rules = slices.DeleteFunc(slices.Clone(w.rules), func(o *rule) bool { return o == one })
-	w.name()
-	if !w.fixed {
-		return
+	if w.fixed {
+		w.left = append(slices.Clone(w.left), one)
 	}
-	own := *w.session
-	w.targets = targetsOf(w.rules)
-	own.scope, own.plan = scopeOf(w.rules), &plan.Plan{Targets: w.targets}
-	w.session = &own
-	source.Signal(w.drop)
+	w.name()
+}
+
+// dropUnasked has the watches end what only rules have asked for that were let go.
+func (r *ruleset) dropUnasked() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.watches {
+		if len(w.left) == 0 {
+			continue
+		}
+		asked, before := targetsOf(w.rules), len(w.targets)
+		w.targets = slices.DeleteFunc(slices.Clone(w.targets), func(t event.Target) bool { return !hasTarget(asked, t.Key()) })
+		own := *w.session
+		own.scope, own.plan = scopeOf(w.rules), &plan.Plan{Targets: w.targets}
+		w.session, w.left = &own, nil
+		if len(w.targets) < before {
+			w.narrows = true
+			source.Signal(w.drop)
+		}
+		w.name()
+	}
+}
+
+// hasLeft notes that what nobody asks for has ended, and that this was said, of no rule.
+func (w *ruleWatch) hasLeft() {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	w.narrows = slices.ContainsFunc(w.links.All(), func(l *event.Link) bool { return !hasTarget(w.targets, l.Target.Key()) })
+	w.name()
 }

@@ -151,6 +151,7 @@ func (r *rereading) change(ctx context.Context, text []byte) (what string, err e
 	if err != nil {
 		return "", wrong(err)
 	}
+	defer r.dropUnasked()
 	c := r.compare(all)
 	if err := r.prepare(ctx, c.begin); err != nil {
 		r.undo(c.begin)

@@ -270,6 +270,7 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 		Targets: targets, All: one.plan.Follows() || one.about != nil,
 		Past: one.past(), Keep: one.needed().old,
 		Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+			r.stopIdle(one)
 			return r.watchAlone(ctx, one, sink, targets, past)
 		},
 		Dropped: func() {

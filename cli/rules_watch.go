@@ -42,7 +42,9 @@ type ruleWatch struct {
 	// Of set.mu; the slices, and the session, are never changed in place.
 	session *session
 	rules   []*rule
+	left    []*rule // let go, and what they asked for is watched yet
 	targets []event.Target
+	narrows bool // it is yet to be said what of them is not watched any more
 	links   *event.Links
 }
 
@@ -134,7 +136,7 @@ func (w *ruleWatch) prepare(c *console) {
 
 // name has its messages say of which rule they are, if it is one.
 func (w *ruleWatch) name() {
-	if len(w.rules) == 1 {
+	if len(w.rules) == 1 && len(w.left) == 0 && !w.narrows {
 		w.is(w.rules[0].Name)
 	} else {
 		w.is("")
@@ -175,8 +177,7 @@ type resolvers struct{ *ruleWatch }
 
 // Resolve implements watcher.Resolver.
 func (w resolvers) Resolve(ctx context.Context) (found event.Found, err error) {
-	rules, _, _ := w.now()
-	for _, one := range rules {
+	for _, one := range w.planned() {
 		more, err := one.planner.Resolve(ctx)
 		if err != nil {
 			return event.Found{}, err
@@ -196,6 +197,13 @@ func (w *ruleWatch) now() ([]*rule, []event.Target, *session) {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	return w.rules, w.targets, w.session
+}
+
+// planned are the rules of which anything is watched.
+func (w *ruleWatch) planned() []*rule {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	return slices.Concat(w.rules, w.left)
 }
 
 // asks reports whether a target is asked for.
@@ -276,12 +284,17 @@ func (r *ruleset) refused(w *ruleWatch, err error) error {
 // answered has the server not have refused a watch any more, with the first batch of what it has; and how its targets are known.
 func (w *ruleWatch) answered(next event.Sink) event.Sink {
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
-		w.observe(batch)
-		return next.Deliver(ctx, batch)
+		left := w.observe(batch)
+		err := next.Deliver(ctx, batch)
+		if left && w.fixed {
+			w.hasLeft()
+		}
+		return err
 	})
 }
 
-func (w *ruleWatch) observe(batch []event.Event) {
+// observe reports whether anything has left.
+func (w *ruleWatch) observe(batch []event.Event) (left bool) {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	for i := range batch {
@@ -292,7 +305,9 @@ func (w *ruleWatch) observe(batch []event.Event) {
 		if w.links != nil {
 			w.links.Observe(e)
 		}
+		left = left || e.Type == event.Left
 	}
+	return left
 }
 
 // watch is one try.
@@ -318,6 +333,10 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 	}
 	w.set.mu.Lock()
 	w.links = event.NewLinks(targets)
+	if w.fixed {
+		w.narrows = len(w.targets) < len(targets) // meanwhile
+		w.name()
+	}
 	w.set.mu.Unlock()
 	err = watch.Run(asking, w.answered(blamed(&tuned{next: s.about.before(reporter)})))
 	stop() // nobody waits for an answer any more
@@ -375,7 +394,9 @@ func (r *ruleset) forget(w *ruleWatch) {
 }
 
 // has reports whether a rule gets what is watched: none that was let go does.
-func (w *ruleWatch) has(one *rule) bool { return w.fan == nil || one.branch.IsShared() }
+func (w *ruleWatch) has(one *rule) bool {
+	return w.fan == nil || one.branch.IsShared() && !one.leaves.Load()
+}
 
 func (w *ruleWatch) status() string {
 	var names []string
