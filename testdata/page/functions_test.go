@@ -314,6 +314,9 @@ func TestFunctions(t *testing.T) {
 			past.asked = -Infinity;
 			past.follow();
 			await told({ from: 0, to: now });
+			now += 20e3;
+			past.draw();
+			say();
 			for (const at of [3590e3, now - 30e3]) {
 				store.hello = { started: 1, past: { live: true, from: 0, to: 3600e3, at } };
 				past.show();
@@ -323,7 +326,7 @@ func TestFunctions(t *testing.T) {
 			past.show();
 			say();
 			return all;
-		})()`, `["asking what is known …","2 gaps 16.7+16.7 83.3+16.7","2 gaps 8.3+8.3 41.7+58.3","2 gaps, no connection to dwatch 8.3+8.3 41.7+58.3","asking what is known …","no answer","complete",3650000,0,"asking what is known …"]`},
+		})()`, `["asking …","2 gaps 16.7+16.7 83.3+16.7","2 gaps, asking … 8.3+8.3 41.7+58.3","2 gaps, no connection to dwatch 8.3+8.3 41.7+58.3","asking …","no answer","complete","asking …",3650000,0,"asking …"]`},
 		// An Event has no lane beside its object, nor if that is over; a Warning keeps the object from being folded.
 		{"select", `((store, state) => {
 			store.on_resource({ resource: { id: "pods", kind: "Pod" } });

@@ -1,14 +1,15 @@
 package page
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
-// What needs a look stands first, and then all is in the order of names; while a mouse is over the rows, they stay where they
-// are.
+// What needs a look stands first, and then all is in the order of names; while a mouse is over the rows, or a finger on
+// them, they stay where they are. Of another time they stand as they did then.
 func TestStanding(t *testing.T) {
 	c, ns := setUp(t)
 	patch := func(pod, status string) {
@@ -38,6 +39,26 @@ func TestStanding(t *testing.T) {
 	b.await(names + ` === "cdab"`)
 	patch("d", ready)
 	b.await(names + ` === "cabd"`)
+	finger := func(event string) {
+		t.Helper()
+		value[bool](b, fmt.Sprintf(`document.getElementById("list").dispatchEvent(new PointerEvent(%q, { pointerType: "touch", bubbles: true }))`, event))
+	}
+	finger("pointerdown")
+	patch("b", crashing)
+	b.await(row("b") + `.querySelector(".state").textContent === "CrashLoopBackOff"`)
+	b.await(`document.getElementById("problems").innerText.includes("pod/b")`)
+	if got := value[string](b, names); got != "cabd" {
+		t.Errorf("the rows are %s while a finger is on them", got)
+	}
+	finger("pointerup")
+	b.await(names + ` === "bcad"`)
+	b.pointAt(at[0], at[1])
+	value[bool](b, `document.getElementById("back").click() ?? true`)
+	b.slide("s.min")
+	b.await(`document.getElementById("watch-state").textContent === "Past" && ` + names + ` === "abcd"`)
+	value[bool](b, `document.getElementById("back").click() ?? true`)
+	b.awaitLive()
+	b.await(names + ` === "bcad"`)
 	value[bool](b, `((s) => { s.value = "name"; return s.dispatchEvent(new Event("change")); })(document.getElementById("sort"))`)
 	b.await(names + ` === "abcd"`)
 }

@@ -11,8 +11,8 @@ const playSteps = 60, playEvery = 500;
 const settles = 200, mostListed = 50;
 /** later is how long after the end a time is that stands for any later end, in ms. */
 const later = 1000 * 86400 * second;
-/** askEvery is how often it is asked what is known of what goes on, in ms. */
-const askEvery = 3 * second, asking = "asking what is known …";
+/** askEvery is how often it is asked what is known of what goes on, and trusted for how long an answer holds, in ms. */
+const askEvery = 3 * second, trusted = 10 * second, asking = "asking …";
 
 /** whyUnknown says of a gap why it is one, and in which of several clusters. */
 export const whyUnknown = (gap) => visible([gap.cluster, gap.why].filter(Boolean).join(": "));
@@ -138,10 +138,10 @@ export class Past {
   }
 
   /** doubts is why what is shown of what is known need not be so; empty: it is. */
-  doubts({ live }) {
+  doubts({ live, known, to }) {
     if (!live) return "";
     if (!this.isLinked()) return "no connection to dwatch";
-    return this.doubt || (this.held ? "" : asking);
+    return this.doubt || (known + trusted > to ? "" : asking);
   }
 
   /** listGaps says what is not known, where that has become otherwise: who reads it is not disturbed. */
