@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -88,7 +89,7 @@ func (o *Object) put(i *Inventory) {
 	}
 }
 
-// Lack is a time of which it is no longer held how some objects were: they changed more often than is held.
+// Lack is a time of which it is no longer held how some objects of a cluster were: they changed more often than is held.
 type Lack struct {
 	From, To time.Time
 	// Objects is how many, and One of them.
@@ -96,37 +97,49 @@ type Lack struct {
 	One     *Object
 }
 
-// Lacks are all of these since Since, in order; none meets another one.
-func Lacks(i *Inventory) (all []Lack) {
-	type span struct {
-		from, to time.Time
-		of       *Object
-	}
-	var spans []span
+// Lacks are all of these since Since, in order; none meets another one of its cluster.
+func Lacks(i *Inventory) []Lack { return merged(i.lacks(time.Time{})) }
+
+// LacksAt are those of a time, one for each cluster: of which objects it is not held how they were then.
+func LacksAt(i *Inventory, t time.Time) []Lack { return merged(i.lacks(t)) }
+
+// lacks has one for each object and time, in order; all that there are, or those of a time.
+func (i *Inventory) lacks(at time.Time) (all []Lack) {
 	i.mu.RLock()
+	defer i.mu.RUnlock()
 	since := i.archive.since()
 	for _, o := range i.byID {
 		for n := 1; n < len(o.states) && o.missing > 0; n++ {
-			if from, to := o.states[n-1].Time, o.states[n].Time; to.After(since) && o.states[n].Missing(o.states[n-1]) > 0 {
-				if from.Before(since) {
-					from = since
-				}
-				spans = append(spans, span{from, to, o})
+			from, to := o.states[n-1].Time, o.states[n].Time
+			if !to.After(since) || o.states[n].Missing(o.states[n-1]) == 0 {
+				continue
+			}
+			if from.Before(since) {
+				from = since
+			}
+			if at.IsZero() || !from.After(at) && at.Before(to) {
+				all = append(all, Lack{from, to, 1, o})
 			}
 		}
 	}
-	i.mu.RUnlock()
-	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
-	var of map[*Object]bool
-	for _, s := range spans {
-		if n := len(all); n == 0 || s.from.After(all[n-1].To) {
-			all, of = append(all, Lack{From: s.from, To: s.to, One: s.of}), map[*Object]bool{}
+	slices.SortFunc(all, func(a, b Lack) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.One.ID, b.One.ID)) })
+	return all
+}
+
+// merged has those of a cluster that meet as one.
+func merged(some []Lack) (all []Lack) {
+	last, of := map[string]int{}, map[int]map[*Object]bool{}
+	for _, one := range some {
+		n, is := last[one.One.Cluster]
+		if !is || one.From.After(all[n].To) {
+			n = len(all)
+			last[one.One.Cluster], of[n] = n, map[*Object]bool{}
+			all = append(all, one)
 		}
-		last := &all[len(all)-1]
-		of[s.of] = true
-		last.Objects = len(of)
-		if s.to.After(last.To) {
-			last.To = s.to
+		of[n][one.One] = true
+		all[n].Objects = len(of[n])
+		if one.To.After(all[n].To) {
+			all[n].To = one.To
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,10 +73,11 @@ func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
 		return found
 	}
 	lacking := 0
-	for _, l := range Lacks(some.Inventory) {
-		if !l.From.After(at) && at.Before(l.To) {
-			lacking += l.Objects
-		}
+	for _, l := range LacksAt(some.Inventory, at) {
+		lacking += l.Objects
+	}
+	if within := slices.ContainsFunc(Lacks(some.Inventory), func(l Lack) bool { return !l.From.After(at) && at.Before(l.To) }); within != (lacking > 0) {
+		t.Errorf("at %s %d objects are lacking: %v", at, lacking, Lacks(some.Inventory))
 	}
 	want, got := versions(all.Inventory), versions(past)
 	for id, version := range want {
@@ -85,7 +87,7 @@ func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
 			t.Errorf("at %s %s had version %s, and not %s", at, id, version, got[id])
 		}
 	}
-	if lacking < 0 {
+	if lacking != 0 {
 		t.Errorf("at %s there are %v, and not %v", at, got, want)
 	}
 	for id := range got {
@@ -97,6 +99,43 @@ func checkAsOf(t *testing.T, all, some *seen, past *Inventory, at time.Time) {
 			if s.Time.After(at) {
 				t.Errorf("at %s something later is known of %s", at, id)
 			}
+		}
+	}
+}
+
+// TestLacks: of several clusters each is said to lack its own objects, and of a time those that lack then.
+func TestLacks(t *testing.T) {
+	s := newSeen(t, Options{})
+	s.archive.states = 3
+	change := func(cluster string, version, second int) {
+		kind := event.Modified
+		if version == 0 {
+			kind = event.Added
+		}
+		e := of(kind, pod("p-"+cluster, "u", fmt.Sprint(version), []string{"Running", "Failed"}[version%2]), second)
+		e.Target.Cluster = cluster
+		s.deliver(e)
+	}
+	for second := range 20 {
+		if second < 12 {
+			change("a", second, second)
+		}
+		if second >= 5 {
+			change("b", second-5, second)
+		}
+	}
+	text := func(all []Lack) (text string) {
+		for _, l := range all {
+			text += fmt.Sprintf("%s %d-%d: %d\n", l.One.Name, l.From.Sub(start)/time.Second, l.To.Sub(start)/time.Second, l.Objects)
+		}
+		return text
+	}
+	if got := text(Lacks(s.Inventory)); got != "p-a 0-10: 1\np-b 5-18: 1\n" {
+		t.Errorf("there is lacking\n%s", got)
+	}
+	for second, want := range map[int]string{2: "p-a 0-10: 1\n", 7: "p-a 0-10: 1\np-b 5-18: 1\n", 14: "p-b 5-18: 1\n", 18: ""} {
+		if got := text(LacksAt(s.Inventory, start.Add(time.Duration(second)*time.Second))); got != want {
+			t.Errorf("after %d s there is lacking\n%s", second, got)
 		}
 	}
 }

@@ -173,22 +173,36 @@ func (s seen) known(at time.Time) Known {
 			k.Unknown = append(k.Unknown, g)
 		}
 	}
-	k.Gaps = k.shown()
+	k.Unknown = append(k.Unknown, gapsOfLacks(inventory.LacksAt(s.inventory, at))...)
+	k.addLacks(s)
 	return k
 }
 
-// shown are the gaps that are not before all that can be chosen.
-func (k *Known) shown() []Gap {
-	return slices.DeleteFunc(slices.Clone(k.Gaps), func(g Gap) bool { return !g.To.After(k.From) })
+// addLacks adds the times of which it is not held how objects were, and leaves out what is before all that can be chosen.
+func (k *Known) addLacks(s seen) {
+	k.Gaps = append(k.Gaps, gapsOfLacks(inventory.Lacks(s.inventory))...)
+	k.Gaps = slices.DeleteFunc(k.Gaps, func(g Gap) bool { return !g.To.After(k.From) })
+	k.sort()
+}
+
+func gapsOfLacks(lacks []inventory.Lack) (all []Gap) {
+	for _, l := range lacks {
+		why := "how " + l.One.Resource.Resource + "/" + l.One.Name + " was is not held: it changed too often"
+		if l.Objects > 1 {
+			why = fmt.Sprintf("how %d objects were, such as %s/%s, is not held: they changed too often", l.Objects, l.One.Resource.Resource, l.One.Name)
+		}
+		all = append(all, Gap{Cluster: l.One.Cluster, From: l.From, To: l.To, Why: why})
+	}
+	return all
 }
 
 func (k *Known) sort() {
 	slices.SortStableFunc(k.Gaps, func(a, b Gap) int { return a.From.Compare(b.From) })
 }
 
-// knownSince is since when something is known until now, and of which times not all is.
+// knownSince is since when something is known until now, and when not all was seen.
 func (s seen) knownSince() Known {
-	since, lacks := inventory.Since(s.inventory), inventory.Lacks(s.inventory)
+	since := inventory.Since(s.inventory)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := Known{Began: s.started, From: s.started, To: s.clock()}
@@ -199,14 +213,6 @@ func (s seen) knownSince() Known {
 	if begin := s.targets.read(k.Gaps); begin.After(k.From) {
 		k.From = begin
 	}
-	for _, l := range lacks {
-		why := "how " + l.One.Resource.Resource + "/" + l.One.Name + " was is not held: it changed too often"
-		if l.Objects > 1 {
-			why = fmt.Sprintf("how %d objects were, such as %s/%s, is not held: they changed too often", l.Objects, l.One.Resource.Resource, l.One.Name)
-		}
-		k.Gaps = append(k.Gaps, Gap{Cluster: l.One.Cluster, From: l.From, To: l.To, Why: why})
-	}
-	k.sort()
 	if s.Clusters != nil {
 		k.Clusters = event.Names(s.Clusters())
 	}
@@ -216,7 +222,7 @@ func (s seen) knownSince() Known {
 // held says which times can be shown besides the present, and of which of these not all is known by now.
 func (s seen) held() *pastMessage {
 	k := s.knownSince()
-	k.Gaps = k.shown()
+	k.addLacks(s)
 	return k.message(time.Time{}, true)
 }
 
