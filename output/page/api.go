@@ -243,6 +243,8 @@ type past struct {
 	Items  []json.RawMessage `json:"items"`
 	// Before is the number before which there are more; 0: there are none.
 	Before uint64 `json:"before,omitempty"`
+	// Cut: before these there may have been others, which are not held.
+	Cut bool `json:"cut,omitempty"`
 }
 
 func (h *Hub) past(before uint64, limit int) past {
@@ -256,10 +258,11 @@ func (h *Hub) past(before uint64, limit int) past {
 		}
 		if len(p.Items) == limit {
 			p.Before = last
-			break
+			return p
 		}
 		p.Items, last = append(p.Items, e.short()), e.seq
 	}
+	p.Cut = h.log.cut
 	return p
 }
 

@@ -36,7 +36,8 @@ type log struct {
 	entries []*entry
 	bytes   int
 	last    uint64
-	max     int // bytes of messages
+	max     int  // bytes of messages
+	cut     bool // some were forgotten
 }
 
 func (l *log) next() uint64 { return l.last + 1 }
@@ -47,6 +48,7 @@ func (l *log) add(e *entry) {
 	l.entries = append(l.entries, e)
 	l.bytes += e.size()
 	for l.bytes > l.max && len(l.entries) > 1 {
+		l.cut = true
 		l.bytes -= l.entries[0].size()
 		l.entries[0] = nil
 		l.entries = l.entries[1:]

@@ -55,7 +55,7 @@ func endOf(t time.Time) time.Time { return t.Truncate(time.Millisecond).Add(time
 // redraw draws another Hub as this one was at a time, of which it has the inventory.
 func (s seen) redraw(into *Hub, at time.Time) {
 	s.mu.Lock()
-	into.resources, into.log.last = maps.Clone(s.resources), s.log.last
+	into.resources, into.log.last, into.log.cut = maps.Clone(s.resources), s.log.last, s.log.cut
 	entries := slices.Clone(s.log.entries)
 	into.targets.linkAsOf(&s.targets, at)
 	s.mu.Unlock()
@@ -64,7 +64,9 @@ func (s seen) redraw(into *Hub, at time.Time) {
 			into.log.entries = append(into.log.entries, e)
 		}
 	}
-	into.log.entries = slices.Clone(into.log.entries[max(len(into.log.entries)-maxFeed, 0):])
+	if more := len(into.log.entries) - maxFeed; more > 0 {
+		into.log.entries, into.log.cut = slices.Clone(into.log.entries[more:]), true
+	}
 	there, _ := into.inventory.At(inventory.Now, nil) // of now it is known
 	all := append(there, into.inventory.Ended()...)
 	into.copied = len(all)

@@ -215,6 +215,33 @@ func TestSeenFeed(t *testing.T) {
 	}
 }
 
+// TestSeenFeedCut: where what happened before a time is no longer held, the answer says so.
+func TestSeenFeedCut(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	h.log.max = 20_000
+	old := pod("a", "u1", "0", "Pending")
+	h.tell(added(pods, old, 0))
+	if into, _ := h.past(h.at(1)); into.past(^uint64(0), 100).Cut {
+		t.Error("all is held")
+	}
+	for n := range 60 {
+		now := pod("a", "u1", fmt.Sprint(n+1), []string{"Running", "Failed"}[n%2])
+		h.tell(modified(pods, old, now, 0))
+		old = now
+	}
+	for _, second := range []int{10, 60} {
+		into, _ := h.past(h.at(second))
+		feed := into.past(^uint64(0), 100)
+		if !feed.Cut || len(feed.Items) > second || second == 10 && len(feed.Items) > 0 {
+			t.Errorf("after %d s there are %d changes, and that there were others: %v", second, len(feed.Items), feed.Cut)
+		}
+		if part := into.past(^uint64(0), 1); second == 60 && (part.Before == 0 || part.Cut) {
+			t.Errorf("of a part it says %+v", part)
+		}
+	}
+}
+
 // TestSeenBlind: when the connection was lost, and before all was read, it is not known what was there; nor before the start.
 func TestSeenBlind(t *testing.T) {
 	t.Parallel()

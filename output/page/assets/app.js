@@ -139,7 +139,7 @@ function greet(hello) {
 
 /** askPast reads what the feed does not have: at the start, and after a snapshot. */
 async function askPast() {
-  let before, rounds = 8;
+  let before, cut, rounds = 8;
   const known = store.feed.at(-1)?.seq ?? 0, { stream } = store;
   do {
     const answer = await ask("feed", { limit: 500, ...(before && { before }) });
@@ -147,10 +147,10 @@ async function askPast() {
     store.addPast(answer.items ?? []);
     page.changed = true;
     soon();
-    before = answer.before;
+    ({ before, cut } = answer);
     if (known && before && before <= known) return;
   } while (before && --rounds);
-  feed.cutOff = Boolean(before);
+  feed.cutOff = Boolean(before || cut);
 }
 
 function linkState(link, why) {
