@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dwatch/watcher/event"
-	"dwatch/watcher/object/owner"
 )
 
 // Since is from when on an Inventory holds what was: of what was before, too much is gone. Zero: from the start.
@@ -29,30 +28,39 @@ func (a *archive) since() time.Time {
 // in it. Drawn is of the view that asks. What was before Since is ErrPast, and an object is missing of which it is not held
 // how it was (Lacks).
 func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
-	i.mu.RLock()
-	defer i.mu.RUnlock()
-	if t.Before(i.archive.since()) {
-		return nil, ErrPast
-	}
 	o := i.options
-	o.Past = true
-	if now := o.Warned; now != nil {
-		o.Warned = func(cluster string, of owner.Ref) (why string, last time.Time) {
-			if why, last = now(cluster, of); last.After(t) { // what was said last by then is not known
-				return "", time.Time{}
-			}
-			return why, last
+	o.Past, o.Warned = true, nil // nobody is asked what was said last by then
+	past := New(o, nil)
+	i.mu.RLock()
+	all := slices.Collect(maps.Values(i.byID))
+	past.kinds = maps.Clone(i.kinds)
+	i.mu.RUnlock()
+	for part := range slices.Chunk(all, chunk) { // others are to come in between
+		then := i.asOf(part, t)
+		for _, one := range then {
+			one.put(past)
 		}
 	}
-	past := New(o, nil)
-	past.kinds, past.archive.forgotten = maps.Clone(i.kinds), i.archive.forgotten
-	for _, one := range i.byID {
-		if then := one.asOf(t); then != nil {
-			then.put(past)
-		}
+	i.mu.RLock()
+	since := i.archive.since()
+	past.archive.forgotten = i.archive.forgotten
+	i.mu.RUnlock()
+	if t.Before(since) { // by now, maybe
+		return nil, ErrPast
 	}
 	slices.SortFunc(past.ended, func(a, b *Object) int { return a.ended.Compare(b.ended) })
 	return past, nil
+}
+
+func (i *Inventory) asOf(some []*Object, t time.Time) (then []*Object) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	for _, one := range some {
+		if at := one.asOf(t); at != nil {
+			then = append(then, at)
+		}
+	}
+	return then
 }
 
 // asOf is the object as it was at a time; nil: it had not been seen, or how it was is no longer held. It is called under the lock.
@@ -143,6 +151,13 @@ func merged(some []Lack) (all []Lack) {
 		}
 	}
 	return all
+}
+
+// Count is how many objects an Inventory holds.
+func Count(i *Inventory) int {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return len(i.byID)
 }
 
 // Find returns the object of an Inventory with an ID; false if it is not held.

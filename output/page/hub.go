@@ -54,7 +54,6 @@ type Hub struct {
 	started time.Time
 	clock   func() time.Time // what is shown is as of then
 	ofPast  *Known           // of the past; nil: the present is shown
-	copied  int              // objects of another Hub, of which it shows the past
 	// lapsed reports whether what is shown of the past is no longer held; nil: that never is.
 	lapsed func() bool
 	// seen is called with each change of an object, before it is drawn; nil: nothing is.
@@ -63,6 +62,7 @@ type Hub struct {
 
 	look   look
 	fights *fights
+	late   late
 
 	delivering sync.Mutex    // while events are taken
 	searches   chan struct{} // has one for each that looks at all objects
@@ -119,6 +119,7 @@ func (h *Hub) Deliver(ctx context.Context, batch []event.Event) error {
 	h.delivering.Lock()
 	defer h.delivering.Unlock()
 	defer h.wake()
+	defer h.late.observe(batch)
 	return h.inventory.Deliver(ctx, batch)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 )
 
@@ -24,10 +25,14 @@ type Past struct {
 	Play func(ctx context.Context, until time.Time, sink event.Sink) (Known, error)
 }
 
-// rewinder is a past: it has a new Hub show what was there at a time, and says what is known of that.
+// rewinder is a past: it has a new Hub show what was there at a time, and says what is known of that, once that has arrived.
 type rewinder interface {
+	arrived(ctx context.Context, at time.Time) error
 	rewind(ctx context.Context, at time.Time, into *Hub) (Known, error)
 }
+
+// arrived implements rewinder.
+func (p *Past) arrived(ctx context.Context, _ time.Time) error { return ctx.Err() }
 
 // rewind implements rewinder.
 func (p *Past) rewind(ctx context.Context, at time.Time, into *Hub) (Known, error) {
@@ -111,8 +116,8 @@ func gapsOf(all []Gap) (some []gapMessage) {
 const maxShown, maxReading, keepFailed = 16, 2, 30 * time.Second
 
 // maxCopied is how many objects all Hubs of what was seen have together, if that are more than two: each takes 1.6 KB. awaitRoom is
-// how long who comes waits for others to go, as does who chooses another time.
-const maxCopied, awaitRoom = 20_000, 5 * time.Second
+// how long who comes waits for others to go, as does who chooses another time, and maxAwaiting how many do.
+const maxCopied, awaitRoom, maxAwaiting = 20_000, 5 * time.Second, 32
 
 // hubs are those of times of the past, the one that was asked for last at the end. One that is used is always held.
 type hubs struct {
@@ -120,21 +125,27 @@ type hubs struct {
 	past    rewinder
 	unused  int           // how many are held that nobody uses
 	turns   chan struct{} // has one for each that is being read
+	asking  chan struct{} // has one for each request that is not a viewer's, of what was seen; nil: of a recording
 	reading sync.WaitGroup
+	copies  func() int // how many objects each has, about; nil: it is not copies that are held
 
-	mu      sync.Mutex // for what follows, and what is in held
-	held    []*hubOf
-	copied  int // objects, by the last Hub of what was seen
-	closing bool
-	reason  string // of closing
+	mu       sync.Mutex // for what follows, and what is in held
+	held     []*hubOf
+	awaiting int           // how many wait for room
+	left     chan struct{} // closed when there may be room
+	closing  bool
+	reason   string // of closing
 }
 
 // newHubs are those of the past that a Hub shows, or beside it.
 func newHubs(of *Hub) *hubs {
-	h := &hubs{Options: of.Options, past: seen{of}, turns: make(chan struct{}, maxReading)}
+	h := &hubs{Options: of.Options, turns: make(chan struct{}, maxReading), left: make(chan struct{})}
 	if of.Past != nil {
 		h.past, h.unused = of.Past, maxTimes
+		return h
 	}
+	h.past, h.asking = seen{of}, make(chan struct{}, maxSearches)
+	h.copies = func() int { return inventory.Count(of.inventory) }
 	return h
 }
 
@@ -214,7 +225,25 @@ func (s *Server) hubAt(r *http.Request) (hub *Hub, leave func(), err error) {
 	if err != nil || at.IsZero() {
 		return s.hub, func() {}, err
 	}
-	return s.hubs.of(r.Context(), s.ctx, at)
+	release, err := s.hubs.ask(r.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	hub, left, err := s.hubs.of(r.Context(), s.ctx, at)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return hub, func() { left(); release() }, nil
+}
+
+// ask waits for the turn of who asks for a time without looking at it: a Hub of what was seen is made for that, and dropped. release
+// ends it.
+func (h *hubs) ask(ctx context.Context) (release func(), err error) {
+	if h.asking == nil {
+		return func() {}, nil
+	}
+	return takeTurn(ctx, h.asking)
 }
 
 // awaitHub returns the Hub of a time for a viewer, who is told now and then that it is being read, and what is to be
@@ -252,14 +281,7 @@ func (h *hubs) of(ctx, reading context.Context, at time.Time) (hub *Hub, leave f
 
 // await is of, and calls tell at each tick as long as it waits.
 func (h *hubs) await(ctx, reading context.Context, at time.Time, tick <-chan time.Time, tell func() error) (*Hub, func(), error) {
-	one, err := h.begin(reading, at)
-	for end := time.Now().Add(awaitRoom); errors.Is(err, errShown) && time.Now().Before(end); one, err = h.begin(reading, at) {
-		select {
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
+	one, err := h.beginSoon(ctx, reading, at)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -280,10 +302,52 @@ func (h *hubs) await(ctx, reading context.Context, at time.Time, tick <-chan tim
 	return nil, nil, err
 }
 
+// beginSoon is begin, once there is room, if that is soon.
+func (h *hubs) beginSoon(ctx, reading context.Context, at time.Time) (*hubOf, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one, err := h.beginLocked(reading, at)
+	if !errors.Is(err, errShown) || h.awaiting >= maxAwaiting {
+		return one, err
+	}
+	h.awaiting++
+	defer func() { h.awaiting-- }()
+	end := time.NewTimer(awaitRoom)
+	defer end.Stop()
+	for errors.Is(err, errShown) {
+		left := h.left
+		h.mu.Unlock()
+		isLate := false
+		select {
+		case <-left:
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-end.C:
+			isLate = true
+		}
+		h.mu.Lock()
+		if isLate || !errors.Is(err, errShown) {
+			return nil, err
+		}
+		one, err = h.beginLocked(reading, at)
+	}
+	return one, err
+}
+
+// roomLocked tells those who wait for room that there may be some.
+func (h *hubs) roomLocked() {
+	close(h.left)
+	h.left = make(chan struct{})
+}
+
 // begin has the recording read up to a time, unless the Hub of that is held. Who calls it calls leave.
 func (h *hubs) begin(ctx context.Context, at time.Time) (*hubOf, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.beginLocked(ctx, at)
+}
+
+func (h *hubs) beginLocked(ctx context.Context, at time.Time) (*hubOf, error) {
 	if h.closing {
 		return nil, errBye
 	}
@@ -320,10 +384,10 @@ func (h *hubs) makeRoomLocked() bool {
 
 // mostLocked is how many are held at most if all are looked at.
 func (h *hubs) mostLocked() int {
-	if h.copied == 0 {
+	if h.copies == nil {
 		return maxShown
 	}
-	return min(max(maxCopied/h.copied, 2), maxShown)
+	return min(max(maxCopied/max(h.copies(), 1), 2), maxShown)
 }
 
 // leave ends that one is used, and that it is read if nobody waits for it any more.
@@ -334,6 +398,7 @@ func (h *hubs) leave(one *hubOf) {
 	if one.users > 0 {
 		return
 	}
+	defer h.roomLocked()
 	if isDone := one.isDone(); !isDone || h.unused == 0 {
 		one.cancel()
 		h.held = slices.DeleteFunc(h.held, func(other *hubOf) bool { return other == one })
@@ -349,9 +414,6 @@ func (h *hubs) read(ctx context.Context, one *hubOf) {
 	defer h.mu.Unlock()
 	defer close(one.done) // close sees either that it is, or reads that it closes
 	one.ended = time.Now()
-	if hub.copied > 0 { // else it is not held
-		h.copied = hub.copied
-	}
 	switch {
 	case h.closing:
 		one.err = errBye
@@ -381,6 +443,9 @@ func (k *Known) show(h *Hub, at time.Time) time.Time {
 
 // play plays the recording up to a time when it is its turn.
 func (h *hubs) play(ctx context.Context, until time.Time, hub *Hub) (Known, error) {
+	if err := h.past.arrived(ctx, until); err != nil {
+		return Known{}, err
+	}
 	select {
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
@@ -405,6 +470,7 @@ func (h *hubs) close(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closing, h.reason = true, reason
+	h.roomLocked()
 	for _, one := range h.held {
 		switch {
 		case !one.isDone():

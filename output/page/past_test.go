@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -146,11 +147,45 @@ func TestHubsClose(t *testing.T) {
 	}
 }
 
+// How many times are held goes by how many objects there are, before the first has been read, too.
+func TestHubsMost(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	s := serve(t, h.Hub)
+	if most := s.hubs.mostLocked(); most != maxShown {
+		t.Errorf("of nothing %d times are held", most)
+	}
+	var all []event.Event
+	for n := range maxCopied / 2 {
+		all = append(all, added(pods, pod(fmt.Sprint("pod", n), fmt.Sprint("u", n), "1", "Pending"), 0))
+	}
+	h.tell(all...)
+	for n := range 3 {
+		_, err := s.hubs.begin(t.Context(), h.at(n+1))
+		if (n == 2) != errors.Is(err, errShown) {
+			t.Errorf("of time %d: %v", n, err)
+		}
+	}
+	// Who asks without looking has to wait for others who do.
+	for range maxSearches {
+		release, err := s.hubs.ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.hubs.ask(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // Of what was seen each time that is shown has all objects: of many there are fewer times, and who comes waits for one.
 func TestHubsRoom(t *testing.T) {
 	t.Parallel()
 	h := newHubs(newCourse(t).Hub)
-	h.copied = maxCopied
+	h.copies = func() int { return maxCopied }
 	at := time.Now().Add(-time.Minute)
 	var leave []func()
 	for n := range 2 {
@@ -159,7 +194,6 @@ func TestHubsRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		leave = append(leave, done)
-		h.copied = maxCopied
 	}
 	if _, err := h.begin(t.Context(), at.Add(time.Hour)); !errors.Is(err, errShown) {
 		t.Error(err)
@@ -176,6 +210,17 @@ func TestHubsRoom(t *testing.T) {
 	if err := <-came; err != nil {
 		t.Error(err)
 	}
+	h.mu.Lock()
+	h.awaiting = maxAwaiting
+	h.mu.Unlock()
+	_, done, err := h.of(t.Context(), t.Context(), at.Add(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.of(t.Context(), t.Context(), at.Add(3*time.Second)); !errors.Is(err, errShown) {
+		t.Errorf("too many wait for room: %v", err)
+	}
+	done()
 	if leave[1](); len(h.held) > 0 {
 		t.Errorf("%d are held", len(h.held))
 	}

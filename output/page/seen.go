@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -25,22 +26,75 @@ const (
 // shared with the present.
 type seen struct{ *Hub }
 
-// rewind implements rewinder.
-func (s seen) rewind(ctx context.Context, at time.Time, into *Hub) (Known, error) {
+// arrived implements rewinder. What comes later nevertheless has the Hub lapse.
+func (s seen) arrived(ctx context.Context, at time.Time) error {
 	select {
 	case <-ctx.Done():
-		return Known{}, ctx.Err()
+		return ctx.Err()
 	case <-time.After(time.Until(at.Add(arrives))):
+		return nil
 	}
-	settle(s.Hub)
+}
+
+// rewind implements rewinder.
+func (s seen) rewind(_ context.Context, at time.Time, into *Hub) (Known, error) {
 	at = endOf(at)
+	isLate := s.late.since(at)
+	settle(s.Hub)
 	past, err := inventory.AsOf(s.inventory, at)
 	if err == nil {
 		into.inventory = past
 		s.redraw(into, at)
 	}
-	into.lapsed = func() bool { return err == nil && at.Before(inventory.Since(s.inventory)) }
+	into.lapsed = func() bool { return err == nil && at.Before(inventory.Since(s.inventory)) || isLate() }
 	return s.known(at), nil
+}
+
+// maxLate is of how many events that came late it is known how late.
+const maxLate = 1000
+
+// late are the times of events that came after a time had been shown at which they had been seen already: stages before have held
+// them up. The zero value is ready.
+type late struct {
+	mu    sync.Mutex
+	shown time.Time // the last that was
+	all   []time.Time
+	gone  int // how many more there were, before all
+}
+
+// since returns what reports whether an event has come since then that changes what is shown of a time.
+func (l *late) since(shown time.Time) (isLate func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if shown.After(l.shown) {
+		l.shown = shown
+	}
+	known := l.gone + len(l.all)
+	return func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return known < l.gone || slices.ContainsFunc(l.all[known-l.gone:], func(t time.Time) bool { return !t.After(shown) })
+	}
+}
+
+// observe takes events that are in their place by now.
+func (l *late) observe(batch []event.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range batch {
+		e := &batch[i]
+		from := e.Time
+		if !e.Heard.IsZero() { // since when nothing is known
+			from = e.Heard
+		}
+		if e.Type.IsSign() || from.After(l.shown) {
+			continue
+		}
+		if len(l.all) == maxLate {
+			l.all, l.gone = slices.Clone(l.all[1:]), l.gone+1
+		}
+		l.all = append(l.all, from)
+	}
 }
 
 // settle returns when what had come to a Hub is in its place.
@@ -69,7 +123,6 @@ func (s seen) redraw(into *Hub, at time.Time) {
 	}
 	there, _ := into.inventory.At(inventory.Now, nil) // of now it is known
 	all := append(there, into.inventory.Ended()...)
-	into.copied = len(all)
 	for part := range slices.Chunk(all, maxRows) {
 		s.redrawRows(into.inventory, part, millis(at))
 	}

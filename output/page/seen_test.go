@@ -277,6 +277,43 @@ func TestSeenBlind(t *testing.T) {
 	}
 }
 
+// TestSeenLate: what had been seen by a time that is shown, and comes later, as a stage has held it up, has that shown anew.
+func TestSeenLate(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	a := pod("a", "u1", "1", "Running")
+	h.tell(added(pods, a, 0))
+	shown, _ := h.past(h.at(9))
+	earlier, _ := h.past(h.at(5))
+	now := modified(pods, a, pod("a", "u1", "2", "Failed"), 0)
+	now.Time = h.at(12)
+	deliver(t, h.Hub, now)
+	if shown.lapsed() || earlier.lapsed() {
+		t.Error("what comes later changes what was")
+	}
+	late := modified(pods, pod("a", "u1", "2", "Failed"), pod("a", "u1", "3", "Running"), 0)
+	late.Time = h.at(7)
+	deliver(t, h.Hub, late)
+	if !shown.lapsed() || earlier.lapsed() {
+		t.Errorf("what was seen after 7 s changes what was after 9 s: %v, after 5 s: %v", shown.lapsed(), earlier.lapsed())
+	}
+	again, _ := h.past(h.at(9))
+	lost := event.Event{Type: event.Disconnected, Target: pods, Time: h.at(30), Heard: h.at(8)}
+	if again.lapsed() {
+		t.Error("it is shown anew")
+	}
+	if deliver(t, h.Hub, lost); !again.lapsed() || earlier.lapsed() {
+		t.Error("since when nothing is known is known later")
+	}
+	// Only of so many it is known how late they were.
+	for range maxLate + 1 {
+		deliver(t, h.Hub, late)
+	}
+	if !earlier.lapsed() {
+		t.Error("it is not known whether it is as it was")
+	}
+}
+
 // TestSeenRead: what can be shown begins when all had been read, if that was soon.
 func TestSeenRead(t *testing.T) {
 	t.Parallel()

@@ -25,9 +25,14 @@ const (
 
 // search waits for its turn to look at all objects, but not for long; release ends it.
 func (h *Hub) search(ctx context.Context) (release func(), err error) {
+	return takeTurn(ctx, h.searches)
+}
+
+// takeTurn waits for one of the turns, but not for long; release gives it back.
+func takeTurn(ctx context.Context, turns chan struct{}) (release func(), err error) {
 	select {
-	case h.searches <- struct{}{}:
-		return sync.OnceFunc(func() { <-h.searches }), nil
+	case turns <- struct{}{}:
+		return sync.OnceFunc(func() { <-turns }), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(maxWait):
