@@ -36,7 +36,7 @@ func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
 	past.kinds = maps.Clone(i.kinds)
 	i.mu.RUnlock()
 	for part := range slices.Chunk(all, chunk) { // others are to come in between
-		then := i.asOf(part, t)
+		then := asOf(i, part, t)
 		for _, one := range then {
 			one.put(past)
 		}
@@ -52,7 +52,7 @@ func AsOf(i *Inventory, t time.Time) (*Inventory, error) {
 	return past, nil
 }
 
-func (i *Inventory) asOf(some []*Object, t time.Time) (then []*Object) {
+func asOf(i *Inventory, some []*Object, t time.Time) (then []*Object) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	for _, one := range some {
@@ -106,13 +106,13 @@ type Lack struct {
 }
 
 // Lacks are all of these since Since, in order; none meets another one of its cluster.
-func Lacks(i *Inventory) []Lack { return merged(i.lacks(time.Time{})) }
+func Lacks(i *Inventory) []Lack { return merged(lacks(i, time.Time{})) }
 
 // LacksAt are those of a time, one for each cluster: of which objects it is not held how they were then.
-func LacksAt(i *Inventory, t time.Time) []Lack { return merged(i.lacks(t)) }
+func LacksAt(i *Inventory, t time.Time) []Lack { return merged(lacks(i, t)) }
 
 // lacks has one for each object and time, in order; all that there are, or those of a time.
-func (i *Inventory) lacks(at time.Time) (all []Lack) {
+func lacks(i *Inventory, at time.Time) (all []Lack) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	since := i.archive.since()
