@@ -3,6 +3,7 @@
 package program
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -202,5 +204,87 @@ func rulesReread(t *testing.T, kept bool) {
 	lost := strings.Contains(p.stderr.String(), "connection lost")
 	if watches["configmaps"] != 3 && !lost { // one of all, and one each to tell what there is
 		t.Errorf("watches of configmaps: %d\n%s", watches["configmaps"], p.stderr.String())
+	}
+}
+
+// TestRulesRereadDenied: a rule comes to share a watch that goes on though the right to a part of it was taken away, and may not list what there
+// is. When it may, it is told what is different, and nothing that is there as deleted, though the shared watch has relisted meanwhile.
+func TestRulesRereadDenied(t *testing.T) {
+	t.Parallel()
+	o, _ := room(t)
+	var denies, forgets atomic.Bool
+	running := make(chan context.CancelFunc, 100)
+	refuse := func(w http.ResponseWriter, code int, reason, message string) bool {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
+		return true
+	}
+	f := front{instead: func(w http.ResponseWriter, r *http.Request) bool {
+		q := r.URL.Query()
+		switch {
+		case r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/configmaps"):
+			return false
+		case denies.Load():
+			return refuse(w, http.StatusForbidden, "Forbidden", "configmaps is forbidden: not now")
+		case !q.Has("watch"):
+			return false
+		case !q.Has("sendInitialEvents") && forgets.CompareAndSwap(true, false):
+			return refuse(w, http.StatusGone, "Expired", "too old resource version")
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		*r = *r.WithContext(ctx)
+		running <- cancel
+		return false
+	}}
+	dir := t.TempDir()
+	path, file := filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "cm.yaml")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := func(changes string) {
+		t.Helper()
+		const rule = "- {name: %s, namespace: %s, resources: [cm, secrets], field-selector: metadata.name!=kube-root-ca.crt, command: [/bin/sh, -c, echo %s $DWATCH_TYPE]}\n"
+		write(path, "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n"+
+			fmt.Sprintf(rule, "stays", o.namespace, "stays")+fmt.Sprintf(rule, "changes", o.namespace, changes))
+	}
+	apply := func(name, n string) {
+		t.Helper()
+		write(file, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {n: %q}}", name, n))
+		if err := o.apply(file, strings.NewReplacer()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply("same", "1")
+	apply("other", "1")
+	rules("before")
+	p := startPiped(t, "", "send", "-f", path, "--server", f.serve(t))
+	for _, rule := range []string{"stays: cm/%s: stays", "changes: cm/%s: before"} {
+		for _, name := range []string{"same", "other"} {
+			p.says(t, "^rule "+fmt.Sprintf(rule, name)+" ADDED$")
+		}
+	}
+	cut := <-running
+	denies.Store(true)
+	rules("after")
+	p.says(t, "was read again: changed: changes; as before: stays$")
+	p.says(t, "^rule changes: .*not now")
+	apply("other", "2")
+	p.says(t, "^rule stays: cm/other: stays MODIFIED$")
+	denies.Store(false)
+	forgets.Store(true)
+	cut()
+	p.says(t, "^configmaps in namespace "+o.namespace+": relisted at ")
+	p.says(t, "^rule changes: cm/other: after MODIFIED$")
+	apply("last", "1")
+	p.says(t, "^rule changes: cm/last: after ADDED$")
+	p.says(t, "^rule stays: cm/last: stays ADDED$")
+	p.signal(syscall.SIGTERM)
+	p.waits(t)
+	if said := p.stderr.String(); strings.Contains(said, "DELETED") || strings.Count(said, ": after ") != 2 {
+		t.Errorf("it was told something else than what is different:\n%s", said)
 	}
 }
