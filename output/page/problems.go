@@ -71,11 +71,15 @@ func (l *look) now(clock func() time.Time, h *Hub) (message []byte, isOld bool) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, judged := clock(), h.inventory.Judged()
-	since, isOld := now.Sub(l.at), judged != l.judged
-	if since >= time.Second || isOld && since >= share*l.took {
+	began, rest := now, time.Second
+	if h.ofPast != nil { // its clock stands, but what is asked about it may be answered; more is looked at
+		clock, began, rest = time.Now, time.Now(), max(rest, share*l.took)
+	}
+	since, isOld := began.Sub(l.at), judged != l.judged
+	if since >= rest || isOld && since >= share*l.took {
 		l.message = encode(problemsOf(h, h.inventory.Problems(now, maxProblems, h.Compare), now))
 		l.at, l.judged, isOld = clock(), judged, false
-		l.took = l.at.Sub(now)
+		l.took = l.at.Sub(began)
 	}
 	return l.message, isOld
 }

@@ -217,7 +217,7 @@ func (d *drawing) then(h *Hub) *drawing {
 func (s seen) known(at time.Time) Known {
 	k := s.knownSince()
 	if forgotten := inventory.Since(s.inventory); at.Before(forgotten) {
-		k.Gaps = append(k.Gaps, Gap{From: k.Began, To: forgotten, Why: "no longer held: too much has happened since"})
+		k.Gaps = append(k.Gaps, Gap{From: k.Began, To: forgotten, Why: "no longer held: too much has happened since, or something is no longer watched"})
 	}
 	if at.Before(k.Began) {
 		k.Gaps = append(k.Gaps, Gap{From: at, To: k.Began, Why: "before dwatch was started"})
@@ -309,16 +309,16 @@ func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 	outages := slices.Clone(ts.outages.ended)
 	for _, l := range ts.links.All() {
 		if !sees(l.Phase()) {
-			outages = append(outages, outage{l.Target, ts.outages.began[l.Target.Key()], now.Add(time.Millisecond)})
+			outages = append(outages, outage{l.Target, ts.outages.began[l.Target.Key()], now.Add(time.Millisecond), l.Phase()})
 		}
 	}
 	slices.SortStableFunc(outages, func(a, b outage) int { return a.from.Compare(b.from) })
 	type kind struct{ cluster, why string }
 	last, names := map[kind]int{}, map[int][]string{}
 	for _, o := range outages {
-		of := kind{o.of.Cluster, "not connected"}
+		of := kind{o.of.Cluster, o.why()}
 		if o.from.IsZero() {
-			of.why, o.from = "not read yet", ts.started
+			o.from = ts.started
 		}
 		if o.from.Before(from) {
 			o.from = from
@@ -378,7 +378,7 @@ func (ts *targets) linkAsOf(others *targets, at time.Time) {
 func (ts *targets) outageAt(l *event.Link, at time.Time) (outage, bool) {
 	key := l.Target.Key()
 	if began := ts.outages.began[key]; !sees(l.Phase()) && !began.After(at) {
-		return outage{l.Target, began, at}, true
+		return outage{l.Target, began, at, l.Phase()}, true
 	}
 	for _, o := range ts.outages.ended {
 		if o.of.Key() == key && !o.from.After(at) && at.Before(o.to) {

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"dwatch/output/inventory"
 	"dwatch/watcher/event"
 	"dwatch/watcher/object/change"
+	"dwatch/watcher/object/owner"
 )
 
 // course is a Hub that began an hour ago, and what was shown after each second of that hour.
@@ -274,6 +276,47 @@ func TestSeenBlind(t *testing.T) {
 	}
 	if all := (seen{h.Hub}).held(); all.From != millis(h.begin) || len(all.Gaps) != 2 {
 		t.Errorf("there is %+v", all)
+	}
+}
+
+// TestSeenDenied: what may not be watched is not said to be read soon.
+func TestSeenDenied(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	h.tell(event.Event{Type: event.Joined, Target: secrets}, event.Event{Type: event.Denied, Target: secrets})
+	for range 70 {
+		h.tell()
+	}
+	why := "secrets: the right to watch was missing"
+	for n := range 2 {
+		_, known := h.past(h.at(50))
+		if len(known.Unknown) != 1 || known.Unknown[0].Why != why {
+			t.Errorf("%d: %+v", n, known.Unknown)
+		}
+		h.tell(event.Event{Type: event.Synced, Target: secrets})
+	}
+}
+
+// TestSeenAbove: what is asked about a problem of the past is said of it once it is answered.
+func TestSeenAbove(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	known := false
+	h.Above = func(string, owner.Ref) ([]owner.Owner, bool) {
+		web := owner.Owner{Ref: owner.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "shop", Name: "web", UID: "u3"}, Controller: true}
+		return []owner.Owner{web}[:map[bool]int{true: 1}[known]], known
+	}
+	course := &course{Hub: New(h.Options), t: t, begin: h.begin, there: h.there}
+	course.startedAt(h.begin)
+	course.tell(event.Event{Type: event.Synced, Target: pods})
+	course.tell(added(pods, object("Pod", "a", "u1", "1", `,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u2","controller":true}]},"status":{"phase":"Failed"}`), 0))
+	into, _ := course.past(course.at(20))
+	for _, want := range []string{"web-1", "web"} {
+		text, _ := into.look.now(into.clock, into)
+		if name := gjson.GetBytes(text, "items.0.root.name").Str; name != want {
+			t.Errorf("it is of %s, and not of %s: %s", name, want, text)
+		}
+		known, into.look.at = true, time.Now().Add(-time.Hour)
 	}
 }
 

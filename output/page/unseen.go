@@ -13,6 +13,18 @@ const maxOutages, maxUnseen = 1000, 50
 type outage struct {
 	of       event.Target
 	from, to time.Time
+	phase    event.Phase // at its end
+}
+
+// why it was not seen.
+func (o *outage) why() string {
+	switch {
+	case o.phase == event.PhaseDenied:
+		return "the right to watch was missing"
+	case o.from.IsZero():
+		return "not read yet"
+	}
+	return "not connected"
 }
 
 // outages are those that have ended, and since when those go on that have not.
@@ -43,7 +55,7 @@ func (o *outages) observe(e *event.Event, before, after event.Phase) {
 		if len(o.ended) == maxOutages {
 			o.forgotten, o.ended = o.ended[0].to, o.ended[1:]
 		}
-		o.ended = append(o.ended, outage{e.Target, o.began[key], e.Time})
+		o.ended = append(o.ended, outage{e.Target, o.began[key], e.Time, before})
 		delete(o.began, key)
 	}
 }
