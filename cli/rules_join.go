@@ -39,7 +39,7 @@ func (w *ruleWatch) mayTake(one *rule) bool {
 	switch {
 	case !w.fixed || w.links == nil || w.key != one.shareKey() || one.plan.Follows():
 		return false
-	case one.needs.managedFields && !w.managed, beat > 0 && (w.beat == 0 || w.beat > beat):
+	case one.managed && !w.managed, beat > 0 && (w.beat == 0 || w.beat > beat):
 		return false
 	}
 	return !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {

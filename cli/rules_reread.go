@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -31,20 +32,28 @@ const (
 // of the terminal, and of the run.
 func (r *ruleset) whenAskedAgain(c *console) (stop func()) {
 	r.asked = make(chan os.Signal, 1)
-	if r.file == "-" || c.atTerminal() {
+	if r.isReadOnce() || c.atTerminal() {
 		return func() {}
 	}
 	signal.Notify(r.asked, syscall.SIGHUP)
 	return func() { signal.Stop(r.asked) }
 }
 
-// rereading has the rules change with their file.
+// isReadOnce reports whether the rules come from what can't be read again, such as a pipe.
+func (r *ruleset) isReadOnce() bool {
+	info, err := os.Stat(r.file)
+	return r.file == "-" || err == nil && !info.Mode().IsRegular()
+}
+
+// rereading has the rules change with their file. What it has is of one goroutine.
 type rereading struct {
 	*ruleset
 	seen, tried reading   // what was there at the last look, and what was taken, or was wrong
 	due         time.Time // of the next try of what is not taken; zero: there is none
 	said        string
-	leaving     map[string]*rule
+	leaving     map[string]*rule // what was let go, until it has ended
+	ready       chan *rule       // has those whose stages are made
+	come        []*rule          // which these are, and do not run yet
 }
 
 // reading is what a look at the file has found.
@@ -62,21 +71,27 @@ func (a reading) equal(b reading) bool {
 
 // run rereads until ctx ends.
 func (r *rereading) run(ctx context.Context) {
-	if info, err := os.Stat(r.file); r.file == "-" || err == nil && !info.Mode().IsRegular() { // what can be read once
+	if r.isReadOnce() {
 		return
 	}
-	r.tried, r.leaving = reading{text: r.text}, map[string]*rule{}
+	r.tried, r.leaving, r.ready = reading{text: r.text}, map[string]*rule{}, make(chan *rule)
 	r.seen = r.tried
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			r.undo(r.come)
 			return
 		case <-r.asked:
-			r.seen = r.look()
+			r.seen, r.said = r.look(), "" // who asks gets an answer
 			r.try(ctx)
+		case one := <-r.ready:
+			r.come = append(r.come, one)
+			r.takeIfAll(ctx)
 		case now := <-tick.C:
+			r.take(ctx)
+			r.forgetEnded()
 			before := r.seen
 			r.seen = r.look()
 			isDue := !r.due.IsZero() && now.After(r.due)
@@ -97,6 +112,9 @@ func (r *rereading) look() (now reading) {
 
 // try has the rules be those of the file, or says why not.
 func (r *rereading) try(ctx context.Context) {
+	if !r.seen.equal(r.tried) {
+		r.said = ""
+	}
 	r.tried, r.due = r.seen, time.Time{}
 	what, err := "", r.tried.err
 	if err == nil {
@@ -145,36 +163,19 @@ type difference struct {
 	begin      []*rule // new ones, and those that take the place of another
 }
 
-// change has the rules be those of a text, and says what became of them. After an error they are as they were.
+// change has the rules be those of a text, and says what becomes of them. After an error they are as they were.
 func (r *rereading) change(ctx context.Context, text []byte) (what string, err error) {
 	all, err := r.parse(output.Line(r.file), text)
 	if err != nil {
 		return "", wrong(err)
 	}
-	defer r.dropUnasked()
+	r.take(ctx) // what is known of a rule from here on is that it runs, or that its stages are yet to be made
 	c := r.compare(all)
 	if err := r.prepare(ctx, c.begin); err != nil {
 		r.undo(c.begin)
 		return "", err
 	}
-	for _, one := range c.gone {
-		r.letGo(one, false)
-		r.leaving[one.Name] = one
-		if one.state != nil {
-			one.say("it is let go; its file stays: " + output.Line(one.state.path))
-		} else {
-			one.say("it is let go")
-		}
-	}
-	err = r.replace(ctx, c.begin)
-	if err != nil && ctx.Err() == nil {
-		r.end(err) // which ends the run: what it was is let go
-	}
-	if err != nil {
-		r.undo(c.begin)
-		return "", err
-	}
-	r.take(ctx, c)
+	r.replace(ctx, c)
 	return c.String(), nil
 }
 
@@ -189,7 +190,13 @@ func (r *rereading) compare(all []*rule) (c difference) {
 		if old != nil && old.Equal(one.Rule) {
 			c.kept = append(c.kept, old)
 		} else {
-			one.after, one.replaces = old, old != nil
+			one.replaces = old != nil
+			if old == nil && r.stateDir != "" { // which may have the file yet
+				old = r.leaving[one.Name]
+			}
+			if one.after = old; old != nil && old.waits {
+				one.after, one.unrun = old.after, old
+			}
 			c.begin = append(c.begin, one)
 		}
 		delete(named, one.Name)
@@ -216,29 +223,55 @@ func (r *rereading) prepare(ctx context.Context, begin []*rule) error {
 		return wrong(err)
 	}
 	for _, one := range begin {
-		if err := one.to.prepare(r.console.ofRule(one.Name)); err != nil {
-			return wrong(errorOf(one.Where+": rule "+one.Name, err))
-		}
-		if err := one.open(ctx, r.console, r.cluster); err != nil {
-			if fail.ExitCode(err) == fail.ExitUsage {
-				return wrong(err)
-			}
-			return errorOf("rule "+one.Name, err)
-		}
-		if r.measured != nil {
-			one.metrics = one.newMetrics()
-		}
-	}
-	manage(begin, r.isManaged())
-	for _, one := range begin {
-		if err := r.beginEarly(ctx, one); err != nil {
-			if err = errorOf(one.Where+": rule "+one.Name, err); fail.ExitCode(err) == fail.ExitUsage {
-				err = wrong(err)
-			}
+		if err := r.open(ctx, one); err != nil {
 			return err
 		}
 	}
+	manage(begin, r.isManaged())
+	for _, isNew := range []bool{false, true} { // which make files
+		for _, one := range begin {
+			if isNew != (one.after == nil) {
+				continue
+			}
+			if err := r.beginEarly(ctx, one); err != nil {
+				return one.wrong(one.Where, err)
+			}
+		}
+	}
 	return nil
+}
+
+// open makes the receiver of a rule, and finds out what it names. What there is to say of that waits until it is taken.
+func (r *rereading) open(ctx context.Context, one *rule) error {
+	c := r.console.ofRule(one.Name)
+	if !c.isQuiet() {
+		one.notes = &notes{next: c.reports}
+		c.reports = one.notes
+	}
+	if err := one.to.prepare(c); err != nil {
+		return wrong(errorOf(one.Where+": rule "+one.Name, err))
+	}
+	if err := one.open(ctx, c, r.cluster); err != nil {
+		if fail.ExitCode(err) == fail.ExitUsage {
+			return wrong(err)
+		}
+		return errorOf("rule "+one.Name, err)
+	}
+	if err := one.checkAsked(ctx); err != nil {
+		return one.wrong(one.At("field-selector"), err)
+	}
+	if r.measured != nil {
+		one.metrics = one.newMetrics()
+	}
+	return nil
+}
+
+// wrong says where the rule is that an error is about, and whether that is the file's fault.
+func (one *rule) wrong(where string, err error) error {
+	if err = errorOf(where+": rule "+one.Name, err); fail.ExitCode(err) == fail.ExitUsage {
+		return wrong(err)
+	}
+	return err
 }
 
 // isManaged reports whether what is watched has the managed fields.
@@ -250,14 +283,13 @@ func (r *ruleset) isManaged() bool {
 
 // beginEarly makes the stages of a rule, or of one that takes the place of another, whose file it needs, what can be known before.
 func (r *rereading) beginEarly(ctx context.Context, one *rule) error {
-	if old := r.leaving[one.Name]; one.after == nil {
-		if old != nil && r.stateDir != "" { // it has the file
-			await(ctx, old.done, 0)
-		}
+	if one.after == nil {
+		_, err := os.Stat(one.stateFile)
+		one.made = one.stateFile != "" && errors.Is(err, fs.ErrNotExist)
 		return one.begin(ctx, r.ruleset)
 	}
-	if now, was := one.plan.Selection, one.after.plan.Selection; one.after.state != nil && !was.Equal(now) {
-		return fail.Usage(fmt.Errorf("its state file %s was made for %s, not for %s: give it another name", output.Line(one.after.state.path), was, now))
+	if err := one.checkState(); err != nil {
+		return fail.Usage(err)
 	}
 	if one.delivery().remote == nil {
 		return nil
@@ -265,70 +297,33 @@ func (r *rereading) beginEarly(ctx context.Context, one *rule) error {
 	return one.delivery().beginFor(ctx, one.watching)
 }
 
-// undo closes what was opened for rules that do not begin.
+// checkState returns an error if a rule can't go on with the file of the one whose place it is to take.
+func (one *rule) checkState() error {
+	if one.stateFile == "" {
+		return nil
+	}
+	was := one.after
+	if before, now := was.plan.Selection, one.plan.Selection; !before.Equal(now) {
+		return fmt.Errorf("its state file %s was made for %s, not for %s: give it another name", output.Line(one.stateFile), before, now)
+	}
+	err := was.state.file.CheckEncoding(one.print.Format)
+	if hasEnded(was.done) { // and its file is closed: the begin finds out
+		return nil
+	}
+	return err
+}
+
+// undo closes what was opened for rules that do not begin, and removes what was made for them.
 func (r *rereading) undo(begin []*rule) {
 	if err := closeStates(begin); err != nil {
 		r.console.warn(err.Error())
 	}
 	for _, one := range begin {
+		one.state = nil
 		one.to.close()
-	}
-}
-
-// replace lets go of rules that others take the place of, and makes the stages of these. What has not been delivered by then waits in
-// the file of the rule; where there is none the old one goes on with it, beside the new one.
-func (r *rereading) replace(ctx context.Context, begin []*rule) error {
-	var new []*rule
-	for _, one := range begin {
-		if one.after != nil {
-			new = append(new, one)
-			r.letGo(one.after, one.after.state == nil)
+		if one.made {
+			_ = os.Remove(one.stateFile) // or it stays, with nothing in it
 		}
-	}
-	for _, one := range new {
-		await(ctx, one.after.told, 0)
-		if one.after.state != nil {
-			await(ctx, one.after.done, 0)
-		} else {
-			await(ctx, one.after.done, one.after.delivery().Drain)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := one.begin(ctx, r.ruleset); err != nil {
-			return errorOf("rule "+one.Name, err)
-		}
-		one.after = nil
-	}
-	return nil
-}
-
-// await waits for an end, for a time at most if that is not 0.
-func await(ctx context.Context, end <-chan struct{}, most time.Duration) {
-	var late <-chan time.Time
-	if most > 0 {
-		late = time.After(most)
-	}
-	select {
-	case <-end:
-	case <-late:
-	case <-ctx.Done():
-	}
-}
-
-// take runs what is new.
-func (r *rereading) take(ctx context.Context, c difference) {
-	watches := r.share(r.console, c.begin, true)
-	r.mu.Lock()
-	r.rules = slices.Concat(c.kept, c.begin)
-	r.watches = slices.Concat(r.watches, watches)
-	r.mu.Unlock()
-	r.measure(r.rules)
-	for _, one := range c.begin {
-		r.launch(ctx, one)
-	}
-	for _, w := range watches {
-		r.launchWatch(ctx, w)
 	}
 }
 

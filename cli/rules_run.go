@@ -38,11 +38,12 @@ type ruleset struct {
 	fail       context.CancelCauseFunc // ends the run
 	running    sync.WaitGroup          // all rules and watches
 
-	mu       sync.Mutex
-	rules    []*rule // those that are there now; never changed in place
-	watches  []*ruleWatch
-	refusals map[*ruleWatch]error // of those that the server has refused at first
-	failed   []error
+	mu        sync.Mutex
+	rules     []*rule // those that are there now; never changed in place
+	watches   []*ruleWatch
+	refusals  map[*ruleWatch]error // of those that the server has refused at first
+	lingering map[string]*rule     // what rules were before they changed, as long as it delivers what waits
+	failed    []error
 }
 
 // rule is the run of one. What has no other owner belongs to the goroutine of its run.
@@ -55,8 +56,14 @@ type rule struct {
 
 	began    time.Time
 	after    *rule              // whose place it is to take; nil: nobody's, or it has
+	unrun    *rule              // which was to take that place, and has not
 	replaces bool               // it took the place of another
+	waits    bool               // for that, and does not run yet; of the set's mu
+	made     bool               // its file of --state was not there before
+	managed  bool               // it wants the managed fields, which it may get for others
+	notes    *notes             // nil: what is to be said is said
 	stop     context.CancelFunc // nil: it has never run
+	hurry    context.CancelFunc // ends its lingering, after --drain
 	// starts: it is told what was there before it came to share a watch.
 	starts atomic.Bool
 	// leaves: it is let go, and ends nothing but itself.
@@ -75,12 +82,10 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	}
 	r.console = c
 	defer r.whenAskedAgain(c)()
-	for _, one := range r.rules {
-		if err := one.to.prepare(c.ofRule(one.Name)); err != nil {
-			return errorOf("rule "+one.Name, err)
-		}
-		defer one.closeUnrun()
+	if err := r.prepare(c); err != nil {
+		return err
 	}
+	defer func() { closeUnrun(r.rules) }()
 	server, err := r.startListening(c)
 	if err != nil {
 		return err
@@ -91,10 +96,22 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	})
 }
 
-// closeUnrun closes what a run closes, which there was none of.
-func (one *rule) closeUnrun() {
-	if one.stop == nil {
-		one.to.close()
+func (r *ruleset) prepare(c *console) error {
+	for i, one := range r.rules {
+		if err := one.to.prepare(c.ofRule(one.Name)); err != nil {
+			closeUnrun(r.rules[:i])
+			return errorOf("rule "+one.Name, err)
+		}
+	}
+	return nil
+}
+
+// closeUnrun closes what a run closes of rules, for those that there was none of.
+func closeUnrun(rules []*rule) {
+	for _, one := range rules {
+		if one.stop == nil {
+			one.to.close()
+		}
 	}
 }
 
@@ -103,6 +120,7 @@ func (r *ruleset) startListening(c *console) (*metrics.Server, error) {
 	return c.listen(r.listen, func() (*metrics.Server, error) {
 		r.measured = new(metrics.Rules)
 		r.measured.Read(time.Now(), true)
+		r.measured.Linger(r.lingerers)
 		r.measure(r.rules)
 		return metrics.ListenRules(r.listen, orDevel(release), r.measured)
 	})
@@ -132,19 +150,12 @@ func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster)
 	if err := r.open(ctx, c, k); err != nil {
 		return err
 	}
-	targets, parallel := 0, 0
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	for _, one := range r.rules {
-		parallel += one.parallel
-	}
 	r.refusals = map[*ruleWatch]error{}
 	r.watches = r.share(c, r.rules, false)
-	for _, w := range r.watches {
-		targets += len(w.targets)
-	}
-	tuneRun(targets + parallel)
+	tuneRun(r.load())
 	c.asked.is(r.status)
 	return r.runAll(ctx)
 }
@@ -153,7 +164,7 @@ func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster)
 func (r *ruleset) open(ctx context.Context, c *console, k *cluster.Cluster) error {
 	var wrong []error
 	for _, one := range r.rules {
-		err := one.open(ctx, c, k)
+		err := one.open(ctx, c.ofRule(one.Name), k)
 		if err != nil && fail.ExitCode(err) != fail.ExitUsage {
 			return err
 		}
@@ -171,9 +182,9 @@ func (r *ruleset) open(ctx context.Context, c *console, k *cluster.Cluster) erro
 	return nil
 }
 
-// open finds out what the rule names. What is wrong with that is wrong usage, and says where.
+// open finds out what the rule names, with a console of its own. What is wrong with that is wrong usage, and says where.
 func (one *rule) open(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
-	one.session, err = c.ofRule(one.Name).open(ctx, k, one.selection)
+	one.session, err = c.open(ctx, k, one.selection)
 	if err != nil && fail.ExitCode(err) == fail.ExitUsage {
 		return errorOf(one.At("resource")+": rule "+one.Name, orWait(err))
 	}
@@ -231,6 +242,9 @@ const asideWait = time.Second
 // manage has all rules know whether they get the managed fields: they do if one wants them, or if they come anyway.
 func manage(rules []*rule, anyway bool) {
 	managed := anyway || wantManaged(rules)
+	for _, one := range rules {
+		one.managed = wantManaged([]*rule{one})
+	}
 	for _, one := range rules {
 		one.needs.managedFields = managed
 	}
@@ -318,24 +332,40 @@ func (r *ruleset) runAll(ctx context.Context) error {
 
 // launch runs a rule.
 func (r *ruleset) launch(ctx context.Context, one *rule) {
+	process := ctx
+	ctx, one.hurry = context.WithCancel(process)
 	one.delivery().ends = ctx.Done()
 	one.told, one.done = make(chan struct{}), make(chan struct{})
-	ctx, one.stop = context.WithCancel(ctx)
+	ctx, one.stop = context.WithCancel(process)
 	r.running.Go(func() {
 		defer close(one.done)
+		defer one.hurry()
 		defer one.stop()
 		defer one.to.close()
 		err := one.run(ctx, r)
 		switch {
 		case err == nil:
 		case one.leaves.Load():
-			for _, line := range fail.Explain(err) {
-				r.console.warn(line)
-			}
+			r.leftWith(one, err, process.Err() != nil)
 		default:
 			r.end(err)
 		}
 	})
+}
+
+// leftWith says what a rule that was let go has ended with. The run ends with it, too, if nobody knew that before: the process
+// ends, or the rule was to go on until then.
+func (r *ruleset) leftWith(one *rule, err error, ends bool) {
+	if !ends {
+		for _, line := range fail.Explain(err) {
+			r.console.warn(line)
+		}
+	}
+	if ends || one.delivery().lingers.Load() {
+		r.mu.Lock()
+		r.failed = append(r.failed, err)
+		r.mu.Unlock()
+	}
 }
 
 // launchWatch runs a watch that rules share.
@@ -392,9 +422,31 @@ func (r *ruleset) status() (lines []string) {
 		lines = append(lines, w.status())
 	}
 	for _, one := range r.rules {
+		if one.waits {
+			lines = append(lines, "rule "+one.Name+": it does not run yet: it takes the place of one that ends")
+			continue
+		}
 		if s := joinStatus(one.settling.Status(), one.to.status()); s != "" {
 			lines = append(lines, "rule "+one.Name+": "+s)
 		}
 	}
+	for name, one := range r.lingering {
+		if !hasEnded(one.done) {
+			lines = append(lines, "rule "+name+", as it was before: "+one.to.status())
+		}
+	}
 	return lines
+}
+
+// lingerers are how many outboxes there are of rules that are others now, and how many events wait in them.
+func (r *ruleset) lingerers() (outboxes, events int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.lingering {
+		if !hasEnded(one.done) {
+			outboxes++
+			events += one.delivery().queue.Stats().Waiting
+		}
+	}
+	return outboxes, events
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/plan"
@@ -252,6 +254,38 @@ func (w *ruleWatch) run(ctx context.Context) error {
 // isNonsense reports whether the server says that a request makes no sense, and never will: it may have served
 // others of the same watch meanwhile, which is over.
 func isNonsense(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }
+
+// checkAsked returns an error, of usage, if the server says that what a rule asks for makes no sense. What else it may
+// answer the watch finds out.
+func (one *rule) checkAsked(ctx context.Context) error {
+	s := one.plan.Selection
+	if s.Fields == "" { // labels are checked before
+		return nil
+	}
+	objects, err := metadata.NewForConfigAndClient(one.Quiet(), one.HTTP)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askedWait)
+	defer cancel()
+	asked := map[event.Key]bool{}
+	for _, t := range one.plan.Targets {
+		of := t
+		of.Name = ""
+		if asked[of.Key()] {
+			continue
+		}
+		asked[of.Key()] = true
+		_, err := objects.Resource(t.Resource()).Namespace(t.Namespace).List(ctx, metav1.ListOptions{FieldSelector: s.Fields, Limit: 1})
+		if err != nil && isNonsense(err) {
+			return fail.Usage(&event.TargetError{Target: t, Err: err})
+		}
+	}
+	return nil
+}
+
+// askedWait is how long the server may take to say that it does not understand what a rule asks for.
+const askedWait = 10 * time.Second
 
 // named says which rules an error of a target is about.
 func (w *ruleWatch) named(err error) error {

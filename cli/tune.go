@@ -27,6 +27,16 @@ func tuneRun(targets int) {
 	}
 }
 
+// processors are those that the process may use.
+var processors = runtime.GOMAXPROCS(0)
+
+// tuneMore is tuneRun for more than there was before.
+func tuneMore(targets int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(processors, max(targets, runtime.GOMAXPROCS(0))))
+	}
+}
+
 // tuneLong is for the long run, after the way to the first event that cli/gc is for.
 func tuneLong() { gc.Set(runGC) }
 

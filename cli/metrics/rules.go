@@ -21,6 +21,8 @@ type Rules struct {
 	rules []Rule
 	read  time.Time // when the rules that run were read
 	holds bool      // they are those of the file, as far as that is known
+	// lingers says how many outboxes there are of rules that have changed since, and what waits in them.
+	lingers func() (outboxes, events int)
 }
 
 // Are says which rules there are.
@@ -35,6 +37,11 @@ func (r *Rules) Read(at time.Time, holds bool) {
 			r.read = at
 		}
 	})
+}
+
+// Linger says how many outboxes there are of rules that have changed since, and how many events wait in them.
+func (r *Rules) Linger(how func() (outboxes, events int)) {
+	r.update(func() { r.lingers = how })
 }
 
 func (r *Rules) update(change func()) {
@@ -83,10 +90,18 @@ func (c rulesCollector) Collect(to chan<- prometheus.Metric) {
 		prometheus.WrapCollectorWith(labels{"rule": one.Name}, collector{one.Metrics}).Collect(to)
 	}
 	var s samples
+	var lingers func() (outboxes, events int)
 	c.rules.update(func() {
+		lingers = c.rules.lingers
 		s.gauge("dwatch_rules_last_reload_successful", "Whether the rules that run are those that the file had when it was read last.", truth(c.rules.holds), nil)
 		s.gauge("dwatch_rules_last_reload_success_timestamp_seconds", "When the rules that run were read, since the epoch.", float64(c.rules.read.UnixMilli())/1000, nil)
 	})
+	outboxes, events := 0, 0
+	if lingers != nil {
+		outboxes, events = lingers()
+	}
+	s.gauge("dwatch_rules_lingering_outboxes", "Outboxes of rules as they were before they changed, of which something waits for the receiver that they had.", float64(outboxes), nil)
+	s.gauge("dwatch_rules_lingering_events", "Events that wait in these.", float64(events), nil)
 	for _, one := range s {
 		to <- one
 	}

@@ -44,8 +44,8 @@ type Outbox struct {
 // records are encoded; if something waits, it has to be encoded in that way.
 func (f *File) Outbox(encoding string) (*Outbox, error) {
 	err := f.update(func(tx *bolt.Tx) error {
-		if before := encodingOf(tx); before != "" && before != encoding {
-			return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(tx), before)
+		if err := checkEncoding(tx, encoding); err != nil {
+			return err
 		}
 		if _, err := tx.CreateBucketIfNotExists(outboxBucket); err != nil {
 			return err
@@ -57,6 +57,18 @@ func (f *File) Outbox(encoding string) (*Outbox, error) {
 	}
 	f.outbox = &Outbox{file: f}
 	return f.outbox, nil
+}
+
+// CheckEncoding returns the error that Outbox would return now.
+func (f *File) CheckEncoding(encoding string) error {
+	return f.named(f.view(func(tx *bolt.Tx) error { return checkEncoding(tx, encoding) }))
+}
+
+func checkEncoding(tx *bolt.Tx, encoding string) error {
+	if before := encodingOf(tx); before != "" && before != encoding {
+		return fmt.Errorf("%s in it for a receiver, as %s: go on with -o %[2]s, or delete it to start over", waiting(tx), before)
+	}
+	return nil
 }
 
 // WithoutOutbox says that there is no receiver, for whom nothing may wait.

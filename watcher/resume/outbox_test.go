@@ -260,6 +260,9 @@ func TestOutboxChanges(t *testing.T) {
 		t.Errorf("with an outbox it has format %s", got)
 	}
 	f = openMine(t, path)
+	if one, other := f.CheckEncoding("json"), f.CheckEncoding("yaml"); one != nil || other == nil {
+		t.Errorf("json: %v, yaml: %v", one, other)
+	}
 	if _, err := f.Outbox("yaml"); err == nil || err.Error() != "state file "+path+": 2 events wait in it for a receiver, as json: go on with -o json, or delete it to start over" {
 		t.Error(err)
 	}
