@@ -320,6 +320,45 @@ func TestSeenAbove(t *testing.T) {
 	}
 }
 
+// TestSeenWhile: times are looked at while what is there changes.
+func TestSeenWhile(t *testing.T) {
+	t.Parallel()
+	h := newCourse(t)
+	for range 100 {
+		h.tell(h.random(20))
+	}
+	there := maps.Clone(h.there)
+	done := make(chan struct{})
+	defer func() { <-done }()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			for name, old := range there {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				e := modified(pods, old, pod(name, string(old.UID), fmt.Sprint(1000+n), []string{"Running", "Failed", "Pending"}[n%3]), 0)
+				e.Time = h.at(1000)
+				h.Deliver(t.Context(), []event.Event{e})
+			}
+		}
+	}()
+	for second := 0; second < 100; second += 10 {
+		into, _ := h.past(h.at(second))
+		into.inventory.Problems(h.at(second), maxProblems, h.Compare)
+		if into.lapsed() {
+			continue // so much has happened that it is not held
+		}
+		if got, want := rowsOf(into), h.shown[second]; len(got) > len(want) {
+			t.Errorf("after %d s there was\n%v, and not\n%v", second, got, want)
+		}
+	}
+}
+
 // TestSeenLate: what had been seen by a time that is shown, and comes later, as a stage has held it up, has that shown anew.
 func TestSeenLate(t *testing.T) {
 	t.Parallel()

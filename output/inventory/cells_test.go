@@ -1,0 +1,35 @@
+package inventory
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSameCells: cells are others if they say something else than how much time has passed.
+func TestSameCells(t *testing.T) {
+	of := func(cells string, times ...columnTime) *State {
+		return &State{cells: cells, times: times}
+	}
+	at := start
+	for _, one := range []struct {
+		before, now *State
+		same        bool
+	}{
+		{of(`["a","5m","1 (3m ago)","x"]`), of(`["a","6m","1 (4m ago)","x"]`), true},
+		{of(`["a","5m","1 (3m ago)","x"]`), of(`["a","6m","2 (4m ago)","x"]`), false},
+		{of(`["a","5m","0","5m"]`), of(`["a","5m","0","6m"]`), false}, // it is no column of times
+		{of(`["a","<none>","0","x"]`), of(`["a","6m","0","x"]`), false},
+		{of(`["a","5m","0"]`), of(`["a","5m"]`), false},
+		{of(`["a"]`, columnTime{at: at}), of(`["a"]`, columnTime{at: at.Add(time.Second)}), false},
+		{of(``), of(``), true},
+	} {
+		all := &columns{all: []Column{{}, {Clock: Ago}, {Clock: Beside}, {}}}
+		one.before.columns, one.now.columns = all, all
+		if got := one.now.sameCells(one.before); got != one.same {
+			t.Errorf("%s and %s: %v", one.before.cells, one.now.cells, got)
+		}
+		if one.now.columns = new(columns); one.now.sameCells(one.before) {
+			t.Error("they are of other columns")
+		}
+	}
+}
