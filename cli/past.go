@@ -152,7 +152,7 @@ func (r *reconstructing) observe(batch []event.Event) {
 		r.links.Observe(e)
 		if e.Type == event.Added && e.Initial {
 			r.history.Add(e.Target, e.Object)
-			if r.selects() {
+			if r.scope.Selects() {
 				r.uids[e.Object.UID] = true
 			}
 		}
@@ -197,11 +197,6 @@ func ofOne(t event.Target) event.Target {
 	return t
 }
 
-// selects reports whether not all objects of a target are asked for, besides by name.
-func (r *reconstructing) selects() bool {
-	return r.scope.LabelSelector != "" || r.scope.FieldSelector != ""
-}
-
 // maxUndated is how many writes are named that have no time.
 const maxUndated = 5
 
@@ -239,7 +234,7 @@ func (r *reconstructing) hear(ctx context.Context, w witness) error {
 
 // isAbout reports whether an object is, or was, one of those that are asked for.
 func (r *reconstructing) isAbout(o owner.Ref) bool {
-	if r.selects() {
+	if r.scope.Selects() {
 		return r.uids[o.UID]
 	}
 	return slices.ContainsFunc(r.plan.Targets, func(t event.Target) bool {

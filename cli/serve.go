@@ -122,7 +122,7 @@ func (s *served) open(_ context.Context, w *watching, _ func(error)) (event.Sink
 func (s *served) shown(w *watching) page.Options {
 	return page.Options{
 		Targets: w.plan.Targets, Title: w.typed(), Version: orDevel(release), UTC: s.utc,
-		Compare: w.print.Compare, Loss: fail.Loss,
+		Compare: w.print.Compare, Loss: fail.Loss, SomeEvents: w.isFiltered() || w.scope.Selects(),
 	}
 }
 

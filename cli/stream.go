@@ -226,6 +226,11 @@ func (v *changesView) look() []string {
 	return v.shown.Look(time.Now())
 }
 
+// isFiltered reports whether events are left out.
+func (w *watching) isFiltered() bool {
+	return w.filter.WatchOnly || len(w.filter.Types) > 0 || len(w.where) > 0
+}
+
 func (w *watching) changes(view flags.View) changes.Options {
 	return changes.Options{
 		Width:      func() int { return widthOf(w.out.file) },
@@ -233,7 +238,8 @@ func (w *watching) changes(view flags.View) changes.Options {
 		Timestamps: view.Timestamps,
 		Full:       view.Full,
 		Initial:    view.Initial,
-		Filtered:   w.filter.WatchOnly || len(w.filter.Types) > 0 || len(w.where) > 0,
+		Filtered:   w.isFiltered(),
+		SomeEvents: w.isFiltered() || w.scope.Selects(),
 		Past:       w.object != nil && !w.past.isAsked(),
 		Namespaces: w.several(),
 		Targets:    w.plan.Targets,

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -23,9 +24,11 @@ import (
 )
 
 const (
-	// maxEvents is how many Events of a namespace are read, and maxTraced of how many
-	// of the newest Warnings it is found out to what belongs what they are about.
-	maxEvents, maxTraced = 500, 30
+	// eventsAtOnce is how many Events of a namespace are asked for at once, and eventParts how often: the server has them by name,
+	// and not by time. Of more the newest may not be among them.
+	eventsAtOnce, eventParts = 500, 4
+	// maxTraced is of how many of the newest Warnings it is found out to what belongs what they are about.
+	maxTraced = 30
 	// staleWarning is the age from which on it is said how old a Warning is.
 	staleWarning = 10 * time.Second
 )
@@ -90,24 +93,42 @@ func sortEvents(events []kubeevent.Event) {
 	slices.SortStableFunc(events, func(a, b kubeevent.Event) int { return b.Last.Compare(a.Last) })
 }
 
-// events returns Events of a namespace, the newest first. Their texts are masked.
+// events returns Events of a namespace, as many as there is time for and eventParts have at most, the newest first. Their texts
+// are masked.
 func (c *Client) events(ctx context.Context, namespace string, which fields.Set, masks *change.Masks) ([]kubeevent.Event, error) {
-	list, err := c.content.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: which.String(), Limit: maxEvents})
-	if err != nil {
-		return nil, err
-	}
 	var found []kubeevent.Event
-	for _, item := range list.Items {
-		content, err := item.MarshalJSON()
-		if err != nil {
+	part := metav1.ListOptions{FieldSelector: which.String(), Limit: eventsAtOnce}
+	for n := range eventParts {
+		list, err := c.content.Resource(events).Namespace(namespace).List(ctx, part)
+		if err != nil && n == 0 {
 			return nil, err
 		}
-		e, shown := kubeevent.Parse(string(content)), kubeevent.Parse(masks.ObjectJSON(string(content)))
-		e.Reason, e.Message = shown.Reason, shown.Message
-		found = append(found, e)
+		if err != nil { // the others help more than nothing
+			break
+		}
+		for k := range list.Items {
+			e, err := eventIn(&list.Items[k], masks)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, e)
+		}
+		if part.Continue = list.GetContinue(); part.Continue == "" {
+			break
+		}
 	}
 	sortEvents(found)
 	return found, nil
+}
+
+func eventIn(item *unstructured.Unstructured, masks *change.Masks) (kubeevent.Event, error) {
+	content, err := item.MarshalJSON()
+	if err != nil {
+		return kubeevent.Event{}, err
+	}
+	e, shown := kubeevent.Parse(string(content)), kubeevent.Parse(masks.ObjectJSON(string(content)))
+	e.Reason, e.Message = shown.Reason, shown.Message
+	return e, nil
 }
 
 // namespaceOf is where the Events about an object are.

@@ -2,12 +2,13 @@ package ask
 
 import (
 	"context"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/lru"
 
@@ -21,6 +22,8 @@ const (
 	// firstWarned and lastWarned are how long the Warnings of a namespace are not asked for again: at first, and at most,
 	// while they are the same.
 	firstWarned, lastWarned = 5 * time.Second, time.Minute
+	// deniedWarned is that where they may not be listed.
+	deniedWarned = 10 * time.Minute
 	// maxHomes is of how many namespaces Warnings are remembered.
 	maxHomes = 1000
 )
@@ -38,11 +41,19 @@ type Warned struct {
 // home is a namespace in a cluster.
 type home struct{ cluster, namespace string }
 
-// warnings are those of a namespace, the newest first.
+// warnings are those of a namespace.
 type warnings struct {
-	all   []kubeevent.Event
-	again time.Time // when they may be asked for again; zero: they are being asked for
-	pause time.Duration
+	newest kubeevent.Newest
+	says   map[saying]bool
+	isMany bool      // so that it takes long to ask for them
+	again  time.Time // when they may be asked for again; zero: they are being asked for
+	pause  time.Duration
+}
+
+// saying is what a Warning says, whenever it does.
+type saying struct {
+	about owner.Ref
+	text  string
 }
 
 // NewWarned returns one that asks nothing before Run. asks returns what asks a cluster; texts are masked.
@@ -63,11 +74,7 @@ func (w *Warned) Of(cluster string, o owner.Ref) (why string, last time.Time) {
 	if of == nil {
 		return "", time.Time{}
 	}
-	n := slices.IndexFunc(of.all, func(e kubeevent.Event) bool { return e.About.Means(o) })
-	if n < 0 {
-		return "", time.Time{}
-	}
-	return reason.Event(of.all[n]), of.all[n].Last
+	return of.newest.About(o)
 }
 
 func (w *Warned) of(at home) *warnings {
@@ -117,10 +124,11 @@ func (w *Warned) ask(ctx context.Context, at home) {
 	var all []kubeevent.Event
 	var err error
 	if client := w.asks(at.cluster); client != nil {
-		asking, cancel := context.WithTimeout(ctx, Timeout)
+		asking, cancel := context.WithTimeout(ctx, eventParts*Timeout)
 		defer cancel()
 		all, err = client.events(asking, at.namespace, fields.Set{"type": corev1.EventTypeWarning}, w.masks)
 	}
+	found := warningsIn(all)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of := w.of(at)
@@ -131,13 +139,32 @@ func (w *Warned) ask(ctx context.Context, at home) {
 	if of.pause == 0 {
 		w.first--
 	}
-	isSame := slices.EqualFunc(all, of.all, func(a, b kubeevent.Event) bool { return a.About == b.About && a.Message == b.Message })
+	of.take(found, err)
+	of.again = time.Now().Add(of.pause)
+}
+
+func warningsIn(all []kubeevent.Event) *warnings {
+	found := &warnings{says: map[saying]bool{}, isMany: len(all) > eventsAtOnce}
+	for n := range all {
+		text := reason.Event(all[n])
+		found.newest.Add(all[n].About, text, all[n].Last)
+		found.says[saying{all[n].About, text}] = true
+	}
+	return found
+}
+
+// take takes over an answer, and for how long none is asked for.
+func (of *warnings) take(found *warnings, err error) {
 	of.pause = min(max(2*of.pause, firstWarned), lastWarned)
-	if !isSame {
+	switch {
+	case apierrors.IsForbidden(err):
+		of.pause = deniedWarned
+		return
+	case err != nil:
+		return
+	}
+	if !maps.Equal(found.says, of.says) && !found.isMany { // of more they are asked for less often
 		of.pause = firstWarned
 	}
-	if err == nil {
-		of.all = all
-	}
-	of.again = time.Now().Add(of.pause)
+	of.newest, of.says = found.newest, found.says
 }

@@ -177,6 +177,9 @@ func (r Request) Where() []string {
 	}
 }
 
+// Selects reports whether not all objects are asked for, besides by name.
+func (r Request) Selects() bool { return r.LabelSelector != "" || r.FieldSelector != "" }
+
 // Beside is what is watched beside the arguments.
 type Beside struct {
 	mapper.Argument

@@ -34,7 +34,7 @@ const (
 
 func newLook(v *View) *look {
 	l := &look{View: v, said: map[string]bool{}, links: event.NewLinks(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
-	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded, Above: v.Above, Warned: v.Warned},
+	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded, Above: v.Above, Warned: v.Warned, Targets: v.Targets, SomeEvents: v.SomeEvents},
 		func(changes []inventory.Change) { l.last = changes[0] })
 	return l
 }

@@ -56,6 +56,8 @@ type Options struct {
 	// yet; nil: nobody can. It does not wait. IsAsking reports whether something is asked for that was never known.
 	Warned   func(cluster string, o owner.Ref) (why string, last time.Time)
 	IsAsking func() bool
+	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
+	SomeEvents bool
 	// Fold, with Look, shows what followed a change that somebody meant in one line, when it has settled,
 	// and of changes that repeat others of the same object only some: see Tick and End.
 	Fold bool

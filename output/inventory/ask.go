@@ -139,7 +139,7 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	if i.options.Past {
 		p, last = i.wrongAt(now)
 	}
-	forget := p.explain(now, i.warnings(last))
+	forget := p.explain(now, warningsOf(i, last))
 	all := p.wrong.problems(now, i.upFrom(last, i.options.Above), last)
 	forget()
 	for n := range all {
@@ -186,33 +186,6 @@ func (i *Inventory) wrongAt(t time.Time) (present, lastState) {
 		}
 	}
 	return p, last
-}
-
-// warnings finds the newest Warning about an object, as all are by last: among the Events that are held, or else by
-// Options.Warned. It is called under the lock.
-func (i *Inventory) warnings(last lastState) func(*State) (string, time.Time) {
-	var told []*State // all at once, and only if somebody asks
-	looked := false
-	return func(s *State) (why string, at time.Time) {
-		if _, held := i.kinds[schema.GroupKind{Kind: "Event"}]; held && !looked {
-			for _, o := range i.byID {
-				if e := last(o); e != nil && e.Told != nil && e.Told.Wrong != "" {
-					told = append(told, e)
-				}
-			}
-		}
-		looked = true
-		ref := owner.Ref{GroupVersionKind: s.Target.Mapping.GroupVersionKind, Namespace: s.Of.Namespace, Name: s.Of.Name, UID: s.Of.UID}
-		for _, e := range told {
-			if e.Of.Cluster == s.Of.Cluster && e.Told.Last.After(at) && e.Told.About.Means(ref) {
-				why, at = e.Told.Wrong, e.Told.Last
-			}
-		}
-		if why == "" && i.options.Warned != nil {
-			return i.options.Warned(s.Of.Cluster, ref)
-		}
-		return why, at
-	}
 }
 
 func (i *Inventory) statesOf(o *Object) []*State {

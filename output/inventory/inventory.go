@@ -42,10 +42,14 @@ type Options struct {
 	// Above returns the owners of an object that is not held, of a kind that is not watched, and whether they are known
 	// yet; nil: nobody can. It does not wait. It is asked about what is wrong, and with Bare also about what changed.
 	Above func(cluster string, o owner.Ref) (owners []owner.Owner, known bool)
-	// Warned returns what the newest Warning about an object says, and when it was said last, where no Event about it is
-	// held, as far as that is known yet; nil: nobody can. It does not wait. It is asked about what does not get on, and does
-	// not say why.
+	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
+	// nil: nobody can. It does not wait. It is asked about what does not get on, and does not say why, where Events are not
+	// watched.
 	Warned func(cluster string, o owner.Ref) (why string, last time.Time)
+	// Targets are what is watched at first. SomeEvents: where Events are watched, some may be left out, so that Warned is asked,
+	// too, about an object that no Warning is held of.
+	Targets    []event.Target
+	SomeEvents bool
 	// Past: any time that was is asked for, as of a recording. Each state is held as it was, also those
 	// of objects that were deleted; the oldest go where all together are too large (Held).
 	Past bool
@@ -67,6 +71,7 @@ type Inventory struct {
 	named   map[name]*Object
 	ended   []*Object // in this order
 	present present
+	tellers tellers
 	kinds   map[schema.GroupKind]schema.GroupResource // that were seen: owners are named by their kinds
 	archive archive
 	unseen  unseen
@@ -80,7 +85,7 @@ var _ event.Sink = (*Inventory)(nil)
 func New(o Options, view func([]Change)) *Inventory {
 	return &Inventory{
 		options: o, view: view, columns: map[columnsKey]*columns{}, kinds: map[schema.GroupKind]schema.GroupResource{}, managers: map[string][]string{},
-		byID: map[string]*Object{}, named: map[name]*Object{}, present: newPresent(), archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
+		byID: map[string]*Object{}, named: map[name]*Object{}, present: newPresent(), tellers: tellersOf(o.Targets), archive: archiveOf(o), unseen: unseen{lru.New(maxUnseen)},
 	}
 }
 
@@ -166,7 +171,12 @@ func (i *Inventory) observe(e *event.Event) Change {
 	case e.Type == event.Left:
 		i.drop(e)
 		return c
+	case e.Type.IsSign():
+		return c
 	case e.Type.IsMark():
+		i.mu.Lock()
+		i.tellers.join(e.Target)
+		i.mu.Unlock()
 		return c
 	case e.Type != event.Deleted && i.options.Where != nil && !i.options.Where(e):
 		i.leave(&c)
@@ -244,6 +254,7 @@ func (i *Inventory) begin(c *Change) {
 	}
 	i.byID[s.Of.ID] = s.Of
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
+	i.tellers.join(s.Target) // its mark comes behind what it has first
 	i.present.judge(s.Of, s)
 	if last == nil || s.Type != event.Deleted { // else the name is another one's already
 		i.named[called] = s.Of
@@ -278,6 +289,7 @@ func (i *Inventory) leave(c *Change) {
 func (i *Inventory) drop(left *event.Event) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	delete(i.tellers, left.Target.Key())
 	for _, o := range i.byID {
 		if o.ended.IsZero() && o.IsIn(left.Target) {
 			i.forget(o, left.Time)

@@ -482,3 +482,61 @@ func TestProblemsWarnedBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsAskedFor: Warnings are asked for where Events about the object are not watched, or not all of these come, and not
+// where they are and none is about it.
+func TestProblemsAskedFor(t *testing.T) {
+	const creating = `},"status":{"phase":"Pending","containerStatuses":[{"name":"app","ready":false,"state":{"waiting":{"reason":"ContainerCreating"}}}]}`
+	events := func(group, cluster, namespace, name string) event.Target {
+		to := target(group, "events", "Event")
+		to.Cluster, to.Namespace, to.Name = cluster, namespace, name
+		return to
+	}
+	mark := func(kind event.Type, of event.Target) event.Event {
+		return event.Event{Type: kind, Target: of, Time: start}
+	}
+	other := of(event.Added, object("Event", "e", "e", "1", `},"type":"Warning","reason":"X","message":"m","involvedObject":{"apiVersion":"v1","kind":"Pod","namespace":"shop","name":"q"},"lastTimestamp":"2026-01-31T09:00:20Z"`), 0)
+	other.Target = events("", "", "shop", "")
+	for name, test := range map[string]struct {
+		at   []event.Target
+		then []event.Event
+		some bool
+		want bool
+	}{
+		"no Events":                      {nil, nil, false, true},
+		"from the start":                 {[]event.Target{events("", "", "shop", "")}, nil, false, false},
+		"in all namespaces":              {[]event.Target{events("", "", "", "")}, nil, false, false},
+		"in their other group":           {[]event.Target{events("events.k8s.io", "", "", "")}, nil, false, false},
+		"of another namespace":           {[]event.Target{events("", "", "other", "")}, nil, false, true},
+		"of another cluster":             {[]event.Target{events("", "eu", "", "")}, nil, false, true},
+		"one of them":                    {[]event.Target{events("", "", "shop", "e")}, nil, false, true},
+		"some of them":                   {[]event.Target{events("", "", "shop", "")}, nil, true, true},
+		"that joined":                    {nil, []event.Event{mark(event.Synced, events("", "", "shop", ""))}, false, false},
+		"that may not be watched":        {nil, []event.Event{mark(event.Denied, events("", "", "shop", ""))}, false, false},
+		"that have left":                 {[]event.Target{events("", "", "shop", "")}, []event.Event{mark(event.Left, events("", "", "shop", ""))}, false, true},
+		"that come, and no mark yet":     {nil, []event.Event{other}, false, false},
+		"a sign of life of no target":    {nil, []event.Event{{Type: event.Heartbeat, Time: start}}, false, true},
+		"and some that are about others": {[]event.Target{events("", "", "shop", "")}, []event.Event{other}, false, false},
+	} {
+		asked := 0
+		s := newSeen(t, Options{Compare: &change.Options{}, Targets: test.at, SomeEvents: test.some, Warned: func(string, owner.Ref) (string, time.Time) {
+			asked++
+			return "", time.Time{}
+		}})
+		s.deliver(of(event.Added, object("Pod", "a", "a", "1", creating), 0))
+		s.deliver(test.then...)
+		s.Problems(start.Add(30*time.Second), 50, change.Options{})
+		if (asked == 1) != test.want || asked > 1 {
+			t.Errorf("%s: asked %d times", name, asked)
+		}
+		asked = 0
+		past, err := AsOf(s.Inventory, start.Add(30*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		past.Problems(start.Add(30*time.Second), 50, change.Options{})
+		if asked > 0 {
+			t.Errorf("%s: asked for the past", name)
+		}
+	}
+}

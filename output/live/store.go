@@ -39,7 +39,7 @@ func newStore(o Options) *store {
 	if o.Past != nil {
 		s.past = &past{at: o.Past.At, isEnd: o.Past.At.IsZero()}
 	}
-	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, Alike: &s.Compare, Above: o.Above, Warned: o.Warned, Past: s.past != nil}, s.take)
+	s.inventory = inventory.New(inventory.Options{Where: o.Where, Labels: o.Labels, ShowLabels: o.ShowLabels, Alike: &s.Compare, Above: o.Above, Warned: o.Warned, Targets: o.Targets, SomeEvents: o.SomeEvents, Past: s.past != nil}, s.take)
 	s.table = newTable(s.inventory.Forget, s.histories)
 	for _, t := range o.Targets {
 		s.table.section(t.Resource().GroupResource())

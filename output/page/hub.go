@@ -39,6 +39,8 @@ type Options struct {
 	// Warned returns what the newest Warning about an object says, and when it was said last, as far as that is known yet;
 	// nil: nobody can. It is called by several goroutines.
 	Warned func(cluster string, o owner.Ref) (why string, last time.Time)
+	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
+	SomeEvents bool
 	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
 	Clusters func() []event.Member
 	// Past is what is shown of a recording; nil: the present is.
@@ -91,7 +93,7 @@ func New(o Options) *Hub {
 		fights: newFights(), news: make(chan struct{}), closed: make(chan struct{}), subscribers: map[*subscriber]bool{},
 	}
 	h.inventory = inventory.New(inventory.Options{
-		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded, Above: o.Above, Warned: o.Warned,
+		Compare: &h.Compare, Masks: o.Compare.Masks, Unmanaged: true, Ended: maxEnded, Above: o.Above, Warned: o.Warned, Targets: o.Targets, SomeEvents: o.SomeEvents,
 	}, h.take)
 	h.targets = newTargets(o, h.started)
 	for _, t := range o.Targets {

@@ -62,21 +62,24 @@ type look struct {
 	message []byte
 }
 
-// share is which part of the time at most is spent on messages about problems, one in so many.
-const share = 50
+const (
+	// share is which part of the time at most is spent on messages about problems, one in so many, as far as none is late by
+	// more than latest.
+	share, latest = 50, 5 * time.Second
+)
 
 // now returns the message about what needs a look. It is made anew when that has become another, and a second after it
-// was there: to make it may take longer. isOld: it is not made anew yet, as to make the last one took long.
+// was there. isOld: it is not made anew yet, as to make the last one took long.
 func (l *look) now(clock func() time.Time, h *Hub) (message []byte, isOld bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, judged := clock(), h.inventory.Judged()
-	began, rest := now, time.Second
+	began, pause := now, min(share*l.took, latest)
 	if h.ofPast != nil { // its clock stands, but what is asked about it may be answered; more is looked at
-		clock, began, rest = time.Now, time.Now(), max(rest, share*l.took)
+		clock, began, pause = time.Now, time.Now(), share*l.took
 	}
 	since, isOld := began.Sub(l.at), judged != l.judged
-	if since >= rest || isOld && since >= share*l.took {
+	if since >= max(pause, time.Second) || isOld && since >= pause {
 		l.message = encode(problemsOf(h, h.inventory.Problems(now, maxProblems, h.Compare), now))
 		l.at, l.judged, isOld = clock(), judged, false
 		l.took = l.at.Sub(began)

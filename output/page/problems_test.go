@@ -67,20 +67,24 @@ func (d *dialed) problems() message {
 	}
 }
 
-// TestSlowProblems: what took long to make is not made again at once.
+// TestSlowProblems: what took long to make is not made again before fifty times as long, but for five seconds at most; and
+// what took no time after a second, as it may be another by then.
 func TestSlowProblems(t *testing.T) {
-	h, now := newHub(), time.Unix(1700000000, 0)
-	clock := func() time.Time {
-		now = now.Add(900 * time.Millisecond)
-		return now
-	}
-	var l look
-	first, _ := l.now(clock, h)
-	if second, _ := l.now(clock, h); &first[0] != &second[0] {
-		t.Error("it is made again within a second after it was made")
-	}
-	if third, _ := l.now(clock, h); &first[0] == &third[0] {
-		t.Error("it is not made again after a second")
+	for took, pause := range map[time.Duration]time.Duration{0: time.Second, time.Millisecond: time.Second, 40 * time.Millisecond: 2 * time.Second, 900 * time.Millisecond: 5 * time.Second} {
+		h, now := newHub(), time.Unix(1700000000, 0)
+		var l look
+		made := func(step, wait time.Duration) *byte {
+			now = now.Add(wait)
+			message, _ := l.now(func() time.Time { now = now.Add(step); return now }, h)
+			return &message[0]
+		}
+		first := made(took, 0)
+		if made(0, pause-time.Millisecond) != first {
+			t.Errorf("what took %s is made again before %s", took, pause)
+		}
+		if made(0, time.Millisecond) == first {
+			t.Errorf("what took %s is not made again after %s", took, pause)
+		}
 	}
 }
 

@@ -30,11 +30,14 @@ func (r Ref) Named() Ref {
 // Means reports whether r refers to o, of which the UID is known, and to no earlier object
 // of its name. Kubelets refer to their nodes by the name in the place of the UID.
 func (r Ref) Means(o Ref) bool {
-	if r.UID == "" || r.UID == types.UID(r.Name) {
-		return r.Kind == o.Kind && r.Name == o.Name
+	if r.HasUID() {
+		return r.UID == o.UID
 	}
-	return r.UID == o.UID
+	return r.Kind == o.Kind && r.Name == o.Name
 }
+
+// HasUID reports whether r says which of several objects of its name it is.
+func (r Ref) HasUID() bool { return r.UID != "" && r.UID != types.UID(r.Name) }
 
 // Owner is one of the owners that an object names.
 type Owner struct {
