@@ -76,7 +76,7 @@ func (f *folds) take(e *event.Event, c *inventory.Change) bool {
 		return false
 	}
 	if !c.Counts() {
-		f.settled(e, c.State)
+		f.settled(e, c)
 		return false
 	}
 	if f.settleEarly(e.Time, false); !c.Meant && c.Lead == nil {
@@ -216,12 +216,14 @@ func isOpen(s *inventory.State) bool {
 }
 
 // settled takes what is not shown: what somebody asks to see may be less than what says how it went.
-func (f *folds) settled(e *event.Event, s *inventory.State) {
+func (f *folds) settled(e *event.Event, c *inventory.Change) {
+	s := c.State
 	if isOpen(s) {
 		return
 	}
+	turned := c.Before != nil && isOpen(c.Before)
 	for _, g := range f.ordered {
-		if g.open[s.Of.ID] || g.lead.Of == s.Of && g.told < g.changes {
+		if g.open[s.Of.ID] || g.lead.Of == s.Of && turned && g.told < g.changes {
 			delete(g.open, s.Of.ID)
 			g.last = e.Time
 		}

@@ -259,6 +259,7 @@ func TestFoldedOnly(t *testing.T) {
 	deliver(pods, event.Added, event.Object{}, pending)
 	deliver(pods, event.Modified, pending, running)
 	deliver(deployments, event.Modified, rolling, rolled)
+	deliver(deployments, event.Modified, rolled, deploy("cart:10", 1)) // of which nothing is told
 	v.Tick(now.Add(2 * time.Second))
 	if text := out.String(); !strings.Contains(text, "rollout done in 3 s; 1 change; +1 pods") {
 		t.Errorf("how the rollout went is not said:\n%s", text)
