@@ -29,7 +29,7 @@ var notWithRules = []struct {
 	names []string
 	why   string
 }{
-	{[]string{"until", "fail-if", "until-for", "count", "timeout"}, "ends a run, and rules go on"},
+	{[]string{"until", "fail-if", "until-for", "count", "timeout", "logs"}, "ends a run, and rules go on"},
 	{[]string{"from", "from-token-file", "from-ca", "since", "before"}, "asks a recording, and rules are of what happens now"},
 	{[]string{"redeliver"}, "sends a file, and ends"},
 	{[]string{"record", "keep", "max-size"}, "is for a recording: dwatch record makes one"},

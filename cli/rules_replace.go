@@ -56,7 +56,7 @@ func (r *rereading) replace(ctx context.Context, c difference) {
 }
 
 // linger has a rule that was let go deliver what waits beside the one that takes its place. One may do so of each name.
-func (r *ruleset) linger(old *rule) {
+func (r *rereading) linger(old *rule) {
 	r.mu.Lock()
 	before := r.lingering[old.Name]
 	if r.lingering == nil {
@@ -109,7 +109,7 @@ func (r *rereading) beginAfter(ctx context.Context, one *rule) bool {
 		if err == nil {
 			return true
 		}
-		_ = closeStates([]*rule{one}) // nothing was written
+		_ = one.state.end(nil) // nothing was written
 		one.state = nil
 		if ctx.Err() != nil {
 			return false
@@ -149,14 +149,18 @@ func (r *rereading) take(ctx context.Context) {
 		r.undo(come)
 		return
 	}
-	watches := r.share(r.console, come, true)
+	watches := r.share(r.console, come, r.runs)
 	r.mu.Lock()
 	for _, one := range come {
 		one.after, one.unrun, one.waits = nil, nil, false
 	}
 	r.watches = slices.Concat(r.watches, watches)
-	if come != nil {
+	switch {
+	case come == nil:
+	case r.runs:
 		tuneMore(r.load())
+	default:
+		tuneRun(r.load())
 	}
 	r.mu.Unlock()
 	for _, one := range come {
@@ -171,7 +175,7 @@ func (r *rereading) take(ctx context.Context) {
 }
 
 // load is how much goes on at once.
-func (r *ruleset) load() (n int) {
+func (r *rereading) load() (n int) {
 	for _, w := range r.watches {
 		n += len(w.targets)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,7 @@ type ruleset struct {
 	mu        sync.Mutex
 	rules     []*rule // those that are there now; never changed in place
 	watches   []*ruleWatch
+	runs      bool                 // rules do, and none of those that come may end them
 	refusals  map[*ruleWatch]error // of those that the server has refused at first
 	lingering map[string]*rule     // what rules were before they changed, as long as it delivers what waits
 	failed    []error
@@ -52,18 +54,18 @@ type rule struct {
 	*rules.Rule
 	branch *share.Branch
 	ask    func() // waits for what is asked on the way
-	ended  bool   // and so has its state
 
+	voice    *console // of what is said of it before it has a session
 	began    time.Time
-	after    *rule              // whose place it is to take; nil: nobody's, or it has
-	unrun    *rule              // which was to take that place, and has not
-	replaces bool               // it took the place of another
-	waits    bool               // for that, and does not run yet; of the set's mu
-	made     bool               // its file of --state was not there before
-	managed  bool               // it wants the managed fields, which it may get for others
-	notes    *notes             // nil: what is to be said is said
-	stop     context.CancelFunc // nil: it has never run
-	hurry    context.CancelFunc // ends its lingering, after --drain
+	after    *rule  // whose place it is to take; nil: nobody's, or it has
+	unrun    *rule  // which was to take that place, and has not
+	replaces bool   // it took the place of another
+	waits    bool   // for that, and does not run yet; of the set's mu
+	made     bool   // its file of --state was not there before
+	managed  bool   // it wants the managed fields, which it may get for others
+	notes    *notes // nil: what is to be said is said
+	stop     context.CancelFunc
+	hurry    context.CancelFunc // ends its lingering, after --drain; nil: it has never run
 	// starts: it is told what was there before it came to share a watch.
 	starts atomic.Bool
 	// leaves: it is let go, and ends nothing but itself.
@@ -82,37 +84,41 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	}
 	r.console = c
 	defer r.whenAskedAgain(c)()
-	if err := r.prepare(c); err != nil {
+	start := difference{begin: r.rules}
+	defer r.undo(start.begin)
+	if err := r.prepare(start.begin); err != nil {
 		return err
 	}
-	defer func() { closeUnrun(r.rules) }()
 	server, err := r.startListening(c)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	return c.at(ctx, r.connection, 0, false, func(ctx context.Context, k *cluster.Cluster) error {
-		return r.atCluster(ctx, c, k)
+		r.cluster = k
+		return r.atCluster(ctx, start)
 	})
 }
 
-func (r *ruleset) prepare(c *console) error {
-	for i, one := range r.rules {
-		if err := one.to.prepare(c.ofRule(one.Name)); err != nil {
-			closeUnrun(r.rules[:i])
-			return errorOf("rule "+one.Name, err)
-		}
+// atCluster begins, and goes on with what the file says, until ctx ends, or something can't go on.
+func (r *ruleset) atCluster(ctx context.Context, start difference) error {
+	ctx, r.fail = context.WithCancelCause(ctx)
+	defer r.running.Wait()
+	defer r.fail(nil)
+	if err := r.begin(ctx, start.begin); err != nil {
+		return err
 	}
-	return nil
-}
-
-// closeUnrun closes what a run closes of rules, for those that there was none of.
-func closeUnrun(rules []*rule) {
-	for _, one := range rules {
-		if one.stop == nil {
-			one.to.close()
-		}
+	for _, path := range r.leftStates() {
+		r.console.say(output.Line(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
 	}
+	r.refusals = map[*ruleWatch]error{}
+	changing := newRereading(r)
+	changing.replace(ctx, start)
+	r.runs = true
+	r.console.asked.is(r.status)
+	r.running.Go(func() { changing.run(ctx) })
+	r.running.Wait()
+	return errors.Join(r.failed...)
 }
 
 // startListening answers how each rule is.
@@ -133,62 +139,17 @@ func (r *ruleset) measure(rules []*rule) {
 	}
 	var all []metrics.Rule
 	for _, one := range rules {
-		if one.metrics == nil {
-			one.metrics = one.newMetrics()
-		}
+		r.count(one)
 		all = append(all, metrics.Rule{Name: one.Name, Metrics: one.metrics})
 	}
 	r.measured.Are(all)
 }
 
-func (r *ruleset) atCluster(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
-	ctx, r.fail = context.WithCancelCause(ctx)
-	defer r.running.Wait()
-	defer r.fail(nil)
-	defer func() { err = errors.Join(err, closeStates(r.rules)) }()
-	r.cluster = k
-	if err := r.open(ctx, c, k); err != nil {
-		return err
+// count has a rule have metrics, if anything has.
+func (r *ruleset) count(one *rule) {
+	if r.measured != nil && one.metrics == nil {
+		one.metrics = one.newMetrics()
 	}
-	if err := r.begin(ctx); err != nil {
-		return err
-	}
-	r.refusals = map[*ruleWatch]error{}
-	r.watches = r.share(c, r.rules, false)
-	tuneRun(r.load())
-	c.asked.is(r.status)
-	return r.runAll(ctx)
-}
-
-// open finds out what the rules name.
-func (r *ruleset) open(ctx context.Context, c *console, k *cluster.Cluster) error {
-	var wrong []error
-	for _, one := range r.rules {
-		err := one.open(ctx, c.ofRule(one.Name), k)
-		if err != nil && fail.ExitCode(err) != fail.ExitUsage {
-			return err
-		}
-		wrong = append(wrong, err)
-	}
-	if wrong = slices.DeleteFunc(wrong, func(err error) bool { return err == nil }); r.stateDir == "" || len(wrong) > 0 {
-		return errors.Join(wrong...)
-	}
-	if err := os.MkdirAll(r.stateDir, 0o700); err != nil {
-		return fail.Usage(fmt.Errorf("%s: %w", stateTakes, err))
-	}
-	for _, path := range r.leftStates() {
-		c.say(output.Line(path) + " is of none of the rules: nobody reads it, and what may wait in it is not delivered")
-	}
-	return nil
-}
-
-// open finds out what the rule names, with a console of its own. What is wrong with that is wrong usage, and says where.
-func (one *rule) open(ctx context.Context, c *console, k *cluster.Cluster) (err error) {
-	one.session, err = c.open(ctx, k, one.selection)
-	if err != nil && fail.ExitCode(err) == fail.ExitUsage {
-		return errorOf(one.At("resource")+": rule "+one.Name, orWait(err))
-	}
-	return err
 }
 
 // leftStates are the files of rules that are not there any more.
@@ -201,43 +162,6 @@ func (r *ruleset) leftStates() (left []string) {
 	}
 	return left
 }
-
-// begin makes the stages of all rules. A receiver that does not answer holds up none of them for long.
-func (r *ruleset) begin(ctx context.Context) error {
-	manage(r.rules, false)
-	var all, asides sync.WaitGroup
-	ends := make([]error, len(r.rules))
-	for i, one := range r.rules {
-		one.delivery().aside = func(do func() error) {
-			asides.Add(1)
-			r.running.Go(func() {
-				defer asides.Done()
-				if err := do(); err != nil && ctx.Err() == nil {
-					r.end(errorOf("rule "+one.Name, err))
-				}
-			})
-		}
-		all.Go(func() {
-			if err := one.begin(ctx, r); err != nil {
-				ends[i] = errorOf("rule "+one.Name, err)
-			}
-		})
-	}
-	all.Wait()
-	answered := make(chan struct{})
-	r.running.Go(func() {
-		asides.Wait()
-		close(answered)
-	})
-	await(ctx, answered, asideWait)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.Join(append(ends, r.failed...)...)
-}
-
-// asideWait is how long rules wait at the start for servers that most answer in no time: what is wrong with them is said, then, before
-// anything is watched.
-const asideWait = time.Second
 
 // manage has all rules know whether they get the managed fields: they do if one wants them, or if they come anyway.
 func manage(rules []*rule, anyway bool) {
@@ -265,6 +189,8 @@ func (r *ruleset) end(err error) {
 // begin makes the stages of a rule, before anything is watched.
 func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	one.began = time.Now()
+	_, err = os.Stat(one.stateFile)
+	one.made = one.stateFile != "" && errors.Is(err, fs.ErrNotExist)
 	if one.state, err = one.openState(ctx); err != nil {
 		return err
 	}
@@ -314,20 +240,6 @@ func (one *rule) fails(r *ruleset, err error) {
 	if !one.leaves.Load() {
 		r.fail(err)
 	}
-}
-
-// runAll runs the watches, and the rules, until ctx ends, or one of them can't go on.
-func (r *ruleset) runAll(ctx context.Context) error {
-	watches := r.watches // of now
-	for _, one := range r.rules {
-		r.launch(ctx, one)
-	}
-	for _, w := range watches {
-		r.launchWatch(ctx, w)
-	}
-	r.running.Go(func() { (&rereading{ruleset: r}).run(ctx) })
-	r.running.Wait()
-	return errors.Join(r.failed...)
 }
 
 // launch runs a rule.
@@ -396,22 +308,10 @@ func (one *rule) run(ctx context.Context, r *ruleset) error {
 		close(one.told)
 		return err
 	})
-	one.ended = true
 	if err = one.state.end(err); err != nil {
 		return sinkError{fmt.Errorf("rule %s: %w", one.Name, err)}
 	}
 	return nil
-}
-
-// closeStates closes the files of rules that have not run.
-func closeStates(rules []*rule) error {
-	var errs []error
-	for _, one := range rules {
-		if !one.ended {
-			errs = append(errs, one.state.end(nil))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // status says how the watches are, and each rule.
