@@ -1,8 +1,6 @@
 package jetstream
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -61,29 +59,10 @@ func TestNKey(t *testing.T) {
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	operator, system := must(nkeys.CreateOperator()), must(nkeys.CreateAccount())
-	account, user := must(nkeys.CreateAccount()), must(nkeys.CreateUser())
-	limits := map[string]any{"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true, "conn": -1, "leaf": -1,
-		"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
-	operatorJWT := claim(operator, operator, "operator", map[string]any{})
-	accountJWT := claim(operator, account, "account", map[string]any{"limits": limits})
-	userJWT := claim(account, user, "user", map[string]any{"subs": -1, "data": -1, "payload": -1})
-	systemJWT := claim(operator, system, "account", map[string]any{"limits": map[string]any{"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true, "conn": -1, "leaf": -1}})
-	id, systemID := must(account.PublicKey()), must(system.PublicKey())
-	s := configured(t, fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: { %s: %s, %[2]s: %[5]s }\n", operatorJWT, systemID, id, accountJWT, systemJWT))
-	path := file(t, "user.creds", "-----BEGIN NATS USER JWT-----\n"+userJWT+"\n------END NATS USER JWT------\n\n"+
-		"-----BEGIN USER NKEY SEED-----\n"+string(must(user.Seed()))+"\n------END USER NKEY SEED------\n")
+	account := bed.NewNATSAccount()
+	s := configured(t, account.Config)
+	path := file(t, "user.creds", account.Credentials(time.Time{}))
 	checkLogin(t, s, nats.UserCredentials(path), Options{Credentials: path})
-}
-
-// claim is a JWT as NATS has them.
-func claim(issuer, subject nkeys.KeyPair, kind string, about map[string]any) string {
-	about["type"], about["version"] = kind, 2
-	encode := func(v any) string { return base64.RawURLEncoding.EncodeToString(must(json.Marshal(v))) }
-	text := encode(map[string]string{"typ": "JWT", "alg": "ed25519-nkey"}) + "." + encode(map[string]any{
-		"jti": "1", "iat": time.Now().Unix(), "iss": must(issuer.PublicKey()), "sub": must(subject.PublicKey()), "name": kind, "nats": about,
-	})
-	return text + "." + base64.RawURLEncoding.EncodeToString(must(issuer.Sign([]byte(text))))
 }
 
 func must[T any](v T, err error) T {

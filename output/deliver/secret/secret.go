@@ -14,13 +14,14 @@ import (
 type Source struct {
 	Name       string // in errors: a flag, or a variable of the environment
 	Path, Text string // a file; if that is empty, what would be in it
+	Bundle     bool   // of certificates, of which there may be many
 }
 
 // Is reports whether there is one.
 func (s Source) Is() bool { return s.Path != "" || s.Text != "" }
 
-// longest is how large a file of credentials may be. A larger one is something else.
-const longest = 64 << 10
+// longest is how large a file of credentials may be, and longestBundle one of certificates. A larger one is something else.
+const longest, longestBundle = 64 << 10, 16 << 20
 
 // Value is what a Source has, which makes sense. nil is none.
 type Value[T any] struct {
@@ -72,7 +73,11 @@ func (v *Value[T]) read() (err error) {
 		if info, err = os.Stat(v.Path); err != nil { // before it is read, so that a later change is one
 			return err
 		}
-		if text, err = readFile(v.Path); err != nil {
+		most := longest
+		if v.Bundle {
+			most = longestBundle
+		}
+		if text, err = readFile(v.Path, most); err != nil {
 			return err
 		}
 	}
@@ -87,15 +92,15 @@ func (v *Value[T]) read() (err error) {
 	return nil
 }
 
-func readFile(path string) (string, error) {
+func readFile(path string, most int) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, longest+1))
-	if err == nil && len(text) > longest {
-		err = fmt.Errorf("it has more than %d bytes", longest)
+	text, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
 	}
 	return string(text), err
 }

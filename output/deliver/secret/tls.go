@@ -14,7 +14,8 @@ import (
 	"dwatch/output/deliver"
 )
 
-// TLS says how to speak it, as who, and with whom. Its files are read again for each connection, but for the authorities.
+// TLS says how to speak it, as who, and with whom. Its files are read again for each connection, but for the authorities: who makes
+// several connections of one has Roots say when these are others.
 func TLS(o deliver.TLS) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := Trust(c, o.CA, "--to-ca"); err != nil {
@@ -34,18 +35,22 @@ func TLS(o deliver.TLS) (*tls.Config, error) {
 
 // Trust has only the authorities in a file be trusted, if there is one.
 func Trust(c *tls.Config, ca, flag string) error {
-	if ca == "" {
-		return nil
+	roots, err := Roots(ca, flag)
+	if err == nil {
+		c.RootCAs, err = roots.Get()
 	}
-	text, err := os.ReadFile(ca)
-	if err != nil {
-		return fileError(flag, ca, err)
-	}
-	c.RootCAs = x509.NewCertPool()
-	if !c.RootCAs.AppendCertsFromPEM(text) {
-		return fileError(flag, ca, errors.New("there is no certificate in it, in PEM"))
-	}
-	return nil
+	return err
+}
+
+// Roots are the authorities in a file that a flag names, other ones once it has changed; nil: there is none.
+func Roots(ca, flag string) (*Value[*x509.CertPool], error) {
+	return Load(Source{Name: flag, Path: ca, Bundle: true}, func(text string) (*x509.CertPool, error) {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM([]byte(text)) {
+			return nil, errors.New("there is no certificate in it, in PEM")
+		}
+		return roots, nil
+	})
 }
 
 func readPair(cert, key string) (*tls.Certificate, error) {

@@ -31,6 +31,9 @@ const (
 	longestHead = 64 << 10
 )
 
+// caFlag is the flag that names authorities.
+const caFlag = "--to-ca"
+
 func newTransport(o Options) (*http.Transport, error) {
 	tlsConfig, err := secret.TLS(o.TLS)
 	if err != nil {
@@ -113,5 +116,5 @@ func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) err
 	if connected {
 		return err
 	}
-	return &deliver.DownError{Err: secret.Explain(err, "--to-ca")}
+	return &deliver.DownError{Err: secret.Explain(err, caFlag)}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,12 +47,15 @@ const (
 // Webhook is a Receiver behind a URL.
 type Webhook struct {
 	Options
-	source    string
+	source  string
+	roots   *secret.Value[*x509.CertPool]
+	token   *secret.Value[string]
+	headers *secret.Value[http.Header]
+	signing *secret.Value[[][]byte]
+	unasked atomic.Bool // it does not take the question whether it wants a large body
+
+	mu        sync.Mutex
 	transport *http.Transport
-	token     *secret.Value[string]
-	headers   *secret.Value[http.Header]
-	signing   *secret.Value[[][]byte]
-	unasked   atomic.Bool // it does not take the question whether it wants a large body
 }
 
 var _ deliver.Receiver = (*Webhook)(nil)
@@ -58,10 +63,11 @@ var _ deliver.Receiver = (*Webhook)(nil)
 // New connects to nothing yet. Its errors are of files.
 func New(o Options) (w *Webhook, err error) {
 	w = &Webhook{Options: o}
-	var wrong [3]error
+	var wrong [4]error
 	w.token, wrong[0] = secret.Load(o.Token, parseToken)
 	w.headers, wrong[1] = secret.Load(o.Headers, parseHeaders)
 	w.signing, wrong[2] = secret.Load(o.Signing, parseSecrets)
+	w.roots, wrong[3] = secret.Roots(o.CA, caFlag)
 	if err := cmp.Or(wrong[:]...); err != nil {
 		return nil, err
 	}
@@ -70,6 +76,23 @@ func New(o Options) (w *Webhook, err error) {
 	}
 	w.transport, err = newTransport(o)
 	return w, err
+}
+
+// connections returns what makes them, which is another one once other authorities are trusted: one that was made before is not used
+// any more.
+func (w *Webhook) connections() (*http.Transport, error) {
+	roots, err := w.roots.Get()
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if roots != nil && roots != w.transport.TLSClientConfig.RootCAs {
+		w.transport.CloseIdleConnections()
+		w.transport = w.transport.Clone()
+		w.transport.TLSClientConfig.RootCAs = roots
+	}
+	return w.transport, nil
 }
 
 // SetSource sets the attribute "source" of all messages, a URI. It is called before Send.
@@ -85,7 +108,11 @@ func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 	if err != nil {
 		return &deliver.DownError{Err: err} // it is about a file, and so about all messages
 	}
-	answer, err := w.transport.RoundTrip(request)
+	connections, err := w.connections()
+	if err != nil {
+		return &deliver.DownError{Err: err}
+	}
+	answer, err := connections.RoundTrip(request)
 	if err != nil {
 		return w.unanswered(ctx, err, connected.Load())
 	}
