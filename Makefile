@@ -170,18 +170,25 @@ release: export GIT_CONFIG_VALUE_0 := $(RELEASE_URL)
 release: ## what a release consists of, into bin/dist: of a tag, or else a snapshot
 	@# Built as what is released, so that little is compiled twice.
 	cd testdata/release && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o ../../bin/release .
-	rm -rf bin/manual && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
+	rm -rf bin/manual bin/chart && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
 	@# It gives up after an hour, by itself; on a busy machine six platforms take longer.
-	PATH="$(CURDIR)/bin:$$PATH" GOGC=400 $(GO) run $(QUICKLY) $(GORELEASER) release --clean --skip=publish --timeout 6h \
+	PATH="$(CURDIR)/bin:$$PATH" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GOGC=400 $(GO) run $(QUICKLY) $(GORELEASER) release --clean --skip=publish --timeout 6h \
 		$$(git describe --exact-match HEAD >/dev/null 2>&1 || echo --snapshot)
+	cp bin/chart/*.tgz bin/dist
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
 
 .PHONY: test/release
-test/release: ## try what a release consists of, on Linux
+test/release: test/chart ## try what a release consists of, on Linux
 	cd testdata/release && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/release && $(AS_RELEASED) $(GO) test $(LINKED) -c -o ../../bin/release.test .
 	@# Not of one go test: make release in it has its own settings.
 	cd testdata/release && ../../bin/release.test -test.timeout 60m
+
+# What Helm's packages draw in is compiled for these tests alone, in a minute and a half of CPU.
+.PHONY: test/chart
+test/chart: bin/cluster bin/kubectl ## render the chart as Helm does, and have a real API server take it
+	cd testdata/chart && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
+	cd testdata/chart && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
 
 .PHONY: home
 home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit

@@ -255,6 +255,10 @@ on the volume, and what it reads comes from a Secret, which is not printed.`,
   # A base for kustomize, for a page behind a proxy
   %[1]s manifests serve deploy,po -A --addr :8080 --serve-insecure \
       --image registry.example.com/dwatch:v1 --kustomize base
+
+  # With Helm, and the chart of a release
+  %[1]s manifests send -f rules.yaml --state kept --helm-values \
+      --image registry.example.com/dwatch:v1 >values.yaml
 `,
 	around: newManifestsFlags,
 	of:     []string{"serve", "send", "record"},

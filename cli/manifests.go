@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"dwatch/cli/access"
@@ -135,11 +136,7 @@ func (m *manifests) run(ctx context.Context, c *console) error {
 		if err != nil {
 			return err
 		}
-		files, err := run.Files()
-		if err != nil {
-			return err
-		}
-		if err := m.write(sessions[0], files); err != nil {
+		if err := m.write(sessions[0], run); err != nil {
 			return err
 		}
 		m.sayWhatIsMissing(sessions[0])
@@ -165,7 +162,7 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 	}
 	run := manifest.Run{
 		Name: m.Name, Namespace: m.Namespace, Image: m.Image, Args: m.pod.args(s),
-		Roles: access.Roles(needs, to), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
+		Roles: rolesOf(access.Roles(needs, to)), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
 		Secrets: len(m.pod.secrets()) > 0, Memory: resource.NewQuantity(memory, resource.BinarySI).String(), Grace: graceBeside,
 	}
 	if m.roomy {
@@ -180,19 +177,33 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 	case *delivery:
 		m.deliver(&run)
 	}
-	var err error
-	if run.Rules, err = rulesText(m.rules, all); err != nil {
-		return run, err
+	run.Rules = rulesFor(m.rules, all)
+	for kind, resource := range map[string]string{
+		manifest.PodMonitor: "podmonitors.monitoring.coreos.com", manifest.PrometheusRule: "prometheusrules.monitoring.coreos.com",
+	} {
+		there, err := s.serves(ctx, resource)
+		if err != nil {
+			return run, err
+		}
+		if there {
+			run.Serves = append(run.Serves, kind)
+		}
 	}
-	if run.Monitored, err = s.serves(ctx, "podmonitors.monitoring.coreos.com"); err == nil {
-		run.Alerted, err = s.serves(ctx, "prometheusrules.monitoring.coreos.com")
+	return run, nil
+}
+
+// rolesOf are the roles among objects, beside which are their bindings.
+func rolesOf(objects []any) (roles []manifest.Role) {
+	for _, o := range objects {
+		if r, is := o.(rbacv1.ClusterRole); is {
+			roles = append(roles, manifest.Role{Name: r.Name, Namespace: r.Namespace, Rules: r.Rules})
+		}
 	}
-	return run, err
+	return roles
 }
 
 // deliver says what it takes to deliver, to the receivers of all that run.
 func (m *manifests) deliver(run *manifest.Run) {
-	run.Delivers = true
 	var drain time.Duration
 	needed, room := memory+int64(len(m.of)-1)*ruleMemory, int64(0)
 	for _, of := range m.of {
@@ -232,7 +243,18 @@ func (m *manifests) ports(ctx context.Context, s *session) []int {
 	return ports
 }
 
-func (m *manifests) write(s *session, files []manifest.File) error {
+func (m *manifests) write(s *session, run manifest.Run) error {
+	if m.Values {
+		values, err := run.Values()
+		if err == nil {
+			_, err = s.out.Write(values.Text)
+		}
+		return err
+	}
+	files, err := run.Files()
+	if err != nil {
+		return err
+	}
 	if m.Directory == "" {
 		_, err := s.out.Write(manifest.Join(files))
 		return err

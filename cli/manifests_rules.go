@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
 	"dwatch/cli/flags"
 	"dwatch/cli/rules"
@@ -88,12 +87,8 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 	return r, nil
 }
 
-// rulesText is a file of rules, with what they mean here: each has the session of its own.
-func rulesText(all []*podRule, at []*session) (string, error) {
-	if all == nil {
-		return "", nil
-	}
-	var list []any
+// rulesFor are rules with what they mean here: each has the session of its own.
+func rulesFor(all []*podRule, at []*session) (list []any) {
 	for i, r := range all {
 		if namespaced := slices.ContainsFunc(at[i].plan.Targets, event.Target.Namespaced); namespaced && !r.placed {
 			r.members["namespace"] = at[i].Namespace // in the pod it would be the pod's
@@ -103,6 +98,5 @@ func rulesText(all []*podRule, at []*session) (string, error) {
 		}
 		list = append(list, r.members)
 	}
-	text, err := yaml.Marshal(map[string]any{"apiVersion": rules.APIVersion, "kind": rules.Kind, "rules": list})
-	return string(text), err
+	return list
 }

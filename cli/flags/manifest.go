@@ -16,6 +16,7 @@ type Manifests struct {
 	Name      string // of all that is made
 	Namespace string // where it runs
 	Directory string // for a base of kustomize; empty: stdout
+	Values    bool   // those of the chart for Helm
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
@@ -23,6 +24,7 @@ func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&m.Name, "name", "dwatch", "Call all of it `NAME`, also the Secret that is mounted")
 	f.StringVar(&m.Namespace, "into", "dwatch", "Run it in `NAMESPACE`, which has to be there; -n says what to watch")
 	f.StringVar(&m.Directory, "kustomize", "", "Write a base of kustomize into a new `DIRECTORY`, not YAML to stdout")
+	f.BoolVar(&m.Values, "helm-values", false, "Print the values with which Helm's chart of dwatch makes the same")
 	notEmpty(f, "image", "name", "into", "kustomize")
 }
 
@@ -30,6 +32,9 @@ func (m *Manifests) AddTo(f *pflag.FlagSet) {
 func (m *Manifests) Parse() error {
 	if m.Image == "" {
 		return errors.New("say where the image of dwatch is, with --image REGISTRY/NAME:TAG: docs/release.md says how to make it")
+	}
+	if m.Values && m.Directory != "" {
+		return errors.New("--helm-values and --kustomize are two ways: take one of them")
 	}
 	invalid := func(flag, text string, wrong []string) error {
 		if len(wrong) == 0 {

@@ -33,7 +33,7 @@ func TestReceivers(t *testing.T) {
 		}
 		var rules []EgressRule
 		for _, p := range Receivers(u, "ops") {
-			rules = append(rules, p.Rule)
+			rules = append(rules, p.EgressRule)
 		}
 		if got, err := json.Marshal(rules); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", address, got, err)
@@ -74,7 +74,7 @@ func TestMount(t *testing.T) {
 // TestArgument: Kubernetes, which puts variables into arguments, makes of each what was typed.
 func TestArgument(t *testing.T) {
 	for text, want := range map[string]string{"$(HOME)": `"$$(HOME)"`, "echo $$ $x": `"echo $$$$ $$x"`, "a": "a"} {
-		if got := argument(text); got != want {
+		if got := quote(argument(text)); got != want {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
@@ -84,13 +84,16 @@ func TestArgument(t *testing.T) {
 // as Prometheus has it.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"true", "null", "on", "y"} {
-		files, err := Run{Name: name, Namespace: "123", Image: "i", Room: "1Gi", Secrets: true, Delivers: true, Monitored: true, Alerted: true, Ports: []Port{{"metrics", 1}}}.Files()
+		files, err := Run{
+			Name: name, Namespace: "123", Image: "i", Args: []string{"send", "--listen=:1"}, Room: "1Gi", Secrets: true, Ports: []Port{{"metrics", 1}},
+			Serves: []string{PodMonitor, PrometheusRule},
+		}.Files()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range files {
 			var u unstructured.Unstructured
-			if err := yaml.UnmarshalStrict(f.Text, &u.Object); f.Name != "roles.yaml" && (err != nil || u.GetName() != name || u.GetNamespace() != "123" || !reflect.DeepEqual(u.GetLabels(), map[string]string{instanceLabel: name, nameLabel: "dwatch"})) {
+			if err := yaml.UnmarshalStrict(f.Text, &u.Object); f.Name != "roles.yaml" && (err != nil || u.GetName() != name || u.GetNamespace() != "123" || !reflect.DeepEqual(u.GetLabels(), map[string]string{"app.kubernetes.io/instance": name, "app.kubernetes.io/name": "dwatch"})) {
 				t.Errorf("%v in\n%s", err, f.Text)
 			}
 			if matchers := strings.Count(string(f.Text), "{job="); matchers != strings.Count(string(f.Text), `{job="`+name+`"}`) || f.Name == "alerts.yaml" && matchers != 5 {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Peer is somebody whom the pod may reach.
+// Peer is somebody whom the pod may reach, and why.
 type Peer struct {
-	Why  string
-	Rule EgressRule
+	Why string `json:"why"`
+	EgressRule
 }
 
 // EgressRule is that of a NetworkPolicy: where to, or if that is empty to wherever, and at which
@@ -54,7 +54,7 @@ func DNS() Peer {
 func Server(ports ...int) Peer {
 	p := Peer{Why: "the API server"}
 	for _, port := range ports {
-		p.Rule.Ports = append(p.Rule.Ports, TargetPort{Port: port})
+		p.Ports = append(p.Ports, TargetPort{Port: port})
 	}
 	return p
 }

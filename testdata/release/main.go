@@ -3,6 +3,7 @@
 //	release manual DIR            man pages and completions    manual.go
 //	release sbom BINARY FILE      what a binary is made of     sbom.go
 //	release image DIST [DIR]      the container image          image.go
+//	release chart DIR VERSION     the chart for Helm           chart.go
 //
 // It is run by make release, and a module of its own, so that dwatch does not depend
 // on what it needs. Nothing that it makes depends on when and where it runs.
@@ -15,7 +16,7 @@ import (
 	"time"
 )
 
-const usage = "usage: release manual DIR | sbom BINARY FILE | image DIST"
+const usage = "usage: release manual DIR | sbom BINARY FILE | image DIST | chart DIR VERSION"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -36,6 +37,8 @@ func run(args []string) error {
 		return writeSBOM(args[1], args[2], when)
 	case len(args) == 2 && args[0] == "image":
 		return writeImage(args[1], when)
+	case len(args) == 3 && args[0] == "chart":
+		return writeChart(args[1], args[2], when)
 	}
 	return fmt.Errorf("%q: %s", args, usage)
 }

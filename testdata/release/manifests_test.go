@@ -32,7 +32,9 @@ func sums(t *testing.T, r release) map[string]string {
 // TestChecksums: each file that is published is in checksums.txt, with its digest.
 func TestChecksums(t *testing.T) {
 	found := sums(t, made)
-	for _, pattern := range []string{"dwatch_%s_linux_amd64.tar.gz", "dwatch_%s_amd64.deb", "dwatch_%s_amd64.rpm", "dwatch_%s_linux_amd64.cdx.json"} {
+	for _, pattern := range []string{
+		"dwatch_%s_linux_amd64.tar.gz", "dwatch_%s_amd64.deb", "dwatch_%s_amd64.rpm", "dwatch_%s_linux_amd64.cdx.json", "dwatch-%s.tgz",
+	} {
 		file := made.file(pattern)
 		content, err := os.ReadFile(file)
 		if err != nil {

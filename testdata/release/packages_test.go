@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +30,32 @@ func TestArchive(t *testing.T) {
 	defer f.Close()
 	if libraries, err := f.ImportedLibraries(); len(libraries) > 0 {
 		t.Errorf("it needs %q, %v", libraries, err)
+	}
+}
+
+// TestChart: the chart has the files of its directory, and the version of the release.
+func TestChart(t *testing.T) {
+	need(t, "tar")
+	dir := t.TempDir()
+	mustRun(t, "tar", "-xzf", made.file("dwatch-%s.tgz"), "-C", dir)
+	source, files := os.DirFS(filepath.Join(made.dir, chartSource)), 0
+	err := fs.WalkDir(source, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		want, err := fs.ReadFile(source, name)
+		got, readErr := os.ReadFile(filepath.Join(dir, "dwatch", name))
+		if name == "Chart.yaml" {
+			want = bytes.ReplaceAll(want, []byte("ersion: 0.0.0"), []byte("ersion: "+made.version))
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s:\n%s\ninstead of\n%s", name, got, want)
+		}
+		return errors.Join(err, readErr)
+	})
+	if listed := strings.Fields(mustRun(t, "tar", "-tzf", made.file("dwatch-%s.tgz"))); err != nil || len(listed) != files || files < 10 {
+		t.Errorf("%v, %d files instead of %d", err, len(listed), files)
 	}
 }
 

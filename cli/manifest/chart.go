@@ -1,0 +1,186 @@
+package manifest
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
+)
+
+// chart has the objects as Helm reads them, so that there is one text for both: what is in the directory
+// is the chart of a release. Of what Helm has for its templates, these use what is in functions, and a test
+// in testdata/chart compares what both make of them.
+//
+//go:embed chart/values.yaml chart/templates/*.yaml chart/templates/_*.tpl
+var chart embed.FS
+
+// charted is the chart for a run.
+type charted struct {
+	templates *template.Template
+	top       map[string]any // what templates see
+}
+
+func newChart(r Run) (*charted, error) {
+	c := &charted{templates: template.New("")}
+	c.templates.Funcs(functions).Funcs(template.FuncMap{"include": c.include})
+	if _, err := c.templates.ParseFS(chart, "chart/templates/*"); err != nil {
+		return nil, err
+	}
+	merged, err := r.merged()
+	c.top = map[string]any{
+		"Values":       merged,
+		"Release":      map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": "dwatch"},
+		"Capabilities": map[string]any{"APIVersions": served(r.Serves)},
+	}
+	return c, err
+}
+
+// served are types that a server has.
+type served []string
+
+// Has is for the templates.
+func (s served) Has(name string) bool { return slices.Contains(s, name) }
+
+// merged are the values of a run in front of those of the chart.
+func (r Run) merged() (map[string]any, error) {
+	text, err := chart.ReadFile("chart/values.yaml")
+	if err != nil {
+		return nil, err
+	}
+	own, err := r.Values()
+	if err != nil {
+		return nil, err
+	}
+	var all, over map[string]any
+	err = errors.Join(yaml.Unmarshal(text, &all), yaml.Unmarshal(own.Text, &over))
+	return merge(over, all), err
+}
+
+func (c *charted) render(name string) ([]byte, error) {
+	text, err := c.include(name, c.top)
+	if text = strings.TrimSpace(text); text != "" {
+		text += "\n"
+	}
+	return []byte(text), err
+}
+
+// include is a template in a template.
+func (c *charted) include(name string, of any) (string, error) {
+	var text bytes.Buffer
+	err := c.templates.ExecuteTemplate(&text, name, of)
+	return text.String(), err
+}
+
+// functions are those of Helm that the chart uses, and do what they do there; but that quote leaves out quotes
+// where YAML needs none.
+var functions = template.FuncMap{
+	"include":   func(string, any) (string, error) { return "", errors.New("not of a chart") },
+	"fail":      func(why string) (string, error) { return "", errors.New(why) },
+	"quote":     func(value any) string { return quote(fmt.Sprint(value)) },
+	"toString":  func(value any) string { return fmt.Sprint(value) },
+	"default":   func(other, value any) any { return first(value, other) },
+	"first":     func(list []any) any { return list[0] },
+	"list":      func(of ...any) []any { return of },
+	"int":       func(value any) (int, error) { return whole(value) },
+	"dict":      dict,
+	"merge":     merge,
+	"omit":      omit,
+	"toYaml":    toYAML,
+	"trim":      strings.TrimSpace,
+	"indent":    indent,
+	"nindent":   func(by int, text string) string { return "\n" + indent(by, text) },
+	"hasPrefix": func(prefix, text string) bool { return strings.HasPrefix(text, prefix) },
+	"hasSuffix": func(suffix, text string) bool { return strings.HasSuffix(text, suffix) },
+}
+
+func first(value, other any) any {
+	if is, _ := template.IsTrue(value); is {
+		return value
+	}
+	return other
+}
+
+// whole is a number, which JSON has as one with a fraction.
+func whole(value any) (int, error) {
+	switch n := value.(type) {
+	case int:
+		return n, nil
+	case float64:
+		return int(n), nil
+	}
+	return 0, fmt.Errorf("%v is no number", value)
+}
+
+func dict(pairs ...any) map[string]any {
+	d := map[string]any{}
+	for pair := range slices.Chunk(pairs, 2) {
+		d[fmt.Sprint(pair[0])] = pair[1]
+	}
+	return d
+}
+
+// merge adds to a map what others have besides, also in maps within.
+func merge(to map[string]any, others ...map[string]any) map[string]any {
+	for _, other := range others {
+		for key, value := range other {
+			there, has := to[key]
+			inner, isMap := there.(map[string]any)
+			more, areMaps := value.(map[string]any)
+			switch {
+			case !has:
+				to[key] = value
+			case isMap && areMaps:
+				to[key] = merge(inner, more)
+			}
+		}
+	}
+	return to
+}
+
+func omit(from map[string]any, keys ...string) map[string]any {
+	left := maps.Clone(from)
+	for _, key := range keys {
+		delete(left, key)
+	}
+	return left
+}
+
+func toYAML(value any) (string, error) {
+	text, err := yaml.Marshal(value)
+	return strings.TrimSuffix(string(text), "\n"), err
+}
+
+func indent(by int, text string) string {
+	space := strings.Repeat(" ", by)
+	return space + strings.ReplaceAll(text, "\n", "\n"+space)
+}
+
+// plain are strings that YAML 1.1 and 1.2 take for strings, as they are.
+func plain(text string) bool {
+	isLetter := func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+	fits := func(c rune) bool { return isLetter(c) || c >= '0' && c <= '9' || strings.ContainsRune("-_./=", c) }
+	first := strings.TrimLeft(text, "-/")
+	return first != "" && isLetter(rune(first[0])) && !strings.ContainsFunc(text, func(c rune) bool { return !fits(c) }) &&
+		!slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(text))
+}
+
+// quote is a string in YAML, in which JSON is.
+func quote(text string) string {
+	if plain(text) {
+		return text
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		panic(err) // a string
+	}
+	return strings.TrimSpace(b.String())
+}
