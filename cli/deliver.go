@@ -11,6 +11,7 @@ import (
 
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/cli/lease"
 	"dwatch/output"
 	"dwatch/output/chat"
 	"dwatch/output/deliver"
@@ -27,6 +28,8 @@ type delivery struct {
 	remote    remote           // it; nil: it is a command
 	process   *deliver.Process // it, or nil
 	queue     *deliver.Queue
+	term      *lease.Term // it delivers in; nil: there are no others
+	idle      bool        // nothing goes anywhere
 	// aside, if not nil, does what nobody waits for, and ends the run with its error.
 	aside func(func() error)
 	// ends is the end of the process, of a rule; lingers: what waits is delivered up to then, and not for --drain alone.
@@ -36,6 +39,9 @@ type delivery struct {
 
 // prepare opens what needs no server: the receiver, and its files.
 func (d *delivery) prepare(c *console) error {
+	if d.idle {
+		return nil
+	}
 	if err := d.newReceiver(c); err != nil {
 		return fail.Usage(err)
 	}
@@ -105,6 +111,9 @@ func (d *delivery) newEncoder(w *watching) (func([]byte, event.Event) ([]byte, e
 
 // open makes the queue. failed is called when what is given up, or waits, can't be kept or read.
 func (d *delivery) open(ctx context.Context, w *watching, failed func(error)) (_ event.Sink, err error) {
+	if d.idle {
+		return d.nowhere(), nil
+	}
 	if d.remote != nil {
 		if err := d.beginFor(ctx, w); err != nil {
 			return nil, err
@@ -139,6 +148,9 @@ func (d *delivery) hidden() string { return "" }
 func (d *delivery) look() []string { return nil }
 
 func (d *delivery) newQueue(c *console, failed func(error)) {
+	if d.term != nil {
+		d.May = d.term.Try
+	}
 	d.Say, d.Warn, d.Failed, d.Rule = c.say, c.warn, failed, d.rule
 	d.queue = deliver.New(d.receiver, d.Options)
 }
@@ -149,6 +161,9 @@ const drainNoted = time.Second
 // around runs watch while the queue delivers, and waits for what is not delivered yet
 // when that has ended.
 func (d *delivery) around(ctx context.Context, _ context.CancelCauseFunc, w *watching, watch func() error) error {
+	if d.idle {
+		return watch()
+	}
 	finish := d.work(ctx)
 	err := watch()
 	d.queue.Finish()
@@ -171,6 +186,9 @@ func (d *delivery) work(ctx context.Context) (finish func(c *console, begun <-ch
 	}()
 	return func(c *console, begun <-chan struct{}) {
 		defer stop()
+		if isLost(ctx) { // what waits is not for this one to deliver
+			stop()
+		}
 		if begun != nil {
 			select {
 			case <-done:

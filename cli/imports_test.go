@@ -37,6 +37,7 @@ var house = map[string]room{
 	"cli/flags":                     {"it turns what is typed into values, and asks no server", []string{"cli/plan", "mapper", "output", "output/chat", "output/deliver", "output/deliver/jetstream", "output/deliver/kafka", "output/deliver/otlp", "output/deliver/secret", "output/deliver/webhook", "output/top", "watcher/filter", "watcher/object/change", "watcher/object/expression", "watcher/until"}},
 	"cli/rules":                     {"it reads a file, and does not know what its rules do", []string{"mapper/near"}},
 	"cli/manifest":                  {"it makes text of what it is told, and asks nobody", nil},
+	"cli/lease":                     {"it knows who leads, and not with what", nil},
 	"cli/gc":                        {"it is ready before what imports anything", nil},
 	"cli/complete":                  {"it answers a shell, with the names that the server has", []string{"watcher/event", "cli/plan", "cli/cluster", "cli/fail", "mapper", "output"}},
 	"cli/plan":                      {"it turns names into targets, and does not know how they are watched", []string{"watcher/event", "cli/fail", "mapper"}},

@@ -92,14 +92,7 @@ func ruleNames(rules []*rule) string {
 // prepare makes the receivers of rules, if nothing is wrong with any of them. What there is to say of a rule beside others that run
 // waits until it is taken.
 func (r *ruleset) prepare(begin []*rule) error {
-	var wrong []error
-	for _, one := range begin {
-		err := one.checkReceiver(r.console.silent())
-		if wrong = append(wrong, err); err == nil {
-			one.to.close()
-		}
-	}
-	if err := errors.Join(wrong...); err != nil {
+	if err := checkReceivers(begin, r.console.silent()); err != nil {
 		return err
 	}
 	for _, one := range begin {
@@ -235,7 +228,7 @@ func (one *rule) checkPlace(ctx context.Context) error {
 	if err := one.checkState(); err != nil {
 		return fail.Usage(err)
 	}
-	if one.delivery().remote == nil {
+	if one.delivery().remote == nil || one.delivery().idle {
 		return nil
 	}
 	return one.delivery().beginFor(ctx, one.watching)

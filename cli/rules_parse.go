@@ -22,7 +22,7 @@ import (
 )
 
 // ofProcess are flags of dwatch send that are of all rules together, besides those of the connection and of messages.
-var ofProcess = []string{"filename", "check", "state", "listen", "verify"}
+var ofProcess = []string{"filename", "check", "state", "listen", "verify", "lease"}
 
 // notWithRules are flags that rules have no use for, and why.
 var notWithRules = []struct {
@@ -93,6 +93,9 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 	}
 	if s.rules.Check {
 		return &checkedRules{set, path}, nil
+	}
+	if s.lease.Is() {
+		return s.led(&ledRules{set}), nil
 	}
 	return set, nil
 }
@@ -234,6 +237,18 @@ func (one *rule) checkReceiver(c *console) error {
 	return fail.Usage(fmt.Errorf("%s: rule %s: %w", at, one.Name, err))
 }
 
+// checkReceivers makes sure of all that they can be made.
+func checkReceivers(rules []*rule, c *console) error {
+	var wrong []error
+	for _, one := range rules {
+		err := one.checkReceiver(c)
+		if wrong = append(wrong, err); err == nil {
+			one.to.close()
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // stateTakes is what --state takes with rules.
 const stateTakes = "--state takes, with -f, a directory, with a file for each rule"
 
@@ -250,14 +265,7 @@ func (r *checkedRules) run(_ context.Context, c *console) error {
 	if there, err := os.Stat(r.stateDir); err == nil && !there.IsDir() {
 		return fail.Usage(fmt.Errorf("%s: %s is a file", stateTakes, output.Line(r.stateDir)))
 	}
-	var wrong []error
-	for _, one := range r.rules {
-		err := one.checkReceiver(c.silent())
-		if wrong = append(wrong, err); err == nil {
-			defer one.to.close()
-		}
-	}
-	if err := errors.Join(wrong...); err != nil {
+	if err := checkReceivers(r.rules, c.silent()); err != nil {
 		return err
 	}
 	c.say(fmt.Sprintf("%s: %s, nothing is wrong", r.path, plural(len(r.rules), "rule")))

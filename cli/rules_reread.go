@@ -126,7 +126,7 @@ func (r *rereading) try(ctx context.Context) {
 	r.measured.Read(time.Now(), err == nil)
 	file := output.Line(r.file)
 	if err == nil {
-		r.said = ""
+		r.said, r.text = "", r.tried.text
 		r.console.say(fmt.Sprintf("%s was read again: %s", file, what))
 		return
 	}

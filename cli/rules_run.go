@@ -32,6 +32,7 @@ type ruleset struct {
 	listen     string
 	verify     time.Duration
 	stateDir   string // of --state; empty: none
+	leads      bool   // of replicas; else it is the only one, or stands by
 	console    *console
 	cluster    *cluster.Cluster
 	asked      chan os.Signal          // to read the file again at once
@@ -82,6 +83,20 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	if r.connection.IsSeveral() {
 		return fail.Usage(cluster.ErrSeveral)
 	}
+	return r.within(c, func(start difference) error {
+		server, err := r.startListening(c)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		return c.at(ctx, r.connection, 0, false, func(ctx context.Context, k *cluster.Cluster) error {
+			return r.atCluster(ctx, k, start)
+		})
+	})
+}
+
+// within prepares what needs no server, for work, and undoes what that has not begun.
+func (r *ruleset) within(c *console, work func(start difference) error) error {
 	r.console = c
 	defer r.whenAskedAgain(c)()
 	start := difference{begin: r.rules}
@@ -89,19 +104,12 @@ func (r *ruleset) run(ctx context.Context, c *console) error {
 	if err := r.prepare(start.begin); err != nil {
 		return err
 	}
-	server, err := r.startListening(c)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	return c.at(ctx, r.connection, 0, false, func(ctx context.Context, k *cluster.Cluster) error {
-		r.cluster = k
-		return r.atCluster(ctx, start)
-	})
+	return work(start)
 }
 
 // atCluster begins, and goes on with what the file says, until ctx ends, or something can't go on.
-func (r *ruleset) atCluster(ctx context.Context, start difference) error {
+func (r *ruleset) atCluster(ctx context.Context, k *cluster.Cluster, start difference) error {
+	r.cluster = k
 	ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.running.Wait()
 	defer r.fail(nil)
@@ -124,12 +132,16 @@ func (r *ruleset) atCluster(ctx context.Context, start difference) error {
 // startListening answers how each rule is.
 func (r *ruleset) startListening(c *console) (*metrics.Server, error) {
 	return c.listen(r.listen, func() (*metrics.Server, error) {
-		r.measured = new(metrics.Rules)
-		r.measured.Read(time.Now(), true)
-		r.measured.Linger(r.lingerers)
-		r.measure(r.rules)
+		r.beMeasured()
 		return metrics.ListenRules(r.listen, orDevel(release), r.measured)
 	})
+}
+
+func (r *ruleset) beMeasured() {
+	r.measured = new(metrics.Rules)
+	r.measured.Read(time.Now(), true)
+	r.measured.Linger(r.lingerers)
+	r.measure(r.rules)
 }
 
 // measure has rules have metrics, if anything has, and these be all that there are.
@@ -154,6 +166,9 @@ func (r *ruleset) count(one *rule) {
 
 // leftStates are the files of rules that are not there any more.
 func (r *ruleset) leftStates() (left []string) {
+	if r.stateDir == "" {
+		return nil
+	}
 	all, _ := filepath.Glob(filepath.Join(r.stateDir, "*.state")) // or there is nothing to say
 	for _, path := range all {
 		if !slices.ContainsFunc(r.rules, func(one *rule) bool { return stateOf(r.stateDir, one.Name) == path }) {

@@ -23,6 +23,7 @@ type sendFlags struct {
 	beside   flags.Beside
 	played   flags.Played
 	rules    flags.Rules
+	lease    flags.Lease
 	watched  *pflag.FlagSet // those that mean something only where something is watched
 	own      *pflag.FlagSet // all but those of every command
 }
@@ -42,7 +43,7 @@ func (s *sendFlags) groups() []flags.Group {
 		s.watched.AddFlagSet(g.Flags)
 	}
 	groups = append(groups,
-		flags.NewGroup("Several at once", s.rules.AddTo),
+		flags.NewGroup("Several at once", s.rules.AddTo, s.lease.AddTo),
 		flags.NewGroup("Where it goes, and how", s.delivery.AddTo),
 		flags.NewGroup("Webhooks, NATS and Kafka", s.delivery.AddReceiversTo))
 	s.own = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -56,6 +57,9 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	w := &s.w
 	args, command := s.cutCommand(args)
 	if err := s.rules.Parse(); err != nil {
+		return nil, err
+	}
+	if err := s.checkLed(); err != nil {
 		return nil, err
 	}
 	if s.rules.File != "" {
@@ -87,8 +91,13 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	w.parallel, w.to = d.Workers, to
 	s.noise.Set(&w.print.Compare)
 	w.ignored = s.noise.Ignored()
-	if err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); err != nil || !s.played.From.Is() {
-		return w, err
+	switch err := cmp.Or(s.format.Parse(&w.print), s.masks.Parse(&w.print, true), s.check(), s.recordsBeside(s.beside)); {
+	case err != nil:
+		return nil, err
+	case s.lease.Is():
+		return s.led(&ledOne{w}), nil
+	case !s.played.From.Is():
+		return w, nil
 	}
 	w.filter.WatchOnly = w.filter.WatchOnly || !s.played.Span.Since.IsZero() // what was there then was sent before
 	return s.replay(s.played, "what was sent may not be all")

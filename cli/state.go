@@ -40,11 +40,56 @@ func (w *watching) openState(ctx context.Context) (*state, error) {
 	if err != nil {
 		return nil, fail.Server(w.Host, err)
 	}
-	file, err := resume.Open(w.stateFile, resume.Header{Server: w.Host, Cluster: cluster, Selection: w.plan.Selection})
+	file, err := w.openFile(ctx, resume.Header{Server: w.Host, Cluster: cluster, Selection: w.plan.Selection})
 	if err != nil {
-		return nil, fail.Usage(err)
+		return nil, err
 	}
 	return w.newState(file)
+}
+
+// openFile opens the file for one cluster. Of several replicas the one that led before may have it yet.
+func (w *watching) openFile(ctx context.Context, h resume.Header) (*resume.File, error) {
+	for said := false; ; said = true {
+		file, err := resume.Open(w.stateFile, h)
+		switch {
+		case err == nil && w.term != nil:
+			return file, w.enter(file)
+		case err == nil:
+			return file, nil
+		case w.term == nil || !errors.Is(err, resume.ErrInUse):
+			return nil, fail.Usage(err)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !said:
+			w.say(output.Line(w.stateFile) + " is in use by another dwatch, which does not lead any more: waiting for it to end")
+		}
+	}
+}
+
+// enter has a file be that of the Term from now on, and says of which it was.
+func (w *watching) enter(file *resume.File) error {
+	now := resume.Term{Lease: string(w.term.Lease), Number: w.term.Number}
+	before, err := file.Enter(now)
+	if err != nil {
+		file.Close()
+		return sinkError{err}
+	}
+	what := ""
+	switch path := output.Line(w.stateFile); {
+	case file.Fresh():
+		what = path + " is new: the last states of what is there are told"
+	case before == now:
+	case before == resume.Term{Lease: now.Lease, Number: now.Number - 1}:
+		what = path + " is that of who led before: it goes on with what that one has not delivered"
+	case before.Lease == "":
+		what = path + " was written without --lease: it goes on with that"
+	default:
+		what = path + " is from an earlier term: others have led since, and what has changed since then is told, although they may have told it"
+	}
+	if what != "" {
+		w.say(what)
+	}
+	return nil
 }
 
 // openSeveralState is openState for several clusters, of which none has answered yet.

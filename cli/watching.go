@@ -14,6 +14,7 @@ import (
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/cli/lease"
 	"dwatch/cli/metrics"
 	"dwatch/cli/report"
 	"dwatch/output"
@@ -134,7 +135,8 @@ type watching struct {
 	held     bool             // --until
 	printed  func() int       // events so far; nil before they are processed
 
-	state *state // nil without --state
+	term  *lease.Term // it delivers in; nil: there are no replicas, or it stands by
+	state *state      // nil without --state
 	// digests judge by what its file has kept; nil: nothing.
 	digests *change.Digester
 	apart   *apart // nil where nothing is judged, or printed

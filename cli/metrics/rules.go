@@ -69,14 +69,15 @@ func (r *Rules) check(is func(*Metrics) error) error {
 	return nil
 }
 
+func (r *Rules) healthy() error { return r.check((*Metrics).Healthy) }
+func (r *Rules) ready() error   { return r.check((*Metrics).Ready) }
+
 // ListenRules is Listen for rules: each has its metrics with a label that names it, and the whole is well and ready when each
 // rule is.
 func ListenRules(address, version string, rules *Rules) (*Server, error) {
 	r := processRegistry(version)
 	r.MustRegister(rulesCollector{rules})
-	well := func() error { return rules.check((*Metrics).Healthy) }
-	ready := func() error { return rules.check((*Metrics).Ready) }
-	return listen(address, answers(r, well, ready))
+	return listen(address, answers(r, rules.healthy, rules.ready))
 }
 
 type rulesCollector struct{ rules *Rules }

@@ -26,6 +26,9 @@ type Options struct {
 	Deadline   time.Duration // how long a try may take; 0: as long as the receiver likes
 	MaxBackoff time.Duration // the longest wait between two tries; 0: a minute
 	Rate       float64       // how many tries a second there are at most; 0: no bound
+	// May returns the context of a try, which ends when none may be under way any more, for no fault of the receiver: then it is
+	// tried again as if it had not been. It waits until one may begin; an error is of who will not let one any more; nil: always.
+	May func(context.Context) (context.Context, context.CancelFunc, error)
 	// GiveUpAfter is how long after it came a message is given up, when a try of it fails, or one
 	// of another message while the receiver is down; 0: never.
 	GiveUpAfter time.Duration
@@ -75,6 +78,9 @@ func New(r Receiver, o Options) *Queue {
 		if *say == nil {
 			*say = func(string) {}
 		}
+	}
+	if o.May == nil {
+		o.May = func(ctx context.Context) (context.Context, context.CancelFunc, error) { return ctx, func() {}, nil }
 	}
 	q := &Queue{Options: o, receiver: r, rate: rate.NewLimiter(rate.Inf, 1), schedule: newSchedule(o)}
 	if o.Store != nil {

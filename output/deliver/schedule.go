@@ -181,6 +181,22 @@ func (s *schedule) interrupted(k key) {
 	s.objects[k].state = waits
 }
 
+// again has an object looked at again, of which a try was cut short, for no fault of the receiver.
+func (s *schedule) again(k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[k]
+	if s.Down {
+		if s.outage.probing == o {
+			s.outage.probing = nil
+		}
+		s.parkLocked(k, o)
+		return
+	}
+	o.state = ready
+	s.work.Add(k)
+}
+
 // failed notes that the first message of an object was not taken. It returns how often so far, and
 // whether it came too long ago.
 func (s *schedule) failed(k key, subject string, err error, isRefused bool) (tries int, expired bool) {

@@ -32,13 +32,21 @@ func (q *Queue) send(ctx context.Context, k key, it item) {
 		q.schedule.interrupted(k)
 		return
 	}
-	try, end := WithDeadline(ctx, q.Deadline)
+	may, release, err := q.May(ctx)
+	if err != nil {
+		q.schedule.interrupted(k)
+		return
+	}
+	defer release()
+	try, end := WithDeadline(may, q.Deadline)
 	defer end()
 	switch err := q.receiver.Send(try, m); {
 	case err == nil:
 		q.schedule.delivered(k)
 	case ctx.Err() != nil:
 		q.schedule.interrupted(k)
+	case may.Err() != nil:
+		q.schedule.again(k)
 	default:
 		q.failed(k, m, err)
 	}

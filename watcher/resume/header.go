@@ -36,6 +36,7 @@ var (
 	formatKey     = []byte("format")
 	headerKey     = []byte("header")
 	digestsKey    = []byte("digests") // of the digests; there from the first one on
+	termKey       = []byte("term")
 )
 
 // clustersBucket has what the file is for in each of several clusters, by what a cluster is called. It

@@ -17,6 +17,9 @@ import (
 // lockTimeout is how long another process may take to unlock the file.
 const lockTimeout = 500 * time.Millisecond
 
+// ErrInUse: the file is locked.
+var ErrInUse = errors.New("another dwatch is using it: end that one, or take another file")
+
 // store is the database in the file. If somebody cuts or overwrites that, the database, which maps
 // it into memory, faults or panics, and keeps its locks. So each transaction has a goroutine of its
 // own: once one has failed in that way, nobody waits for any.
@@ -85,7 +88,7 @@ func explain(err error) error {
 	case errors.As(err, &system):
 		return err
 	case errors.Is(err, berrors.ErrTimeout):
-		return errors.New("another dwatch is using it: end that one, or take another file")
+		return ErrInUse
 	case errors.Is(err, berrors.ErrChecksum):
 		return damaged(err)
 	default:

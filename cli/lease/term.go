@@ -1,0 +1,106 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Term is from when a replica got the Lease until another one has.
+type Term struct {
+	Lease  types.UID
+	Number int    // of this Lease, in order
+	Former string // who held it before; empty: nobody, or it was given back
+	Since  time.Time
+
+	of *Election
+	// Of of.mu.
+	until time.Time          // it is held for sure
+	held  context.Context    // ends then
+	lapse context.CancelFunc // ends it
+	again chan struct{}      // is closed when it is held again, or the Term is over
+	over  bool
+	timer *time.Timer
+}
+
+// ErrOver is what can't be done in a Term that is over.
+var ErrOver = errors.New("another replica leads")
+
+// Try returns the context of something that only who holds the Lease may do, which ends when it may be another's: begin it at once.
+// It waits until the Lease is held for sure. The error is ErrOver, or of ctx.
+func (t *Term) Try(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	for {
+		t.of.mu.Lock()
+		isHeld, over := t.isHeldLocked(time.Now()), t.over
+		if !isHeld {
+			t.lapse()
+		}
+		held, again := t.held, t.again
+		t.of.mu.Unlock()
+		switch {
+		case over:
+			return nil, nil, ErrOver
+		case isHeld:
+			ctx, cancel := context.WithCancel(ctx)
+			stop := context.AfterFunc(held, cancel)
+			return ctx, func() { stop(); cancel() }, nil
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// newTerm is for who has mu.
+func (e *Election) newTerm(l *coordinationv1.Lease) *Term {
+	t := &Term{Lease: l.UID, Since: time.Now(), of: e, again: make(chan struct{})}
+	if n := l.Spec.LeaseTransitions; n != nil {
+		t.Number = int(*n)
+	}
+	t.held, t.lapse = context.WithCancel(context.Background()) // of no question: it ends with the time
+	t.timer = time.AfterFunc(HeldFor, t.expire)
+	return t
+}
+
+// isHeldLocked goes by the clock that nobody sets, and by the one that does not stand still.
+func (t *Term) isHeldLocked(now time.Time) bool {
+	return !t.over && now.Before(t.until) && now.Round(0).Before(t.until.Round(0))
+}
+
+func (t *Term) extendLocked(until time.Time) {
+	t.until = until
+	t.timer.Reset(time.Until(until))
+	if t.held.Err() != nil && t.isHeldLocked(time.Now()) {
+		t.held, t.lapse = context.WithCancel(context.Background())
+		close(t.again)
+		t.again = make(chan struct{})
+		t.of.signal()
+	}
+}
+
+// expire is called when the time is over, unless it was written again.
+func (t *Term) expire() {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	if t.over {
+		return
+	}
+	if left := time.Until(t.until); left > 0 {
+		t.timer.Reset(left)
+		return
+	}
+	t.lapse()
+	t.of.signal()
+}
+
+func (t *Term) endLocked() {
+	t.over = true
+	t.timer.Stop()
+	t.lapse()
+	close(t.again)
+}
