@@ -51,6 +51,12 @@ func isLost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), err
 
 func (l *leased) goesOn() bool { return true }
 
+func (l *leased) wants() []wanted {
+	all := l.replica.wants()
+	all[0].lease = l.lease
+	return all
+}
+
 func (l *leased) run(ctx context.Context, c *console) error {
 	if l.connection.IsSeveral() {
 		return fail.Usage(fmt.Errorf("--lease is in one cluster: %w", cluster.ErrSeveral))

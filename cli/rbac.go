@@ -66,6 +66,7 @@ type wanted struct {
 	reasons  bool // it says why something is not ready, or shows the Events about what owns pods
 	logs     bool // and what the container that failed wrote
 	formers  bool // it shows former templates
+	lease    flags.Lease
 }
 
 func (w *watching) wanted() wanted {
@@ -74,7 +75,7 @@ func (w *watching) wanted() wanted {
 	_, recordsEach := w.to.(*recordedEach)
 	records = records || recordsEach || w.beside != nil
 	_, shows := w.to.(*served)
-	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions() || w.needs.events, w.ending.Logs.Asked && w.ending.Logs.Lines > 0, shows}
+	return wanted{w.connection, w.selection, delivers || records || w.stateFile != "", w.past.isAsked(), w.ending.Conditions() || w.needs.events, w.ending.Logs.Asked && w.ending.Logs.Lines > 0, shows, flags.Lease{}}
 }
 
 func (w *watching) wants() []wanted { return []wanted{w.wanted()} }
@@ -222,6 +223,9 @@ func (s *session) needs(of wanted) []access.Need {
 	}
 	if of.identity {
 		needs = append(needs, access.Identity())
+	}
+	if of.lease.Is() {
+		needs = access.Add(needs, access.Lease(cmp.Or(of.lease.Namespace, s.Namespace), of.lease.Name)...)
 	}
 	for _, w := range s.witnesses() {
 		if of.formers && w.resource.Group == "apps" {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -51,6 +52,15 @@ func (r *Rights) Watch(t event.Target) Need {
 // and the source of CloudEvents. See cluster.Cluster.Identity.
 func Identity() Need {
 	return Need{verbs: []string{"get"}, resource: core("namespaces"), name: metav1.NamespaceSystem}
+}
+
+// Lease is the need of who takes part in the election by a Lease: to make it, which can't be of one name, and to read and write it.
+func Lease(namespace, name string) []Need {
+	leases := coordinationv1.SchemeGroupVersion.WithResource("leases")
+	return []Need{
+		{verbs: []string{"create"}, resource: leases, namespace: namespace},
+		{verbs: []string{"get", "update"}, resource: leases, namespace: namespace, name: name},
+	}
 }
 
 // Namespaces is the need of finding out which namespaces there are, as they come and go.
