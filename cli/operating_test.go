@@ -60,7 +60,11 @@ func allMetrics(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return metricsOf(t, server) + metricsOf(t, ofRules)
+	replica, err := metrics.ListenReplica("127.0.0.1:0", "", new(metrics.Replica))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metricsOf(t, server) + metricsOf(t, ofRules) + metricsOf(t, replica)
 }
 
 func metricsOf(t *testing.T, server *metrics.Server) string {

@@ -18,7 +18,7 @@ type Lease struct {
 
 func (l *Lease) AddTo(f *pflag.FlagSet) {
 	text := ""
-	f.StringVar(&text, "lease", "", "Of several dwatch that are started with the same Lease `[NAMESPACE/]NAME` one works, and the others stand by. See docs/operating.md")
+	f.StringVar(&text, "lease", "", "Work while the Lease `[NAMESPACE/]NAME` is held, else stand by")
 	takes(f, "lease", func(text string) error { return invalid("lease", output.Line(text), l.read(text)) })
 	notEmpty(f, "lease")
 }

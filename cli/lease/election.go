@@ -30,7 +30,7 @@ type Options struct {
 	Client          coordinationv1client.LeasesGetter
 	Namespace, Name string // of the Lease
 	Identity        string // no other replica, and no other run, has the same
-	// Failed gets why the Lease can't be read or written, once until that changes, after it could for the first time.
+	// Failed gets why the Lease can't be read or written, once until that changes, after somebody was known to hold it.
 	Failed func(error)
 }
 
@@ -41,6 +41,7 @@ type Election struct {
 
 	mu     sync.Mutex
 	known  bool   // the server has answered
+	led    bool   // somebody has held the Lease
 	err    error  // of the last question
 	holder string // another replica, as far as that is known
 	term   *Term  // nil: there was none, or it is over
@@ -155,6 +156,7 @@ func (e *Election) looked(l *coordinationv1.Lease, err error) {
 		return
 	}
 	if e.seen.holder != "" && e.seen.holder != e.holder {
+		e.led = true
 		e.holder = e.seen.holder
 		e.signal()
 	}
@@ -175,6 +177,7 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 	}
 	e.own = l
 	if e.term == nil {
+		e.led = true
 		e.term = e.newTerm(l)
 		if was == e.seen.version {
 			e.term.Former = e.seen.holder
@@ -188,14 +191,13 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 // answered notes what a question has ended with.
 func (e *Election) answered(err error) {
 	e.mu.Lock()
-	first := !e.known
-	before := e.err
+	first, led, before := !e.known, e.led, e.err
 	e.known, e.err = e.known || err == nil, err
 	if first || (err == nil) != (before == nil) {
 		e.signal()
 	}
 	e.mu.Unlock()
-	if err != nil && !first && e.Failed != nil && (before == nil || before.Error() != err.Error()) {
+	if err != nil && led && e.Failed != nil && (before == nil || before.Error() != err.Error()) {
 		e.Failed(err)
 	}
 }

@@ -209,6 +209,24 @@ func (f *File) Join(cluster string, h Header) (fresh bool, err error) {
 	return fresh, f.named(err)
 }
 
+// Enter notes in the file in which Term it is used from now on, and returns that in which it was before; zero: in none.
+func (f *File) Enter(t Term) (before Term, err error) {
+	err = f.update(func(tx *bolt.Tx) error {
+		b := tx.Bucket(headerBucket)
+		if text := b.Get(termKey); text != nil {
+			if err := json.Unmarshal(text, &before); err != nil {
+				return damaged(err)
+			}
+		}
+		text, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		return b.Put(termKey, text)
+	})
+	return before, f.named(err)
+}
+
 // Fresh reports whether nothing had been reported when the file was opened.
 func (f *File) Fresh() bool { return f.fresh }
 

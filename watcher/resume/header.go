@@ -19,6 +19,13 @@ type Header struct {
 	Selection event.Selection `json:"selection"`
 }
 
+// Term is in whose name something is reported, of replicas of which one does at a time: of which Lease, and the how manieth to
+// hold it.
+type Term struct {
+	Lease  string `json:"lease"`
+	Number int    `json:"number"`
+}
+
 // format is the version of what is in the file. In format 1 the selection was a sentence. A dwatch
 // that does not know of an outbox must not take a file with one.
 const (

@@ -1,0 +1,236 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// server has one Lease, and does not take writes over a version that it does not have. TestLease* of testdata/program have the real one.
+type server struct {
+	mu     sync.Mutex
+	lease  *coordinationv1.Lease
+	writes int
+}
+
+// client is the way to it of one replica.
+type client struct {
+	coordinationv1client.LeaseInterface
+	to *server
+
+	mu   sync.Mutex
+	away error // nil: it is there
+	lost bool  // answers of writes are
+}
+
+func (c *client) Leases(string) coordinationv1client.LeaseInterface { return c }
+
+func (c *client) is(away error, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.away, c.lost = away, lost
+}
+
+func (c *client) state() (away error, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.away, c.lost
+}
+
+var leaseResource = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+
+func (c *client) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	if away, _ := c.state(); away != nil {
+		return nil, away
+	}
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	if c.to.lease == nil {
+		return nil, apierrors.NewNotFound(leaseResource, name)
+	}
+	return c.to.lease.DeepCopy(), nil
+}
+
+func (c *client) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return c.write(l, "")
+}
+
+func (c *client) Update(_ context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return c.write(l, l.ResourceVersion)
+}
+
+func (c *client) write(l *coordinationv1.Lease, over string) (*coordinationv1.Lease, error) {
+	away, lost := c.state()
+	if away != nil {
+		return nil, away
+	}
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	is := ""
+	if c.to.lease != nil {
+		is = c.to.lease.ResourceVersion
+	}
+	if is != over {
+		return nil, apierrors.NewConflict(leaseResource, l.Name, errors.New("another version"))
+	}
+	c.to.writes++
+	c.to.lease = l.DeepCopy()
+	c.to.lease.UID, c.to.lease.ResourceVersion = "uid", strconv.Itoa(c.to.writes)
+	if lost {
+		return nil, errors.New("no answer")
+	}
+	return c.to.lease.DeepCopy(), nil
+}
+
+// replica is one that takes part.
+type replica struct {
+	*Election
+	client *client
+	stop   func() // ends it in good order
+}
+
+func startReplica(t *testing.T, s *server, name string) *replica {
+	c := &client{to: s}
+	r := &replica{Election: New(Options{Client: c, Namespace: "ns", Name: "feed", Identity: name}), client: c}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+// may reports whether something may begin in a Term now.
+func may(t *Term) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, end, err := t.Try(ctx)
+	if err == nil {
+		end()
+	}
+	return err == nil
+}
+
+// awaits waits until something is so, and returns how long that took.
+func awaits(t *testing.T, what string, is func() bool) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	for synctest.Wait(); !is(); synctest.Wait() {
+		if time.Since(begun) > time.Minute {
+			t.Fatal(what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(begun)
+}
+
+// TestElection: who can't write stops before another one begins, and is over when it finds out; who ends gives the Lease back.
+func TestElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := startReplica(t, s, "a")
+		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		b := startReplica(t, s, "b")
+		awaits(t, "b stands by", func() bool { return b.State().Holder == "a" })
+		time.Sleep(time.Minute)
+		first := a.State().Term
+		if s := a.State(); s.Doubtful || !may(first) || b.State().Term != nil {
+			t.Fatalf("%+v", s)
+		}
+		under, end, err := first.Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+
+		a.client.is(errors.New("away"), false)
+		stops := awaits(t, "a is in doubt", func() bool { return a.State().Doubtful })
+		if may(first) || under.Err() == nil || a.State().Term != first || b.State().Term != nil {
+			t.Errorf("in doubt: %+v, %v, %+v", a.State(), under.Err(), b.State())
+		}
+		takes := stops + awaits(t, "b leads", func() bool { return b.State().Term != nil })
+		if stops > HeldFor || takes < Duration || takes > Duration+5*time.Second {
+			t.Errorf("a stopped after %v, b began after %v", stops, takes)
+		}
+		second := b.State().Term
+		if second.Number != first.Number+1 || second.Lease != first.Lease || second.Former != "a" {
+			t.Errorf("%+v after %+v", second, first)
+		}
+		a.client.is(nil, false)
+		awaits(t, "a finds out", func() bool { return a.State().Term == nil && a.State().Holder == "b" })
+		if _, _, err := first.Try(t.Context()); !errors.Is(err, ErrOver) {
+			t.Error(err)
+		}
+
+		b.stop()
+		if took := awaits(t, "a leads again", func() bool { return a.State().Term != nil }); took > 3*time.Second {
+			t.Errorf("a began after %v", took)
+		}
+		if third := a.State().Term; third.Number != second.Number+1 || may(second) || !may(third) {
+			t.Errorf("%+v after %+v", third, second)
+		}
+	})
+}
+
+// TestElectionAlone: who was away and alone goes on in its Term; an answer that was lost is no other's doing.
+func TestElectionAlone(t *testing.T) {
+	for name, lost := range map[string]bool{"away": false, "answers lost": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := startReplica(t, &server{}, "a")
+				awaits(t, "a leads", func() bool { return a.State().Term != nil })
+				term := a.State().Term
+				if lost {
+					a.client.is(nil, true)
+				} else {
+					a.client.is(errors.New("away"), false)
+				}
+				awaits(t, "a is in doubt", func() bool { return a.State().Doubtful })
+				waits := make(chan error)
+				go func() {
+					_, _, err := term.Try(t.Context())
+					waits <- err
+				}()
+				time.Sleep(time.Minute)
+				a.client.is(nil, false)
+				if err := <-waits; err != nil || a.State().Term != term || a.State().Doubtful {
+					t.Errorf("%v, %+v", err, a.State())
+				}
+			})
+		})
+	}
+}
+
+// TestElectionTaken: a Lease that somebody else wrote is another's, whoever that was, and whatever it says now.
+func TestElectionTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := startReplica(t, s, "a")
+		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		first := a.State().Term
+		s.mu.Lock()
+		s.lease.Spec.HolderIdentity = nil
+		s.writes++
+		s.lease.ResourceVersion = strconv.Itoa(s.writes)
+		s.mu.Unlock()
+		awaits(t, "a leads anew", func() bool { return a.State().Term != nil && a.State().Term != first })
+		if may(first) {
+			t.Error("the first Term goes on")
+		}
+	})
+}

@@ -1,0 +1,396 @@
+//go:build unix
+
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// replicas are several dwatch with one Lease, and their receiver, which judges what they do.
+type replicas struct {
+	t      *testing.T
+	client dynamic.ResourceInterface
+	config string
+	url    string
+	args   func(name string) []string
+
+	mu      sync.Mutex
+	got     []delivered
+	changed chan struct{} // is closed and replaced with each
+	refuse  func(by string) bool // nil: nothing is
+}
+
+// delivered is what a replica has delivered.
+type delivered struct {
+	by string
+	line
+}
+
+// newReplicas are of a namespace of their own. args are those of dwatch send, but for where it sends to.
+func newReplicas(t *testing.T, args func(name string) []string) *replicas {
+	o, config := room(t)
+	r := &replicas{t: t, client: configMapsOf(o), config: config, args: args, changed: make(chan struct{})}
+	receiver := httptest.NewServer(r)
+	t.Cleanup(receiver.Close)
+	r.url = receiver.URL
+	return r
+}
+
+// ServeHTTP implements http.Handler: the path is the name of the replica.
+func (r *replicas) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	one := delivered{by: strings.TrimPrefix(q.URL.Path, "/")}
+	if err == nil {
+		err = json.Unmarshal(body, &one.line)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err != nil: // half of what somebody sent who was killed
+		return
+	case r.refuse != nil && r.refuse(one.by):
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	r.got = append(r.got, one)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// start starts a replica.
+func (r *replicas) start(name string) *piped {
+	r.t.Helper()
+	args := append([]string{"send", "cm", "--lease", "feed", "--to", r.url + "/" + name, "--workers", "1", "--max-backoff", "1s"}, r.args(name)...)
+	return startPiped(r.t, r.config, args...)
+}
+
+// await waits until what was delivered is as it should be, and returns it.
+func (r *replicas) await(is func(got []delivered) bool) []delivered {
+	r.t.Helper()
+	late := time.After(patience)
+	for {
+		r.mu.Lock()
+		got, changed := slices.Clone(r.got), r.changed
+		r.mu.Unlock()
+		if is(got) {
+			return got
+		}
+		select {
+		case <-changed:
+		case <-late:
+			r.t.Fatalf("what was delivered is not as it should be: %v", got[max(0, len(got)-30):])
+		}
+	}
+}
+
+// write changes an object, or makes it, and returns once it is written.
+func (r *replicas) write(name string, n int) {
+	r.t.Helper()
+	if err := changeOne(r.client, name, n, false); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *replicas) remove(name string) {
+	r.t.Helper()
+	if err := r.client.Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// awaitOne waits for an event of an object, by a replica.
+func (r *replicas) awaitOne(by, what, name string) {
+	r.t.Helper()
+	r.await(func(got []delivered) bool {
+		return slices.ContainsFunc(got, func(d delivered) bool { return d.by == by && string(d.Type) == what && d.Object.Name == name })
+	})
+}
+
+// count is how often something was delivered.
+func (r *replicas) count(what, name string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.got {
+		if string(d.Type) == what && d.Object.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitTruth waits until the last that was delivered of each object is what the server has, and of all that are gone the deletion.
+func (r *replicas) awaitTruth() []delivered {
+	r.t.Helper()
+	there := map[types.UID]string{}
+	all, err := r.client.List(r.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, o := range all.Items {
+		there[o.GetUID()] = o.GetResourceVersion()
+	}
+	return r.await(func(got []delivered) bool {
+		last := map[types.UID]delivered{}
+		for _, d := range got {
+			last[d.Object.UID] = d
+		}
+		for uid, version := range there {
+			if last[uid].Object.ResourceVersion != version {
+				return false
+			}
+		}
+		for uid, d := range last {
+			if there[uid] == "" && d.Type != "DELETED" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestLeaseKilled: replicas that share their state are killed, one after the other, while objects come, change and go. What each object
+// was last is delivered, and each deletion; nobody delivers while another one does; and what comes again is what was delivered at last.
+func TestLeaseKilled(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "state")
+	r := newReplicas(t, func(string) []string { return []string{"--state", state} })
+	stop := startChanges(t, r.client)
+	defer stop()
+	leads := r.start("0")
+	leads.says(t, "^leading since .*: lease .*/feed$")
+	const kills = 2
+	for n := 1; n <= kills; n++ {
+		name := strconv.Itoa(n)
+		next := r.start(name)
+		next.says(t, "^standing by: .* holds lease .*/feed$")
+		before := len(r.await(func(got []delivered) bool { return len(got) > 20*n }))
+		leads.signal(syscall.SIGKILL)
+		next.says(t, "^leading since .*: lease .*/feed$")
+		next.says(t, "state is that of who led before: it goes on with what that one has not delivered$")
+		r.await(func(got []delivered) bool { return len(got) > before && got[len(got)-1].by == name })
+		leads = next
+	}
+	stop()
+	r.checkRepeats(r.awaitTruth())
+	leads.signal(syscall.SIGTERM)
+	leads.waits(t)
+}
+
+// checkRepeats: one replica after the other has delivered, and each state once, but for what the one before had delivered last.
+func (r *replicas) checkRepeats(got []delivered) {
+	r.t.Helper()
+	first := map[string]int{}
+	by, repeated, newer := "", 0, map[types.UID]int{}
+	for i, d := range got {
+		if d.by < by {
+			r.t.Errorf("%s delivered after %s", d.by, by)
+		}
+		by = d.by
+		key := d.String()
+		if at, again := first[key]; again {
+			if got[at].by == d.by {
+				r.t.Errorf("%s comes twice from %s", key, d.by)
+			}
+			repeated++
+			continue
+		}
+		first[key] = i
+		version, err := strconv.Atoi(d.Object.ResourceVersion)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if version < newer[d.Object.UID] {
+			r.t.Errorf("%s comes after %d", key, newer[d.Object.UID])
+		}
+		newer[d.Object.UID] = version
+	}
+	r.t.Logf("%d delivered, %d of them again", len(got), repeated)
+}
+
+// TestLeaseGivenBack: who ends in good order gives the Lease back, with what waits: the other delivers it.
+func TestLeaseGivenBack(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "state")
+	r := newReplicas(t, func(string) []string { return []string{"--state", state, "--listen", "127.0.0.1:0", "--drain", "1s"} })
+	r.refuse = func(by string) bool { return by == "a" }
+	a := r.start("a")
+	a.says(t, "^leading since ")
+	b := r.start("b")
+	b.says(t, "^standing by: ")
+	gets(t, b, "/readyz", 200, "ok")
+	gets(t, b, "/healthz", 200, "ok")
+	gets(t, b, "/metrics", 200, "(?m)^dwatch_leading 0$")
+	gets(t, a, "/metrics", 200, "(?m)^dwatch_leading 1$")
+	r.write("goes", 1)
+	a.says(t, "cm/goes: .*500")
+	r.remove("goes")
+	a.signal(syscall.SIGTERM)
+	a.waits(t)
+	r.awaitOne("b", "ADDED", "goes")
+	r.awaitOne("b", "DELETED", "goes")
+	gets(t, b, "/metrics", 200, "(?m)^dwatch_leading 1$")
+	gets(t, b, "/readyz", 200, "ok")
+	b.signal(syscall.SIGTERM)
+	b.waits(t)
+}
+
+// gets asks a replica over HTTP until it answers so.
+func gets(t *testing.T, p *piped, path string, code int, pattern string) {
+	t.Helper()
+	p.says(t, "^listening on ")
+	url := listening.FindStringSubmatch(p.stderr.String())[1]
+	for late := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		got, text := 0, ""
+		answer, err := http.Get(url + path)
+		if err == nil {
+			body, _ := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			got, text = answer.StatusCode, string(body)
+		}
+		if got == code && regexp.MustCompile(pattern).MatchString(text) {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%s: %d %s %v", path, got, text, err)
+		}
+	}
+}
+
+// TestLeaseFrozen: who is frozen loses the Lease, and delivers nothing when it wakes up; it stands by, and leads again. Each has a
+// file of its own: what has gone meanwhile is told by both, once by each.
+func TestLeaseFrozen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newReplicas(t, func(name string) []string { return []string{"--state", filepath.Join(dir, name)} })
+	a := r.start("a")
+	a.says(t, "^leading since ")
+	r.write("stays", 1)
+	r.write("goes", 1)
+	r.awaitOne("a", "ADDED", "goes")
+	b := r.start("b")
+	b.says(t, "^standing by: ")
+	a.signal(syscall.SIGSTOP)
+	b.says(t, "^leading since ")
+	b.says(t, "b is new: the last states of what is there are told$")
+	r.awaitOne("b", "ADDED", "goes")
+	r.remove("goes")
+	r.awaitOne("b", "DELETED", "goes")
+	r.write("new", 1)
+	r.awaitOne("b", "ADDED", "new")
+	a.signal(syscall.SIGCONT)
+	a.says(t, "^standing by: ")
+	if n := r.count("DELETED", "goes"); n != 1 {
+		t.Errorf("the deletion was told %d times", n)
+	}
+	b.signal(syscall.SIGTERM)
+	b.waits(t)
+	a.says(t, "a is from an earlier term: others have led since")
+	r.awaitOne("a", "DELETED", "goes")
+	r.write("last", 1)
+	r.awaitOne("a", "ADDED", "last")
+	if n := r.count("DELETED", "goes"); n != 2 {
+		t.Errorf("the deletion was told %d times", n)
+	}
+	a.signal(syscall.SIGTERM)
+	a.waits(t)
+}
+
+// TestLeaseFrozenFile: who is frozen has the file that they share. The other leads, and says what it waits for; it delivers nothing
+// before it has that.
+func TestLeaseFrozenFile(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "state")
+	r := newReplicas(t, func(string) []string { return []string{"--state", state} })
+	a := r.start("a")
+	a.says(t, "^leading since ")
+	r.write("one", 1)
+	r.awaitOne("a", "ADDED", "one")
+	b := r.start("b")
+	b.says(t, "^standing by: ")
+	a.signal(syscall.SIGSTOP)
+	b.says(t, "^leading since ")
+	b.says(t, "state is in use by another dwatch, which does not lead any more: waiting for it to end$")
+	r.write("two", 1)
+	a.signal(syscall.SIGCONT)
+	a.says(t, "^standing by: ")
+	r.awaitOne("b", "ADDED", "two")
+	r.checkRepeats(r.awaitTruth())
+	for _, p := range []*piped{a, b} {
+		p.signal(syscall.SIGTERM)
+		p.waits(t)
+	}
+}
+
+// TestLeaseServerAway: while the API server is away for all, nobody delivers. Who led goes on when it is back, with what waits in
+// memory, as nobody else has led meanwhile.
+func TestLeaseServerAway(t *testing.T) {
+	t.Parallel()
+	var away, held atomic.Bool
+	f := front{instead: func(w http.ResponseWriter, q *http.Request) bool {
+		if away.Load() && strings.Contains(q.URL.Path, "/leases") {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	}}
+	url := f.serve(t)
+	r := newReplicas(t, func(string) []string { return nil })
+	r.args = func(string) []string { return []string{"--server", url, "-n", r.namespace()} }
+	r.refuse = func(string) bool { return held.Load() }
+	a := r.start("a")
+	a.says(t, "^leading since .*; without --state the last states of what is there are told")
+	r.write("one", 1)
+	r.awaitOne("a", "ADDED", "one")
+	held.Store(true)
+	r.write("goes", 1)
+	a.says(t, "cm/goes: .*500")
+	r.remove("goes")
+	away.Store(true)
+	a.says(t, "^lease .*/feed could not be written for 5s: nothing is delivered until it is known that nobody else holds it$")
+	held.Store(false)
+	r.write("two", 1)
+	time.Sleep(time.Second) // nothing can be waited for
+	if got := len(r.await(func([]delivered) bool { return true })); got != 1 {
+		t.Errorf("%d were delivered", got)
+	}
+	away.Store(false)
+	a.says(t, "^leading since .* still: nobody else has held lease ")
+	r.awaitOne("a", "DELETED", "goes")
+	r.awaitOne("a", "ADDED", "two")
+	if n := r.count("ADDED", "one"); n != 1 {
+		t.Errorf("what was told is told %d times", n)
+	}
+	a.signal(syscall.SIGTERM)
+	a.waits(t)
+}
+
+func (r *replicas) namespace() string {
+	text, err := os.ReadFile(r.config)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	match := regexp.MustCompile(`namespace: (\S+)`).FindSubmatch(text)
+	if match == nil {
+		r.t.Fatal(fmt.Errorf("no namespace in %s", text))
+	}
+	return string(match[1])
+}
