@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -102,27 +103,52 @@ func (r *rereading) beginAfter(ctx context.Context, one *rule) bool {
 	} else {
 		await(ctx, one.after.done, one.after.delivery().Drain)
 	}
+	return r.beginAtLast(ctx, one)
+}
+
+// beginAtLast tries until the stages of a rule are made, and says what became of what happened meanwhile.
+func (r *rereading) beginAtLast(ctx context.Context, one *rule) bool {
+	since := time.Now()
 	var backoff source.Backoff
-	said := ""
+	why := ""
 	for ctx.Err() == nil {
 		err := one.begin(ctx, r.ruleset)
-		if err == nil {
+		switch {
+		case err == nil && why == "":
+			return true
+		case err == nil:
+			one.say(fmt.Sprintf("it runs now. For %s it did not: %s", inSeconds(since), one.missed()))
 			return true
 		}
 		_ = one.state.end(nil) // nothing was written
 		one.state = nil
 		if ctx.Err() != nil {
-			return false
+			break
 		}
-		if why := strings.Join(fail.Explain(err), "; "); why != said {
-			said = why
+		if line := strings.Join(fail.Explain(err), "; "); line != why {
+			why = line
 			one.warn("it does not run yet: " + why + "; trying again")
 		}
 		if !backoff.Wait(ctx, err) {
-			return false
+			break
 		}
 	}
+	if why != "" && !one.leaves.Load() { // it is the process that ends
+		r.mu.Lock()
+		r.failed = append(r.failed, sinkError{fmt.Errorf("rule %s has not run for %s: %s", one.Name, inSeconds(since), why)})
+		r.mu.Unlock()
+	}
 	return false
+}
+
+func inSeconds(since time.Time) time.Duration { return time.Since(since).Round(time.Second) }
+
+// missed says what a rule is told of what happened before it began.
+func (one *rule) missed() string {
+	if one.past() == nil {
+		return "it begins with what exists"
+	}
+	return "of what happened meanwhile it is told what is different now, and not what was in between"
 }
 
 // takeIfAll runs what has come when there is no more to come: what begins together shares a watch.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -16,6 +17,10 @@ import (
 type Sender struct {
 	// Objects is how many there are in each, and Updates how many changes follow these.
 	Objects, Updates int
+	// Rate is how many of these come a second; 0: as fast as they are taken.
+	Rate int
+	// Mark has every so manieth of them say in its data, as "mark", when it was sent, in nanoseconds since 1970; 0: none does.
+	Mark int
 	// Hangs is the name of one that takes each request and does not answer.
 	Hangs string
 }
@@ -57,7 +62,7 @@ func (s *Sender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	sentObject   = `{"type":"%s","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm-%d","namespace":"default","uid":"%s-%d","resourceVersion":"%d","creationTimestamp":"2026-01-01T00:00:00Z"},"data":{"text":"%s"}}}` + "\n"
+	sentObject   = `{"type":"%s","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm-%d","namespace":"default","uid":"%s-%d","resourceVersion":"%d","creationTimestamp":"2026-01-01T00:00:00Z"},"data":{%s"text":"%s"}}}` + "\n"
 	sentBookmark = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 )
 
@@ -65,13 +70,37 @@ const (
 func (s *Sender) send(ctx context.Context, w http.ResponseWriter, server string) {
 	text := strings.Repeat("x", 1000)
 	for i := range s.Objects {
-		fmt.Fprintf(w, sentObject, "ADDED", i, server, i, i+1, text)
+		fmt.Fprintf(w, sentObject, "ADDED", i, server, i, i+1, "", text)
 	}
 	fmt.Fprintf(w, sentBookmark, s.Objects)
+	w.(http.Flusher).Flush()
+	began := time.Now()
 	for n := range s.Updates {
+		if s.Rate > 0 && !s.pace(ctx, w, began, n) {
+			return
+		}
+		mark := ""
+		if s.Mark > 0 && n%s.Mark == s.Mark-1 {
+			mark = fmt.Sprintf(`"mark":"%d",`, time.Now().UnixNano())
+		}
 		i := n % s.Objects
-		fmt.Fprintf(w, sentObject, "MODIFIED", i, server, i, s.Objects+n+1, text)
+		fmt.Fprintf(w, sentObject, "MODIFIED", i, server, i, s.Objects+n+1, mark, text)
 	}
 	w.(http.Flusher).Flush()
 	<-ctx.Done()
+}
+
+// pace waits until it is time for the update of a number, with those before it sent; false: ctx has ended.
+func (s *Sender) pace(ctx context.Context, w http.ResponseWriter, began time.Time, n int) bool {
+	wait := time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(s.Rate)))
+	if wait <= 0 {
+		return true
+	}
+	w.(http.Flusher).Flush()
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -9,13 +9,13 @@
 //	a round: every contender in turn, alone: watch all pods until all are out,
 //	         rest, follow updates at full speed, follow updates at a steady rate;
 //	         then every contender in turn, some times: start on one small object;
-//	         then the ways to a receiver, each beside a bare one, and several clusters
-//	         in one run; at the end a recording
+//	         then the ways to a receiver, each beside a bare one, several clusters
+//	         in one run, and several rules; at the end a recording
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go and dialect.go say what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, recording.go and day.go measure, results.go and table.go make the
+// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, rules.go, recording.go and day.go measure, results.go and table.go make the
 // tables.
 package main
 
@@ -48,6 +48,7 @@ type options struct {
 	deliver bool    // delivery is measured
 	fleet   bool    // several clusters are
 	record  bool    // recordings are
+	rules   bool    // rules are
 	// dayEvents is how many events the recording of a day has; 0: there is none.
 	dayEvents int
 }
@@ -101,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 	if about += "\n\n"; opts.measures(false) {
 		about += found.tables(opts) + notes() + "\n"
 	}
-	about += found.fleets() + "\n" + found.recordings() + "\n" + found.days(opts.dayEvents) + "\n"
+	about += found.fleets() + "\n" + found.rules() + "\n" + found.recordings() + "\n" + found.days(opts.dayEvents) + "\n"
 	if opts.measures(opts.deliver) {
 		about += found.deliveries() + "\n" + deliveryNotes()
 	}
@@ -110,7 +111,9 @@ func run(ctx context.Context, args []string) error {
 }
 
 // measures reports whether a part is measured that was chosen, or not: without a choice all are.
-func (o options) measures(chosen bool) bool { return chosen || !o.deliver && !o.fleet && !o.record }
+func (o options) measures(chosen bool) bool {
+	return chosen || !o.deliver && !o.fleet && !o.record && !o.rules
+}
 
 // parse reads the command line.
 func parse(args []string) (options, error) {
@@ -127,6 +130,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.kubectl, "kubectl", "bin/kubectl", "`path` of kubectl, built from the server's version")
 	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery, and what else is chosen so")
 	flags.BoolVar(&o.fleet, "clusters", false, "measure nothing but several clusters in one run, and what else is chosen so")
+	flags.BoolVar(&o.rules, "rules", false, "measure nothing but rules, and what else is chosen so")
 	flags.BoolVar(&o.record, "recording", false, "measure nothing but recordings, and what else is chosen so")
 	flags.IntVar(&o.dayEvents, "day", 1_000_000, "ask a recording of a day of `N` events; 0: none")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")
@@ -136,6 +140,9 @@ func parse(args []string) (options, error) {
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
+	}
+	if !o.measures(o.deliver || o.record) { // nothing is asked of the pods
+		o.pods = 2
 	}
 	// A rate from the first event to the last needs two.
 	// The pods are of two kinds.

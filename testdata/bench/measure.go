@@ -93,6 +93,7 @@ func (b *bench) round(ctx context.Context, number int) error {
 	}{
 		{"watching", b.measures(false), b.watching},
 		{"several clusters", b.measures(b.options.fleet), b.fleet},
+		{"rules", b.measures(b.options.rules), b.rules},
 		{"delivery", b.measures(b.options.deliver), b.deliver},
 	} {
 		if !part.measured {
