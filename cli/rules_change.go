@@ -12,6 +12,7 @@ import (
 
 	"dwatch/cli/fail"
 	"dwatch/output"
+	"dwatch/watcher/event"
 )
 
 // difference is what becomes of the rules. The start is one from none.
@@ -119,11 +120,13 @@ func (r *ruleset) errorOf(one *rule, err error) error {
 }
 
 // begin does all else for rules that may fail before anything is changed.
-func (r *ruleset) begin(ctx context.Context, begin []*rule) error {
+func (r *ruleset) begin(ctx context.Context, c difference) error {
+	begin := c.begin
 	if err := r.open(ctx, begin); err != nil {
 		return err
 	}
 	manage(begin, r.isManaged())
+	c.sayTopics()
 	for _, one := range begin {
 		if one.after != nil {
 			if err := one.checkPlace(ctx); err != nil {
@@ -132,6 +135,29 @@ func (r *ruleset) begin(ctx context.Context, begin []*rule) error {
 		}
 	}
 	return r.beginAll(ctx, slices.DeleteFunc(slices.Clone(begin), func(one *rule) bool { return one.after != nil }))
+}
+
+// sayTopics says which rules send the same objects to one topic of Kafka, where their keys are the same, too.
+func (c difference) sayTopics() {
+	for i, one := range c.begin {
+		for _, other := range slices.Concat(c.begin[:i], c.kept) {
+			if one.overwrites(other) {
+				one.say(fmt.Sprintf("it sends to the topic %s of what rule %s sends there, too, under the same keys: if that is compacted, it keeps the last of either", one.delivery().Kafka.Topic, other.Name))
+			}
+		}
+	}
+}
+
+// overwrites reports whether two rules may send the same object to one topic.
+func (one *rule) overwrites(other *rule) bool {
+	a, b := one.delivery(), other.delivery()
+	return a.IsKafka() && b.IsKafka() && a.Kafka.Topic == b.Kafka.Topic &&
+		slices.ContainsFunc(a.Kafka.Brokers, func(broker string) bool { return slices.Contains(b.Kafka.Brokers, broker) }) &&
+		slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {
+			return slices.ContainsFunc(other.plan.Targets, func(o event.Target) bool {
+				return t.Key() == o.Key() || t.Key().Covers(o.Key()) || o.Key().Covers(t.Key())
+			})
+		})
 }
 
 // open finds out what rules name.

@@ -155,7 +155,7 @@ func (r *rereading) change(ctx context.Context, text []byte) (what string, err e
 	c := r.compare(all)
 	err = r.prepare(c.begin)
 	if err == nil {
-		err = r.begin(ctx, c.begin)
+		err = r.begin(ctx, c)
 	}
 	if err != nil {
 		r.undo(c.begin)

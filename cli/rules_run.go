@@ -113,7 +113,7 @@ func (r *ruleset) atCluster(ctx context.Context, k *cluster.Cluster, start diffe
 	ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.running.Wait()
 	defer r.fail(nil)
-	if err := r.begin(ctx, start.begin); err != nil {
+	if err := r.begin(ctx, start); err != nil {
 		return err
 	}
 	for _, path := range r.leftStates() {

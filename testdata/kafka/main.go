@@ -8,6 +8,7 @@
 //	deaf           what it does, clients are not told
 //	open           neither any more
 //	drop           all connections are closed
+//	away           the second broker lets nobody connect any more (--brokers 2)
 //
 // It ends by SIGINT or SIGTERM, and when its standard input closes: so it does not outlive a test that holds the pipe.
 package main
@@ -40,6 +41,7 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("kafka", flag.ContinueOnError)
 	port := flags.Int("port", 0, "listen at this `PORT`; 0: at a free one")
+	brokers := flags.Int("brokers", 1, "be so `MANY`")
 	dir := flags.String("dir", "", "keep all in `DIR`")
 	topics := flags.String("topics", "", "have these topics, `NAME:PARTITIONS,...`")
 	user := flags.String("user", "", "let in only `MECHANISM:USER:PASSWORD`")
@@ -52,10 +54,11 @@ func run(args []string) error {
 		return err
 	}
 	net := new(network)
-	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(*port), kfake.ListenFn(net.listen)}
+	options := []kfake.Opt{kfake.NumBrokers(*brokers), kfake.Ports(append([]int{*port}, make([]int, *brokers-1)...)...), kfake.ListenFn(net.listen)}
 	if *dir != "" {
 		options = append(options, kfake.DataDir(*dir), kfake.SyncWrites())
 	}
+	var leads []func(*kfake.Cluster) error // has each broker lead some of what it is about
 	for topic := range strings.SplitSeq(*topics, ",") {
 		if name, parts, ok := strings.Cut(topic, ":"); ok {
 			n, err := strconv.Atoi(parts)
@@ -63,6 +66,9 @@ func run(args []string) error {
 				return err
 			}
 			options = append(options, kfake.SeedTopics(int32(n), name))
+			for i := range n {
+				leads = append(leads, func(cluster *kfake.Cluster) error { return cluster.MoveTopicPartition(name, int32(i), int32(i%*brokers)) })
+			}
 		}
 	}
 	if *maxBytes != "" {
@@ -83,6 +89,11 @@ func run(args []string) error {
 		return err
 	}
 	defer cluster.Close()
+	for _, lead := range leads {
+		if err := lead(cluster); err != nil {
+			return err
+		}
+	}
 	if *user != "" {
 		letIn(cluster, *user)
 	}
@@ -169,6 +180,9 @@ func obey(cluster *kfake.Cluster, net *network) error {
 		case "open":
 			net.set(false, false)
 		case "drop":
+			net.drop()
+		case "away":
+			net.listeners[1].Close()
 			net.drop()
 		default:
 			return fmt.Errorf("unknown: %q", words)

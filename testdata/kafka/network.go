@@ -11,10 +11,12 @@ type network struct {
 	mute, deaf bool
 	moves      chan struct{} // is closed when these change
 	conns      []net.Conn
+	listeners  []net.Listener // one a broker
 }
 
 func (n *network) listen(kind, address string) (net.Listener, error) {
 	l, err := net.Listen(kind, address)
+	n.listeners = append(n.listeners, l)
 	return &listener{l, n}, err
 }
 

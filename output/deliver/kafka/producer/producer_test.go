@@ -9,15 +9,19 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"golang.org/x/sync/semaphore"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/kafka"
@@ -203,6 +207,83 @@ func TestErrors(t *testing.T) {
 	}
 	if got := fmt.Sprint(said(stored(t, k))); got != "[a1 a2 a3 a6]" {
 		t.Error(got)
+	}
+}
+
+// TestLeaderAway: while the leader of a partition lets nobody connect, and another broker answers, it is said why a record is not
+// stored.
+func TestLeaderAway(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t, "--brokers", "2")
+	r := newReceiver(t, k, kafka.Options{Silence: 200 * time.Millisecond})
+	for i := range 20 {
+		if err := r.Send(t.Context(), pod(fmt.Sprint("p", i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	does(t, k, "away")
+	told := false
+	for i := 0; i < 20 && !told; i++ { // some of them are led by the other broker
+		err := r.Send(within(t, 5*time.Second), pod(fmt.Sprint("p", i), 2))
+		if told = err != nil && !isDown(err); told && !regexp.MustCompile(`^not stored within 5s: .*127\.0\.0\.1:\d+: connect: connection refused`).MatchString(err.Error()) {
+			t.Errorf("%v", err)
+		}
+	}
+	if !told {
+		t.Error("all is stored")
+	}
+}
+
+// TestTrouble: what brokers say of partitions that can't take records.
+func TestTrouble(t *testing.T) {
+	well := kmsg.MetadataResponseTopicPartition{Replicas: []int32{0, 1}, ISR: []int32{1, 0}}
+	few := kmsg.MetadataResponseTopicPartition{Partition: 3, Replicas: []int32{0, 1, 2}, ISR: []int32{1}}
+	none := kmsg.MetadataResponseTopicPartition{Partition: 4, ErrorCode: kerr.LeaderNotAvailable.Code}
+	for want, partitions := range map[string][]kmsg.MetadataResponseTopicPartition{
+		"": {well, well},
+		"partition 3 has 1 of 3 replicas in sync: are these fewer than the topic's min.insync.replicas?": {well, few},
+		"partition 4: " + kerr.LeaderNotAvailable.Error():                                                {few, none, well},
+	} {
+		if got := troubleOf(partitions); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// TestBounded: however many workers there are, and however large what they send, little of it is held while brokers do not answer.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t)
+	r := newReceiver(t, k, kafka.Options{})
+	r.bytes, r.room = 1<<20, semaphore.NewWeighted(1<<20)
+	if err := r.Send(t.Context(), pod("first", 1)); err != nil {
+		t.Fatal(err)
+	}
+	does(t, k, "deaf")
+	client := r.session.Load().client
+	var sending sync.WaitGroup
+	var stored, failed, most atomic.Int64
+	for i := range 64 {
+		sending.Go(func() {
+			m := pod(fmt.Sprint("p", i, "-"), 1)
+			m.Body = bytes.Repeat([]byte("a"), 200_000)
+			for t.Context().Err() == nil {
+				if err := r.Send(within(t, 300*time.Millisecond), m); err == nil {
+					stored.Add(1)
+					return
+				}
+				failed.Add(1)
+				if held := client.BufferedProduceBytes(); held > most.Load() {
+					most.Store(held)
+				}
+			}
+		})
+	}
+	eventually(t, "each has failed some times", func() bool { return failed.Load() >= 3*64 })
+	does(t, k, "open")
+	sending.Wait()
+	if stored.Load() != 64 || most.Load() > 2<<20 || most.Load() < 200_000 {
+		t.Errorf("%d are stored; %d bytes were held", stored.Load(), most.Load())
 	}
 }
 

@@ -30,8 +30,10 @@ type Receiver struct {
 	session atomic.Pointer[session]
 	opening deliver.Opening[*session]
 	inClear atomic.Pointer[inClearError] // about a broker that had no other login to offer
-	// room is what records are produced in: one that has to be alone in its batch takes all of it.
-	room *semaphore.Weighted
+	// room is what records are produced in, of so many bytes: one that has to be alone in its batch takes all of it.
+	room    *semaphore.Weighted
+	bytes   int64
+	reasons reasons
 
 	mu      sync.Mutex
 	flights map[slot]*flight
@@ -40,13 +42,13 @@ type Receiver struct {
 
 var _ deliver.Receiver = (*Receiver)(nil)
 
-// all is more than there are workers.
-const all = 1 << 20
+// largestRoom is how many bytes of records are on their way at most, however many workers there are.
+const largestRoom = 64 << 20
 
 // New returns a Receiver that is not connected yet. Its errors are of the files.
 func New(o kafka.Options) (*Receiver, error) {
 	o.Silence = cmp.Or(o.Silence, openTimeout)
-	r := &Receiver{Options: o, room: semaphore.NewWeighted(all), flights: map[slot]*flight{}}
+	r := &Receiver{Options: o, room: semaphore.NewWeighted(largestRoom), bytes: largestRoom, flights: map[slot]*flight{}}
 	var err error
 	if r.login, err = secret.Load(o.Login, parseLogin); err != nil {
 		return nil, err
@@ -87,9 +89,9 @@ func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 
 // store returns nil when a record is stored. What others have made fail is tried again, by itself.
 func (r *Receiver) store(ctx context.Context, m *deliver.Message, at slot, record *kgo.Record) error {
-	err := r.produce(ctx, m, at, record, 1)
+	err := r.produce(ctx, m, at, record, min(sizeOf(record), r.bytes))
 	if isOfBatch(err) {
-		err = r.produce(ctx, m, at, record, all)
+		err = r.produce(ctx, m, at, record, r.bytes)
 	}
 	return err
 }
@@ -104,7 +106,7 @@ func (r *Receiver) produce(ctx context.Context, m *deliver.Message, at slot, rec
 		if err := r.room.Acquire(ctx, takes); err != nil {
 			return context.Cause(ctx)
 		}
-		if takes == all && r.isBusy() {
+		if takes == r.bytes && r.isBusy() {
 			r.room.Release(takes)
 			return errors.New("others are on their way with which it can't be: it is tried again by itself")
 		}
@@ -154,7 +156,9 @@ func (r *Receiver) explain(ctx context.Context, m *deliver.Message, err error) e
 	case err == nil, isDown(err):
 		return err
 	case isLate:
-		return fmt.Errorf("not stored within %s", late.After)
+		return fmt.Errorf("not stored within %s%s", late.After, r.reasons.since(time.Now().Add(-late.After)))
+	case errors.Is(err, kgo.ErrMaxBuffered):
+		return fmt.Errorf("brokers neither take nor refuse the %d MB that are on their way, and no more are kept%s", 2*r.bytes>>20, r.reasons.since(time.Now().Add(-r.Silence)))
 	case isTooLarge(err):
 		return &deliver.RefusedError{Err: fmt.Errorf("it is larger than the topic takes (max.message.bytes): %d bytes before they are compressed", len(m.Body))}
 	case isOfBatch(err):

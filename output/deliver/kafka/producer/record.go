@@ -24,3 +24,12 @@ func (r *Receiver) record(m *deliver.Message) *kgo.Record {
 func tombstone(m *deliver.Message) *kgo.Record {
 	return &kgo.Record{Key: []byte(m.ObjectID())}
 }
+
+// sizeOf is how many bytes a record takes, about as the client counts them; never 0.
+func sizeOf(r *kgo.Record) int64 {
+	size := len(r.Key) + len(r.Value) + 1
+	for _, h := range r.Headers {
+		size += len(h.Key) + len(h.Value)
+	}
+	return int64(size)
+}

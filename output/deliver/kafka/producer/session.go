@@ -39,6 +39,8 @@ func (r *Receiver) newSession() (*session, error) {
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), // as Java's client does
 		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.SnappyCompression(), kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(largestBatch),
+		kgo.MaxBufferedBytes(int(2 * r.bytes)), // what tries have left on its way, and what they have room for
+		kgo.WithLogger(&r.reasons),
 		kgo.ProducerLinger(0), // a batch is what came while the one before was on its way
 	}
 	if r.login != nil {
@@ -59,6 +61,7 @@ func (r *Receiver) checkTopic(ctx context.Context, s *session) error {
 	}
 	switch err := kerr.ErrorForCode(answer.Topics[0].ErrorCode); {
 	case err == nil:
+		r.reasons.note(answer.Topics[0].Partitions)
 		return nil
 	case isNoTopic(err):
 		r.drop(s) // it may remember another topic of that name
