@@ -132,6 +132,9 @@ func watchWith(t *testing.T, options Options) *watching {
 func (w *watching) emit(e event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n := len(w.events); n > 0 && e.Time.Before(w.events[n-1].Time) {
+		w.t.Errorf("%s was %v before the %s that it comes after", e.Type, w.events[n-1].Time.Sub(e.Time), w.events[n-1].Type)
+	}
 	w.events = append(w.events, e)
 	close(w.changed)
 	w.changed = make(chan struct{})

@@ -73,7 +73,7 @@ func (l *loop) run(ctx context.Context, beats <-chan time.Time, recheck <-chan s
 // heartbeat says how all targets are, as far as the reader knows.
 func (l *loop) heartbeat() event.Event {
 	return event.Event{
-		Type: event.Heartbeat, Time: time.Now(),
+		Type:  event.Heartbeat,
 		Count: l.links.Present(), Connected: l.links.Connected(), LastEvent: l.links.LastEvent,
 	}
 }
@@ -135,6 +135,7 @@ func (l *loop) settle(other *target) {
 	}
 }
 
+// deliver delivers the batch, which is of now: marks, too, or one would be older than what it comes after.
 func (l *loop) deliver(ctx context.Context) {
 	if len(l.batch) > 0 && l.failed == nil {
 		now := time.Now()

@@ -37,3 +37,19 @@ func TestHeartbeatLast(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestMarkTime: a mark is not older than what it comes after, or that would not have been there when all was.
+func TestMarkTime(t *testing.T) {
+	var got []event.Event
+	l := &loop{gate: source.NewGate(), links: event.NewLinks(nil)}
+	l.sink = event.SinkFunc(func(_ context.Context, batch []event.Event) error {
+		got = append(got, batch...)
+		return nil
+	})
+	configMaps := event.Target{Mapping: event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)}
+	l.batch = mark([]event.Event{{Type: event.Added, Target: configMaps, Initial: true}}, event.Synced, event.Event{Target: configMaps})
+	l.deliver(t.Context())
+	if got[0].Time.IsZero() || got[1].Time.Before(got[0].Time) {
+		t.Errorf("%s at %v, %s at %v", got[0].Type, got[0].Time, got[1].Type, got[1].Time)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -151,13 +150,12 @@ func (t *target) setTarget(events []event.Event, from int) []event.Event {
 	return events
 }
 
-// mark appends a mark of a type, which is of now, with the members of e; nothing if the type is
-// empty.
+// mark appends a mark of a type, with the members of e; nothing if the type is empty.
 func mark(dst []event.Event, kind event.Type, e event.Event) []event.Event {
 	if kind == "" {
 		return dst
 	}
-	e.Type, e.Time = kind, time.Now()
+	e.Type = kind
 	return append(dst, e)
 }
 
