@@ -90,7 +90,7 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 func testMain(m *testing.M) int {
 	flag.Parse()
 	os.Unsetenv("GOGC")            // of make test: dwatch has its own
-	flag.Set("test.parallel", "6") // they wait, but what they run has deadlines
+	flag.Set("test.parallel", parallel()) // they wait, but what they run has deadlines
 	dir, err := os.MkdirTemp("", "dwatch-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -109,6 +109,14 @@ func testMain(m *testing.M) int {
 		}
 	}()
 	return bed.Main(m, &testbed)
+}
+
+// parallel is how many tests run at once.
+func parallel() string {
+	if race.Enabled {
+		return "6"
+	}
+	return "9"
 }
 
 // brief is the --timeout of what is to end by it: time enough to learn what is there.
