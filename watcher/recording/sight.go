@@ -530,7 +530,7 @@ func (one *sight) blind(end time.Time) (all []Blind) {
 		switch {
 		case !one.since.IsZero(), one.trails && one.still.Equal(at):
 			why = silentWhy
-		case one.trails && end.After(one.still):
+		case one.trails && end.After(one.still) && !strings.Contains(why, silentWhy):
 			why += "; " + silentWhy
 		}
 		all = append(all, Blind{at, end, why, false})
