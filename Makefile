@@ -178,7 +178,7 @@ release: ## what a release consists of, into bin/dist: of a tag, or else a snaps
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
 
 .PHONY: test/release
-test/release: test/chart ## try what a release consists of, on Linux
+test/release: test/chart test/upgrade ## try what a release consists of, on Linux
 	cd testdata/release && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/release && $(AS_RELEASED) $(GO) test $(LINKED) -c -o ../../bin/release.test .
 	@# Not of one go test: make release in it has its own settings.
@@ -189,6 +189,12 @@ test/release: test/chart ## try what a release consists of, on Linux
 test/chart: bin/cluster bin/kubectl ## render the chart as Helm does, and have a real API server take it
 	cd testdata/chart && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/chart && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
+
+# Three versions are built for it.
+.PHONY: test/upgrade
+test/upgrade: bin/cluster ## have the version before, and this one, take turns with a state file
+	$(AS_RELEASED) $(GO) vet ./testdata/upgrade && $(GO) run -trimpath=false $(STATICCHECK) ./testdata/upgrade
+	$(GO) test $(LINKED) -vet off -count 1 -timeout 30m -v ./testdata/upgrade
 
 .PHONY: home
 home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit

@@ -1,0 +1,106 @@
+package upgrade
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dwatch/testdata/bed"
+)
+
+var (
+	cluster *bed.Cluster
+	dir     string // of programs
+	now     string // the program of what is checked out
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	if dir, err = os.MkdirTemp("", "dwatch-upgrade-"); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	now = filepath.Join(dir, "now")
+	if err := bed.Build(now); err != nil {
+		return 0, err
+	}
+	return bed.Main(m, &cluster), nil
+}
+
+// before returns the program of the version before this one, and builds it if need be. Without a tag it is that of a
+// commit.
+func before(t *testing.T, commit string) string {
+	t.Helper()
+	root, err := bed.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tag, err := output(root, "git", "describe", "--tags", "--abbrev=0", "HEAD^"); err == nil {
+		commit = tag
+	}
+	if _, err := output(root, "git", "cat-file", "-e", commit+"^{tree}"); err != nil {
+		t.Skipf("the repository has no commit %s, as a shallow clone: git fetch --unshallow gets it", commit)
+	}
+	program := filepath.Join(dir, strings.NewReplacer("/", "-", "^", "-").Replace(commit))
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	source := program + "-source"
+	if _, err := output(root, "git", "worktree", "add", "--detach", source, commit); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := output(root, "git", "worktree", "remove", "--force", source); err != nil {
+			t.Error(err)
+		}
+	}()
+	build := exec.Command("go", "build", "-trimpath", "-tags", "kafka", "-ldflags", "-s -w", "-o", program, ".")
+	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("the version before is %s", commit)
+	return program
+}
+
+// lastChange is the commit before the one that changed last what a pattern matches in a file.
+func lastChange(t *testing.T, pattern, file string) string {
+	t.Helper()
+	root, err := bed.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, err := output(root, "git", "log", "-1", "--format=%H", "-G", pattern, "--", file)
+	if err != nil {
+		t.Skipf("there is no history: %v", err)
+	}
+	if commit == "" {
+		t.Skipf("the history does not go back to where %s changed", file)
+	}
+	return commit + "^"
+}
+
+// output is what a command prints, without space around it.
+func output(dir, name string, args ...string) (string, error) {
+	var out, wrong bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &wrong
+	err := cmd.Run()
+	if err != nil {
+		err = errors.Join(fmt.Errorf("%s %q: %w", name, args, err), errors.New(wrong.String()))
+	}
+	return strings.TrimSpace(out.String()), err
+}
