@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"time"
 
 	"dwatch/cli/plan"
 	"dwatch/watcher/event"
@@ -33,19 +34,35 @@ func (r *ruleset) join(one *rule) bool {
 	return true
 }
 
-// mayTake reports whether a rule may share the watch from now on: it has synced all that the rule asks for, and gives it what it needs.
+// mayTake reports whether a rule may share the watch from now on: it has synced all that the rule asks for.
 func (w *ruleWatch) mayTake(one *rule) bool {
+	return w.suits(one) && w.links != nil && !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {
+		link := w.links.Of(t)
+		return link.Phase() != event.PhaseLive || link.Relisting || link.Target.Resource() != t.Resource()
+	})
+}
+
+// suits reports whether the watch is of all that a rule asks for, and gives it what it needs.
+func (w *ruleWatch) suits(one *rule) bool {
 	beat := beatOf([]*rule{one})
 	switch {
-	case !w.fixed || w.links == nil || w.key != one.shareKey() || one.plan.Follows():
+	case !w.fixed || w.key != one.shareKey() || one.plan.Follows():
 		return false
 	case one.managed && !w.managed, beat > 0 && (w.beat == 0 || w.beat > beat):
 		return false
 	}
-	return !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {
-		link := w.links.Of(t)
-		return !hasTarget(w.targets, t.Key()) || link.Phase() != event.PhaseLive || link.Relisting || link.Target.Resource() != t.Resource()
-	})
+	return !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool { return !hasTarget(w.targets, t.Key()) })
+}
+
+// joinWait is how long a rule waits for a watch that it may share when that is live: one of its own would stay beside it.
+const joinWait = 10 * time.Second
+
+// awaits reports whether a rule has to wait for a watch to share.
+func (r *ruleset) awaits(one *rule) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	isSuited := slices.ContainsFunc(r.watches, func(w *ruleWatch) bool { return w.suits(one) })
+	return isSuited && !slices.ContainsFunc(r.watches, func(w *ruleWatch) bool { return w.mayTake(one) }) && time.Since(one.began) < joinWait
 }
 
 // untilKnown is a Sink before next that calls done when it is known of all targets what there is, or that it is not to be seen.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"testing"
+	"time"
 
 	"dwatch/cli/plan"
 	"dwatch/watcher/event"
@@ -116,5 +117,28 @@ func TestNarrowed(t *testing.T) {
 	}))
 	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Left, Target: more, Err: event.ErrUnasked}}); err != nil || said != "stays" {
 		t.Errorf("%v, what is said after that is of %q", err, said)
+	}
+}
+
+// TestAwaits: a rule waits for a while for a watch that has all that it asks for and is not live yet, and for no other.
+func TestAwaits(t *testing.T) {
+	of, more := ruleTarget("pods", "ns", ""), ruleTarget("jobs", "ns", "")
+	set, w := sharing(t, of, "one")
+	w.links, w.key = event.NewLinks(w.targets), w.rules[0].shareKey()
+	comes := ruleOf("comes", plan.Request{}, of)
+	comes.to, comes.began = &delivery{}, time.Now()
+	other := ruleOf("other", plan.Request{}, of, more)
+	other.to, other.began = &delivery{}, time.Now()
+	if !set.awaits(comes) || set.awaits(other) {
+		t.Errorf("while it connects: %v; of more than it has: %v", set.awaits(comes), set.awaits(other))
+	}
+	comes.began = comes.began.Add(-joinWait)
+	if set.awaits(comes) {
+		t.Error("it waits for ever")
+	}
+	comes.began = time.Now()
+	w.links.Observe(&event.Event{Type: event.Synced, Target: of})
+	if set.awaits(comes) || !w.mayTake(comes) {
+		t.Errorf("when it is live: %v, may be taken: %v", set.awaits(comes), w.mayTake(comes))
 	}
 }

@@ -154,8 +154,17 @@ func (one *rule) missed() string {
 // takeIfAll runs what has come when there is no more to come: what begins together shares a watch.
 func (r *rereading) takeIfAll(ctx context.Context) {
 	if r.waiting() == len(r.come) {
-		r.take(ctx)
+		r.takeReady(ctx)
 	}
+}
+
+// takeReady runs what has come and does not wait for a watch to share.
+func (r *rereading) takeReady(ctx context.Context) {
+	come := r.come
+	wait := slices.DeleteFunc(slices.Clone(come), func(one *rule) bool { return !r.awaits(one) })
+	r.come = slices.DeleteFunc(slices.Clone(come), func(one *rule) bool { return slices.Contains(wait, one) })
+	r.take(ctx)
+	r.come = wait
 }
 
 // waiting is how many rules do not run yet.

@@ -90,7 +90,7 @@ func (r *rereading) run(ctx context.Context) {
 			r.come = append(r.come, one)
 			r.takeIfAll(ctx)
 		case now := <-tick.C:
-			r.take(ctx)
+			r.takeReady(ctx)
 			r.forgetEnded()
 			before := r.seen
 			r.seen = r.look()

@@ -30,7 +30,12 @@ const (
 	marked = "has(object.data.mark)"
 )
 
-func rulesName(n int) string { return fmt.Sprintf("%s -f, %d rules", sendName, n) }
+func rulesName(n int) string {
+	if n == 1 {
+		return sendName + " -f, 1 rule"
+	}
+	return fmt.Sprintf("%s -f, %d rules", sendName, n)
+}
 
 // rules measures rules, of a server that only sends, in this process.
 func (b *bench) rules(ctx context.Context) error {

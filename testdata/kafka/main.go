@@ -67,7 +67,9 @@ func run(args []string) error {
 			}
 			options = append(options, kfake.SeedTopics(int32(n), name))
 			for i := range n {
-				leads = append(leads, func(cluster *kfake.Cluster) error { return cluster.MoveTopicPartition(name, int32(i), int32(i%*brokers)) })
+				leads = append(leads, func(cluster *kfake.Cluster) error {
+					return cluster.MoveTopicPartition(name, int32(i), int32(i%*brokers))
+				})
 			}
 		}
 	}
