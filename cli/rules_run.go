@@ -160,7 +160,7 @@ func (r *ruleset) measure(rules []*rule) {
 // count has a rule have metrics, if anything has.
 func (r *ruleset) count(one *rule) {
 	if r.measured != nil && one.metrics == nil {
-		one.metrics = one.newMetrics()
+		one.metrics = one.newMetrics(r.verify > 0)
 	}
 }
 

@@ -184,13 +184,14 @@ func (w *watching) run(ctx context.Context, c *console) error {
 // startListening answers how the run is from now on, if that is asked for.
 func (w *watching) startListening(c *console) (*metrics.Server, error) {
 	return c.listen(w.listen, func() (*metrics.Server, error) {
-		w.metrics = w.newMetrics()
+		w.metrics = w.newMetrics(w.verify > 0)
 		return metrics.Listen(w.listen, w.metrics)
 	})
 }
 
-func (w *watching) newMetrics() *metrics.Metrics {
-	return metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.beatEvery(), Verify: w.verify > 0})
+// newMetrics returns what counts; verifies: also what --verify comes to, which is of the process.
+func (w *watching) newMetrics(verifies bool) *metrics.Metrics {
+	return metrics.New(metrics.Options{Version: orDevel(release), Heartbeat: w.beatEvery(), Verify: verifies})
 }
 
 // listen says where a server listens that start returns; nil where it is to listen nowhere. That it can't is wrong usage.
