@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 
 	"dwatch/cli/fail"
 )
@@ -94,9 +95,20 @@ func (c *Cluster) prepare(o Options) (err error) {
 	config.WarningHandler = o.Warnings
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryClosed{next} })
+	readTokenAgain(config)
 	c.plugin = newPlugin(config, o.Note)
 	c.HTTP, err = newClient(config, c.plugin)
 	return err
+}
+
+// readTokenAgain has a token in a file be read again once it is refused, by each second request. By itself client-go reads the file
+// once a minute, whatever the server says of what it had.
+func readTokenAgain(config *rest.Config) {
+	if config.BearerTokenFile == "" {
+		return
+	}
+	config.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(config.BearerTokenFile)))
+	config.BearerToken, config.BearerTokenFile = "", ""
 }
 
 // Place is which cluster it is, in a word: the context that was chosen, or the address.

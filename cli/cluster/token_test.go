@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestTokenFileIsReadAgain: of a token that is refused the file is read again, by each second request.
+func TestTokenFileIsReadAgain(t *testing.T) {
+	taken := "one"
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+taken {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token := write("token", "one\n")
+	kubeconfig := write("kubeconfig", `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: c}}],
+		clusters: [{name: c, cluster: {server: "`+server.URL+`", insecure-skip-tls-verify: true}}], users: [{name: c, user: {tokenFile: "`+token+`"}}]}`)
+	var flags Flags
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.AddFlags(set)
+	if err := set.Parse([]string{"--kubeconfig", kubeconfig}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := flags.Connect(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() int {
+		t.Helper()
+		answer, err := c.HTTP.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode
+	}
+	if got := ask(); got != http.StatusOK {
+		t.Errorf("%d at the start", got)
+	}
+	taken = "two" // and it comes late
+	if got := []int{ask(), ask(), ask()}; slices.Contains(got, http.StatusOK) {
+		t.Errorf("%d without a token", got)
+	}
+	write("token", "two\n")
+	if got := []int{ask(), ask()}; got[1] != http.StatusOK {
+		t.Errorf("%d with a new one", got)
+	}
+}
