@@ -30,9 +30,11 @@ type target struct {
 	idle atomic.Bool
 	// verified gets what comes of verifications; nil: there are none. checking is the one for which
 	// the watch is to come to where the server was, if there is one, and reached where it has come to.
+	// relisted: all is listed anew since one began.
 	verified func(Verification)
 	checking *verification
 	reached  string
+	relisted bool
 }
 
 func newTarget(t event.Target, keepContent bool) *target {
@@ -70,6 +72,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 	case source.Lost:
 		dst = mark(dst, t.progress.fail(lossOf(o.Err)), o.Event)
 	case source.SyncBegan:
+		t.abandonVerification()
 		t.ledger.Begin()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o.Event)

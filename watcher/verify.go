@@ -97,6 +97,7 @@ func (t *target) beginVerification(v *verification) {
 		t.endVerification(errNotReached)
 	}
 	if t.progress.phase == live && t.progress.loss == "" {
+		t.relisted = false
 		t.ledger.BeginCheck()
 		v.asked <- t.Target
 	}
@@ -104,6 +105,10 @@ func (t *target) beginVerification(v *verification) {
 
 // compare takes what the server named.
 func (t *target) compare(v *verification) {
+	if t.relisted {
+		t.abandonVerification()
+		return
+	}
 	t.checking = v
 	named := v.named
 	v.count, v.named = len(named), nil
@@ -142,6 +147,13 @@ func (t *target) reach(resourceVersion string) {
 	if order, err := resourceversion.CompareResourceVersion(resourceVersion, t.checking.at); err == nil && order >= 0 {
 		t.endVerification(nil)
 	}
+}
+
+// abandonVerification ends one without a result, as all is listed anew: of what was named before, some may have been deleted since
+// without ever having been reported, which a gap says.
+func (t *target) abandonVerification() {
+	t.checking, t.relisted = nil, true
+	t.ledger.EndCheck()
 }
 
 func (t *target) endVerification(err error) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"dwatch/watcher/event"
@@ -189,4 +191,53 @@ func goodOne(t *testing.T, v Verification) int {
 		return 0
 	}
 	return 1
+}
+
+// TestVerifyAcrossRelist: what was named before all is listed anew, and is gone then, was not missed: that states in between may be
+// missing is what a gap says.
+func TestVerifyAcrossRelist(t *testing.T) {
+	for _, named := range []string{"before the relist", "after the relist"} {
+		var results []Verification
+		mapping := event.NewMapping(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true)
+		at := newTarget(event.Target{Mapping: mapping, Namespace: "shop"}, false)
+		at.verified = func(v Verification) { results = append(results, v) }
+		cm := func(uid, version string) *event.Identity {
+			return &event.Identity{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "web", UID: types.UID(uid), ResourceVersion: version}
+		}
+		list := func(from, version string, of *event.Identity) {
+			at.observe(nil, source.Observation{Kind: source.SyncBegan})
+			at.observe(nil, source.Observation{Kind: source.Listed, Event: event.Event{Type: event.Added, Object: event.NewObject(of, "{}")}})
+			at.observe(nil, source.Observation{Kind: source.SyncEnded, Event: event.Event{From: from, ResourceVersion: version}})
+		}
+		at.observe(nil, source.Observation{Kind: source.Answered})
+		list("", "5", cm("one", "1"))
+		begun := func() bool {
+			asked := make(chan event.Target, 1)
+			at.beginVerification(&verification{asked: asked})
+			_, is := <-asked
+			return is
+		}
+		compare := func(version string, of *event.Identity) {
+			at.compare(&verification{named: []*event.Identity{of}, at: version, began: time.Now(), relist: func() {}})
+		}
+		if !begun() {
+			t.Fatal("it is not compared")
+		}
+		if named == "before the relist" {
+			compare("8", cm("two", "7"))
+		}
+		list("5", "10", cm("three", "9"))
+		if named == "after the relist" {
+			compare("8", cm("two", "7"))
+		}
+		if len(results) != 0 {
+			t.Errorf("named %s: %+v", named, results)
+		}
+		if !begun() {
+			t.Fatal("it is not compared again")
+		}
+		if compare("10", cm("three", "9")); len(results) != 1 || len(results[0].Missed) != 0 || results[0].Err != nil {
+			t.Errorf("named %s, and again: %+v", named, results)
+		}
+	}
 }
