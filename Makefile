@@ -116,6 +116,13 @@ chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-fo
 	$(GO) build $(DETECTOR) -o bin/dwatch-chaos .
 	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
+SOAK ?= # flags, such as -for 1h
+
+.PHONY: soak
+soak: bin/cluster bin/nats bin/kafka ## make all certificates, tokens and rules anew meanwhile, a minute or SOAK='-for 1h'
+	CGO_ENABLED=0 $(GO) build -trimpath -tags kafka -ldflags '$(LDFLAGS)' -o bin/dwatch-soak .
+	@$(GO) run ./testdata/chaos -soak -dwatch bin/dwatch-soak $(SOAK)
+
 .PHONY: readme
 readme: bin/cluster bin/kubectl ## write what dwatch really prints into README.md and the pages of docs
 	UPDATE_README=1 $(GO) test -run Readme ./cli ./testdata/program

@@ -25,6 +25,10 @@
 // every few seconds. Then every state that dwatch has seen must be there, for the first
 // time in its order.
 //
+// With -soak (make soak) nothing misbehaves: one dwatch with rules for receivers of each kind runs for long, while all by which
+// it, the server and the receivers know each other is made anew, again and again; what it takes is measured
+// (soak.go; soak_api.go and soak_receivers.go are both sides, soak_rotate.go says what is made anew, soak_measure.go measures).
+//
 // What is random comes from the seed: the changes of each writer, the faults and
 // their order. How they meet does not repeat, so a failure may take several runs
 // to come back.
@@ -69,6 +73,9 @@ type options struct {
 	open    bool
 	// clusters is how many each dwatch watches.
 	clusters int
+	// soak: one dwatch runs for long, and everything is made anew meanwhile, in turn, each so often.
+	soak  bool
+	every time.Duration
 }
 
 // errLies means that what was printed is not what happened.
@@ -94,6 +101,9 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	klog.LogToStderr(false) // of the writers' errors there are many
 	klog.SetOutput(io.Discard)
+	if o.soak {
+		return runSoak(ctx, soakOptions{binary: o.dwatch, seed: o.seed, lasts: o.lasts, every: o.every, pace: o.pace})
+	}
 	say("starting the server")
 	servers, err := startServers(o.clusters)
 	defer func() {
@@ -172,17 +182,24 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.dwatch, "dwatch", "bin/dwatch", "`path` of dwatch")
 	flags.BoolVar(&o.state, "state", false, "give dwatch --state, and kill it every few seconds")
 	flags.BoolVar(&o.deliver, "deliver", false, "let dwatch deliver to receivers that fail, with --state, and kill it, them and the server every few seconds")
-	flags.DurationVar(&o.pace, "pace", 100*time.Millisecond, "each of the writers waits `TIME` between two changes, on the average")
+	flags.DurationVar(&o.pace, "pace", 0, "each of the writers waits `TIME` between two changes, on the average; by default 100ms, with -soak 1.5s")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "a fault that lasts does so for `TIME` at most")
 	flags.BoolVar(&o.open, "half-open", false, "also leave watches open and silent for good, which takes minutes to notice")
 	flags.IntVar(&o.clusters, "clusters", 1, "watch `N` clusters, each with writers and faults of its own, in one stream")
+	flags.BoolVar(&o.soak, "soak", false, "in place of faults, make everything anew by which dwatch, the server and receivers know each other, and measure what dwatch takes")
+	flags.DurationVar(&o.every, "every", 10*time.Second, "with -soak, one of these each `TIME`")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
 	}
-	if o.lasts <= 0 || o.pace <= 0 || o.window <= 0 {
+	if o.pace == 0 {
+		if o.pace = 100 * time.Millisecond; o.soak {
+			o.pace = 1500 * time.Millisecond
+		}
+	}
+	if o.lasts <= 0 || o.pace <= 0 || o.window <= 0 || o.every <= 0 {
 		return o, errors.New("times are positive")
 	}
 	if o.clusters < 1 {

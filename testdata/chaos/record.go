@@ -34,6 +34,8 @@ type place struct{ kind, namespace, name string }
 type record struct {
 	// selects: objects may leave the selection and come back under the same UID.
 	selects bool
+	// apart: objects of one name come in any order, as those of a topic of Kafka, where each is known by its UID.
+	apart bool
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each line
@@ -157,7 +159,7 @@ func (r *record) takeLocked(l *line) {
 	} else {
 		r.checkLocked(before, l)
 	}
-	if other, taken := r.living[at]; taken && other != l.meta.UID && !r.objects[other].loose {
+	if other, taken := r.living[at]; taken && other != l.meta.UID && !r.objects[other].loose && !r.apart {
 		r.faultLocked(lost, "%s, while %s of that name was not deleted", l, other)
 	}
 	*before = history{place: at, version: l.meta.ResourceVersion, kind: l.Type, object: bytes.Clone(l.Object), at: time.Now()}

@@ -50,6 +50,10 @@ type writer struct {
 	rng   *rand.Rand
 	// pace is the mean wait between two changes.
 	pace time.Duration
+	// modest: none of what it writes is large to etcd.
+	modest bool
+	// wrote is called with each state that the server has acknowledged; nil: nobody asks.
+	wrote func(state)
 
 	written int // changes that the server has acknowledged
 	known   map[string]acknowledged
@@ -155,11 +159,14 @@ func (w *writer) note(name string, u *unstructured.Unstructured, err error) erro
 		return err
 	}
 	w.written++
-	state := acknowledged{}
+	is := acknowledged{}
 	if u != nil {
-		state = acknowledged{u.GetUID(), u.GetResourceVersion()}
+		is = acknowledged{u.GetUID(), u.GetResourceVersion()}
+		if w.wrote != nil {
+			w.wrote(state(is))
+		}
 	}
-	w.known[name] = state
+	w.known[name] = is
 	return nil
 }
 
@@ -185,9 +192,13 @@ func (w *writer) data() map[string]any {
 	size := w.rng.IntN(300)
 	switch w.rng.IntN(100) {
 	case 0:
-		size = 700 << 10
+		if size = 700 << 10; w.modest {
+			size = 50 << 10
+		}
 	case 1, 2, 3:
-		size = 50 << 10
+		if !w.modest {
+			size = 50 << 10
+		}
 	}
 	text := fmt.Sprintf("%d <&>\u2028\n\x00%s", w.rng.Int64(), strings.Repeat("x", size))
 	return map[string]any{"n": base64.StdEncoding.EncodeToString([]byte(text))}
