@@ -88,7 +88,7 @@ func (r *ledOne) runAt(ctx context.Context, c *console, k *cluster.Cluster) erro
 }
 
 func (r *ledOne) measure(m *metrics.Replica) {
-	r.metrics = r.newMetrics()
+	r.metrics = r.newMetrics(r.verify > 0)
 	m.Runs(r.metrics, r.term != nil)
 }
 
