@@ -226,6 +226,9 @@ func (c *common) selected(args []string) (selection, error) {
 	if err == nil && whole && (request.AllNamespaces || request.Chooses() || len(request.Namespaces) > 1) {
 		err = fmt.Errorf("--for %s is one object with all that belongs to it: say in which namespace, -n NAMESPACE", c.object)
 	}
+	if err == nil {
+		err = c.checkShard(request.Arguments)
+	}
 	return selection{request: request, object: c.object, ofObject: whole}, err
 }
 

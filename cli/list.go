@@ -32,7 +32,7 @@ type listFlags struct {
 
 func (l *listFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to list", l.targets.AddTo, flags.About(&l.common.object), func(f *pflag.FlagSet) {
+		flags.NewGroup("What to list", l.targets.AddTo, l.targets.AddShard, flags.About(&l.common.object), func(f *pflag.FlagSet) {
 			f.BoolVar(&l.ignoreMissing, "ignore-not-found", false, "Print nothing for a named object that is not there")
 		}, flags.Timeout(&l.timeout, "with exit code 1 if the list is not complete by then")),
 		flags.NewGroup("The past", l.from.AddTo, flags.At("With --from, what was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time; by default at its end")),
@@ -74,6 +74,9 @@ type listed struct {
 
 // run implements runner. It prints all, or nothing: half a List would look like a whole one.
 func (l *listed) run(ctx context.Context, c *console) error {
+	if err := l.findShard(); err != nil {
+		return err
+	}
 	ctx, stop := untilReaderGone(ctx, c.out.file)
 	defer stop()
 	if l.connection.IsSeveral() {
@@ -254,6 +257,9 @@ func (l *listed) fillTable(s *session) {
 func (s *session) nothingFound() string {
 	if s.plan.IsNowhere() {
 		return "No resources found: no namespace matches " + s.scope.Choice()
+	}
+	if shard := s.scope.Shard; !shard.IsAll() {
+		return "No resources found in shard " + shard.String()
 	}
 	if s.scope.AllNamespaces || s.scope.Chooses() || !slices.ContainsFunc(s.plan.Targets, event.Target.Namespaced) {
 		return "No resources found"

@@ -19,7 +19,7 @@ type recordFlags struct {
 
 func (r *recordFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to record", r.targets.AddTo, r.targets.AddWait, r.masks.AddTo, r.masks.AddShowSecrets(" as they are: who reads the recording reads them")),
+		flags.NewGroup("What to record", r.targets.AddTo, r.targets.AddShard, r.targets.AddWait, r.masks.AddTo, r.masks.AddShowSecrets(" as they are: who reads the recording reads them")),
 		flags.NewGroup("How much is kept", r.keep.AddTo),
 		flags.NewGroup("The run", flags.Timeout(&r.w.ending.Timeout, "with exit code 0"), flags.Listen(&r.w.listen)),
 	}

@@ -146,6 +146,9 @@ func selectors(s event.Selection) string {
 	if s.Fields != "" {
 		parts = append(parts, "what has fields "+s.Fields)
 	}
+	if s.Shard != (event.Shard{}) {
+		parts = append(parts, "what is in shard "+s.Shard.String())
+	}
 	return cmp.Or(strings.Join(parts, " and "), "all objects")
 }
 

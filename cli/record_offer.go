@@ -144,7 +144,7 @@ func isWithin(one, other event.Selection) bool {
 		return false
 	case slices.ContainsFunc(other.Exclude, lacks(one.Exclude)):
 		return false
-	case one.NamespaceLabels != other.NamespaceLabels, one.Labels != other.Labels, one.Fields != other.Fields:
+	case one.NamespaceLabels != other.NamespaceLabels, one.Labels != other.Labels, one.Fields != other.Fields, other.Shard != event.Shard{} && one.Shard != other.Shard:
 		return false
 	}
 	return other.AllNamespaces || !one.AllNamespaces && !slices.ContainsFunc(one.Namespaces, lacks(other.Namespaces))

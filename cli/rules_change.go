@@ -164,6 +164,9 @@ func (one *rule) overwrites(other *rule) bool {
 func (r *ruleset) open(ctx context.Context, begin []*rule) error {
 	var wrong []error
 	for _, one := range begin {
+		if err := one.findShard(); err != nil {
+			return err
+		}
 		err := one.open(ctx, r)
 		if err != nil && fail.ExitCode(err) != fail.ExitUsage {
 			return err

@@ -68,7 +68,7 @@ func TestFlagsWithRules(t *testing.T) {
 		{inRule, "to: kafka://127.0.0.1:9092/k8s", map[string]string{"kafka-login": some}},
 		{asResources, hook, map[string]string{"resource": "cm"}},
 		{ofAll, hook, map[string]string{
-			"state": filepath.Join(dir, "kept"), "listen": "127.0.0.1:0", "verify": "1h", "lease": "ops/feed", "check": "true",
+			"state": filepath.Join(dir, "kept"), "listen": "127.0.0.1:0", "verify": "1h", "shard": "1/2", "lease": "ops/feed", "check": "true",
 			"quiet": "true", "v": "6", "log": "json", "utc": "true", "help": "true",
 		}},
 		{inNeither, hook, map[string]string{

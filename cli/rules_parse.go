@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 )
 
 // ofProcess are flags of dwatch send that are of all rules together, besides those of the connection and of messages.
-var ofProcess = []string{"filename", "check", "state", "listen", "verify", "lease"}
+var ofProcess = []string{"filename", "check", "state", "listen", "verify", "lease", "shard"}
 
 // notWithRules are flags that rules have no use for, and why.
 var notWithRules = []struct {
@@ -77,7 +78,7 @@ func (s *sendFlags) isOfProcess(f *pflag.Flag) bool {
 
 // parseRules is parse for the rules of a file.
 func (s *sendFlags) parseRules(args []string) (runner, error) {
-	if err := s.checkBeside(args); err != nil {
+	if err := cmp.Or(s.checkBeside(args), s.checkBesideShard()); err != nil {
 		return nil, err
 	}
 	if variable := flags.CredentialVariable(); variable != "" {
@@ -180,6 +181,9 @@ func (s *sendFlags) parseRule(of *rules.Rule) (*rule, error) {
 	given := of.Flags
 	if s.w.stateFile != "" {
 		given = append(slices.Clone(given), rules.Given{Name: "state", Value: stateOf(s.w.stateFile, of.Name)})
+	}
+	if f := s.all.Lookup("shard"); f.Changed {
+		given = append(slices.Clone(given), rules.Given{Name: f.Name, Value: f.Value.String()})
 	}
 	for _, g := range given {
 		if err := f.Set(g.Name, g.Value); err != nil {

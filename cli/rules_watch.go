@@ -355,7 +355,7 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 	defer stop()
 	reporter := report.New(w.sink, reporting(s, nil))
 	if w.reporter.Swap(reporter) == nil {
-		reporter.Begin(targets, s.about.note())
+		reporter.Begin(targets, s.about.note()+sharding(ctx, s))
 	} else {
 		reporter.Know(targets)
 	}

@@ -31,7 +31,7 @@ type sendFlags struct {
 func (s *sendFlags) groups() []flags.Group {
 	w := &s.w
 	groups := []flags.Group{
-		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.About(&s.object), s.targets.AddWait),
 		s.played.Group(),
 		flags.NewGroup("Which events", flags.Events(&w.filter), flags.Where(&w.where), s.settle.AddTo),
 		flags.NewGroup("What is sent", s.format.Adds([]string{"json", "yaml"}, "json or yaml; by default json"), s.chat.AddTo, flags.Compared(&w.print), s.noise.AddTo, s.masks.AddTo, s.masks.AddShowSecrets(""), flags.ManagedFields(&w.kept)),

@@ -242,7 +242,7 @@ func (s *session) watched() watcher.Options {
 		Follow:   s.plan.Follows(), Namespaces: s.plan.Namespaces,
 		Look: s.look(),
 		Request: source.Request{
-			LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector,
+			LabelSelector: s.scope.LabelSelector, FieldSelector: s.scope.FieldSelector, Shard: s.scope.Shard,
 			RequestTimeout: s.RequestTimeout,
 		},
 	}

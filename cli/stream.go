@@ -53,7 +53,7 @@ func (l *look) parse(o *output.Options, t terminal, all *pflag.FlagSet) error {
 func (s *streamFlags) groups() []flags.Group {
 	w := &s.w
 	return []flags.Group{
-		flags.NewGroup("What to watch", s.targets.AddTo, flags.About(&s.object), s.targets.AddWait),
+		flags.NewGroup("What to watch", s.targets.AddTo, s.targets.AddShard, flags.About(&s.object), s.targets.AddWait),
 		flags.NewGroup("The past", flags.Spans(
 			"First what happened since `TIME`, as far as the cluster remembers it, or with --from the recording: how long ago, such as 2h, a time of today, such as 02:00, or a date and a time; see docs/since.md",
 			"Only what happened before `TIME`, and end"), s.from.AddTo),
@@ -107,7 +107,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
 	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
-		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && !s.from.Is()}
+		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && !s.from.Is() && w.request.Shard.Of < 2}
 	}
 	if s.from.Is() {
 		return s.parseReplay(span)

@@ -151,6 +151,9 @@ func (w *watching) goesOn() bool { return true }
 func (w *watching) conditions() []flags.Condition { return slices.Concat(w.where, w.ending.All()) }
 
 func (w *watching) run(ctx context.Context, c *console) error {
+	if err := w.findShard(); err != nil {
+		return err
+	}
 	several := w.connection.IsSeveral()
 	if several && !w.fleets {
 		return fail.Usage(cluster.ErrSeveral)
@@ -428,7 +431,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	defer stop()
 	targets := w.plan.Targets
 	w.metrics.Begin(targets)
-	note := w.state.note() + w.about.note() + w.inCluster()
+	note := w.state.note() + w.about.note() + sharding(ctx, w.session) + w.inCluster()
 	if d, ok := w.to.(demanding); ok {
 		note += d.note()
 	}
@@ -453,6 +456,9 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 // few that are left have no details.
 func reporting(s *session, note func(time.Time, string)) report.Options {
 	o := report.Options{Out: s.reports, Err: s.stderr, Note: note, Namesake: s.namesake, About: strings.TrimPrefix(s.about.note(), ",")}
+	if shard := s.scope.Shard; !shard.IsAll() {
+		o.About += " in shard " + shard.String()
+	}
 	if !s.isQuiet() {
 		o.Rights, o.Near, o.IsMissing = s.rights, s.questions.Near, s.questions.IsMissing
 	}

@@ -76,11 +76,12 @@ type Watcher struct {
 func New(options Options) (*Watcher, error) {
 	var clock *serverClock
 	clock, options.HTTP = newServerClock(options.HTTP)
-	client, err := shallow.NewClient(options.Config, options.HTTP, options.ManagedFields)
+	read := shallow.Options{ManagedFields: options.ManagedFields, Shard: options.Shard}
+	client, err := shallow.NewClient(options.Config, options.HTTP, read)
 	if options.Tables {
-		client, err = shallow.NewTableClient(options.Config, options.HTTP, options.ManagedFields, options.WholeObjects)
+		client, err = shallow.NewTableClient(options.Config, options.HTTP, read, options.WholeObjects)
 	}
-	metadata, metadataErr := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), false)
+	metadata, metadataErr := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), shallow.Options{Shard: options.Shard})
 	if err = cmp.Or(err, metadataErr); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

@@ -180,6 +180,27 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	return string(ns.GetUID()), err
 }
 
+// HasShards reports whether the server leaves out of a list at a path what is not in the shard that it is asked
+// for by a selector (KEP-5866).
+func (c *Cluster) HasShards(ctx context.Context, path, selector string) (bool, error) {
+	d, err := c.Discovery()
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := c.Ask(ctx)
+	defer cancel()
+	text, err := d.RESTClient().Get().AbsPath(path).Param("limit", "1").Param("shardSelector", selector).DoRaw(ctx)
+	var list struct {
+		Metadata struct {
+			ShardInfo *struct{} `json:"shardInfo"`
+		} `json:"metadata"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	return list.Metadata.ShardInfo != nil, err
+}
+
 // Endpoint stands for the address of the server, and the certificates that prove that it is there: who
 // may not see what identifies the cluster knows it by that. It is empty where nothing is proven.
 func (c *Cluster) Endpoint() (string, error) {

@@ -79,6 +79,9 @@ func (d *draft) noteAlternatives(name string, answer mapper.Answer) {
 func (d *draft) finish(r Request) {
 	d.merge(r.Awaited)
 	d.Selection = selection(d.asked, r.Exclude)
+	if !r.Shard.IsAll() {
+		d.Selection.Shard = r.Shard
+	}
 	// What is namespaced may also come later.
 	if d.Live || slices.ContainsFunc(d.Targets, event.Target.Namespaced) {
 		addNamespaces(&d.Selection, r)
@@ -153,6 +156,8 @@ type Request struct {
 	Home string // the namespace of the kubeconfig's context
 
 	LabelSelector, FieldSelector string // empty: all
+	// Shard is of which shard objects are asked for; its number is 0 until it is known which one it is.
+	Shard event.Shard
 
 	Wait bool // a resource that the server does not have yet is no error
 	// Awaited: something is waited for of each object that is named, and of all that
@@ -178,7 +183,9 @@ func (r Request) Where() []string {
 }
 
 // Selects reports whether not all objects are asked for, besides by name.
-func (r Request) Selects() bool { return r.LabelSelector != "" || r.FieldSelector != "" }
+func (r Request) Selects() bool {
+	return r.LabelSelector != "" || r.FieldSelector != "" || !r.Shard.IsAll()
+}
 
 // Beside is what is watched beside the arguments.
 type Beside struct {

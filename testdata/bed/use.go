@@ -16,10 +16,10 @@ import (
 
 const runWithin = 10 * time.Minute
 
-// Main is the body of a TestMain: it starts a cluster, stores it in c, runs the
+// Main is the body of a TestMain: it starts a cluster with flags, stores it in c, runs the
 // tests, stops the cluster and returns the exit code.
-func Main(m *testing.M, c **Cluster) int {
-	cluster, err := Start()
+func Main(m *testing.M, c **Cluster, flags ...string) int {
+	cluster, err := Start(flags...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

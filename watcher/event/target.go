@@ -138,6 +138,8 @@ type Selection struct {
 	// Labels and Fields are selectors in canonical form, as package plan writes them.
 	Labels string `json:"labels,omitempty"`
 	Fields string `json:"fields,omitempty"`
+	// Shard is zero for all objects.
+	Shard Shard `json:"shard,omitzero"`
 }
 
 // Selected is one thing asked for.
@@ -152,7 +154,7 @@ func (s Selection) Equal(o Selection) bool {
 	return slices.Equal(s.Resources, o.Resources) && slices.Equal(s.Exclude, o.Exclude) &&
 		slices.Equal(s.Namespaces, o.Namespaces) && s.AllNamespaces == o.AllNamespaces &&
 		s.NamespaceLabels == o.NamespaceLabels &&
-		s.Labels == o.Labels && s.Fields == o.Fields
+		s.Labels == o.Labels && s.Fields == o.Fields && s.Shard == o.Shard
 }
 
 // String says it for people; nothing may depend on it.
@@ -180,6 +182,9 @@ func (s Selection) String() string {
 	}
 	if s.Fields != "" {
 		text += ", with fields " + s.Fields
+	}
+	if s.Shard != (Shard{}) {
+		text += ", shard " + s.Shard.String()
 	}
 	return text
 }

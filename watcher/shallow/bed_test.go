@@ -90,10 +90,10 @@ func newClients(t *testing.T, user string) clients {
 	if c.stock, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		t.Fatal(err)
 	}
-	if c.drop, err = shallow.NewClient(config, client, false); err != nil {
+	if c.drop, err = shallow.NewClient(config, client, shallow.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if c.keep, err = shallow.NewClient(config, client, true); err != nil {
+	if c.keep, err = shallow.NewClient(config, client, shallow.Options{ManagedFields: true}); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -8,13 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"dwatch/watcher/event"
 )
 
+// Options say what is read of objects.
+type Options struct {
+	// ManagedFields keeps metadata.managedFields in the content.
+	ManagedFields bool
+	// Shard leaves out the objects of other shards, as early as can be: lists do not have them, and in a watch
+	// nothing is kept of them but their identity.
+	Shard event.Shard
+}
+
+func (o Options) scanner() scanner {
+	return scanner{keepManagedFields: o.ManagedFields, shard: o.Shard}
+}
+
 // NewClient returns the stock dynamic client over a REST client that reads shallow objects:
-// dynamic.NewForConfig would overwrite the serializer, dynamic.New does not. managedFields keeps
-// metadata.managedFields in the content.
-func NewClient(config *rest.Config, client *http.Client, managedFields bool) (*dynamic.DynamicClient, error) {
-	return newClient(config, client, scanner{keepManagedFields: managedFields})
+// dynamic.NewForConfig would overwrite the serializer, dynamic.New does not.
+func NewClient(config *rest.Config, client *http.Client, o Options) (*dynamic.DynamicClient, error) {
+	return newClient(config, client, o.scanner())
 }
 
 func newClient(config *rest.Config, client *http.Client, s scanner) (*dynamic.DynamicClient, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"dwatch/watcher/event"
@@ -62,7 +63,11 @@ func tooDeep(text string) bool {
 type scanner struct {
 	keepManagedFields bool
 	tables            bool // rows of tables are taken for the objects that they show
+	shard             event.Shard
 }
+
+// leavesOut reports whether an object is of another shard.
+func (s scanner) leavesOut(uid string) bool { return !s.shard.IsAll() && !s.shard.Has(types.UID(uid)) }
 
 // decode returns nil without an error for what the stock serializer has to decode.
 func (s scanner) decode(text string, into runtime.Object) (runtime.Object, error) {
@@ -111,6 +116,8 @@ func (s scanner) object(text string, defaults typeMeta) (*unstructured.Unstructu
 		return nil, nil
 	case s.isTable(f.typeMeta):
 		return s.row(text)
+	case f.name != "" && s.leavesOut(f.uid):
+		return f.unstructured(""), nil
 	}
 	if s.keepManagedFields {
 		f.managedFields = span{}
@@ -257,7 +264,7 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 	if table {
 		return true, s.rows(parsed, into)
 	}
-	return true, collect(items, into, func(item gjson.Result) (*unstructured.Unstructured, error) {
+	return true, s.collect(items, into, func(item gjson.Result) (*unstructured.Unstructured, error) {
 		u, err := s.object(item.Raw, defaults)
 		if u == nil && err == nil {
 			err = fmt.Errorf("an item of the %s is no object of the API", kind)
@@ -266,11 +273,11 @@ func (s scanner) list(text string, into *unstructured.UnstructuredList) (bool, e
 	})
 }
 
-// collect makes an item of the list of each element of an array.
-func collect(array gjson.Result, into *unstructured.UnstructuredList, read func(gjson.Result) (*unstructured.Unstructured, error)) (err error) {
+// collect makes an item of the list of each element of an array that is not left out.
+func (s scanner) collect(array gjson.Result, into *unstructured.UnstructuredList, read func(gjson.Result) (*unstructured.Unstructured, error)) (err error) {
 	array.ForEach(func(_, element gjson.Result) bool {
 		var u *unstructured.Unstructured
-		if u, err = read(element); err == nil {
+		if u, err = read(element); err == nil && !s.leavesOut(string(u.GetUID())) {
 			into.Items = append(into.Items, *u)
 		}
 		return err == nil

@@ -24,7 +24,7 @@ const (
 // (kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables). A row is a
 // shallow object, whose content is the metadata (a PartialObjectMetadata), or the object if whole is
 // set; see [Columns]. A server that has no tables sends objects.
-func NewTableClient(config *rest.Config, client *http.Client, managedFields, whole bool) (*dynamic.DynamicClient, error) {
+func NewTableClient(config *rest.Config, client *http.Client, o Options, whole bool) (*dynamic.DynamicClient, error) {
 	tables := withRequest(client, func(r *http.Request) {
 		r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json")
 		if whole {
@@ -33,7 +33,9 @@ func NewTableClient(config *rest.Config, client *http.Client, managedFields, who
 			r.URL.RawQuery = query.Encode()
 		}
 	})
-	return newClient(config, tables, scanner{keepManagedFields: managedFields, tables: true})
+	rows := o.scanner()
+	rows.tables = true
+	return newClient(config, tables, rows)
 }
 
 // isTable reports whether an object is a table that was asked for.
@@ -64,7 +66,7 @@ func (s scanner) rows(table gjson.Result, into *unstructured.UnstructuredList) e
 		return nil // none, as null
 	}
 	columns := Columns{compactColumns(table.Get("columnDefinitions"))}
-	return collect(rows, into, func(row gjson.Result) (*unstructured.Unstructured, error) {
+	return s.collect(rows, into, func(row gjson.Result) (*unstructured.Unstructured, error) {
 		u, err := s.cells(row)
 		if err == nil {
 			columns.Complete(u)

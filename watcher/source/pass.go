@@ -34,6 +34,11 @@ func (s *stream) pass(ctx context.Context, e watch.Event) error {
 		return nil // the one kind of object that an informer does not take
 	case e.Type == watch.Bookmark:
 		return s.passBookmark(ctx, e, u)
+	case !s.session.options.Shard.Has(u.GetUID()):
+		if !s.syncing {
+			s.advance(u.GetResourceVersion())
+		}
+		return nil
 	case s.syncing:
 		if err := s.session.show(u, e.Type); err != nil {
 			return err

@@ -30,6 +30,9 @@ type Options struct {
 type Request struct {
 	// LabelSelector and FieldSelector narrow the target; empty means all.
 	LabelSelector, FieldSelector string
+	// Shard narrows it, too. The server is asked for that, and what it sends besides is left out: most servers know
+	// nothing of shards, and send all.
+	Shard event.Shard
 	// RequestTimeout bounds each list request, and the wait for the answer to a watch request; 0
 	// means one minute. It never cuts a watch.
 	RequestTimeout time.Duration
@@ -155,6 +158,7 @@ func (o *Options) narrowTo(t event.Target) func(*metav1.ListOptions) {
 	}
 	return func(options *metav1.ListOptions) {
 		options.LabelSelector, options.FieldSelector = o.LabelSelector, selector
+		options.ShardSelector = o.Shard.Selector()
 	}
 }
 

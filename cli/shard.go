@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"dwatch/cli/fail"
+	"dwatch/cli/flags"
+	"dwatch/mapper"
+	"dwatch/output"
+	"dwatch/watcher/event"
+)
+
+// notWithShard are flags of what shards tear apart, and why.
+var notWithShard = []struct{ name, why string }{
+	{"for", "follows what belongs to one object, which is in all shards"},
+	{"settle", "waits for what an object owns, too, which is in other shards"},
+	{"since", "asks what the cluster remembers of objects, which is in other shards, too"},
+	{"until", "waits for objects that may be in other shards"},
+	{"until-for", "waits for objects that may be in other shards"},
+	{"from", "asks a recording, and shards are of a cluster"},
+	{"lease", "lets one of several work, and all shards do"},
+}
+
+// checkBesideShard finds flags that are not to be had of a shard.
+func (c *common) checkBesideShard() error {
+	for _, no := range notWithShard {
+		if c.all.Changed("shard") && c.all.Changed(no.name) {
+			return fmt.Errorf("--%s %s: it does not go with --shard", no.name, no.why)
+		}
+	}
+	return nil
+}
+
+// checkShard finds what is not to be had of a shard.
+func (c *common) checkShard(arguments []mapper.Argument) error {
+	if !c.all.Changed("shard") {
+		return nil
+	}
+	if err := c.checkBesideShard(); err != nil {
+		return err
+	}
+	for _, a := range arguments {
+		if a.Name != "" {
+			return fmt.Errorf("--shard is of all objects that there are, and %s is one, which may be in another shard: leave one of the two out", output.Line(a.String()))
+		}
+	}
+	if c.connection.IsSeveral() {
+		return errors.New("--shard is of one cluster: it does not go with several, each of which may have shards of its own")
+	}
+	return nil
+}
+
+// findShard finds out which shard it is, where the host says that.
+func (s *selection) findShard() error {
+	if s.request.Shard.Number > 0 || s.request.Shard.Of == 0 {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fail.Usage(fmt.Errorf("--shard %s/%d: %w", flags.AutoShard, s.request.Shard.Of, err))
+	}
+	ordinal, is := flags.Ordinal(host)
+	if !is {
+		return fail.Usage(fmt.Errorf("--shard %s/%d takes the number at the end of the host's name, as pods of a StatefulSet have it, and this is %s: say which one it is, --shard 1/%[2]d", flags.AutoShard, s.request.Shard.Of, output.Line(host)))
+	}
+	s.request.Shard.Number = ordinal + 1
+	return nil
+}
+
+// sharding says which shard is watched, and who leaves out the rest; empty if it is all.
+func sharding(ctx context.Context, s *session) string {
+	shard := s.scope.Shard
+	switch {
+	case shard.IsAll():
+		return ""
+	case shard.IsSurplus():
+		return fmt.Sprintf(", as one more than the %s: nothing of it is new", plural(shard.Of, "shard"))
+	}
+	text := ", shard " + shard.String()
+	if s.isQuiet() || s.Cluster == nil {
+		return text
+	}
+	switch can, err := s.HasShards(ctx, listPath(s.plan.Targets), shard.Selector()); {
+	case err != nil:
+		return text
+	case can:
+		return text + ", as the server selects it"
+	}
+	return text + "; the server knows no shards and sends all"
+}
+
+// listPath is where a server lists something of what is watched that it says of whether it has selected a shard:
+// built-in types, and namespaces where there is none.
+func listPath(targets []event.Target) string {
+	for _, t := range targets {
+		r := t.Resource()
+		if strings.Contains(r.Group, ".") {
+			continue
+		}
+		at := path.Join("/apis", r.Group, r.Version)
+		if r.Group == "" {
+			at = path.Join("/api", r.Version)
+		}
+		if t.Namespace != "" {
+			at = path.Join(at, "namespaces", t.Namespace)
+		}
+		return path.Join(at, r.Resource)
+	}
+	return "/api/v1/namespaces"
+}
