@@ -26,6 +26,8 @@ type arenaOptions struct {
 	state bool
 	// deliver: it delivers to receivers, with a state file.
 	deliver bool
+	// replicas is how many processes each dwatch is; more than one deliver.
+	replicas int
 }
 
 // arena is where writers, faults and dwatch meet: namespaces of its own, and proxies of
@@ -46,6 +48,7 @@ type arena struct {
 }
 
 func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
+	o.deliver = o.deliver || o.replicas > 1
 	o.state = o.state || o.deliver
 	a := &arena{
 		arenaOptions: o,
@@ -119,7 +122,27 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 		}
 	}
 	a.watchers = append(a.watchers, d)
-	return d.start()
+	if a.replicas > 1 {
+		a.replicate(d)
+	}
+	for _, one := range d.all() {
+		if err := one.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replicate has a dwatch be several, with one Lease and one state. What they deliver is one record.
+func (a *arena) replicate(d *dwatch) {
+	d.args = append(d.args, "--lease", a.namespaces[0]+"/"+d.name)
+	for n := 2; n <= a.replicas; n++ {
+		name := fmt.Sprintf("%s-%d", d.name, n)
+		d.others = append(d.others, &dwatch{
+			name: name, binary: d.binary, args: d.args, dir: d.dir, sites: d.sites, env: d.env, said: filepath.Join(a.dir, name+".stderr"),
+			records: d.records, receiver: d.receiver, revivable: true, disk: d.disk,
+		})
+	}
 }
 
 // startWriters starts them once each dwatch watches everything.
@@ -146,7 +169,9 @@ func (a *arena) tearDown() error {
 	a.reviving.Wait()
 	var errs []error
 	for _, d := range a.watchers {
-		errs = append(errs, d.stop())
+		for _, one := range d.all() {
+			errs = append(errs, one.stop())
+		}
 		if d.receiver != nil {
 			d.receiver.stop()
 		}

@@ -136,6 +136,12 @@ func TestDeliver(t *testing.T) {
 	testMix(t, arenaOptions{seed: 3, deliver: true})
 }
 
+// TestReplicas is the same with two replicas of each dwatch, of which any is killed.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	testMix(t, arenaOptions{seed: 4, replicas: 2})
+}
+
 // TestClusters: two clusters in one stream, of which each is killed, frozen and cut off,
 // while dwatch is killed. By its seed, the first is killed at once and the second frozen meanwhile. It
 // is not parallel: the others have enough servers running.

@@ -35,7 +35,8 @@ type dwatch struct {
 
 	// revivable: it may be killed, and is revived.
 	revivable bool
-	disk      *disk // of its state
+	others    []*dwatch // which replicas of it there are besides
+	disk      *disk     // of its state
 
 	// reading is held while a line is taken: who locks it is a reader that stalls.
 	reading sync.Mutex
@@ -51,6 +52,9 @@ type dwatch struct {
 
 // endWithin is how long the end after a signal may take.
 const endWithin = 10 * time.Second
+
+// all are its replicas: itself, and the others.
+func (d *dwatch) all() []*dwatch { return append([]*dwatch{d}, d.others...) }
 
 // start starts the program, or starts it again.
 func (d *dwatch) start() error {

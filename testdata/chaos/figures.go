@@ -24,7 +24,12 @@ type figures struct {
 	// serverKills is how often the server was.
 	serverKills int64
 	// seen are the states that dwatch has certainly seen, and so has to deliver.
-	seen     int
+	seen int
+	// between are those of them that were not told while no replica led; changes is how often another one led, and soonest the
+	// shortest time from what the one delivered at last to what the other did first.
+	between, changes int
+	soonest          time.Duration
+
 	wrong    []string
 	count    map[fail]int
 	requests int
@@ -44,7 +49,13 @@ func (f *figures) silent(name string, d time.Duration) { f.silence[name] = max(f
 func (f *figures) add(d *dwatch, r *record) {
 	f.printed += r.lines
 	f.repeated += r.repeated
-	f.kills += d.runs - 1
+	for _, one := range d.all() {
+		f.kills += one.runs - 1
+	}
+	f.changes += r.changes
+	if r.changes > 0 && (f.soonest == 0 || r.soonest < f.soonest) {
+		f.soonest = r.soonest
+	}
 	if d.receiver != nil {
 		f.receiverKills += d.receiver.kills.Load()
 	}
@@ -77,6 +88,10 @@ func (f *figures) String() string {
 	row("events written", f.written)
 	row("lines printed, or delivered", f.printed)
 	row("states that were seen", f.seen)
+	if f.changes > 0 {
+		row("changes of who leads", fmt.Sprintf("%d, after %.1f s at least", f.changes, f.soonest.Seconds()))
+		row("states in between not told", f.between)
+	}
 	row("lost", f.count[lost])
 	row("duplicated", f.count[duplicated])
 	row("out of order", f.count[disordered])

@@ -23,7 +23,9 @@ func (a *arena) finish(ctx context.Context) error {
 	a.endRevival()
 	a.reviving.Wait()
 	for _, d := range a.watchers {
-		errs = append(errs, d.stop())
+		for _, one := range d.all() {
+			errs = append(errs, one.stop())
+		}
 	}
 	for _, s := range a.sites {
 		for _, d := range s.watchers {
@@ -81,6 +83,10 @@ func (s *site) compareTruth(ctx context.Context, d *dwatch) error {
 	r.wrong = append(r.wrong, r.compareLocked(t)...)
 	if d.receiver != nil {
 		missing, seen := s.proxy.witness.missing(d.name, r.delivered)
+		if len(d.others) > 0 { // nobody led
+			s.figures.between += len(missing)
+			missing = nil
+		}
 		for _, m := range missing {
 			r.wrong = append(r.wrong, problem{lost, fmt.Sprintf("%s at %s was seen, and not delivered", m.uid, m.version)})
 		}

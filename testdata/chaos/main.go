@@ -29,6 +29,11 @@
 // it, the server and the receivers know each other is made anew, again and again; what it takes is measured
 // (soak.go; soak_api.go and soak_receivers.go are both sides, soak_rotate.go says what is made anew, soak_measure.go measures).
 //
+// With -replicas 2, each dwatch is that many processes with one Lease, which deliver, and have one
+// state: any of them is killed. The last state of each object must be there, and each deletion, for the first
+// time in order; who takes over from another one does so a while after that has delivered at last. States in
+// between may be missing while nobody leads: they are counted.
+//
 // What is random comes from the seed: the changes of each writer, the faults and
 // their order. How they meet does not repeat, so a failure may take several runs
 // to come back.
@@ -76,6 +81,8 @@ type options struct {
 	// soak: one dwatch runs for long, and everything is made anew meanwhile, in turn, each so often.
 	soak  bool
 	every time.Duration
+	// replicas is how many processes each dwatch is, of which one leads.
+	replicas int
 }
 
 // errLies means that what was printed is not what happened.
@@ -115,7 +122,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	a, err := newArena(context.WithoutCancel(ctx), arenaOptions{
-		label: "chaos", servers: servers, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver,
+		label: "chaos", servers: servers, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver, replicas: o.replicas,
 	})
 	if err != nil {
 		return err
@@ -188,6 +195,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.clusters, "clusters", 1, "watch `N` clusters, each with writers and faults of its own, in one stream")
 	flags.BoolVar(&o.soak, "soak", false, "in place of faults, make everything anew by which dwatch, the server and receivers know each other, and measure what dwatch takes")
 	flags.DurationVar(&o.every, "every", 10*time.Second, "with -soak, one of these each `TIME`")
+	flags.IntVar(&o.replicas, "replicas", 1, "let each dwatch be `N` processes with one Lease and one --state, which deliver; kill any of them, now and then")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -202,8 +210,11 @@ func parse(args []string) (options, error) {
 	if o.lasts <= 0 || o.pace <= 0 || o.window <= 0 || o.every <= 0 {
 		return o, errors.New("times are positive")
 	}
-	if o.clusters < 1 {
-		return o, errors.New("-clusters: there is at least one")
+	if o.clusters < 1 || o.replicas < 1 {
+		return o, errors.New("-clusters, -replicas: there is at least one")
+	}
+	if o.replicas > 1 && o.clusters > 1 {
+		return o, errors.New("-replicas: their Lease is in one cluster")
 	}
 	return o, nil
 }

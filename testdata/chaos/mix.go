@@ -19,6 +19,8 @@ const (
 	// lives is how long it lives from one kill to the next, on the average; and the
 	// server, if it starts again in that time.
 	lives = 3 * time.Second
+	// terms is how long all replicas of one live: another one takes over after some ten seconds.
+	terms = 20 * time.Second
 	// restartAfter is the wait before they are started again, at most.
 	restartAfter = 300 * time.Millisecond
 )
@@ -96,8 +98,13 @@ func (a *arena) fork() *rand.Rand { return rand.New(rand.NewPCG(a.rng.Uint64(), 
 // killWatchers kills each dwatch now and then, until ctx ends. They are started
 // again by supervise.
 func (a *arena) killWatchers(ctx context.Context, rng *rand.Rand) {
-	for sleep(ctx, time.Duration(rng.Int64N(int64(2*lives)/int64(len(a.watchers))))) {
-		a.watchers[rng.IntN(len(a.watchers))].kill()
+	most := 2 * lives
+	if a.replicas > 1 {
+		most = 2 * terms
+	}
+	for sleep(ctx, time.Duration(rng.Int64N(int64(most)/int64(len(a.watchers))))) {
+		all := a.watchers[rng.IntN(len(a.watchers))].all()
+		all[rng.IntN(len(all))].kill()
 	}
 }
 
@@ -140,9 +147,11 @@ func (s *site) killServer(ctx context.Context, rng *rand.Rand) error {
 func (a *arena) supervise(ctx context.Context) {
 	for sleep(ctx, restartAfter) {
 		for _, d := range a.watchers {
-			if err := d.revive(); err != nil {
-				d.note(lost, "dwatch does not start again: %v", err)
-				return
+			for _, one := range d.all() {
+				if err := one.revive(); err != nil {
+					d.note(lost, "dwatch does not start again: %v", err)
+					return
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,7 +57,13 @@ type record struct {
 	// their messages. Of what is printed there is none.
 	delivered map[state]map[string]bool
 	ids       map[string]bool
-	wrong     []problem
+	// by is the run that has delivered at last, and at when; changes is how often it was another replica's, and soonest the shortest
+	// time that it took.
+	by      string
+	at      time.Time
+	changes int
+	soonest time.Duration
+	wrong   []problem
 }
 
 // history is what was printed of one object.
@@ -127,6 +134,7 @@ func (r *record) takeLineLocked(text []byte, l *line, err error) {
 func (r *record) receive(run, id string, body []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.leadsLocked(run)
 	is := state{l.meta.UID, l.meta.ResourceVersion}
 	if r.delivered[is] == nil {
 		r.delivered[is] = map[string]bool{}
@@ -142,6 +150,26 @@ func (r *record) receive(run, id string, body []byte, l *line, err error) {
 	}
 	r.ids[id] = true
 	r.takeLineLocked(body, l, err)
+}
+
+// apart is how long after the last delivery of a replica another one may begin: it takes the Lease 3 s after that has to stop, and the
+// receiver may read late.
+const apart = time.Second
+
+// leadsLocked notes that a run delivers.
+func (r *record) leadsLocked(run string) {
+	replica := func(run string) string { return run[:strings.LastIndex(run, "-")+1] }
+	now := time.Now()
+	if r.by != "" && replica(run) != replica(r.by) {
+		took := now.Sub(r.at)
+		if took < apart {
+			r.faultLocked(disordered, "%s delivers %v after %s", run, took, r.by)
+		}
+		if r.changes++; r.changes == 1 || took < r.soonest {
+			r.soonest = took
+		}
+	}
+	r.by, r.at = run, now
 }
 
 func (r *record) takeLocked(l *line) {
