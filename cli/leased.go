@@ -25,6 +25,7 @@ import (
 // watch the same, so that it is known that they can.
 type leased struct {
 	replica
+	of         runner // it, as it is without others
 	lease      flags.Lease
 	connection *cluster.Flags
 	listen     string

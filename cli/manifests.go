@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type manifestsFlags struct {
 	command
 	typed   []string // the whole command line
 	options flags.Manifests
+	lease   flags.Lease
 }
 
 func newManifestsFlags(of command, typed []string) command {
@@ -89,6 +91,13 @@ func (m *manifestsFlags) parse(args []string, _ terminal) (runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	led, isLed := of.(*leased)
+	if m.options.PerPod && (!isLed || !led.keeps) {
+		return nil, errors.New("--volume-per-pod is for several pods that keep something: it needs --lease, and --state")
+	}
+	if isLed {
+		m.lease, of = led.lease, led.of
+	}
 	if set, is := of.(*ruleset); is {
 		return m.ofRules(set)
 	}
@@ -108,12 +117,13 @@ func (m *manifestsFlags) made(of []*watching, pod *podArguments, rules []*podRul
 	for _, w := range of {
 		w.anywhere = true
 	}
-	return &manifests{Manifests: m.options, of: of, pod: pod, rules: rules, roomy: of[0].stateFile != "" || pod.writes}
+	return &manifests{Manifests: m.options, lease: m.lease, of: of, pod: pod, rules: rules, roomy: of[0].stateFile != "" || pod.writes}
 }
 
 // manifests prints what runs a command line in a cluster.
 type manifests struct {
 	flags.Manifests
+	lease flags.Lease
 	of    []*watching // one, or each of the rules
 	pod   *podArguments
 	rules []*podRule // nil: there are none
@@ -160,6 +170,9 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 	for i, of := range m.of {
 		needs = access.Add(needs, all[i].needs(of.wanted())...)
 	}
+	if m.lease.Is() {
+		needs = access.Add(needs, access.Lease(cmp.Or(m.lease.Namespace, m.Namespace), m.lease.Name)...)
+	}
 	run := manifest.Run{
 		Name: m.Name, Namespace: m.Namespace, Image: m.Image, Args: m.pod.args(s),
 		Roles: rolesOf(access.Roles(needs, to)), Ports: []manifest.Port{{Name: "metrics", Number: m.pod.metrics}},
@@ -167,6 +180,9 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 	}
 	if m.roomy {
 		run.Room = "1Gi"
+	}
+	if m.lease.Is() {
+		run.Replicas, run.PerPod = 2, m.PerPod
 	}
 	run.Egress = []manifest.Peer{manifest.DNS(), manifest.Server(m.ports(ctx, s)...)}
 	switch to := m.of[0].to.(type) {
@@ -285,6 +301,13 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 			line += " --from-file=" + quoted(path.Base(f.at)+"="+f.here)
 		}
 		s.warn(line)
+	}
+	switch {
+	case !m.lease.Is() || !m.roomy:
+	case m.PerPod:
+		s.say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")
+	default:
+		s.say("the pods share a volume, of a storage class that mounts it for several (ReadWriteMany) and has locks: who takes over goes on with what waits; --volume-per-pod takes one for each")
 	}
 	said := map[string]bool{}
 	for _, of := range m.of {

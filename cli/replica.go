@@ -48,8 +48,15 @@ func (s *sendFlags) checkLed() (wrong error) {
 }
 
 // led is a run of several replicas.
-func (s *sendFlags) led(of replica) *leased {
-	return &leased{replica: of, lease: s.lease, connection: &s.connection, listen: s.w.listen, keeps: s.w.stateFile != ""}
+func (s *sendFlags) led(of runner) *leased {
+	var r replica
+	switch of := of.(type) {
+	case *ruleset:
+		r = &ledRules{of}
+	case *watching:
+		r = &ledOne{of}
+	}
+	return &leased{of: of, replica: r, lease: s.lease, connection: &s.connection, listen: s.w.listen, keeps: s.w.stateFile != ""}
 }
 
 // leadIn has a run, as it was parsed, be in a Term; nil: it stands by.

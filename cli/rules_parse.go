@@ -96,7 +96,7 @@ func (s *sendFlags) parseRules(args []string) (runner, error) {
 		return &checkedRules{set, path}, nil
 	}
 	if s.lease.Is() {
-		return s.led(&ledRules{set}), nil
+		return s.led(set), nil
 	}
 	return set, nil
 }

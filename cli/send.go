@@ -95,7 +95,7 @@ func (s *sendFlags) parse(args []string, _ terminal) (runner, error) {
 	case err != nil:
 		return nil, err
 	case s.lease.Is():
-		return s.led(&ledOne{w}), nil
+		return s.led(w), nil
 	case !s.played.From.Is():
 		return w, nil
 	}

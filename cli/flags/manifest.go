@@ -17,6 +17,7 @@ type Manifests struct {
 	Namespace string // where it runs
 	Directory string // for a base of kustomize; empty: stdout
 	Values    bool   // those of the chart for Helm
+	PerPod    bool   // each has a volume of its own
 }
 
 func (m *Manifests) AddTo(f *pflag.FlagSet) {
@@ -25,6 +26,7 @@ func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	f.StringVar(&m.Namespace, "into", "dwatch", "Run it in `NAMESPACE`, which has to be there; -n says what to watch")
 	f.StringVar(&m.Directory, "kustomize", "", "Write a base of kustomize into a new `DIRECTORY`, not YAML to stdout")
 	f.BoolVar(&m.Values, "helm-values", false, "Print the values with which Helm's chart of dwatch makes the same")
+	f.BoolVar(&m.PerPod, "volume-per-pod", false, "With --lease, a volume for each pod, not one that they share")
 	notEmpty(f, "image", "name", "into", "kustomize")
 }
 

@@ -11,6 +11,7 @@ import (
 // each of them is, and has all else.
 type values struct {
 	Name     string         `json:"fullnameOverride"`
+	Replicas int            `json:"replicas,omitempty"`
 	Image    image          `json:"image"`
 	Args     []string       `json:"args"`
 	Rules    []any          `json:"rules,omitempty"`
@@ -30,8 +31,10 @@ type image struct {
 }
 
 type volume struct {
-	Enabled bool   `json:"enabled"`
-	Size    string `json:"size,omitempty"`
+	Enabled bool     `json:"enabled"`
+	Size    string   `json:"size,omitempty"`
+	PerPod  bool     `json:"perPod,omitempty"`
+	Modes   []string `json:"accessModes,omitempty"`
 }
 
 type rights struct {
@@ -57,8 +60,12 @@ func (r Run) Values() (File, error) {
 
 func (r Run) values() values {
 	v := values{
-		Name: r.Name, Image: imageOf(r.Image), Rules: r.Rules, Ports: map[string]int{}, Volume: volume{r.Room != "", r.Room},
+		Name: r.Name, Image: imageOf(r.Image), Rules: r.Rules, Ports: map[string]int{}, Volume: volume{Enabled: r.Room != "", Size: r.Room},
 		Rights: rights{r.Roles}, Policy: policy{[]any{}}, Grace: r.Grace,
+	}
+	v.Replicas, v.Volume.PerPod = r.Replicas, r.PerPod
+	if r.Replicas > 1 && v.Volume.Enabled && !r.PerPod {
+		v.Volume.Modes = []string{"ReadWriteMany"}
 	}
 	for _, text := range r.Args {
 		v.Args = append(v.Args, argument(text))
