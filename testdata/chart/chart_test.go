@@ -164,6 +164,13 @@ func taken(t *testing.T, text string) {
 		pod, _, _ := unstructured.NestedMap(o, "spec", "template")
 		pod["apiVersion"], pod["kind"] = "v1", "Pod"
 		_ = unstructured.SetNestedField(pod, "one", "metadata", "name")
+		volumes, _, _ := unstructured.NestedSlice(pod, "spec", "volumes")
+		claims, _, _ := unstructured.NestedSlice(o, "spec", "volumeClaimTemplates")
+		for _, c := range claims { // as the controller adds those of the pod
+			name, _, _ := unstructured.NestedString(c.(map[string]any), "metadata", "name")
+			volumes = append(volumes, map[string]any{"name": name, "persistentVolumeClaim": map[string]any{"claimName": name + "-one"}})
+			_ = unstructured.SetNestedSlice(pod, volumes, "spec", "volumes")
+		}
 		_ = unstructured.SetNestedField(pod, namespace, "metadata", "namespace")
 		of, err := yaml.Marshal(pod)
 		if err == nil {
@@ -217,6 +224,8 @@ func lines(t *testing.T) [][]string {
 		{"serve", "po,deploy", "-A", "--addr", ":8443", "--tls-cert", "tls.crt", "--tls-key", "tls.key", "--image", "i"},
 		{"record", "rec", "*", "-A", "--max-size", "8Gi", "--image", "i"},
 		{"send", "cm", "-A", "--image", "i", "--", "./hook.sh", "a b", "-x"},
+		{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--state", "f", "--lease", "feed"},
+		{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--state", "f", "--lease", "ops/feed", "--volume-per-pod"},
 		{"send", "-f", file, "--state", "kept", "--verify", "30m", "--image", "localhost:5000/dwatch", "--name", "feeds"},
 	}
 }
@@ -393,7 +402,7 @@ func TestWrong(t *testing.T) {
 		"args: [cm]":                           "say where the image of dwatch is: image.repository",
 		"image: i:v1":                          "at '/image': got string, want object",
 		fine + "arg: [x]":                      "additional properties 'arg' not allowed",
-		fine + "replicas: 2":                   "additional properties 'replicas' not allowed",
+		fine + "replicas: 2":                   "replicas would each report all of it: args need --lease=NAME",
 		fine + "args: send cm":                 "at '/args': got string, want array",
 		fine + "args: [send, 5]":               "at '/args/1': got number, want string",
 		fine + "args: [cm]":                    "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
