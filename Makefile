@@ -185,7 +185,7 @@ release: ## what a release consists of, into bin/dist: of a tag, or else a snaps
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
 
 .PHONY: test/release
-test/release: test/chart test/upgrade ## try what a release consists of, on Linux
+test/release: test/chart test/upgrade test/pod ## try what a release consists of, on Linux
 	cd testdata/release && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/release && $(AS_RELEASED) $(GO) test $(LINKED) -c -o ../../bin/release.test .
 	@# Not of one go test: make release in it has its own settings.
@@ -202,6 +202,11 @@ test/chart: bin/cluster bin/kubectl ## render the chart as Helm does, and have a
 test/upgrade: bin/cluster ## have the version before, and this one, take turns with a state file
 	$(AS_RELEASED) $(GO) vet ./testdata/upgrade && $(GO) run -trimpath=false $(STATICCHECK) ./testdata/upgrade
 	$(GO) test $(LINKED) -vet off -count 1 -timeout 30m -v ./testdata/upgrade
+
+.PHONY: test/pod
+test/pod: bin/cluster ## run what dwatch manifests prints as a pod is, with the rights of its account, and with one fewer
+	$(AS_RELEASED) $(GO) vet ./testdata/pod && $(GO) run -trimpath=false $(STATICCHECK) ./testdata/pod
+	$(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./testdata/pod
 
 .PHONY: home
 home: ## give the module its path, with MODULE=example.com/you/dwatch, in one commit
