@@ -224,8 +224,8 @@ func TestLeaderAway(t *testing.T) {
 	does(t, k, "away")
 	told := false
 	for i := 0; i < 20 && !told; i++ { // some of them are led by the other broker
-		err := r.Send(within(t, 5*time.Second), pod(fmt.Sprint("p", i), 2))
-		if told = err != nil && !isDown(err); told && !regexp.MustCompile(`^not stored within 5s: .*127\.0\.0\.1:\d+: connect: connection refused`).MatchString(err.Error()) {
+		err := r.Send(within(t, 10*time.Second), pod(fmt.Sprint("p", i), 2))
+		if told = err != nil && !isDown(err); told && !regexp.MustCompile(`^not stored within 10s: .*127\.0\.0\.1:\d+: connect: connection refused`).MatchString(err.Error()) {
 			t.Errorf("%v", err)
 		}
 	}
