@@ -14,9 +14,10 @@ func (w *watching) passing() func(*event.Event) bool {
 		return nil
 	}
 	wrong := map[*expression.Expression]bool{}
-	options := w.input()
+	in := expression.NewInput(event.Event{}, w.input())
 	return func(e *event.Event) bool {
-		in, unknown := expression.NewInput(*e, options), false
+		in.Take(*e)
+		unknown := false
 		for _, c := range w.where {
 			if !e.Whole() && c.Needs().Content {
 				unknown = true

@@ -3,6 +3,7 @@ package share
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"dwatch/watcher/event"
@@ -45,7 +46,7 @@ type Branch struct {
 	ready, freed chan struct{} // hold one signal each: something waits; there may be room
 
 	mu      sync.Mutex
-	waiting []event.Event
+	waiting [][]event.Event // batches, which others may have, too
 	bytes   int64
 	held    bool // next waits for somebody else
 	begins  bool // first watches
@@ -120,27 +121,42 @@ func (b *Branch) take(ctx context.Context, batch []event.Event, isShared func() 
 	}
 }
 
-// put has what of batch is of this Branch wait; false: nothing does.
+// put has what of batch is of this Branch wait; false: nothing does. Nobody changes batch any more.
 func (b *Branch) put(batch []event.Event) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dropped || b.closed {
 		return false
 	}
-	before := len(b.waiting)
-	for i := range batch {
-		e := &batch[i]
-		if e.Type != event.Heartbeat && !b.Gets(e.Target) {
-			continue
-		}
-		b.waiting = append(b.waiting, *e)
-		b.bytes += sizeOf(e)
-	}
-	if len(b.waiting) == before {
+	batch = b.own(batch)
+	if len(batch) == 0 {
 		return false
+	}
+	b.waiting = append(b.waiting, batch)
+	for i := range batch {
+		b.bytes += sizeOf(&batch[i])
 	}
 	signal(b.ready)
 	return true
+}
+
+// own returns what of batch is of this Branch: batch itself if all is.
+func (b *Branch) own(batch []event.Event) []event.Event {
+	isOwn := func(e *event.Event) bool { return e.Type == event.Heartbeat || b.Gets(e.Target) }
+	var some []event.Event
+	all := true
+	for i := range batch {
+		switch is := isOwn(&batch[i]); {
+		case is && !all:
+			some = append(some, batch[i])
+		case !is && all:
+			some, all = slices.Clone(batch[:i]), false
+		}
+	}
+	if all {
+		return batch
+	}
+	return some
 }
 
 // overhead is what an event takes beside its object.
@@ -190,7 +206,7 @@ func (b *Branch) drop() {
 }
 
 // all returns what waits, and what becomes of the Branch when that is delivered.
-func (b *Branch) all() (waiting []event.Event, dropped, closed bool) {
+func (b *Branch) all() (waiting [][]event.Event, dropped, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting = b.waiting
@@ -212,7 +228,7 @@ func (b *Branch) Run(ctx context.Context) error {
 	for {
 		<-b.ready // which Close signals
 		waiting, dropped, closed := b.all()
-		if err := b.deliver(ctx, b.reached.missing(waiting)); err != nil {
+		if err := b.deliver(ctx, b.reached.missing(waiting)...); err != nil {
 			return err
 		}
 		switch {
@@ -231,8 +247,9 @@ func (b *Branch) Deliver(ctx context.Context, batch []event.Event) error {
 	return b.deliver(ctx, batch)
 }
 
-func (b *Branch) deliver(ctx context.Context, batch []event.Event) error {
-	news := b.known.news(batch)
+// deliver delivers batches as one.
+func (b *Branch) deliver(ctx context.Context, batches ...[]event.Event) error {
+	news := b.known.news(batches...)
 	if len(news) == 0 {
 		return nil
 	}

@@ -5,8 +5,8 @@
 //
 // # Contract
 //
-// A Fan is a Sink. It returns when each Branch has a copy of the batch, which delivers it in a goroutine of
-// its own: so nothing that believes nil may stand in front of a Fan.
+// A Fan is a Sink. It returns when the batch waits in each Branch, which delivers it in a goroutine of its own: so nothing that
+// believes nil may stand in front of a Fan. Of a batch there is one copy for all, which nobody changes.
 //
 // Truth: a Branch has a ledger of what it has delivered, and finds out by that what an event is to its Sink: what was
 // reported in an earlier run is not added again, and what is gone since then is deleted. The watch itself begins with what

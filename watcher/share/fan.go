@@ -54,6 +54,7 @@ func (f *Fan) all() []*Branch {
 
 // Deliver implements event.Sink. It never fails: what a Branch ends with is returned by its Run.
 func (f *Fan) Deliver(ctx context.Context, batch []event.Event) error {
+	batch = slices.Clone(batch) // one for all
 	for _, b := range f.all() {
 		b.take(ctx, batch, f.isShared)
 	}

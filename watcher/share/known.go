@@ -101,23 +101,33 @@ func (k *known) anew(t event.Target, _ func(event.Reported)) (complete bool, err
 	return false, nil
 }
 
-// news returns what a batch is to the Sink.
-func (k *known) news(batch []event.Event) []event.Event {
-	news := make([]event.Event, 0, len(batch))
-	for i := range batch {
-		e := batch[i]
-		if e.Type.IsSign() {
-			news = append(news, e)
-			continue
+// news returns what batches are to the Sink.
+func (k *known) news(batches ...[]event.Event) []event.Event {
+	n := 0
+	for _, batch := range batches {
+		n += len(batch)
+	}
+	news := make([]event.Event, 0, n)
+	for _, batch := range batches {
+		for i := range batch {
+			news = k.add(news, batch[i])
 		}
-		from := len(news)
-		news = k.take(news, e)
-		for j := range news[from:] {
-			made := &news[from+j]
-			made.Target = e.Target
-			if made.Time.IsZero() {
-				made.Time = e.Time
-			}
+	}
+	return news
+}
+
+// add adds what an event is to the Sink.
+func (k *known) add(news []event.Event, e event.Event) []event.Event {
+	if e.Type.IsSign() {
+		return append(news, e)
+	}
+	from := len(news)
+	news = k.take(news, e)
+	for j := range news[from:] {
+		made := &news[from+j]
+		made.Target = e.Target
+		if made.Time.IsZero() {
+			made.Time = e.Time
 		}
 	}
 	return news

@@ -27,25 +27,31 @@ func (r reached) note(batch []event.Event) {
 
 // missing returns what of the other watch that one has not reported. When the other one has come as far, there is nothing
 // to compare any more.
-func (r reached) missing(batch []event.Event) []event.Event {
-	if len(r) == 0 {
-		return batch
+func (r reached) missing(batches [][]event.Event) [][]event.Event {
+	for i, batch := range batches {
+		if len(r) == 0 {
+			break
+		}
+		batches[i] = slices.DeleteFunc(slices.Clone(batch), r.has)
 	}
-	return slices.DeleteFunc(batch, func(e event.Event) bool {
-		if e.Type.IsSign() {
-			return false
-		}
-		to, is := r[e.Target.Key()]
-		if !is {
-			return false
-		}
-		v := versionOf(&e)
-		isNew := v != "" && event.Newer(v, to)
-		if isNew && !e.Listed || v == "" && e.Type == event.Gap { // a list is in no order
-			delete(r, e.Target.Key())
-		}
-		return !isNew && e.Type != event.Gap && (v != "" || e.Type == event.Synced) // a Gap also says that the watch goes on
-	})
+	return batches
+}
+
+// has reports whether an event was reported.
+func (r reached) has(e event.Event) bool {
+	if e.Type.IsSign() {
+		return false
+	}
+	to, is := r[e.Target.Key()]
+	if !is {
+		return false
+	}
+	v := versionOf(&e)
+	isNew := v != "" && event.Newer(v, to)
+	if isNew && !e.Listed || v == "" && e.Type == event.Gap { // a list is in no order
+		delete(r, e.Target.Key())
+	}
+	return !isNew && e.Type != event.Gap && (v != "" || e.Type == event.Synced) // a Gap also says that the watch goes on
 }
 
 // versionOf is where in the order of its target an event is; empty: it is not known.

@@ -909,3 +909,25 @@ func TestRemoved(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestOneCopy: what one Branch leaves out of a batch the others have.
+func TestOneCopy(t *testing.T) {
+	batch := []event.Event{object(pods, event.Modified, "a", "1"), object(jobs, event.Modified, "b", "2"), object(pods, event.Modified, "c", "3")}
+	whole := slices.Clone(batch)
+	b, err := NewBranch(new(taken), Options{Targets: []event.Target{pods}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own := b.own(batch); len(own) != 2 || own[0].Object.Name != "a" || own[1].Object.Name != "c" {
+		t.Errorf("%d are its own", len(own))
+	}
+	r := reached{pods.Key(): "1"}
+	if left := r.missing([][]event.Event{batch}); len(left[0]) != 2 {
+		t.Errorf("%d are missing", len(left[0]))
+	}
+	for i := range batch {
+		if batch[i].Object != whole[i].Object {
+			t.Errorf("the batch was changed at %d", i)
+		}
+	}
+}

@@ -40,7 +40,14 @@ type Input struct {
 
 // NewInput returns e, which reports an object, for expressions.
 func NewInput(e event.Event, o Options) *Input {
-	return &Input{event: e, options: o, object: state{object: e.Object}, old: state{object: e.Old}}
+	in := &Input{options: o}
+	in.Take(e)
+	return in
+}
+
+// Take has the Input be another event: who looks at many needs no more than one.
+func (in *Input) Take(e event.Event) {
+	*in = Input{event: e, options: in.options, object: state{object: e.Object}, old: state{object: e.Old}}
 }
 
 // The names by which expressions find what is in an Input. A name with @ cannot be
