@@ -1,0 +1,272 @@
+package otel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configtls"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"dwatch/output/deliver"
+	"dwatch/output/deliver/otlp"
+	"dwatch/output/deliver/webhook"
+	"dwatch/testdata/bed"
+	"dwatch/watcher/event"
+)
+
+// collector is the receiver of one, and what comes after it.
+type collector struct {
+	address string
+
+	mu   sync.Mutex
+	got  []plog.Logs
+	fail error // what comes after it says of the next
+}
+
+// start starts a collector; change changes how it listens.
+func start(t *testing.T, change func(*confighttp.ServerConfig)) *collector {
+	t.Helper()
+	free, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{address: free.Addr().String()}
+	free.Close()
+	factory := otlpreceiver.NewFactory()
+	config := factory.CreateDefaultConfig().(*otlpreceiver.Config)
+	over := config.Protocols.HTTP.GetOrInsertDefault()
+	over.ServerConfig.NetAddr.Endpoint = c.address
+	if change != nil {
+		change(&over.ServerConfig)
+	}
+	next, err := consumer.NewLogs(func(_ context.Context, logs plog.Logs) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.fail == nil {
+			c.got = append(c.got, logs)
+		}
+		return c.fail
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiver, err := factory.CreateLogs(t.Context(), receivertest.NewNopSettings(factory.Type()), config, next)
+	if err == nil {
+		err = receiver.Start(t.Context(), componenttest.NewNopHost())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { receiver.Shutdown(context.WithoutCancel(t.Context())) })
+	return c
+}
+
+// sender returns what dwatch sends to it by.
+func (c *collector) sender(t *testing.T, scheme string, change func(*webhook.Options)) *webhook.Webhook {
+	t.Helper()
+	o := webhook.Options{URL: &url.URL{Scheme: scheme, Host: c.address, Path: otlp.Path}, Form: webhook.Logs, UserAgent: "dwatch/test"}
+	if change != nil {
+		change(&o)
+	}
+	w, err := webhook.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	w.SetSource("urn:uuid:5b1f6a0e-0000-4000-8000-000000000000")
+	return w
+}
+
+// message is one as the queue sends it.
+func message(body string) *deliver.Message {
+	return &deliver.Message{
+		ID: "uid-1/7/MODIFIED", Type: event.Modified,
+		Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+		Identity: event.Identity{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "7"},
+		Time:     time.Date(2026, 1, 31, 9, 0, 0, 250e6, time.UTC),
+		Body:     []byte(body + "\n"),
+	}
+}
+
+// only is the one record that the collector has passed on.
+func (c *collector) only(t *testing.T) (resource map[string]any, scope string, record plog.LogRecord) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.got) != 1 || c.got[0].LogRecordCount() != 1 {
+		t.Fatalf("not one record: %v", c.got)
+	}
+	of := c.got[0].ResourceLogs().At(0)
+	in := of.ScopeLogs().At(0)
+	return of.Resource().Attributes().AsRaw(), in.Scope().Name(), in.LogRecords().At(0)
+}
+
+// TestRecord: a collector gets what the k8sobjects receiver calls so, and the event.
+func TestRecord(t *testing.T) {
+	const body = `{"type":"MODIFIED","time":"2026-01-31T09:00:00.25Z","object":{"metadata":{"name":"web","labels":{"a.b/c":"\u00e4 <&>"}},"spec":{"replicas":3,"half":0.5,"paused":false,"list":[1,"x",null,{}]}}}`
+	c := start(t, nil)
+	if err := c.sender(t, "http", nil).Send(t.Context(), message(body)); err != nil {
+		t.Fatal(err)
+	}
+	resource, scope, record := c.only(t)
+	at := time.Date(2026, 1, 31, 9, 0, 0, 250e6, time.UTC)
+	got := map[string]any{
+		"resource": resource, "scope": scope, "attributes": record.Attributes().AsRaw(), "body": record.Body().AsRaw(),
+		"time": record.Timestamp().AsTime(), "observed": record.ObservedTimestamp().AsTime(), "severity": record.SeverityNumber().String(),
+	}
+	want := map[string]any{
+		"resource": map[string]any{"k8s.namespace.name": "shop", "k8s.cluster.uid": "5b1f6a0e-0000-4000-8000-000000000000"},
+		"scope":    "dwatch",
+		"attributes": map[string]any{
+			"k8s.resource.name": "deployments", "event.domain": "k8s", "event.name": "web", "log.record.uid": "uid-1/7/MODIFIED",
+		},
+		"body": map[string]any{
+			"type": "MODIFIED", "time": "2026-01-31T09:00:00.25Z", "object": map[string]any{
+				"metadata": map[string]any{"name": "web", "labels": map[string]any{"a.b/c": "ä <&>"}},
+				"spec":     map[string]any{"replicas": int64(3), "half": 0.5, "paused": false, "list": []any{int64(1), "x", nil, map[string]any{}}},
+			},
+		},
+		"time": at, "observed": at, "severity": "Unspecified", // a change is neither good nor bad
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHostile: what is deep, large or no text is taken.
+func TestHostile(t *testing.T) {
+	deep := strings.Repeat(`{"a":[`, 200) + "1" + strings.Repeat("]}", 200)
+	large, err := json.Marshal(map[string]string{"type": "ADDED", "text": strings.Repeat("x", 3<<20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{"deep": deep, "large": string(large), "no UTF-8": "{\"type\":\"\xff\"}", "YAML": "type: ADDED\nobject: {}", "empty": ""} {
+		c := start(t, nil)
+		if err := c.sender(t, "http", nil).Send(t.Context(), message(body)); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, _, record := c.only(t); name == "YAML" && record.Body().AsRaw() != body {
+			t.Errorf("%s: %v", name, record.Body().AsRaw())
+		}
+	}
+}
+
+// TestTLS: it shows a certificate, and asks for one.
+func TestTLS(t *testing.T) {
+	path := func(dir, name string) string { return filepath.Join(dir, name) }
+	dir := bed.Certificates(t)
+	c := start(t, func(s *confighttp.ServerConfig) {
+		s.TLS = configoptional.Some(configtls.ServerConfig{
+			Config:       configtls.Config{CertFile: path(dir, "server.crt"), KeyFile: path(dir, "server.key")},
+			ClientCAFile: path(dir, "ca.crt"),
+		})
+	})
+	w := c.sender(t, "https", func(o *webhook.Options) {
+		o.TLS = deliver.TLS{CA: path(dir, "ca.crt"), Cert: path(dir, "client.crt"), Key: path(dir, "client.key")}
+	})
+	if err := w.Send(t.Context(), message(`{"type":"ADDED"}`)); err != nil {
+		t.Fatal(err)
+	}
+	c.only(t)
+	stranger := c.sender(t, "https", func(o *webhook.Options) { o.TLS.CA = path(dir, "ca.crt") })
+	if err := stranger.Send(t.Context(), message(`{"type":"ADDED"}`)); err == nil {
+		t.Error("it takes whoever shows no certificate")
+	}
+}
+
+// TestAnswers: what a collector says when it does not take a record means to dwatch what OTLP says of it: to try again, when, or never.
+func TestAnswers(t *testing.T) {
+	throttled, err := status.New(codes.ResourceExhausted, "slow down").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(30 * time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		fail error
+		want string
+	}{
+		"its memory is full":  {errors.New("data refused due to high memory usage"), "again: HTTP 503"},
+		"a queue is full":     {status.Error(codes.ResourceExhausted, "the queue is full"), "again: HTTP 429"},
+		"throttled":           {throttled.Err(), "down for 30s: HTTP 429"},
+		"no such data":        {status.Error(codes.InvalidArgument, "no"), "refused: HTTP 400"},
+		"permanent":           {consumererror.NewPermanent(errors.New("no")), "again: HTTP 500"}, // it may be of a proxy: it is not lost for that
+		"not let in":          {status.Error(codes.Unauthenticated, "who?"), "down for 0s: HTTP 401"},
+		"it takes no records": {status.Error(codes.Unimplemented, "no logs"), "refused: HTTP 404"},
+	} {
+		c := start(t, nil)
+		c.fail = test.fail
+		w := c.sender(t, "http", nil)
+		if got := meaning(w.Send(t.Context(), message(`{"type":"ADDED"}`))); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		c.mu.Lock()
+		c.fail = nil
+		c.mu.Unlock()
+		if err := w.Send(t.Context(), message(`{"type":"ADDED"}`)); err != nil {
+			t.Errorf("%s: and then: %v", name, err)
+		}
+	}
+}
+
+// TestTooLarge: a record that is larger than a collector takes is refused for good; others are taken.
+func TestTooLarge(t *testing.T) {
+	c := start(t, func(s *confighttp.ServerConfig) { s.MaxRequestBodySize = 10_000 })
+	w := c.sender(t, "http", nil)
+	if got := meaning(w.Send(t.Context(), message(`{"text":"`+strings.Repeat("x", 20_000)+`"}`))); !strings.HasPrefix(got, "refused: HTTP 4") {
+		t.Error(got)
+	}
+	if err := w.Send(t.Context(), message(`{"type":"ADDED"}`)); err != nil {
+		t.Error(err)
+	}
+	c.only(t)
+}
+
+// TestAway: a collector that is not there, or has another path, is said to be.
+func TestAway(t *testing.T) {
+	c := start(t, nil)
+	w := c.sender(t, "http", func(o *webhook.Options) { o.URL.Path = "/elsewhere" })
+	if got := meaning(w.Send(t.Context(), message(`{}`))); !strings.HasPrefix(got, "refused: HTTP 404") {
+		t.Error(got)
+	}
+	away := &collector{address: "127.0.0.1:1"}
+	if got := meaning(away.sender(t, "http", nil).Send(t.Context(), message(`{}`))); !strings.HasPrefix(got, "down for 0s: ") {
+		t.Error(got)
+	}
+}
+
+// meaning is what an error means to the queue.
+func meaning(err error) string {
+	refused, isRefused := errors.AsType[*deliver.RefusedError](err)
+	down, isDown := errors.AsType[*deliver.DownError](err)
+	switch {
+	case err == nil:
+		return "delivered"
+	case isRefused && refused.Err != nil:
+		return "refused: " + err.Error()
+	case isDown:
+		return "down for " + down.RetryAfter.String() + ": " + err.Error()
+	}
+	return "again: " + err.Error()
+}
