@@ -7,12 +7,18 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
+	"time"
 
 	"dwatch/cli/fail"
 	"dwatch/cli/flags"
+	"dwatch/cli/report"
 	"dwatch/mapper"
 	"dwatch/output"
+	"dwatch/watcher"
 	"dwatch/watcher/event"
+	"dwatch/watcher/resume"
+	"dwatch/watcher/source"
 )
 
 // notWithShard are flags of what shards tear apart, and why.
@@ -112,4 +118,81 @@ func listPath(targets []event.Target) string {
 		return path.Join(at, r.Resource)
 	}
 	return "/api/v1/namespaces"
+}
+
+// handoverSoon is how long shards take to run that are started together, and handoverWait how long they may take once their
+// number has changed, one pod after the other.
+const (
+	handoverSoon = 15 * time.Second
+	handoverWait = 10 * time.Minute
+)
+
+// handingOver returns a Sink before next, which knows --state, that finds out what became of what the file has of
+// other shards.
+func handingOver(w *watching, next event.Sink) (event.Sink, error) {
+	if w.state == nil || w.connection.IsSeveral() {
+		return next, nil
+	}
+	h, err := resume.NewHandover(w.state.file, next)
+	if h == nil {
+		return next, err
+	}
+	h.Waits = []time.Duration{handoverSoon, handoverWait - handoverSoon}
+	h.Named = func(ctx context.Context, t event.Target) ([]*event.Identity, error) {
+		return namedAnywhere(ctx, w.session, t)
+	}
+	w.state.handover = h
+	return h, nil
+}
+
+// handOver does that beside the watch; wait waits for its end. failed is called where it can't go on.
+func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) (wait func()) {
+	if w.state == nil || w.state.handover == nil {
+		return func() {}
+	}
+	h := w.state.handover
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		n := h.Count()
+		if n > 0 {
+			w.say(w.state.path + " has " + plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
+		}
+		if err := h.Run(ctx); err != nil {
+			failed(err)
+			return
+		}
+		if n > 0 && ctx.Err() == nil {
+			w.say(fmt.Sprintf("%s has nothing of other shards any more: of %d objects %d were deleted", w.state.path, n, h.Deleted()))
+		}
+	})
+	return func() {
+		stop()
+		running.Wait()
+	}
+}
+
+// namedAnywhere returns what the server has of a target, of all shards. It asks until it has an answer, or ctx ends.
+func namedAnywhere(ctx context.Context, s *session, t event.Target) ([]*event.Identity, error) {
+	o := s.watched()
+	o.Shard = event.Shard{}
+	all, err := watcher.New(o)
+	if err != nil {
+		return nil, err
+	}
+	var backoff source.Backoff
+	said := false
+	for {
+		named, err := all.Named(ctx, t)
+		if err == nil {
+			return named, nil
+		}
+		if !said && ctx.Err() == nil {
+			s.warn("what became of " + report.Describe([]event.Target{t}) + " of other shards is not known yet, trying again: " + fail.Loss(err))
+			said = true
+		}
+		if !backoff.Wait(ctx, err) {
+			return nil, context.Cause(ctx)
+		}
+	}
 }

@@ -28,6 +28,8 @@ type state struct {
 	// now, or the other way round.
 	changed string
 	waiting int // events from earlier runs
+	// handover is of what is of other shards now; nil: nothing is.
+	handover *resume.Handover
 }
 
 // openState opens the file of --state; nil if there is none. What is wrong with the

@@ -397,7 +397,8 @@ func (w *watching) newStages(ctx context.Context, cancel context.CancelCauseFunc
 		s.wait = w.newWait(ctx, s.first, cancel)
 		s.first = s.wait
 	}
-	return s, nil
+	s.first, err = handingOver(w, s.first)
+	return s, err
 }
 
 // settled returns a Sink before next, which knows --state, that waits until things are quiet: what waits has
@@ -443,6 +444,7 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	w.about.check(asking, w.session, w.selection, reporter)
 	checked, wait := checkFields(w.session, fieldsNamed(w), w.warn, w.about.before(reporter))
 	return w.to.around(ctx, cancel, w, func() error {
+		defer handOver(asking, w, cancel)()
 		err := w.settleAll(ctx, run(asking, blamed(&tuned{next: w.metrics.Front(checked)})))
 		w.metrics.End()
 		stop() // nobody waits for an answer any more

@@ -27,6 +27,13 @@ type Verification struct {
 	Err    error              // it could not be compared, or not be known
 }
 
+// Named returns what the server names of a target, when it is asked, with nothing but its identity.
+func (w *Watcher) Named(ctx context.Context, t event.Target) ([]*event.Identity, error) {
+	of := source.Options{Request: w.options.Request}
+	named, _, err := of.Named(ctx, w.metadata, t)
+	return named, err
+}
+
 var (
 	errNotReached = errors.New("the watch has not come to where the server was")
 	errNotOrdered = errors.New("the server's resourceVersions can't be compared")

@@ -150,6 +150,12 @@ type Selected struct {
 	Name     string `json:"name,omitempty"` // empty for all objects
 }
 
+// OfAllShards is the same of all objects.
+func (s Selection) OfAllShards() Selection {
+	s.Shard = Shard{}
+	return s
+}
+
 func (s Selection) Equal(o Selection) bool {
 	return slices.Equal(s.Resources, o.Resources) && slices.Equal(s.Exclude, o.Exclude) &&
 		slices.Equal(s.Namespaces, o.Namespaces) && s.AllNamespaces == o.AllNamespaces &&

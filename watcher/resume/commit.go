@@ -103,6 +103,11 @@ func (p pages) apply(c change, become func(entry) entry) error {
 	if err != nil {
 		return err
 	}
+	if foreign := p.targets.Bucket(c.target.key).Bucket(foreignBucket); foreign != nil && c.kind == event.Deleted {
+		if err := foreign.Delete([]byte(c.state.uid())); err != nil {
+			return err
+		}
+	}
 	e, ok := decodeEntry(b.Get(c.key))
 	if !ok {
 		return damaged(fmt.Sprintf("at %q", c.key))
@@ -194,7 +199,10 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 func (f *File) target(dst []change, t event.Target, synced bool) ([]change, *saved) {
 	s := f.savedOf(t)
 	now := describe(t)
-	now.Synced = synced || s.about.Synced
+	now.Synced, now.Shard = synced || s.about.Synced, s.about.Shard
+	if synced {
+		now.Shard = f.shard
+	}
 	if now == s.about {
 		return dst, s
 	}

@@ -21,6 +21,7 @@ type File struct {
 	path   string
 	saved  map[event.Key]*saved
 	fresh  bool
+	shard  event.Shard
 	outbox *Outbox // nil: none
 	// digests returns what is kept of an object beside its identity; nil: nothing.
 	digests func(event.Object) string
@@ -29,7 +30,10 @@ type File struct {
 // Open opens the file at path, or makes it, for what h says. The error says in one line what is
 // wrong with it, and what to do.
 func Open(path string, h Header) (*File, error) {
-	return openFor(path, func(f *File) error { return f.claim(h) })
+	return openFor(path, func(f *File) error {
+		f.shard = h.Selection.Shard
+		return f.claim(h)
+	})
 }
 
 // OpenSeveral is Open for several clusters, each of which has a part that is there once it has joined.
@@ -159,8 +163,13 @@ func (f *File) claim(h Header) error {
 			return err
 		}
 		h.Cluster = cmp.Or(h.Cluster, before.Cluster) // it is not always known
-		if h.Server == before.Server && h.Cluster == before.Cluster {
+		if h.Server == before.Server && h.Cluster == before.Cluster && h.Selection.Shard == before.Selection.Shard {
 			return nil
+		}
+		if h.Selection.Shard != before.Selection.Shard {
+			if err := part(f, tx); err != nil {
+				return err
+			}
 		}
 		return h.write(tx)
 	})

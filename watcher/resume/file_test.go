@@ -186,8 +186,8 @@ func TestNoStateFile(t *testing.T) {
 
 	newer := filepath.Join(dir, "newer")
 	report(t, newer, pods, "ADDED web/1/5")
-	changeStore(t, newer, func(tx *bolt.Tx) error { return tx.Bucket(headerBucket).Put(formatKey, []byte("6")) })
-	refused(t, newer, mine, "it was written by a newer dwatch, in format 6, and this one knows 5: use that dwatch, or another file")
+	changeStore(t, newer, func(tx *bolt.Tx) error { return tx.Bucket(headerBucket).Put(formatKey, []byte("7")) })
+	refused(t, newer, mine, "it was written by a newer dwatch, in format 7, and this one knows 6: use that dwatch, or another file")
 }
 
 // A file of the format before, whose selection is a sentence, is refused with what

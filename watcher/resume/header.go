@@ -35,6 +35,8 @@ const (
 	formatDigests = 4
 	// formatSeveral is as any of them, of several clusters.
 	formatSeveral = 5
+	// formatShards is as any of them but that, and was once for one of several shards: it may know of objects of others.
+	formatShards = 6
 )
 
 var (
@@ -43,6 +45,7 @@ var (
 	formatKey     = []byte("format")
 	headerKey     = []byte("header")
 	digestsKey    = []byte("digests") // of the digests; there from the first one on
+	shardsKey     = []byte("shards")  // there from the first shard on
 	termKey       = []byte("term")
 )
 
@@ -65,8 +68,8 @@ func readHeader(tx *bolt.Tx) (*Header, error) {
 	switch {
 	case err != nil:
 		return nil, errForeign
-	case version > formatSeveral:
-		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatSeveral)
+	case version > formatShards:
+		return nil, fmt.Errorf("it was written by a newer dwatch, in format %d, and this one knows %d: use that dwatch, or another file", version, formatShards)
 	case version < format:
 		return nil, fmt.Errorf("it was written by an older dwatch, in format %d, which this one can't go on with: use that dwatch, or delete the file to start over", version)
 	}
@@ -86,7 +89,10 @@ func (h Header) write(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFormat(tx), b.Put(headerKey, text))
+	if h.Selection.Shard != (event.Shard{}) {
+		err = b.Put(shardsKey, []byte("once"))
+	}
+	return errors.Join(err, writeFormat(tx), b.Put(headerKey, text))
 }
 
 func writeFormat(tx *bolt.Tx) error {
@@ -94,6 +100,8 @@ func writeFormat(tx *bolt.Tx) error {
 	switch {
 	case tx.Bucket(clustersBucket) != nil:
 		version = formatSeveral
+	case tx.Bucket(headerBucket).Get(shardsKey) != nil:
+		version = formatShards
 	case tx.Bucket(headerBucket).Get(digestsKey) != nil:
 		version = formatDigests
 	case tx.Bucket(outboxBucket) != nil:
@@ -111,7 +119,7 @@ func (h Header) check(now Header) error {
 		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to start over", h.Server, now.Server)
 	case !known && h.Server != now.Server:
 		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to start over", h.Server, now.Server)
-	case !h.Selection.Equal(now.Selection):
+	case !h.Selection.OfAllShards().Equal(now.Selection.OfAllShards()):
 		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to start over", h.Selection, now.Selection)
 	}
 	return nil

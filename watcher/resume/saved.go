@@ -32,6 +32,8 @@ type about struct {
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
 	Synced     bool   `json:"synced,omitempty"` // all that existed at the start has been reported
+	// Shard is of what that is true.
+	Shard event.Shard `json:"shard,omitzero"`
 }
 
 func describe(t event.Target) about {
@@ -152,6 +154,12 @@ func newState(uid types.UID, resourceVersion, digests string) state {
 func (s state) uid() string {
 	uid, _, _ := strings.Cut(string(s), " ")
 	return uid
+}
+
+func (s state) split() (uid, resourceVersion string) {
+	uid, rest, _ := strings.Cut(string(s), " ")
+	resourceVersion, _, _ = strings.Cut(rest, " ")
+	return uid, resourceVersion
 }
 
 // entry is what the file has under one name. There is one state, and it was reported; or unsure is

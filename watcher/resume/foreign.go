@@ -1,0 +1,177 @@
+package resume
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+	"k8s.io/apimachinery/pkg/types"
+
+	"dwatch/watcher/event"
+)
+
+// foreignBucket has, in a target, what was reported of objects that are of other shards now, by their UIDs: it is
+// not known yet what became of them.
+var foreignBucket = []byte("foreign")
+
+// Foreign is what a file has of a target that was not written for this shard, or not all of it.
+type Foreign struct {
+	Target event.Target
+	// Was is the shard of which all that existed at the start has been reported; Resharded: that is another one.
+	Was       event.Shard
+	Resharded bool
+	Objects   []event.Reported // that are of other shards
+}
+
+// foreignIn returns what there is when the file is opened.
+func foreignIn(f *File) (all []Foreign, err error) {
+	err = f.view(func(tx *bolt.Tx) error {
+		for _, s := range f.saved {
+			of := Foreign{Target: s.about.target(), Was: s.about.Shard, Resharded: s.about.Synced && s.about.Shard != f.shard}
+			if of.Objects, err = foreignOf(tx.Bucket(targetsBucket).Bucket(s.key)); err != nil {
+				return err
+			}
+			if of.Resharded || len(of.Objects) > 0 {
+				all = append(all, of)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b Foreign) int { return cmp.Compare(a.Target.Text(), b.Target.Text()) })
+	return all, f.named(err)
+}
+
+func foreignOf(target *bolt.Bucket) (all []event.Reported, err error) {
+	b := target.Bucket(foreignBucket)
+	if b == nil {
+		return nil, nil
+	}
+	err = eachKey(b, func(uid, value []byte) error {
+		value, unsure := bytes.CutSuffix(value, []byte(unsureMark))
+		key, resourceVersion, isForeign := bytes.Cut(value, []byte{0})
+		namespace, name, isKey := decodeKey(key)
+		if !isForeign || !isKey {
+			return damaged("at the foreign " + string(uid))
+		}
+		all = append(all, event.Reported{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: string(resourceVersion), Unsure: unsure})
+		return nil
+	})
+	return all, err
+}
+
+func putForeign(b *bolt.Bucket, key []byte, s state, unsure bool) error {
+	uid, resourceVersion := s.split()
+	value := slices.Concat(key, []byte{0}, []byte(resourceVersion))
+	if unsure {
+		value = append(value, unsureMark...)
+	}
+	return b.Put([]byte(uid), value)
+}
+
+// forget takes objects of other shards out of the file, of which somebody else reports.
+func forget(f *File, t event.Target, objects []event.Reported) error {
+	s := f.saved[t.Key()]
+	if s == nil || len(objects) == 0 {
+		return nil
+	}
+	return f.named(f.update(func(tx *bolt.Tx) error {
+		b := tx.Bucket(targetsBucket).Bucket(s.key).Bucket(foreignBucket)
+		if b == nil {
+			return nil
+		}
+		for _, o := range objects {
+			if err := b.Delete([]byte(o.UID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// part puts aside what is not of the shard, of each target; and takes back what has come to be of it again, unless
+// something else has taken its name meanwhile.
+func part(f *File, tx *bolt.Tx) error {
+	targets := tx.Bucket(targetsBucket)
+	if targets == nil {
+		return nil
+	}
+	for _, s := range f.saved {
+		if err := partTarget(targets.Bucket(s.key), f.shard); err != nil {
+			return err
+		}
+	}
+	var err error
+	f.saved, err = readSaved(tx)
+	return err
+}
+
+func partTarget(target *bolt.Bucket, shard event.Shard) error {
+	objects, err := target.CreateBucketIfNotExists(objectsBucket)
+	if err != nil {
+		return err
+	}
+	foreign, err := target.CreateBucketIfNotExists(foreignBucket)
+	if err != nil {
+		return err
+	}
+	type change struct {
+		key         []byte
+		stays, goes []state
+		unsure      bool
+	}
+	var changes []change
+	err = eachKey(objects, func(key, value []byte) error {
+		e, is := decodeEntry(value)
+		if !is {
+			return damaged("at " + string(key))
+		}
+		c := change{key: bytes.Clone(key), unsure: e.unsure}
+		for _, s := range e.states {
+			if shard.Has(types.UID(s.uid())) {
+				c.stays = append(c.stays, s)
+			} else {
+				c.goes = append(c.goes, s)
+			}
+		}
+		if len(c.goes) > 0 {
+			changes = append(changes, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		for _, s := range c.goes {
+			if err := putForeign(foreign, c.key, s, c.unsure); err != nil {
+				return err
+			}
+		}
+		if len(c.stays) == 0 {
+			err = objects.Delete(c.key)
+		} else {
+			err = objects.Put(c.key, entry{unsure: c.unsure, states: c.stays}.encode())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	back, err := foreignOf(target)
+	if err != nil {
+		return err
+	}
+	for _, o := range back {
+		key := encodeKey(o.Namespace, o.Name)
+		if !shard.Has(o.UID) || objects.Get(key) != nil {
+			continue
+		}
+		if err := objects.Put(key, entry{unsure: o.Unsure, states: []state{newState(o.UID, o.ResourceVersion, "")}}.encode()); err != nil {
+			return err
+		}
+		if err := foreign.Delete([]byte(o.UID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package resume
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"dwatch/watcher/event"
+)
+
+// Handover is a Sink before a Stage whose file was written for another shard, or for a part of one. What it has of
+// objects that are of other shards now is looked up: what is gone is reported as deleted, as nobody else may know that it
+// was there. What is there is forgotten without a word after Waits, by when another run reports it: until then it might
+// be deleted before any other has seen it. So a deletion while the number of shards changes is reported at least once.
+//
+// What has come to be of this shard, and was there before, is reported as initial.
+type Handover struct {
+	// Named returns what the server has of a target, of all shards. It tries again, until ctx ends.
+	Named func(context.Context, event.Target) ([]*event.Identity, error)
+	// Waits are between the look-ups, of which there is one more: after the last one what is there is forgotten.
+	Waits []time.Duration
+
+	file *File
+	next event.Sink
+
+	mu      sync.Mutex // also around next, which two deliver to
+	targets map[event.Key]*handed
+	order   []*handed
+	deleted int
+}
+
+// handed is one target.
+type handed struct {
+	Foreign
+	objects map[cache.ObjectName][]event.Reported
+}
+
+// NewHandover returns a Handover of a file before next; nil if there is nothing to hand over.
+func NewHandover(f *File, next event.Sink) (*Handover, error) {
+	all, err := foreignIn(f)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	h := &Handover{file: f, next: next, targets: map[event.Key]*handed{}}
+	for _, of := range all {
+		t := &handed{Foreign: of, objects: map[cache.ObjectName][]event.Reported{}}
+		for _, o := range of.Objects {
+			key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
+			t.objects[key] = append(t.objects[key], o)
+		}
+		h.targets[of.Target.Key()] = t
+		h.order = append(h.order, t)
+	}
+	return h, nil
+}
+
+// Count is how many objects it was to find out about.
+func (h *Handover) Count() (n int) {
+	for _, t := range h.order {
+		n += len(t.Objects)
+	}
+	return n
+}
+
+// Deleted is how many of them were deleted, as far as is known.
+func (h *Handover) Deleted() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deleted
+}
+
+// Deliver implements event.Sink.
+func (h *Handover) Deliver(ctx context.Context, batch []event.Event) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	own := make([]event.Event, 0, len(batch))
+	for _, e := range batch {
+		t := h.targets[e.Target.Key()]
+		switch {
+		case t == nil:
+		case e.Type == event.Synced:
+			t.Resharded = false
+		case e.Type == event.Added:
+			// Whoever has the name now, the one before is gone.
+			own = h.take(own, t, cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, func(o event.Reported) bool { return o.UID == e.Object.UID })
+			e.Initial = e.Initial || t.Resharded && e.Listed && !t.Was.Has(e.Object.UID)
+		}
+		own = append(own, e)
+	}
+	return h.next.Deliver(ctx, own)
+}
+
+// take appends the deletions of the objects of a name that are not there, as is says.
+func (h *Handover) take(dst []event.Event, t *handed, key cache.ObjectName, is func(event.Reported) bool) []event.Event {
+	var left []event.Reported
+	for _, o := range t.objects[key] {
+		if is(o) {
+			left = append(left, o)
+			continue
+		}
+		apiVersion, kind := t.Target.Mapping.GroupVersionKind.ToAPIVersionAndKind()
+		last := event.NewObject(&event.Identity{
+			APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
+		}, "")
+		dst = append(dst, event.Event{Type: event.Deleted, Target: t.Target, Object: last, FinalStateUnknown: true, Listed: true, Time: time.Now()})
+		h.deleted++
+	}
+	if delete(t.objects, key); len(left) > 0 {
+		t.objects[key] = left
+	}
+	return dst
+}
+
+// Run finds out what became of the objects of other shards. An error is one of the Sink, or of the file.
+func (h *Handover) Run(ctx context.Context) error {
+	for n := 0; ; n++ {
+		for _, t := range h.order {
+			if err := h.lookUp(ctx, t, n == len(h.Waits)); err != nil {
+				return err
+			}
+		}
+		if n == len(h.Waits) {
+			return nil
+		}
+		wait := time.NewTimer(h.Waits[n])
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return nil
+		case <-wait.C:
+		}
+	}
+}
+
+func (h *Handover) lookUp(ctx context.Context, t *handed, last bool) error {
+	h.mu.Lock()
+	n := len(t.objects)
+	h.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	named, err := h.Named(ctx, t.Target)
+	if err != nil || ctx.Err() != nil {
+		return nil // the run is ending
+	}
+	there := make(map[types.UID]bool, len(named))
+	for _, o := range named {
+		there[o.UID] = true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var gone []event.Event
+	var left []event.Reported
+	for key := range t.objects {
+		gone = h.take(gone, t, key, func(o event.Reported) bool { return there[o.UID] })
+		left = append(left, t.objects[key]...)
+	}
+	if len(gone) > 0 {
+		if err := h.next.Deliver(ctx, gone); err != nil {
+			return err
+		}
+	}
+	if !last {
+		return nil
+	}
+	clear(t.objects)
+	if err := forget(h.file, t.Target, left); err != nil {
+		return fmt.Errorf("write %w", err)
+	}
+	return nil
+}
