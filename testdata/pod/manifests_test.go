@@ -172,7 +172,7 @@ func newHook(t *testing.T) *hook {
 const identified = "urn:uuid:"
 
 // denial is how dwatch says that it lacks a right.
-var denial = regexp.MustCompile(`(?i)cannot (get|list|watch)|forbidden|left out|denied`)
+var denial = regexp.MustCompile(`(?i)cannot (get|list|watch|create|update)|forbidden|left out|denied`)
 
 const watched = `apiVersion: apps/v1
 kind: Deployment
@@ -255,6 +255,7 @@ func TestRights(t *testing.T) {
 		"rules":  "send -f rules.yaml --state kept",
 		"chosen": "send cm --namespace-selector kubernetes.io/metadata.name=NS --to HOOK --to-ca ca.crt",
 		"serve":  "serve deploy -n NS --addr :8080 --serve-insecure",
+		"lease":  "send cm -n NS --to HOOK --to-ca ca.crt --state feed --lease feed",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -305,6 +306,10 @@ func (b *bench) lacks(t *testing.T, m manifests, account, without string) {
 	t.Helper()
 	for len(b.sources) > 0 {
 		<-b.sources
+	}
+	// As if none had been there before.
+	if err := client.CoordinationV1().Leases(b.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
 	}
 	c := start(t, m.set, account, b.secret, m.rules)
 	c.until(t, "said without "+without, func() bool {

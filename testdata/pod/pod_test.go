@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -97,7 +98,7 @@ func newServer(t *testing.T) *server {
 	known := x509.NewCertPool()
 	known.AppendCertsFromPEM(config.CAData)
 	s := &server{}
-	s.Server = httptest.NewTLSServer(&httputil.ReverseProxy{
+	s.Server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) }, // with the token of the pod
 		FlushInterval: -1,
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: known}, ForceAttemptHTTP2: true},
@@ -111,6 +112,8 @@ func newServer(t *testing.T) *server {
 			return nil
 		},
 	})
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that were ended
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
 }
