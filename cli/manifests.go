@@ -183,6 +183,8 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 	}
 	if m.lease.Is() {
 		run.Replicas, run.PerPod = 2, m.PerPod
+	} else if n := m.shards(); n > 0 {
+		run.Replicas, run.PerPod = n, true
 	}
 	run.Egress = []manifest.Peer{manifest.DNS(), manifest.Server(m.ports(ctx, s)...)}
 	switch to := m.of[0].to.(type) {
@@ -206,6 +208,14 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 		}
 	}
 	return run, nil
+}
+
+// shards is how many pods share the objects; 0 if one has all that it is to have.
+func (m *manifests) shards() int {
+	if shard := m.of[0].request.Shard; shard.Number == 0 {
+		return shard.Of
+	}
+	return 0
 }
 
 // rolesOf are the roles among objects, beside which are their bindings.
@@ -303,6 +313,8 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 		s.warn(line)
 	}
 	switch {
+	case m.shards() > 0 && m.roomy:
+		s.say(fmt.Sprintf("each of %s has its share of the objects, and a volume of its own", plural(m.shards(), "pod")))
 	case !m.lease.Is() || !m.roomy:
 	case m.PerPod:
 		s.say("each pod has a volume of its own: who takes over tells the last states, and what waits in the other's is delivered when that one leads again")

@@ -35,7 +35,7 @@ type Run struct {
 	Egress          []Peer   // whom it may reach; nil: everybody
 	Rules           []any    // what is at RulesFile; empty: nothing
 	Secrets         bool     // the arguments name files below SecretDir, which are in the Secret of its name
-	Replicas        int      // how many pods, of which one works; 0: one
+	Replicas        int      // how many pods, of which one works, or each has a shard; 0: one
 	PerPod          bool     // each has a volume of its own
 	Room            string   // how large the volume at StateDir is, a quantity; empty: there is none
 	Memory          string   // at most, a quantity

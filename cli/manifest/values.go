@@ -63,7 +63,7 @@ func (r Run) values() values {
 		Name: r.Name, Image: imageOf(r.Image), Rules: r.Rules, Ports: map[string]int{}, Volume: volume{Enabled: r.Room != "", Size: r.Room},
 		Rights: rights{r.Roles}, Policy: policy{[]any{}}, Grace: r.Grace,
 	}
-	v.Replicas, v.Volume.PerPod = r.Replicas, r.PerPod
+	v.Replicas, v.Volume.PerPod = r.Replicas, r.PerPod && v.Volume.Enabled
 	if r.Replicas > 1 && v.Volume.Enabled && !r.PerPod {
 		v.Volume.Modes = []string{"ReadWriteMany"}
 	}

@@ -226,6 +226,8 @@ func lines(t *testing.T) [][]string {
 		{"send", "cm", "-A", "--image", "i", "--", "./hook.sh", "a b", "-x"},
 		{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--state", "f", "--lease", "feed"},
 		{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--state", "f", "--lease", "ops/feed", "--volume-per-pod"},
+		{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--state", "f", "--shard", "auto/3", "--verify", "1h"},
+		{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--shard", "2/12"},
 		{"send", "-f", file, "--state", "kept", "--verify", "30m", "--image", "localhost:5000/dwatch", "--name", "feeds"},
 	}
 }
@@ -398,20 +400,29 @@ func TestWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for values, want := range map[string]string{
-		"":                                     "say what runs: args, or rules; dwatch manifests COMMAND... --helm-values prints them for a command line",
-		"args: [cm]":                           "say where the image of dwatch is: image.repository",
-		"image: i:v1":                          "at '/image': got string, want object",
-		fine + "arg: [x]":                      "additional properties 'arg' not allowed",
-		fine + "replicas: 2":                   "replicas would each report all of it: args need --lease=NAME",
-		fine + "args: send cm":                 "at '/args': got string, want array",
-		fine + "args: [send, 5]":               "at '/args/1': got number, want string",
-		fine + "args: [cm]":                    "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
-		fine + "ports: {metrics: 7070}":        "the probes ask port 7070 (ports.metrics): args need --listen=:7070",
-		fine + "ports: {metrics: 99999}":       "at '/ports/metrics': maximum: got 99,999, want 65,535",
-		fine + "ports: {http: 80}":             "at '/ports': additional properties 'http' not allowed",
-		fine + "persistence: {size: 10 GB}":    "at '/persistence/size': '10 GB' does not match pattern",
-		fine + "persistence: {enabled: 'yes'}": "at '/persistence/enabled': got string, want boolean",
-		fine + "rules: [{resources: cm}]":      "at '/rules/0': missing property 'name'",
+		"":                   "say what runs: args, or rules; dwatch manifests COMMAND... --helm-values prints them for a command line",
+		"args: [cm]":         "say where the image of dwatch is: image.repository",
+		"image: i:v1":        "at '/image': got string, want object",
+		fine + "arg: [x]":    "additional properties 'arg' not allowed",
+		fine + "replicas: 2": "replicas would each report all of it: args need --lease=NAME",
+		fine + "args: [cm, '--listen=:9090', '--shard=auto/3']\nreplicas: 2":                          "each replica has one of the shards of --shard=auto/3: replicas has to be 3",
+		fine + "args: [cm, '--listen=:9090', '--shard=auto/3']":                                       "each replica has one of the shards of --shard=auto/3: replicas has to be 3",
+		fine + "args: [cm, '--listen=:9090', '--shard=1/3']\nreplicas: 3":                             "replicas would each report all of it: args need --lease=NAME",
+		fine + "args: [cm, '--listen=:9090', '--lease=a']\nreplicas: 2\npersistence: {enabled: true}": "the replicas share a volume, which persistence.accessModes let one node have",
+		fine + "args: [cm, '--listen=127.0.0.1:9090']":                                                "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
+		fine + "args: [cm, '--listen=localhost:9090']":                                                "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
+		fine + "args: [cm, '--listen=[::1]:9090']":                                                    "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
+		fine + "rbac: {roles: [{rules: [{verbs: [get], resources: [a], apiGroups: ['']}]}, {rules: [{verbs: [get], resources: [b], apiGroups: ['']}]}]}": "two of rbac.roles are called the-release: give them names",
+		fine + "persistence: {enabled: true, perPod: true, existingClaim: mine}":                                                                         "persistence.existingClaim is one volume, and persistence.perPod one for each",
+		fine + "args: send cm":                                    "at '/args': got string, want array",
+		fine + "args: [send, 5]":                                  "at '/args/1': got number, want string",
+		fine + "args: [cm]":                                       "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
+		fine + "ports: {metrics: 7070}":                           "the probes ask port 7070 (ports.metrics): args need --listen=:7070",
+		fine + "ports: {metrics: 99999}":                          "at '/ports/metrics': maximum: got 99,999, want 65,535",
+		fine + "ports: {http: 80}":                                "at '/ports': additional properties 'http' not allowed",
+		fine + "persistence: {size: 10 GB}":                       "at '/persistence/size': '10 GB' does not match pattern",
+		fine + "persistence: {enabled: 'yes'}":                    "at '/persistence/enabled': got string, want boolean",
+		fine + "rules: [{resources: cm}]":                         "at '/rules/0': missing property 'name'",
 		fine + "rbac: {roles: [{rules: [{resources: [pods]}]}]}":  "at '/rbac/roles/0/rules/0': missing property 'verbs'",
 		fine + "podMonitor: {enabled: maybe}":                     "at '/podMonitor/enabled': value must be one of 'auto', true, false",
 		fine + "networkPolicy: {egress: [{why: \"a\\nb: c\"}]}":   "at '/networkPolicy/egress/0/why': ",
@@ -438,6 +449,17 @@ func TestWrong(t *testing.T) {
 		}
 		if _, err = rendered(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n%v\ninstead of %s", values, err, want)
+		}
+	}
+}
+
+// TestGrow: what runs is changed in place, as far as Kubernetes lets it be: one pod that keeps nothing becomes
+// two with a Lease, or several shards.
+func TestGrow(t *testing.T) {
+	line := []string{"send", "cm", "-A", "--to", "http://broker.shop/x", "--image", "i", "--name", "grows"}
+	for _, more := range [][]string{nil, {"--lease", "feed"}, {"--shard", "auto/12"}, {"--settle", "1m", "--give-up-after", "1h"}, nil} {
+		if _, err := kubectl([]byte(manifests(t, append(slices.Clone(line), more...)...)), "apply", "-f", "-"); err != nil {
+			t.Errorf("%q: %v", more, err)
 		}
 	}
 }

@@ -6,6 +6,10 @@
 {{- /* A map in one line. */}}
 {{- define "dwatch.flow"}}{ {{- $comma := ""}}{{range $key, $value := .}}{{$comma}}{{quote $key}}: {{quote $value}}{{$comma = ", "}}{{end -}} }{{end}}
 
+{{- /* Whether one of the replicas works, and how many shards they have; empty: none. */}}
+{{- define "dwatch.leads"}}{{range .Values.args}}{{if hasPrefix "--lease=" .}}true{{end}}{{end}}{{end}}
+{{- define "dwatch.shards"}}{{range .Values.args}}{{if hasPrefix "--shard=auto/" .}}{{trimPrefix "--shard=auto/" .}}{{end}}{{end}}{{end}}
+
 {{- /* What finds the pod. */}}
 {{- define "dwatch.selector"}}
 {{- include "dwatch.flow" (dict "app.kubernetes.io/name" "dwatch" "app.kubernetes.io/instance" (include "dwatch.name" .))}}
