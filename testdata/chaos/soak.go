@@ -248,6 +248,7 @@ func (s *soak) proceed(ctx context.Context) error {
 	}
 	going.Wait()
 	if err := failed.Load(); err != nil {
+		fmt.Print(s.report(&sample{}))
 		return fmt.Errorf("%w\ndwatch said at the end:\n%s", *err, s.lastWords())
 	}
 	return nil

@@ -87,25 +87,32 @@ func (s *soak) turn(ctx context.Context, name string, do func(context.Context) e
 	if ctx.Err() != nil {
 		return nil
 	}
-	ends := ctx // when nothing is written any more
-	ctx = context.WithoutCancel(ctx)
-	if err := do(ctx); err != nil {
+	if err := do(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	over := time.Now()
+	recovered, err := s.recover(ctx, name)
+	if recovered {
+		s.api.back()
+	}
+	return err
+}
+
+// recover waits until each rule has delivered something, and one of them something of each resource, so that nothing is behind; not
+// recovered: the time was over before.
+func (s *soak) recover(ends context.Context, name string) (recovered bool, err error) {
+	ctx, over := context.WithoutCancel(ends), time.Now()
 	before, err := s.sample(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := eventuallyWithin(ctx, recoverWithin, "each rule delivers after "+name, func() bool {
 		now, err := s.sample(ctx)
 		return ends.Err() != nil || err == nil && now.deliveredSince(before) && s.toldOfAll(over)
 	}); err != nil || ends.Err() != nil {
-		return err
+		return false, err
 	}
-	s.api.back()
 	s.count(name, time.Since(over))
-	return nil
+	return true, nil
 }
 
 // toldOfAll reports whether a rule has told of each resource in each namespace since: then it is not behind.
@@ -132,27 +139,26 @@ func (s *soak) renewTokens(ctx context.Context) error {
 		if !sleep(ctx, lasts) {
 			return nil
 		}
-		name, ended := "account: token", func(context.Context) error { return nil }
-		if late && s.isLong() {
-			name = "account: token, expired"
+		name := "account: token"
+		if late {
+			if name = "account: token, expired"; !s.isLong() {
+				name = "account: token, revoked"
+				if err := eventually(ctx, "the token is revoked", func() bool { return s.api.revokeToken(ctx) == nil }); err != nil {
+					return err
+				}
+			}
 			if err := s.api.awaitRefusal(ctx); err != nil {
 				return err
 			}
-		} else if late {
-			name = "account: token, revoked"
-			ended = func(ctx context.Context) error { return cmpErr(s.api.revokeToken(ctx), s.api.awaitRefusal(ctx)) }
+			s.api.reset() // so that it asks again, and is refused
+			sleep(ctx, refusedFor)
 		}
-		if err := s.turn(ctx, name, func(ctx context.Context) error {
-			if err := ended(ctx); err != nil {
-				return err
-			}
-			if late {
-				s.api.reset() // so that it asks again, and is refused
-				sleep(ctx, refusedFor)
-			}
-			defer s.api.reset()
-			return s.api.newToken(ctx)
-		}); err != nil {
+		// The server may be away just then. Nothing else is waited for, which may wait for this.
+		if err := eventually(ctx, "the API server gives a token", func() bool { return s.api.newToken(ctx) == nil }); err != nil {
+			return err
+		}
+		s.api.reset()
+		if _, err := s.recover(ctx, name); err != nil {
 			return err
 		}
 	}

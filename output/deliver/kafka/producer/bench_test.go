@@ -1,0 +1,93 @@
+package producer
+
+import (
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"dwatch/output/deliver"
+	"dwatch/output/deliver/kafka"
+	"dwatch/testdata/bed"
+	"dwatch/watcher/event"
+)
+
+// size is that of the events, and objects how many have them.
+const size, objects = 5 << 10, 1000
+
+// benchBody is one that is compressed to about a third, as those of Kubernetes are.
+func benchBody() []byte {
+	body := make([]byte, size)
+	rand.Read(body[:size/3])
+	return body
+}
+
+func benchBroker(b *testing.B) *bed.Kafka {
+	k, err := bed.StartKafka(b.TempDir(), "--topics", topic+":3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(k.Kill)
+	return k
+}
+
+// BenchmarkQueue is an event through a Queue into a topic, with as many workers.
+func BenchmarkQueue(b *testing.B) {
+	for _, workers := range []int{8, 64, 512} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			r, err := New(kafka.Options{Brokers: []string{benchBroker(b).Address}, Topic: topic})
+			if err != nil {
+				b.Fatal(err)
+			}
+			r.SetSource("urn:uuid:1")
+			defer r.Close()
+			body := benchBody()
+			queue := deliver.New(r, deliver.Options{
+				Name:    "kafka",
+				Encode:  func(dst []byte, _ event.Event) ([]byte, error) { return append(dst, body...), nil },
+				Subject: func(e event.Event) string { return e.Object.Name },
+				Workers: workers,
+			})
+			var running sync.WaitGroup
+			running.Go(func() { queue.Run(b.Context()) })
+			b.SetBytes(size)
+			b.ResetTimer()
+			for i := range b.N {
+				m := pod(fmt.Sprint("pod-", i%objects), i)
+				e := event.Event{Type: m.Type, Time: m.Time, Target: event.Target{Mapping: event.NewMapping(m.Resource, m.Kind, true)}, Object: event.NewObject(&m.Identity, "{}")}
+				if err := queue.Deliver(b.Context(), []event.Event{e}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			queue.Finish()
+			running.Wait()
+			if summary, undelivered := queue.Summary(); undelivered > 0 {
+				b.Fatal(summary)
+			}
+		})
+	}
+}
+
+// BenchmarkBare is a record into a topic by a program that does only that, as dwatch does it.
+func BenchmarkBare(b *testing.B) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(benchBroker(b).Address), kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.AllISRAcks()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	body := benchBody()
+	b.SetBytes(size)
+	var under sync.WaitGroup
+	b.ResetTimer()
+	for range b.N { // not b.Loop, which does not count what is waited for
+		under.Add(1)
+		client.Produce(b.Context(), &kgo.Record{Key: []byte("uid"), Value: body}, func(_ *kgo.Record, err error) {
+			if under.Done(); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	under.Wait()
+}
