@@ -121,7 +121,7 @@ func (s *targetSet) watchDefinitions(t event.Target, f *follower) {
 	r := *s.run
 	r.options.Resolver = nil
 	r.source.Client, r.source.Gate = s.metadata, source.NewGate()
-	r.source.LabelSelector, r.source.FieldSelector = "", "" // not those of the targets
+	r.source.LabelSelector, r.source.FieldSelector, r.source.Shard = "", "", event.Shard{} // not those of the targets
 	var blind atomic.Bool
 	r.note = func(n note) {
 		r.source.Gate.Leave(n.Held)

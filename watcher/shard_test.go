@@ -1,11 +1,13 @@
 package watcher
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,6 +132,32 @@ func TestShards(t *testing.T) {
 		t.Error("the server that selects sends no less")
 	}
 	t.Logf("%d bytes from a server that selects, %d from one that does not", sent[false], sent[true])
+}
+
+// TestShardsFollow: what is asked for comes and goes with objects that are of no shard: each run hears of a namespace, of
+// whichever shard that would be. No other test changes one meanwhile.
+func TestShardsFollow(t *testing.T) {
+	r := newRoom(t, cluster)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var followers []*follower
+	for number := 1; number <= 2; number++ {
+		w := newWatcher(t, Options{Config: r.config, Request: source.Request{LabelSelector: "none=such", Shard: event.Shard{Number: number, Of: 2}}})
+		set, f := newTargetSet(ctx, w.newRun(), cancel), newFollower(time.Hour)
+		var ended sync.WaitGroup
+		ended.Go(func() { set.watchDefinitions(namespaces, f) })
+		defer ended.Wait()
+		<-f.up
+		followers = append(followers, f)
+	}
+	defer cancel(nil)
+	r.touch("now")
+	for i, f := range followers {
+		select {
+		case <-f.changed:
+		case <-time.After(time.Minute):
+			t.Fatalf("shard %d/2 does not hear of it", i+1)
+		}
+	}
 }
 
 // awaitAll returns when together so many lines have come as count finds.

@@ -81,7 +81,7 @@ func New(options Options) (*Watcher, error) {
 	if options.Tables {
 		client, err = shallow.NewTableClient(options.Config, options.HTTP, read, options.WholeObjects)
 	}
-	metadata, metadataErr := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), shallow.Options{Shard: options.Shard})
+	metadata, metadataErr := shallow.NewClient(options.Config, shallow.MetadataOnly(options.HTTP), shallow.Options{}) // also for what is of no shard
 	if err = cmp.Or(err, metadataErr); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

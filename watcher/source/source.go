@@ -141,7 +141,9 @@ func (o *Options) Named(ctx context.Context, client dynamic.Interface, t event.T
 			return nil, "", err
 		}
 		for i := range list.Items {
-			named = append(named, shallow.Identity(&list.Items[i]))
+			if one := &list.Items[i]; o.Shard.Has(one.GetUID()) {
+				named = append(named, shallow.Identity(one))
+			}
 		}
 		if page.Continue = list.GetContinue(); page.Continue == "" {
 			return named, list.GetResourceVersion(), nil
