@@ -26,7 +26,7 @@ type diffFlags struct {
 
 func (d *diffFlags) groups() []flags.Group {
 	return []flags.Group{
-		flags.NewGroup("What to compare", d.targets.AddTo, flags.Timeout(&d.w.ending.Timeout, "with exit code 1 if not all is known by then")),
+		flags.NewGroup("What to compare", d.targets.AddTo, d.targets.AddShard, flags.Timeout(&d.w.ending.Timeout, "with exit code 1 if not all is known by then")),
 		flags.NewGroup("The past", d.from.AddTo,
 			flags.At("What was there at `TIME`: how long ago, such as 2h, a time of today, such as 02:55, or a date and a time"),
 			flags.Before("With what was there at `TIME`; by default at the end of the recording")),
@@ -52,6 +52,9 @@ func (d *diffFlags) parse(args []string, t terminal) (runner, error) {
 	}
 	d.noise.Set(&w.print.Compare)
 	places := !d.from.Is() || d.at.IsZero()
+	if places && d.all.Changed("shard") {
+		return nil, errors.New("--shard is of one side, and what is compared with it would be in another shard: it needs --from DIR and --at TIME")
+	}
 	if places {
 		d.noise.SetApart(&w.print.Compare)
 	}

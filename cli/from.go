@@ -207,7 +207,7 @@ func (r *recordedPart) names() string {
 // query asks for what a session has planned. What the server has selected by at the recording is
 // not looked at again.
 func (r *recordedPart) asked(s *session) (q recording.Query, err error) {
-	q.Targets = s.plan.Targets
+	q.Targets, q.Shard = s.plan.Targets, s.scope.Shard
 	q.Covers = func(recorded event.Selection) string { return r.lacks(recorded, s.plan.Selection) }
 	if q.Labels, err = labels.Parse(s.scope.LabelSelector); err != nil {
 		return q, err
@@ -242,6 +242,8 @@ func (r *recordedPart) lacks(recorded, asked event.Selection) string {
 		return "only what has labels " + recorded.Labels + " was recorded"
 	case !isPart(fieldRequirements(asked.Fields), fieldRequirements(recorded.Fields)):
 		return "only what has fields " + recorded.Fields + " was recorded"
+	case recorded.Shard != event.Shard{} && recorded.Shard != asked.Shard:
+		return "only what is in shard " + recorded.Shard.String() + " was recorded"
 	}
 	asksSet := false
 	for _, one := range asked.Resources {

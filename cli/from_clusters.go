@@ -39,6 +39,9 @@ func (r *recordingOf) isSeveral() bool { return r != nil && r.parts[0].cluster !
 // session is what a command has in place of one at a cluster, or at several. What was recorded of some
 // of them only is asked of these.
 func (r *recordingOf) session(ctx context.Context, c *console, of selection) (*session, error) {
+	if err := of.findShard(); err != nil {
+		return nil, err
+	}
 	var failed []error
 	r.of = of
 	for _, p := range r.parts {

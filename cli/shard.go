@@ -25,17 +25,20 @@ import (
 var notWithShard = []struct{ name, why string }{
 	{"for", "follows what belongs to one object, which is in all shards"},
 	{"settle", "waits for what an object owns, too, which is in other shards"},
-	{"since", "asks what the cluster remembers of objects, which is in other shards, too"},
+	{"since", ofMemory},
+	{"before", ofMemory},
 	{"until", "waits for objects that may be in other shards"},
 	{"until-for", "waits for objects that may be in other shards"},
-	{"from", "asks a recording, and shards are of a cluster"},
 	{"lease", "lets one of several work, and all shards do"},
 }
+
+// ofMemory is why a shard has not what the flags ask for that ask a recording otherwise.
+const ofMemory = "asks what the cluster remembers of objects, which is in other shards, too"
 
 // checkBesideShard finds flags that are not to be had of a shard.
 func (c *common) checkBesideShard() error {
 	for _, no := range notWithShard {
-		if c.all.Changed("shard") && c.all.Changed(no.name) {
+		if c.all.Changed("shard") && c.all.Changed(no.name) && !(no.why == ofMemory && c.all.Changed("from")) {
 			return fmt.Errorf("--%s %s: it does not go with --shard", no.name, no.why)
 		}
 	}

@@ -20,6 +20,7 @@ type Query struct {
 	Targets []event.Target
 	Labels  labels.Selector // nil: all
 	Fields  fields.Selector // of metadata.name and metadata.namespace; nil: all
+	Shard   event.Shard
 	// Covers says why a run that selected so has not recorded all that is asked for, besides the
 	// targets; empty: it has. nil: each run has.
 	Covers func(event.Selection) string
@@ -360,11 +361,14 @@ func (p *player) gone(was heldObject, at time.Time) {
 }
 
 func (p *player) narrow() bool {
-	return p.Labels != nil && !p.Labels.Empty() || p.Fields != nil && !p.Fields.Empty()
+	return p.Labels != nil && !p.Labels.Empty() || p.Fields != nil && !p.Fields.Empty() || !p.Shard.IsAll()
 }
 
 func (p *player) selects(o event.Object) bool {
 	if p.Fields != nil && !p.Fields.Matches(fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}) {
+		return false
+	}
+	if !p.Shard.Has(o.UID) {
 		return false
 	}
 	if p.Labels == nil || p.Labels.Empty() {
