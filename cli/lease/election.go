@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -30,7 +31,8 @@ type Options struct {
 	Client          coordinationv1client.LeasesGetter
 	Namespace, Name string // of the Lease
 	Identity        string // no other replica, and no other run, has the same
-	// Failed gets why the Lease can't be read or written, once until that changes, after somebody was known to hold it.
+	// Failed gets why the Lease can't be read or written, once until that changes, and nil when it can again; not before somebody was
+	// known to hold it.
 	Failed func(error)
 }
 
@@ -40,17 +42,34 @@ type Election struct {
 	changed chan struct{} // has one if State may be another one
 
 	mu     sync.Mutex
-	known  bool   // the server has answered
-	led    bool   // somebody has held the Lease
-	err    error  // of the last question
-	holder string // another replica, as far as that is known
-	term   *Term  // nil: there was none, or it is over
+	known  bool    // the server has answered
+	led    bool    // somebody has held the Lease
+	wrong  trouble // written by who asks alone
+	holder string  // another replica, as far as that is known
+	term   *Term   // nil: there was none, or it is over
 	own    *coordinationv1.Lease
 	seen   sight
+	freeAt time.Time // it is not taken before
 }
 
-// sight is what was there at the last look.
+// sight is what was there at the last look; zero: nothing.
 type sight struct{ version, holder string }
+
+// trouble is why the Lease could not be read, and not be written, the last time.
+type trouble struct{ reading, writing error }
+
+func (t trouble) err() error { return cmp.Or(t.reading, t.writing) }
+
+func (t trouble) String() string {
+	if err := t.err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// errNotFree is why a Lease is not taken that somebody has deleted, or emptied, while another replica held it: that one may not know
+// it yet.
+var errNotFree = errors.New("it was held until now")
 
 // State is what is known.
 type State struct {
@@ -73,8 +92,10 @@ func (e *Election) Changed() <-chan struct{} { return e.changed }
 func (e *Election) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := State{Known: e.known, Err: e.err, Term: e.term, Holder: e.holder}
-	s.Doubtful = e.term != nil && !e.term.isHeldLocked(time.Now())
+	s := State{Known: e.known, Err: e.wrong.err(), Term: e.term, Holder: e.holder}
+	if s.Doubtful = e.term != nil && !e.term.isHeldLocked(time.Now()); s.Doubtful {
+		e.term.lapse() // so that it is signalled when it is held again
+	}
 	return s
 }
 
@@ -141,34 +162,49 @@ func holderOf(l *coordinationv1.Lease) string {
 
 // looked notes what was there.
 func (e *Election) looked(l *coordinationv1.Lease, err error) {
-	if apierrors.IsNotFound(err) {
-		e.answered(nil)
+	isMissing := apierrors.IsNotFound(err)
+	switch {
+	case isMissing:
+		l = new(coordinationv1.Lease)
+	case err != nil:
+		e.answered(trouble{err, e.wrong.writing})
 		return
 	}
-	e.answered(err)
-	if err != nil {
-		return
+	now, wrong := sight{l.ResourceVersion, holderOf(l)}, trouble{nil, e.wrong.writing}
+	isOther := now.holder != "" && now.holder != e.Identity
+	if isOther && now.version != e.seen.version { // there is nothing to write
+		wrong.writing = nil
 	}
+	e.answered(wrong)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.seen = sight{l.ResourceVersion, holderOf(l)}
-	if e.seen.holder == e.Identity {
+	before := e.seen
+	e.seen = now
+	switch {
+	case now.holder == e.Identity:
 		return
-	}
-	if e.seen.holder != "" && e.seen.holder != e.holder {
-		e.led = true
-		e.holder = e.seen.holder
+	case isOther && now.holder != e.holder:
+		e.led, e.holder = true, now.holder
 		e.signal()
+	case !isOther:
+		if e.holder = ""; before.holder != "" && before.holder != e.Identity && !isGivenBack(l) {
+			e.freeAt = time.Now().Add(HeldFor)
+		}
 	}
-	if e.own == nil || l.ResourceVersion != e.own.ResourceVersion {
+	if !isMissing && (e.own == nil || l.ResourceVersion != e.own.ResourceVersion) {
 		e.overLocked()
 	}
+}
+
+// isGivenBack reports whether it was the holder that has emptied a Lease, as empty does, and client-go.
+func isGivenBack(l *coordinationv1.Lease) bool {
+	return l.Spec.LeaseDurationSeconds != nil && *l.Spec.LeaseDurationSeconds == 1
 }
 
 // wrote notes that this replica has written the Lease, and holds it since began. was is what it has written over; empty: there
 // was nothing.
 func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
-	e.answered(nil)
+	e.answered(trouble{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	isOwn := e.own != nil && was == e.own.ResourceVersion || was == e.seen.version && e.seen.holder == e.Identity
@@ -179,27 +215,32 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 	if e.term == nil {
 		e.led = true
 		e.term = e.newTerm(l)
-		if was == e.seen.version {
-			e.term.Former = e.seen.holder
-		}
 		e.signal()
 	}
 	e.holder = ""
 	e.term.extendLocked(began.Add(HeldFor))
 }
 
-// answered notes what a question has ended with.
-func (e *Election) answered(err error) {
+// answered notes what a question has ended with, of which only one is asked at a time.
+func (e *Election) answered(now trouble) {
 	e.mu.Lock()
-	first, led, before := !e.known, e.led, e.err
-	e.known, e.err = e.known || err == nil, err
-	if first || (err == nil) != (before == nil) {
+	before, led := e.wrong, e.led
+	e.wrong = now
+	if !e.known && now.reading == nil || (now.err() == nil) != (before.err() == nil) {
 		e.signal()
 	}
+	e.known = e.known || now.reading == nil
 	e.mu.Unlock()
-	if err != nil && led && e.Failed != nil && (before == nil || before.Error() != err.Error()) {
-		e.Failed(err)
+	if led && e.Failed != nil && now.String() != before.String() {
+		e.Failed(now.err())
 	}
+}
+
+// isFree reports whether the Lease may be written, if the server lets one.
+func (e *Election) isFree() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !time.Now().Before(e.freeAt)
 }
 
 func (e *Election) overLocked() {
@@ -251,6 +292,9 @@ func (l lease) Update(ctx context.Context, to *coordinationv1.Lease, o metav1.Up
 }
 
 func (l lease) write(ctx context.Context, was string, do func(context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+	if !l.of.isFree() {
+		return nil, errNotFree
+	}
 	asking, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	began := time.Now()
@@ -258,9 +302,9 @@ func (l lease) write(ctx context.Context, was string, do func(context.Context) (
 	switch {
 	case err == nil:
 		l.of.wrote(is, was, began)
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // what is there now is asked for next
-	case ctx.Err() == nil || !errors.Is(err, context.Canceled):
-		l.of.answered(err)
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), was != "" && apierrors.IsNotFound(err): // what is there now is asked for next
+	case ctx.Err() == nil: // else nobody has waited for the answer
+		l.of.answered(trouble{l.of.wrong.reading, err})
 	}
 	return is, err
 }

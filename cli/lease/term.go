@@ -56,6 +56,16 @@ func (t *Term) Try(ctx context.Context) (context.Context, context.CancelFunc, er
 	}
 }
 
+// IsHeld reports whether the Lease is held for sure; nil: it is not.
+func (t *Term) IsHeld() bool {
+	if t == nil {
+		return false
+	}
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.isHeldLocked(time.Now())
+}
+
 // newTerm is for who has mu.
 func (e *Election) newTerm(l *coordinationv1.Lease) *Term {
 	t := &Term{Lease: l.UID, Since: time.Now(), of: e, again: make(chan struct{})}
