@@ -38,6 +38,7 @@ type leased struct {
 	election *lease.Election
 	hasRun   bool   // something of it
 	said     string // of the Lease
+	failing  string // what was said of its failures; of the goroutine of the election
 	doubted  bool   // whether it is held, at last
 }
 
@@ -65,6 +66,7 @@ func (l *leased) run(ctx context.Context, c *console) error {
 	if err := l.check(c.silent()); err != nil { // when it leads it is too late to say it
 		return err
 	}
+	defer l.whenAskedAgain(c)()
 	server, err := c.listen(l.listen, func() (*metrics.Server, error) {
 		l.measured = new(metrics.Replica)
 		return metrics.ListenReplica(l.listen, orDevel(release), l.measured)
@@ -93,7 +95,7 @@ func (l *leased) atCluster(ctx context.Context, c *console, k *cluster.Cluster) 
 	l.console, l.cluster = c, k
 	l.election = lease.New(lease.Options{
 		Client: client, Namespace: l.lease.Namespace, Name: l.lease.Name, Identity: identity(),
-		Failed: func(err error) { c.say(l.String() + ": " + oneLine(err) + "; trying again") },
+		Failed: l.fails,
 	})
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan error, 1)
@@ -117,6 +119,18 @@ func identity() string {
 }
 
 func oneLine(err error) string { return strings.Join(fail.Explain(err), "; ") }
+
+// fails says why the Lease can't be read or written, once while that is so.
+func (l *leased) fails(err error) {
+	line := ""
+	if err != nil {
+		line = l.String() + ": " + oneLine(err) + "; trying again"
+	}
+	if line != "" && line != l.failing {
+		l.console.say(line)
+	}
+	l.failing = line
+}
 
 // String names the Lease.
 func (l *leased) String() string { return "lease " + l.lease.Namespace + "/" + l.lease.Name }
@@ -191,7 +205,11 @@ func (l *leased) runWhile(ctx context.Context, term *lease.Term) error {
 		} else {
 			cancel(errNotLeading)
 		}
-		if err := <-over; err != nil {
+		err := <-over
+		if cause := context.Cause(ctx); !isLost(ctx) && !errors.Is(cause, errLeads) { // it ends anyway
+			return err
+		}
+		if err != nil {
 			for _, line := range fail.Explain(err) {
 				l.console.warn(line)
 			}

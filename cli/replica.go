@@ -28,6 +28,8 @@ type replica interface {
 	measure(m *metrics.Replica)
 	// learn takes over what a run that it has begun has learned.
 	learn(begun replica)
+	// whenAskedAgain has a signal that asks for something be that, and not the end, also while no run is there to do it.
+	whenAskedAgain(c *console) (stop func())
 	// check returns what is wrong with where it delivers to.
 	check(c *console) error
 	// wants are the rights that it takes.
@@ -96,10 +98,12 @@ func (r *ledOne) runAt(ctx context.Context, c *console, k *cluster.Cluster) erro
 
 func (r *ledOne) measure(m *metrics.Replica) {
 	r.metrics = r.newMetrics(r.verify > 0)
-	m.Runs(r.metrics, r.term != nil)
+	m.Runs(r.metrics, r.term.IsHeld)
 }
 
 func (r *ledOne) learn(replica) {}
+
+func (r *ledOne) whenAskedAgain(*console) (stop func()) { return func() {} }
 
 func (r *ledOne) check(c *console) error {
 	d := r.to.(*delivery)
@@ -117,7 +121,7 @@ func (r *ledOne) check(c *console) error {
 type ledRules struct{ *ruleset }
 
 func (r *ledRules) in(term *lease.Term) (_ replica, err error) {
-	own := &ruleset{connection: r.connection, file: r.file, text: r.text, verify: r.verify, leads: term != nil}
+	own := &ruleset{connection: r.connection, file: r.file, text: r.text, verify: r.verify, term: term}
 	if term != nil {
 		own.stateDir = r.stateDir
 	}
@@ -138,7 +142,7 @@ func (r *ledRules) runAt(ctx context.Context, c *console, k *cluster.Cluster) er
 
 func (r *ledRules) measure(m *metrics.Replica) {
 	r.beMeasured()
-	m.RunsRules(r.measured, r.leads)
+	m.RunsRules(r.measured, r.term.IsHeld)
 }
 
 func (r *ledRules) learn(begun replica) { r.text = begun.(*ledRules).text }

@@ -15,6 +15,7 @@ import (
 
 	"dwatch/cli/cluster"
 	"dwatch/cli/fail"
+	"dwatch/cli/lease"
 	"dwatch/cli/metrics"
 	"dwatch/cli/rules"
 	"dwatch/output"
@@ -31,8 +32,8 @@ type ruleset struct {
 	parse      func(path string, text []byte) ([]*rule, error)
 	listen     string
 	verify     time.Duration
-	stateDir   string // of --state; empty: none
-	leads      bool   // of replicas; else it is the only one, or stands by
+	stateDir   string      // of --state; empty: none
+	term       *lease.Term // it delivers in; nil: there are no others, or it stands by
 	console    *console
 	cluster    *cluster.Cluster
 	asked      chan os.Signal          // to read the file again at once

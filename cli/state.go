@@ -85,6 +85,8 @@ func (w *watching) enter(file *resume.File) error {
 		what = path + " is that of who led before: it goes on with what that one has not delivered"
 	case before.Lease == "":
 		what = path + " was written without --lease: it goes on with that"
+	case before.Lease != now.Lease:
+		what = path + " is of a Lease that is another one now, or was made anew: what has changed since then is told, although others may have told it"
 	default:
 		what = path + " is from an earlier term: others have led since, and what has changed since then is told, although they may have told it"
 	}

@@ -11,23 +11,23 @@ import (
 // other. All methods may be called at any time, from any goroutine; a nil Replica measures nothing.
 type Replica struct {
 	mu      sync.Mutex
-	leads   bool
+	leads   func() bool
 	collect func(chan<- prometheus.Metric) // nil: no run has begun
 	healthy func() error
 	ready   func() error
 }
 
-// Runs says of which run the numbers are from now on, and whether the replica leads with it.
-func (r *Replica) Runs(m *Metrics, leads bool) {
+// Runs says of which run the numbers are from now on, and what knows whether the replica leads with it.
+func (r *Replica) Runs(m *Metrics, leads func() bool) {
 	r.runs(leads, collector{m}.Collect, m.Healthy, m.Ready)
 }
 
 // RunsRules is Runs for rules.
-func (r *Replica) RunsRules(rules *Rules, leads bool) {
+func (r *Replica) RunsRules(rules *Rules, leads func() bool) {
 	r.runs(leads, rulesCollector{rules}.Collect, rules.healthy, rules.ready)
 }
 
-func (r *Replica) runs(leads bool, collect func(chan<- prometheus.Metric), healthy, ready func() error) {
+func (r *Replica) runs(leads func() bool, collect func(chan<- prometheus.Metric), healthy, ready func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leads, r.collect, r.healthy, r.ready = leads, collect, healthy, ready
@@ -69,6 +69,6 @@ func (c replicaCollector) Collect(to chan<- prometheus.Metric) {
 		collect(to)
 	}
 	var s samples
-	s.gauge("dwatch_leading", "Whether this replica holds the Lease, and works.", truth(leads), nil)
+	s.gauge("dwatch_leading", "Whether this replica holds the Lease, and works.", truth(leads != nil && leads()), nil)
 	to <- s[0]
 }

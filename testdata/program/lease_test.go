@@ -35,7 +35,7 @@ type replicas struct {
 
 	mu      sync.Mutex
 	got     []delivered
-	changed chan struct{} // is closed and replaced with each
+	changed chan struct{}        // is closed and replaced with each
 	refuse  func(by string) bool // nil: nothing is
 }
 
@@ -354,7 +354,9 @@ func TestLeaseServerAway(t *testing.T) {
 	}}
 	url := f.serve(t)
 	r := newReplicas(t, func(string) []string { return nil })
-	r.args = func(string) []string { return []string{"--server", url, "-n", r.namespace()} }
+	r.args = func(string) []string {
+		return []string{"--server", url, "-n", r.namespace(), "--listen", "127.0.0.1:0"}
+	}
 	r.refuse = func(string) bool { return held.Load() }
 	a := r.start("a")
 	a.says(t, "^leading since .*; without --state the last states of what is there are told")
@@ -366,6 +368,7 @@ func TestLeaseServerAway(t *testing.T) {
 	r.remove("goes")
 	away.Store(true)
 	a.says(t, "^lease .*/feed could not be written for 5s: nothing is delivered until it is known that nobody else holds it$")
+	gets(t, a, "/metrics", 200, "(?m)^dwatch_leading 0$")
 	held.Store(false)
 	r.write("two", 1)
 	time.Sleep(time.Second) // nothing can be waited for
@@ -381,6 +384,36 @@ func TestLeaseServerAway(t *testing.T) {
 	}
 	a.signal(syscall.SIGTERM)
 	a.waits(t)
+}
+
+// TestLeaseHangup: the signal that has rules read again is not the end of who does not run any yet, or not just now.
+func TestLeaseHangup(t *testing.T) {
+	t.Parallel()
+	_, config := room(t)
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	text := "apiVersion: dwatch/v1alpha1\nkind: Rules\nrules:\n- {name: all, resources: [cm], command: [/bin/cat]}\n"
+	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan *piped, 1)
+	hangup := sync.OnceFunc(func() {
+		p := <-started
+		p.signal(syscall.SIGHUP)
+	})
+	f := front{instead: func(_ http.ResponseWriter, q *http.Request) bool {
+		if strings.Contains(q.URL.Path, "/leases") {
+			hangup()
+		}
+		return false
+	}}
+	p := startPiped(t, config, "send", "-f", rules, "--lease", "feed", "--server", f.serve(t))
+	started <- p
+	p.says(t, "^leading since ")
+	p.says(t, "^rule all: watching ")
+	p.signal(syscall.SIGHUP)
+	p.says(t, "rules.yaml was read again: nothing changes$")
+	p.signal(syscall.SIGTERM)
+	p.waits(t)
 }
 
 func (r *replicas) namespace() string {
