@@ -111,6 +111,27 @@ func TestOperatingMetrics(t *testing.T) {
 	}
 }
 
+// TestOperatingAlerts: the page says of each alert that dwatch manifests prints what to do, and of no other.
+func TestOperatingAlerts(t *testing.T) {
+	text, err := os.ReadFile("manifest/chart/templates/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets [2][]string
+	for i, found := range [][][]string{
+		regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(text), -1),
+		regexp.MustCompile("(?m)^\\| `(Dwatch\\w+)` \\|").FindAllStringSubmatch(readme.Read(t, "docs/operating.md"), -1),
+	} {
+		for _, match := range found {
+			sets[i] = append(sets[i], match[1])
+		}
+		slices.Sort(sets[i])
+	}
+	if len(sets[0]) == 0 || !slices.Equal(sets[0], sets[1]) {
+		t.Errorf("alerts are %q, and the page has %q", sets[0], sets[1])
+	}
+}
+
 // TestOperatingFiles: the files of the page are what they say, and start dwatch with flags
 // that go together.
 func TestOperatingFiles(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -109,13 +110,15 @@ func first(value, other any) any {
 	return other
 }
 
-// whole is a number, which JSON has as one with a fraction.
+// whole is a number, which JSON has as one with a fraction, or one in a text.
 func whole(value any) (int, error) {
 	switch n := value.(type) {
 	case int:
 		return n, nil
 	case float64:
 		return int(n), nil
+	case string:
+		return strconv.Atoi(n)
 	}
 	return 0, fmt.Errorf("%v is no number", value)
 }

@@ -405,8 +405,8 @@ func TestWrong(t *testing.T) {
 		"image: i:v1":        "at '/image': got string, want object",
 		fine + "arg: [x]":    "additional properties 'arg' not allowed",
 		fine + "replicas: 2": "replicas would each report all of it: args need --lease=NAME",
-		fine + "args: [cm, '--listen=:9090', '--shard=auto/3']\nreplicas: 2":                          "each replica has one of the shards of --shard=auto/3: replicas has to be 3",
-		fine + "args: [cm, '--listen=:9090', '--shard=auto/3']":                                       "each replica has one of the shards of --shard=auto/3: replicas has to be 3",
+		fine + "args: [cm, '--listen=:9090', '--shard=auto/3']\nreplicas: 2":                          "each replica has one of the shards of --shard=auto/3: replicas have to be 3",
+		fine + "args: [cm, '--listen=:9090', '--shard=auto/3']":                                       "each replica has one of the shards of --shard=auto/3: replicas have to be 3",
 		fine + "args: [cm, '--listen=:9090', '--shard=1/3']\nreplicas: 3":                             "replicas would each report all of it: args need --lease=NAME",
 		fine + "args: [cm, '--listen=:9090', '--lease=a']\nreplicas: 2\npersistence: {enabled: true}": "the replicas share a volume, which persistence.accessModes let one node have",
 		fine + "args: [cm, '--listen=127.0.0.1:9090']":                                                "the probes ask port 9090 (ports.metrics): args need --listen=:9090",
@@ -464,6 +464,20 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// TestPartOf: a chart that this one is a part of may have it depend on a value.
+func TestPartOf(t *testing.T) {
+	if _, err := rendered([]byte("{enabled: true, global: {a: 1}, image: {repository: i}, args: [cm, '--listen=:9090']}")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFewerShards: the pods of shards that are no more are there until they have handed over what they have.
+func TestFewerShards(t *testing.T) {
+	if _, err := rendered([]byte("{image: {repository: i}, args: [cm, '--listen=:9090', '--shard=auto/2'], replicas: 12}")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLint: Helm finds nothing wrong, whatever the values.
 func TestLint(t *testing.T) {
 	values := []string{"", everything}
@@ -494,6 +508,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(schema.Properties, "global") // of a chart that this one is a part of
+	delete(schema.Properties, "enabled")
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(c.Values)), slices.Sorted(maps.Keys(schema.Properties))); diff != "" {
 		t.Error(diff)
 	}

@@ -9,7 +9,7 @@
 {{- end}}
 {{- end}}
 {{- with include "dwatch.shards" .}}
-{{- if ne . (toString (int $.Values.replicas))}}{{fail (printf "each replica has one of the shards of --shard=auto/%s: replicas has to be %s" . .)}}{{end}}
+{{- if lt (int $.Values.replicas) (int .)}}{{fail (printf "each replica has one of the shards of --shard=auto/%s: replicas have to be %s, or more while these become fewer" . .)}}{{end}}
 {{- end}}
 {{- if and .Values.persistence.perPod .Values.persistence.existingClaim}}{{fail "persistence.existingClaim is one volume, and persistence.perPod one for each: take one of them"}}{{end}}
 {{- $top := .}}
