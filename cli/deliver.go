@@ -30,6 +30,7 @@ type delivery struct {
 	queue     *deliver.Queue
 	term      *lease.Term // it delivers in; nil: there are no others
 	idle      bool        // nothing goes anywhere
+	endAborts func()      // nothing is aborted any more when that is in doubt; nil: nothing ever is
 	// aside, if not nil, does what nobody waits for, and ends the run with its error.
 	aside func(func() error)
 	// ends is the end of the process, of a rule; lingers: what waits is delivered up to then, and not for --drain alone.
@@ -87,6 +88,9 @@ func isSameFile(a, b string) bool {
 }
 
 func (d *delivery) close() {
+	if d.endAborts != nil {
+		d.endAborts()
+	}
 	if d.remote != nil {
 		d.remote.Close()
 	}
@@ -150,9 +154,29 @@ func (d *delivery) look() []string { return nil }
 func (d *delivery) newQueue(c *console, failed func(error)) {
 	if d.term != nil {
 		d.May = d.term.Try
+		d.abortWith(d.term)
 	}
 	d.Say, d.Warn, d.Failed, d.Rule = c.say, c.warn, failed, d.rule
 	d.queue = deliver.New(d.receiver, d.Options)
+}
+
+// abortWith has nothing be on its way when the Lease may be another's: neither what a try leaves that was cut short, nor what one has
+// left before.
+func (d *delivery) abortWith(term *lease.Term) {
+	remote, is := d.remote.(abortable)
+	if !is {
+		return
+	}
+	d.endAborts = term.OnLapse(remote.Abort)
+	d.May = func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+		try, end, err := term.Try(ctx)
+		return try, func() {
+			if try.Err() != nil {
+				remote.Abort()
+			}
+			end()
+		}, err
+	}
 }
 
 // drainNoted is how long the end may take before it is said what it waits for.

@@ -23,6 +23,12 @@ type remote interface {
 	Close()
 }
 
+// abortable is a remote that goes on with what no try waits for any more.
+type abortable interface {
+	// Abort ends that.
+	Abort()
+}
+
 // prepared is a remote that needs something to be there: a stream, a topic.
 type prepared interface {
 	Check(ctx context.Context) error

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,11 +193,17 @@ func TestElection(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer end()
+		var ended, other atomic.Int32
+		defer first.OnLapse(func() { ended.Add(1) })()
+		first.OnLapse(func() { other.Add(1) })()
 
 		a.client.is(errors.New("away"), false)
 		stops := awaits(t, "a is in doubt", func() bool { return a.State().Doubtful })
 		if may(first) || under.Err() == nil || a.State().Term != first || b.State().Term != nil {
 			t.Errorf("in doubt: %+v, %v, %+v", a.State(), under.Err(), b.State())
+		}
+		if synctest.Wait(); ended.Load() != 1 || other.Load() != 0 {
+			t.Errorf("what goes on was ended %d times, and what has ended %d times", ended.Load(), other.Load())
 		}
 		takes := awaits(t, "b leads", func() bool { return b.State().Term != nil })
 		if stops > HeldFor || takes < Duration-HeldFor-20*time.Millisecond || stops+takes > Duration+5*time.Second {

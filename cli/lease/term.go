@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,6 +25,7 @@ type Term struct {
 	again chan struct{}      // is closed when it is held again, or the Term is over
 	over  bool
 	timer *time.Timer
+	ends  []*func() // of OnLapse
 }
 
 // ErrOver is what can't be done in a Term that is over.
@@ -66,13 +68,41 @@ func (t *Term) IsHeld() bool {
 	return t.isHeldLocked(time.Now())
 }
 
+// OnLapse has end called each time that the Lease may be another's, until stop is called: what was begun in a try, and goes on when
+// that has ended, is not to go on then.
+func (t *Term) OnLapse(end func()) (stop func()) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.ends = append(t.ends, &end)
+	return func() {
+		t.of.mu.Lock()
+		defer t.of.mu.Unlock()
+		t.ends = slices.DeleteFunc(t.ends, func(one *func()) bool { return one == &end })
+	}
+}
+
+func (t *Term) endAll() {
+	t.of.mu.Lock()
+	all := slices.Clone(t.ends)
+	t.of.mu.Unlock()
+	for _, end := range all {
+		(*end)()
+	}
+}
+
+// holdLocked begins a time in which it is held.
+func (t *Term) holdLocked() {
+	t.held, t.lapse = context.WithCancel(context.Background()) // of no question: it ends with the time
+	context.AfterFunc(t.held, t.endAll)
+}
+
 // newTerm is for who has mu.
 func (e *Election) newTerm(l *coordinationv1.Lease) *Term {
 	t := &Term{Lease: l.UID, Since: time.Now(), of: e, again: make(chan struct{})}
 	if n := l.Spec.LeaseTransitions; n != nil {
 		t.Number = int(*n)
 	}
-	t.held, t.lapse = context.WithCancel(context.Background()) // of no question: it ends with the time
+	t.holdLocked()
 	t.timer = time.AfterFunc(HeldFor, t.expire)
 	return t
 }
@@ -86,7 +116,7 @@ func (t *Term) extendLocked(until time.Time) {
 	t.until = until
 	t.timer.Reset(time.Until(until))
 	if t.held.Err() != nil && t.isHeldLocked(time.Now()) {
-		t.held, t.lapse = context.WithCancel(context.Background())
+		t.holdLocked()
 		close(t.again)
 		t.again = make(chan struct{})
 		t.of.signal()

@@ -104,6 +104,34 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
+// TestAbort: what a try has left on its way is not sent any more, and what comes then is.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t)
+	r := newReceiver(t, k, kafka.Options{})
+	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	does(t, k, "deaf")
+	ctx, cut := context.WithCancel(t.Context())
+	sent := make(chan error)
+	go func() { sent <- r.Send(ctx, pod("a", 2)) }()
+	client := r.session.Load().client
+	eventually(t, "it is on its way", func() bool { return r.isBusy() && client.BufferedProduceRecords() == 1 })
+	cut()
+	if err := <-sent; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	r.Abort()
+	eventually(t, "nothing is on its way", func() bool { return !r.isBusy() && client.BufferedProduceRecords() == 0 })
+	does(t, k, "open")
+	if err := r.Send(within(t, patience), pod("a", 3)); err != nil {
+		t.Error(err)
+	}
+	r.Abort()
+	r.Abort()
+}
+
 // TestGivenUp: what is stored after it was given up is not taken for what comes later with the same ID, as when a resource goes and
 // is served again.
 func TestGivenUp(t *testing.T) {

@@ -74,6 +74,14 @@ func (r *Receiver) Close() {
 	}
 }
 
+// Abort ends what is on its way: of that nothing is sent any more, or tried again by the client, which goes on with it else when no
+// try waits for it.
+func (r *Receiver) Abort() {
+	if s := r.session.Load(); s != nil {
+		r.drop(s)
+	}
+}
+
 // Send implements deliver.Receiver.
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	r.forgetOthers(m)
