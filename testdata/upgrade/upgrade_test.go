@@ -90,6 +90,16 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
+// isReady reports whether all that exists was seen, and what it says of that.
+func (p *process) isReady() (string, bool) {
+	answer, err := http.Get(strings.TrimSuffix(p.metrics, "metrics") + "readyz")
+	if err != nil {
+		return err.Error() + ": " + p.text(), false
+	}
+	defer answer.Body.Close()
+	return answer.Status, answer.StatusCode == http.StatusOK
+}
+
 var sample = regexp.MustCompile(`(?m)^(\w+)(?:\{.*\})? ([0-9.e+]+)$`)
 
 // sum is that of all samples of a metric.
@@ -402,8 +412,13 @@ func TestRefused(t *testing.T) {
 	w.writeAll(t, 3, cold...)
 	state := filepath.Join(t.TempDir(), "state")
 	args := []string{"send", "cm", "-n", w.namespace, "--where", `object.metadata.name != "kube-root-ca.crt"`, "--to", r.URL + "/x", "--state", state, "--kubeconfig", cluster.Kubeconfig}
-	p := start(t, now, append(slices.Clone(args), "--context", "admin,limited")...)
-	r.await(t, "/x", "c", 3)
+	p := start(t, now, args...)
+	for _, name := range cold {
+		r.await(t, "/x", name, 3)
+	}
+	p.stop(t)
+	p = start(t, now, append(slices.Clone(args), "--shard", "1/2")...) // whose format is the newest: another one takes its place here
+	until(t, "all there is is seen", p.isReady)
 	p.stop(t)
 	w.writeAll(t, 1, cold...)
 	taken := r.count()
@@ -430,13 +445,9 @@ func TestRecord(t *testing.T) {
 		gone, events := fmt.Sprintf("gone-%d", i), 0
 		p := start(t, version, "record", recording, "cm", "-n", w.namespace)
 		until(t, "all there is is seen", func() (string, bool) {
-			answer, err := http.Get(strings.TrimSuffix(p.metrics, "metrics") + "readyz")
-			if err != nil {
-				return err.Error(), false
-			}
-			defer answer.Body.Close()
+			said, is := p.isReady()
 			events = p.sum(t, "dwatch_events_total")
-			return answer.Status, answer.StatusCode == http.StatusOK
+			return said, is
 		})
 		so := w.writes
 		w.writeAll(t, 5, cold...)
