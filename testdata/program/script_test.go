@@ -89,7 +89,7 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
-	os.Unsetenv("GOGC")            // of make test: dwatch has its own
+	os.Unsetenv("GOGC")                   // of make test: dwatch has its own
 	flag.Set("test.parallel", parallel()) // they wait, but what they run has deadlines
 	dir, err := os.MkdirTemp("", "dwatch-test-")
 	if err != nil {
