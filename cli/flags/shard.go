@@ -56,13 +56,14 @@ func parseShard(text string) (event.Shard, error) {
 	return event.Shard{Number: n, Of: m}, nil
 }
 
-// Ordinal returns the number of a pod of a StatefulSet, from 0, by the name of its host.
+// Ordinal returns the number of a pod of a StatefulSet, from 0, by the name of its host. The random end of other pods' names may
+// be a number, too, which is larger.
 func Ordinal(host string) (int, bool) {
 	host, _, _ = strings.Cut(host, ".")
 	at := strings.LastIndexByte(host, '-')
 	if at < 1 {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(host[at+1:], 10, 31)
-	return int(n), err == nil
+	n, err := strconv.Atoi(host[at+1:])
+	return n, err == nil && n < maxShards && strconv.Itoa(n) == host[at+1:]
 }

@@ -26,7 +26,7 @@ func TestOrdinal(t *testing.T) {
 			t.Errorf("%s: %d, %t", host, got, is)
 		}
 	}
-	for _, host := range []string{"", "laptop", "laptop-", "-1", "dwatch-x7f2k", "dwatch-1a", "dwatch-99999999999"} {
+	for _, host := range []string{"", "laptop", "laptop-", "-1", "dwatch-x7f2k", "dwatch-1a", "dwatch-01", "dwatch-1000", "dwatch-5f7c9b-24567", "dwatch-99999999999"} {
 		if got, is := Ordinal(host); is {
 			t.Errorf("%q: %d", host, got)
 		}
