@@ -18,7 +18,6 @@ import (
 	"dwatch/watcher"
 	"dwatch/watcher/event"
 	"dwatch/watcher/resume"
-	"dwatch/watcher/source"
 )
 
 // notWithShard are flags of what shards tear apart, and why.
@@ -128,6 +127,8 @@ func listPath(targets []event.Target) string {
 const (
 	handoverSoon = 15 * time.Second
 	handoverWait = 10 * time.Minute
+	// handoverAgain is after how long a server is asked again that did not answer.
+	handoverAgain = 5 * time.Second
 )
 
 // handingOver returns a Sink before next, which knows --state, that finds out what became of what the file has of
@@ -141,9 +142,7 @@ func handingOver(w *watching, next event.Sink) (event.Sink, error) {
 		return next, err
 	}
 	h.Waits = []time.Duration{handoverSoon, handoverWait - handoverSoon}
-	h.Named = func(ctx context.Context, t event.Target) ([]*event.Identity, error) {
-		return namedAnywhere(ctx, w.session, t)
-	}
+	h.Named, h.Again = namedAnywhere(w.session), handoverAgain
 	w.state.handover = h
 	return h, nil
 }
@@ -159,14 +158,14 @@ func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) 
 	running.Go(func() {
 		n := h.Count()
 		if n > 0 {
-			w.say(w.state.path + " has " + plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
+			w.say(output.Line(w.state.path) + " has " + plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
 		}
 		if err := h.Run(ctx); err != nil {
 			failed(err)
 			return
 		}
 		if n > 0 && ctx.Err() == nil {
-			w.say(fmt.Sprintf("%s has nothing of other shards any more: of %d objects %d were deleted", w.state.path, n, h.Deleted()))
+			w.say(fmt.Sprintf("%s has nothing of other shards any more: of %d objects %d were deleted", output.Line(w.state.path), n, h.Deleted()))
 		}
 	})
 	return func() {
@@ -175,27 +174,22 @@ func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) 
 	}
 }
 
-// namedAnywhere returns what the server has of a target, of all shards. It asks until it has an answer, or ctx ends.
-func namedAnywhere(ctx context.Context, s *session, t event.Target) ([]*event.Identity, error) {
-	o := s.watched()
-	o.Shard = event.Shard{}
-	all, err := watcher.New(o)
-	if err != nil {
-		return nil, err
-	}
-	var backoff source.Backoff
-	said := false
-	for {
+// namedAnywhere returns a function that returns what the server has of a target, of all shards. Of each it says once that the
+// server does not tell.
+func namedAnywhere(s *session) func(context.Context, event.Target) ([]*event.Identity, error) {
+	said := map[event.Key]bool{}
+	return func(ctx context.Context, t event.Target) ([]*event.Identity, error) {
+		o := s.watched()
+		o.Shard = event.Shard{}
+		all, err := watcher.New(o)
+		if err != nil {
+			return nil, err
+		}
 		named, err := all.Named(ctx, t)
-		if err == nil {
-			return named, nil
-		}
-		if !said && ctx.Err() == nil {
+		if err != nil && !said[t.Key()] && ctx.Err() == nil {
 			s.warn("what became of " + report.Describe([]event.Target{t}) + " of other shards is not known yet, trying again: " + fail.Loss(err))
-			said = true
+			said[t.Key()] = true
 		}
-		if !backoff.Wait(ctx, err) {
-			return nil, context.Cause(ctx)
-		}
+		return named, err
 	}
 }

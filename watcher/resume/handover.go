@@ -1,8 +1,11 @@
 package resume
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +22,9 @@ import (
 //
 // What has come to be of this shard, and was there before, is reported as initial.
 type Handover struct {
-	// Named returns what the server has of a target, of all shards. It tries again, until ctx ends.
+	// Named returns what the server has of a target, of all shards. It is asked again, after a wait, if it fails.
 	Named func(context.Context, event.Target) ([]*event.Identity, error)
+	Again time.Duration
 	// Waits are between the look-ups, of which there is one more: after the last one what is there is forgotten.
 	Waits []time.Duration
 
@@ -37,6 +41,8 @@ type Handover struct {
 type handed struct {
 	Foreign
 	objects map[cache.ObjectName][]event.Reported
+	looks   int       // that were answered
+	due     time.Time // of the next one
 }
 
 // NewHandover returns a Handover of a file before next; nil if there is nothing to hand over.
@@ -84,6 +90,8 @@ func (h *Handover) Deliver(ctx context.Context, batch []event.Event) error {
 		case t == nil:
 		case e.Type == event.Synced:
 			t.Resharded = false
+		case e.Type == event.Gone: // and all its objects with it
+			own = h.takeGone(own, t, nil)
 		case e.Type == event.Added:
 			// Whoever has the name now, the one before is gone.
 			own = h.take(own, t, cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, func(o event.Reported) bool { return o.UID == e.Object.UID })
@@ -115,37 +123,54 @@ func (h *Handover) take(dst []event.Event, t *handed, key cache.ObjectName, is f
 	return dst
 }
 
-// Run finds out what became of the objects of other shards. An error is one of the Sink, or of the file.
+// takeGone appends the deletions of all objects that are not there.
+func (h *Handover) takeGone(dst []event.Event, t *handed, there map[types.UID]bool) []event.Event {
+	for _, key := range slices.SortedFunc(maps.Keys(t.objects), func(a, b cache.ObjectName) int { return cmp.Compare(a.String(), b.String()) }) {
+		dst = h.take(dst, t, key, func(o event.Reported) bool { return there[o.UID] })
+	}
+	return dst
+}
+
+// Run finds out what became of the objects of other shards, of each target by itself: one that the server does not tell holds
+// up no other. An error is one of the Sink, or of the file.
 func (h *Handover) Run(ctx context.Context) error {
-	for n := 0; ; n++ {
-		for _, t := range h.order {
-			if err := h.lookUp(ctx, t, n == len(h.Waits)); err != nil {
-				return err
-			}
-		}
-		if n == len(h.Waits) {
-			return nil
-		}
-		wait := time.NewTimer(h.Waits[n])
+	for left := slices.Clone(h.order); len(left) > 0; {
+		t := slices.MinFunc(left, func(a, b *handed) int { return a.due.Compare(b.due) })
+		wait := time.NewTimer(time.Until(t.due))
 		select {
 		case <-ctx.Done():
 			wait.Stop()
 			return nil
 		case <-wait.C:
 		}
+		last := t.looks == len(h.Waits)
+		known, err := h.lookUp(ctx, t, last)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			t.due = time.Now().Add(h.Again)
+		case last:
+			left = slices.DeleteFunc(left, func(one *handed) bool { return one == t })
+		default:
+			t.due = time.Now().Add(h.Waits[t.looks])
+			t.looks++
+		}
 	}
+	return nil
 }
 
-func (h *Handover) lookUp(ctx context.Context, t *handed, last bool) error {
+// lookUp looks up a target. It reports whether the server has said what there is.
+func (h *Handover) lookUp(ctx context.Context, t *handed, last bool) (known bool, err error) {
 	h.mu.Lock()
 	n := len(t.objects)
 	h.mu.Unlock()
 	if n == 0 {
-		return nil
+		return true, nil
 	}
 	named, err := h.Named(ctx, t.Target)
 	if err != nil || ctx.Err() != nil {
-		return nil // the run is ending
+		return false, nil
 	}
 	there := make(map[types.UID]bool, len(named))
 	for _, o := range named {
@@ -153,23 +178,19 @@ func (h *Handover) lookUp(ctx context.Context, t *handed, last bool) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var gone []event.Event
-	var left []event.Reported
-	for key := range t.objects {
-		gone = h.take(gone, t, key, func(o event.Reported) bool { return there[o.UID] })
-		left = append(left, t.objects[key]...)
-	}
+	gone := h.takeGone(nil, t, there)
 	if len(gone) > 0 {
 		if err := h.next.Deliver(ctx, gone); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if !last {
-		return nil
+		return true, nil
 	}
+	left := slices.Concat(slices.Collect(maps.Values(t.objects))...)
 	clear(t.objects)
 	if err := forget(h.file, t.Target, left); err != nil {
-		return fmt.Errorf("write %w", err)
+		return false, fmt.Errorf("write %w", err)
 	}
-	return nil
+	return true, nil
 }

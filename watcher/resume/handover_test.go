@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,7 +104,7 @@ func TestReshard(t *testing.T) {
 	if one.h.Count() != 3 {
 		t.Errorf("%d objects are of other shards", one.h.Count())
 	}
-	if err := one.h.lookUp(t.Context(), one.h.order[0], false); err != nil {
+	if _, err := one.h.lookUp(t.Context(), one.h.order[0], false); err != nil {
 		t.Fatal(err)
 	}
 	// It is ended, and what it knows is not lost.
@@ -186,5 +187,55 @@ func TestReshardInitial(t *testing.T) {
 	}
 	if got := many.close(); len(got) != 3 {
 		t.Errorf("of a shard too many: %s", got)
+	}
+}
+
+// TestReshardHeldUp: what the server does not tell of one target holds up no other, and is asked again.
+func TestReshardHeldUp(t *testing.T) {
+	path := newPath(t)
+	other := event.Shard{Number: 2, Of: 4}
+	services := targetOf("services", "a", "")
+	first := openAs(t, path, ofShard(1, 2), nil)
+	first.deliver("ADDED late/"+uidIn(other, 1)+"/1", "SYNCED")
+	if err := first.r.stage.Deliver(t.Context(), []event.Event{parse(t, services, "ADDED gone/"+uidIn(other, 2)+"/2"), parse(t, services, "SYNCED")}); err != nil {
+		t.Fatal(err)
+	}
+	first.close()
+	one := openAs(t, path, ofShard(1, 4), nil)
+	var deleted []string
+	next := one.h.next
+	one.h.next = event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
+		for _, e := range batch {
+			deleted = append(deleted, e.Object.Name)
+		}
+		return next.Deliver(ctx, batch)
+	})
+	one.h.Waits, one.h.Again = []time.Duration{time.Millisecond}, time.Millisecond
+	one.h.Named = func(_ context.Context, of event.Target) ([]*event.Identity, error) {
+		if of.Key() == pods.Key() && len(deleted) == 0 {
+			return nil, errors.New("forbidden")
+		}
+		return nil, nil
+	}
+	if err := one.h.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	one.close()
+	if !cmp.Equal(deleted, []string{"gone", "late"}) {
+		t.Errorf("deleted: %s", deleted)
+	}
+}
+
+// TestReshardGone: with a resource go the objects of other shards, too: the server will never tell of them.
+func TestReshardGone(t *testing.T) {
+	path := newPath(t)
+	other := event.Shard{Number: 2, Of: 4}
+	first := openAs(t, path, ofShard(1, 2), nil)
+	first.deliver("ADDED a/"+uidIn(other, 1)+"/1", "ADDED b/"+uidIn(other, 2)+"/2", "SYNCED")
+	first.close()
+	one := openAs(t, path, ofShard(1, 4), nil)
+	one.deliver("GONE")
+	if got := one.close(); !cmp.Equal(got, []string{"DELETED_a", "DELETED_b"}) {
+		t.Errorf("%s", got)
 	}
 }
