@@ -185,7 +185,7 @@ release: ## what a release consists of, into bin/dist: of a tag, or else a snaps
 	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release image bin/dist
 
 .PHONY: test/release
-test/release: test/chart test/upgrade test/pod ## try what a release consists of, on Linux
+test/release: test/chart test/otel test/upgrade test/pod ## try what a release consists of, on Linux
 	cd testdata/release && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/release && $(AS_RELEASED) $(GO) test $(LINKED) -c -o ../../bin/release.test .
 	@# Not of one go test: make release in it has its own settings.
@@ -196,6 +196,12 @@ test/release: test/chart test/upgrade test/pod ## try what a release consists of
 test/chart: bin/cluster bin/kubectl ## render the chart as Helm does, and have a real API server take it
 	cd testdata/chart && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
 	cd testdata/chart && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
+
+# So is a collector's receiver.
+.PHONY: test/otel
+test/otel: ## have the receiver of an OpenTelemetry collector take what is sent to it
+	cd testdata/otel && $(AS_RELEASED) $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) run -trimpath=false $(STATICCHECK) ./...
+	cd testdata/otel && $(AS_RELEASED) $(GO) test $(LINKED) -vet off -count 1 -timeout 30m ./...
 
 # Three versions are built for it.
 .PHONY: test/upgrade
