@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -163,7 +164,7 @@ func isForGood(err error) bool {
 
 // refused is an error before it was ever known who leads.
 func (l *leased) refused(err error) error {
-	if apierrors.IsForbidden(err) {
+	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return fmt.Errorf("--lease: %w; dwatch rbac prints a role with what it takes", err)
 	}
 	if isForGood(err) {

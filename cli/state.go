@@ -63,7 +63,7 @@ func (w *watching) openFile(ctx context.Context, h resume.Header) (*resume.File,
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !said:
-			w.say(output.Line(w.stateFile) + " is in use by another dwatch, which does not lead any more: waiting for it to end")
+			w.say(output.Line(w.stateFile) + " is in use by another dwatch, which does not hold the Lease: waiting for it to end")
 		}
 	}
 }

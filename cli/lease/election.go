@@ -71,6 +71,9 @@ func (t trouble) String() string {
 // it yet.
 var errNotFree = errors.New("it was held until now")
 
+// errMissing is why a Lease is not written that is not there: it is looked for next.
+var errMissing = errors.New("it is not there")
+
 // State is what is known.
 type State struct {
 	// Known: the server has answered. Err is why it has not, or not the last time.
@@ -288,6 +291,9 @@ func (l lease) Create(ctx context.Context, to *coordinationv1.Lease, o metav1.Cr
 
 // Update implements coordinationv1client.LeaseInterface.
 func (l lease) Update(ctx context.Context, to *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if to.Name == "" { // what client-go has of one that it could not make
+		return nil, errMissing
+	}
 	return l.write(ctx, to.ResourceVersion, func(ctx context.Context) (*coordinationv1.Lease, error) { return l.LeaseInterface.Update(ctx, to, o) })
 }
 

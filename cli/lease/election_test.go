@@ -82,13 +82,16 @@ func (c *client) Create(_ context.Context, l *coordinationv1.Lease, _ metav1.Cre
 }
 
 func (c *client) Update(_ context.Context, l *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	if l.Name == "" {
+		return nil, errors.New("resource name may not be empty")
+	}
 	return c.write(l, l.ResourceVersion)
 }
 
 func (c *client) write(l *coordinationv1.Lease, over string) (*coordinationv1.Lease, error) {
 	away, lost := c.state()
 	if err := cmp.Or(away, c.denied()); err != nil {
-		return nil, err
+		return new(coordinationv1.Lease), err // as the real one does
 	}
 	c.to.mu.Lock()
 	defer c.to.mu.Unlock()
@@ -302,6 +305,26 @@ func TestElectionDenied(t *testing.T) {
 				t.Errorf("%s: %q, %v", r.Identity, got, r.State().Err)
 			}
 		}
+	})
+}
+
+// TestElectionGone: a Lease that is gone, with its namespace, and can't be made is one thing that is wrong.
+func TestElectionGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := startReplica(t, s, "a")
+		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		no := apierrors.NewForbidden(leaseResource, "feed", errors.New("no"))
+		a.client.denies(no)
+		s.mu.Lock()
+		s.lease = nil
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+		if got := a.failures(); !slices.Equal(got, []string{no.Error()}) || !a.State().Doubtful {
+			t.Errorf("%q, %+v", got, a.State())
+		}
+		a.client.denies(nil)
+		awaits(t, "a leads again", func() bool { return a.State().Term != nil && !a.State().Doubtful })
 	})
 }
 

@@ -328,7 +328,7 @@ func TestLeaseFrozenFile(t *testing.T) {
 	b.says(t, "^standing by: ")
 	a.signal(syscall.SIGSTOP)
 	b.says(t, "^leading since ")
-	b.says(t, "state is in use by another dwatch, which does not lead any more: waiting for it to end$")
+	b.says(t, "state is in use by another dwatch, which does not hold the Lease: waiting for it to end$")
 	r.write("two", 1)
 	a.signal(syscall.SIGCONT)
 	a.says(t, "^standing by: ")
