@@ -217,6 +217,38 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
+func TestParseIO(t *testing.T) {
+	if got, err := parseIO("rchar: 1234\nwchar: 5\n"); err != nil || got != 1234 {
+		t.Errorf("%d, %v", got, err)
+	}
+	for _, wrong := range []string{"", "wchar: 5\nrchar: 1\n", "rchar: much\n"} {
+		if _, err := parseIO(wrong); err == nil {
+			t.Errorf("%q is no error", wrong)
+		}
+	}
+}
+
+// TestShardTables finds a line for each number of shards of each server, and what is less than without them.
+func TestShardTables(t *testing.T) {
+	found := results{}
+	if got := found.shards(options{}); got != "" {
+		t.Errorf("there is a table of nothing: %s", got)
+	}
+	for _, server := range shardServers {
+		for _, n := range shardCounts {
+			for _, m := range []metric{allOut, syncCPU, bytesRead, churnCPU, churnRead, onePeak, churnPeak} {
+				found.add(shardsName(server.name, n), m, 8e6/float64(n))
+			}
+		}
+	}
+	got := found.shards(options{updates: 5000})
+	for _, want := range []string{"| server selects, no shards ", "| server sends all, 4 shards ", "| 2.00 MB | 0.25 |", "5,000 changes"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	got, err := parseStat("cpu  1 2 4 1000 1000 8 16 32 64 128\ncpu0 1 2 4 1000\n")
 	if want := 630 * time.Millisecond; err != nil || got != want {

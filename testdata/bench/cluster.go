@@ -44,9 +44,9 @@ data:
 `
 
 // startCluster starts a cluster that ends with ctx, if it is not stopped before.
-func startCluster(ctx context.Context) (*bed.Cluster, error) {
+func startCluster(ctx context.Context, flags ...string) (*bed.Cluster, error) {
 	say("starting the cluster")
-	cluster, err := bed.Start()
+	cluster, err := bed.Start(flags...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,12 +10,13 @@
 //	         rest, follow updates at full speed, follow updates at a steady rate;
 //	         then every contender in turn, some times: start on one small object;
 //	         then the ways to a receiver, each beside a bare one, several clusters
-//	         in one run, and several rules; at the end a recording
+//	         in one run, several rules, and shards if they are
+//	         chosen; at the end a recording
 //
 // Progress goes to stderr. One file a subject: cluster.go fills and changes the
 // cluster, contenders.go and dialect.go say what runs, process.go and lines.go run it and read
 // it, proc.go asks the kernel what it used, share.go what all others used;
-// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, rules.go, recording.go and day.go measure, results.go and table.go make the
+// watch.go, list.go, start.go, deliver.go, jetstream.go, fleet.go, rules.go, shards.go, recording.go and day.go measure, results.go and table.go make the
 // tables.
 package main
 
@@ -49,6 +50,7 @@ type options struct {
 	fleet   bool    // several clusters are
 	record  bool    // recordings are
 	rules   bool    // rules are
+	shards  bool    // shards are: only if they are chosen
 	// dayEvents is how many events the recording of a day has; 0: there is none.
 	dayEvents int
 }
@@ -102,7 +104,7 @@ func run(ctx context.Context, args []string) error {
 	if about += "\n\n"; opts.measures(false) {
 		about += found.tables(opts) + notes() + "\n"
 	}
-	about += found.fleets() + "\n" + found.rules() + "\n" + found.recordings() + "\n" + found.days(opts.dayEvents) + "\n"
+	about += found.fleets() + "\n" + found.rules() + "\n" + found.shards(opts) + "\n" + found.recordings() + "\n" + found.days(opts.dayEvents) + "\n"
 	if opts.measures(opts.deliver) {
 		about += found.deliveries() + "\n" + deliveryNotes()
 	}
@@ -112,7 +114,7 @@ func run(ctx context.Context, args []string) error {
 
 // measures reports whether a part is measured that was chosen, or not: without a choice all are.
 func (o options) measures(chosen bool) bool {
-	return chosen || !o.deliver && !o.fleet && !o.record && !o.rules
+	return chosen || !o.deliver && !o.fleet && !o.record && !o.rules && !o.shards
 }
 
 // parse reads the command line.
@@ -131,6 +133,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.deliver, "delivery", false, "measure nothing but delivery, and what else is chosen so")
 	flags.BoolVar(&o.fleet, "clusters", false, "measure nothing but several clusters in one run, and what else is chosen so")
 	flags.BoolVar(&o.rules, "rules", false, "measure nothing but rules, and what else is chosen so")
+	flags.BoolVar(&o.shards, "shards", false, "measure nothing but shards, which are not measured otherwise, and what else is chosen so")
 	flags.BoolVar(&o.record, "recording", false, "measure nothing but recordings, and what else is chosen so")
 	flags.IntVar(&o.dayEvents, "day", 1_000_000, "ask a recording of a day of `N` events; 0: none")
 	flags.StringVar(&o.without, "without", "", "leave out a `contender`: kubectl takes some 14 GB for 100,000 pods")

@@ -94,6 +94,7 @@ func (b *bench) round(ctx context.Context, number int) error {
 		{"watching", b.measures(false), b.watching},
 		{"several clusters", b.measures(b.options.fleet), b.fleet},
 		{"rules", b.measures(b.options.rules), b.rules},
+		{"shards", b.options.shards, b.shards},
 		{"delivery", b.measures(b.options.deliver), b.deliver},
 	} {
 		if !part.measured {

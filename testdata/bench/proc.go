@@ -25,6 +25,25 @@ func memoryOf(pid int) (memory, error) {
 	return parseStatus(string(status))
 }
 
+// bytesReadBy asks the kernel how much a process has read, from the network and of files.
+func bytesReadBy(pid int) (int64, error) {
+	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseIO(string(io))
+}
+
+// parseIO reads the content of /proc/PID/io, which begins with what was read.
+func parseIO(io string) (int64, error) {
+	line, _, _ := strings.Cut(io, "\n")
+	value, found := strings.CutPrefix(line, "rchar: ")
+	if !found {
+		return 0, fmt.Errorf("/proc/PID/io begins with %q", line)
+	}
+	return strconv.ParseInt(value, 10, 64)
+}
+
 // parseStatus reads the content of /proc/PID/status.
 func parseStatus(status string) (memory, error) {
 	var m memory

@@ -24,6 +24,9 @@ const (
 	viewerBytes               // bytes per event
 	startUp                   // s
 	sentRate                  // events per second
+	bytesRead                 // bytes
+	churnRead                 // bytes per event
+	onePeak                   // bytes
 )
 
 // results has what was measured: one value for each time, by contender.
