@@ -87,7 +87,7 @@ func sharding(ctx context.Context, s *session) string {
 	case shard.IsAll():
 		return ""
 	case shard.IsSurplus():
-		return fmt.Sprintf(", as one more than the %s: nothing of it is new", plural(shard.Of, "shard"))
+		return ", shard " + shard.String() + ", which has no objects"
 	}
 	text := ", shard " + shard.String()
 	if s.isQuiet() || s.Cluster == nil {

@@ -14,9 +14,6 @@ import (
 // AutoShard is what stands for the number that the host has.
 const AutoShard = "auto"
 
-// NoShard stands for one too many, of a file that is left from when there were more.
-const NoShard = "none"
-
 // maxShards is more than anybody runs: a number that is larger is a mistake.
 const maxShards = 1000
 
@@ -43,7 +40,7 @@ func parseShard(text string) (event.Shard, error) {
 		return event.Shard{}, fmt.Errorf("there are at most %d shards", maxShards)
 	case number == AutoShard:
 		return event.Shard{Of: m}, nil
-	case number == NoShard:
+	case number == event.NoShard:
 		return event.Shard{Number: m + 1, Of: m}, nil
 	}
 	n, wrong := strconv.Atoi(number)

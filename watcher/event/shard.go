@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// NoShard stands for one too many, of a file that is left from when there were more.
+const NoShard = "none"
+
 // Shard is one of several parts of the same size into which all objects fall by their UIDs. The zero
 // Shard stands for none: it has all.
 //
@@ -79,8 +82,11 @@ func (s Shard) Selector() string {
 
 // String is how it is typed; empty for all.
 func (s Shard) String() string {
-	if s.IsAll() {
+	switch {
+	case s.IsAll():
 		return ""
+	case s.IsSurplus():
+		return fmt.Sprintf("%s/%d", NoShard, s.Of)
 	}
 	return fmt.Sprintf("%d/%d", s.Number, s.Of)
 }

@@ -48,6 +48,15 @@ func rangeOf(t *testing.T, s Shard) (from, to string) {
 	return parts[1], parts[3]
 }
 
+// TestShardText: a shard is said as it is typed.
+func TestShardText(t *testing.T) {
+	for s, want := range map[Shard]string{{}: "", {1, 1}: "", {2, 3}: "2/3", {3, 2}: "none/2", {9, 2}: "none/2"} {
+		if got := s.String(); got != want {
+			t.Errorf("%d of %d: %s", s.Number, s.Of, got)
+		}
+	}
+}
+
 func TestSelectors(t *testing.T) {
 	for s, want := range map[Shard]string{
 		{}:     "",
