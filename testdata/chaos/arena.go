@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ type arenaOptions struct {
 	deliver bool
 	// replicas is how many processes each dwatch is; more than one deliver.
 	replicas int
+	// shards is how many processes share the objects of each dwatch; more than one have a state each.
+	shards int
 }
 
 // arena is where writers, faults and dwatch meet: namespaces of its own, and proxies of
@@ -49,7 +52,7 @@ type arena struct {
 
 func newArena(ctx context.Context, o arenaOptions) (*arena, error) {
 	o.deliver = o.deliver || o.replicas > 1
-	o.state = o.state || o.deliver
+	o.state = o.state || o.deliver || o.shards > 1
 	a := &arena{
 		arenaOptions: o,
 		namespaces:   []string{o.label + "-a", o.label + "-b"},
@@ -104,28 +107,27 @@ func (a *arena) setUp(ctx context.Context) error {
 func (a *arena) selector() string { return "in=yes,chaos=" + a.label }
 
 func (a *arena) watch(name string, args []string, env ...string) error {
-	if a.state {
-		args = append(args, "--state", filepath.Join(a.dir, name+".state"))
-	}
 	d := &dwatch{
-		name: name, binary: a.binary, args: args, dir: a.dir, sites: a.sites, env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
+		name: name, binary: a.binary, dir: a.dir, sites: a.sites, env: append(env, "GORACE=halt_on_error=1 atexit_sleep_ms=0"),
 		said: filepath.Join(a.dir, name+".stderr"), records: map[string]*record{}, revivable: a.state, disk: &a.disk,
 	}
 	for _, s := range a.sites {
-		d.records[s.name] = newRecord(name == "selecting")
+		r := newRecord(name == "selecting")
+		r.shared = a.shards > 1
+		r.apart = r.shared
+		d.records[s.name] = r
 	}
 	if a.deliver {
-		d.args = append(d.args, "--show-secrets", "--workers", "4", "--max-backoff", "2s", "--deadline", "5s")
+		args = append(args, "--show-secrets", "--workers", "4", "--max-backoff", "2s", "--deadline", "5s")
 		var err error
 		if d.receiver, err = newReceiver(a.seed, d.receive); err != nil {
 			return err
 		}
 	}
 	a.watchers = append(a.watchers, d)
-	if a.replicas > 1 {
-		a.replicate(d)
-	}
-	for _, one := range d.all() {
+	a.multiply(d)
+	for n, one := range d.all() {
+		one.args = append(slices.Clip(args), a.apartFrom(d, one, n+1)...)
 		if err := one.start(); err != nil {
 			return err
 		}
@@ -133,16 +135,29 @@ func (a *arena) watch(name string, args []string, env ...string) error {
 	return nil
 }
 
-// replicate has a dwatch be several, with one Lease and one state. What they deliver is one record.
-func (a *arena) replicate(d *dwatch) {
-	d.args = append(d.args, "--lease", a.namespaces[0]+"/"+d.name)
-	for n := 2; n <= a.replicas; n++ {
+// multiply has a dwatch be several, replicas or shards. What they tell is one record.
+func (a *arena) multiply(d *dwatch) {
+	for n := 2; n <= max(a.replicas, a.shards); n++ {
 		name := fmt.Sprintf("%s-%d", d.name, n)
 		d.others = append(d.others, &dwatch{
-			name: name, binary: d.binary, args: d.args, dir: d.dir, sites: d.sites, env: d.env, said: filepath.Join(a.dir, name+".stderr"),
+			name: name, binary: d.binary, dir: d.dir, sites: d.sites, env: d.env, said: filepath.Join(a.dir, name+".stderr"),
 			records: d.records, receiver: d.receiver, revivable: true, disk: d.disk,
 		})
 	}
+}
+
+// apartFrom are the arguments by which the n-th process of a dwatch is told from the others: replicas have one Lease and
+// one state, shards a state each.
+func (a *arena) apartFrom(d, one *dwatch, n int) []string {
+	switch {
+	case a.shards > 1:
+		return []string{"--shard", fmt.Sprintf("%d/%d", n, a.shards), "--state", filepath.Join(a.dir, one.name+".state")}
+	case a.replicas > 1:
+		return []string{"--lease", a.namespaces[0] + "/" + d.name, "--state", filepath.Join(a.dir, d.name+".state")}
+	case a.state:
+		return []string{"--state", filepath.Join(a.dir, d.name+".state")}
+	}
+	return nil
 }
 
 // startWriters starts them once each dwatch watches everything.

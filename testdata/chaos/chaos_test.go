@@ -142,6 +142,17 @@ func TestReplicas(t *testing.T) {
 	testMix(t, arenaOptions{seed: 4, replicas: 2})
 }
 
+// TestShards: three processes share the objects of each dwatch, and any is killed. What they tell together is all there is, and each
+// object is told by one.
+func TestShards(t *testing.T) {
+	t.Parallel()
+	a := arenaFor(t, arenaOptions{servers: []*server{shared}, seed: 5, shards: 3, pace: leisurely})
+	mix(t, a, 10*time.Second, [][]fault{connectionFaults, eventFaults})
+	if f := &a.sites[0].figures; len(f.shares) != 6 || f.kills == 0 {
+		t.Errorf("not all of them told something, or none was killed: %+v", f)
+	}
+}
+
 // TestClusters: two clusters in one stream, of which each is killed, frozen and cut off,
 // while dwatch is killed. By its seed, the first is killed at once and the second frozen meanwhile. It
 // is not parallel: the others have enough servers running.

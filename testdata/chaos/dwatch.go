@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -35,7 +36,7 @@ type dwatch struct {
 
 	// revivable: it may be killed, and is revived.
 	revivable bool
-	others    []*dwatch // which replicas of it there are besides
+	others    []*dwatch // which replicas or shards of it there are besides
 	disk      *disk     // of its state
 
 	// reading is held while a line is taken: who locks it is a reader that stalls.
@@ -53,7 +54,7 @@ type dwatch struct {
 // endWithin is how long the end after a signal may take.
 const endWithin = 10 * time.Second
 
-// all are its replicas: itself, and the others.
+// all are its replicas, or shards: itself, and the others.
 func (d *dwatch) all() []*dwatch { return append([]*dwatch{d}, d.others...) }
 
 // start starts the program, or starts it again.
@@ -85,12 +86,15 @@ func (d *dwatch) start() error {
 	return nil
 }
 
-// run names the run that is to begin.
+// run names the run that is to begin; processOf tells whose it is.
 func (d *dwatch) run() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return fmt.Sprintf("%s-%d", d.name, d.runs+1)
 }
+
+// processOf is the name of the process whose run it is.
+func processOf(run string) string { return run[:max(0, strings.LastIndex(run, "-"))] }
 
 func (d *dwatch) argsOf(run string) ([]string, error) {
 	path, err := kubeconfig(d.dir, run, d.sites)
@@ -111,7 +115,7 @@ func (d *dwatch) follow(child *exec.Cmd, stdout io.Reader, ended chan struct{}) 
 		}
 		d.reading.Lock()
 		if l, r, err := d.read(text); r != nil {
-			r.take(text, l, err)
+			r.take(d.name, text, l, err)
 		}
 		d.reading.Unlock()
 	}
@@ -170,7 +174,7 @@ func (d *dwatch) kill() {
 	child.Process.Kill()
 	<-ended
 	for _, r := range d.records {
-		r.killed(since) // before the next run prints
+		r.killed(d.name, since) // before the next run prints
 	}
 	d.mu.Lock()
 	d.dying = false

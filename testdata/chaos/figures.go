@@ -29,6 +29,8 @@ type figures struct {
 	// shortest time from what the one delivered at last to what the other did first.
 	between, changes int
 	soonest          time.Duration
+	// shares is how many objects each shard has told of.
+	shares map[string]int
 
 	wrong    []string
 	count    map[fail]int
@@ -38,7 +40,7 @@ type figures struct {
 }
 
 func newFigures(cluster string, seed uint64) figures {
-	return figures{cluster: cluster, seed: seed, faults: map[string]int{}, silence: map[string]time.Duration{}, count: map[fail]int{}}
+	return figures{cluster: cluster, seed: seed, faults: map[string]int{}, silence: map[string]time.Duration{}, shares: map[string]int{}, count: map[fail]int{}}
 }
 
 func (f *figures) injected(name string) { f.faults[name]++ }
@@ -51,6 +53,11 @@ func (f *figures) add(d *dwatch, r *record) {
 	f.repeated += r.repeated
 	for _, one := range d.all() {
 		f.kills += one.runs - 1
+	}
+	for _, h := range r.objects {
+		if r.shared {
+			f.shares[h.by]++
+		}
 	}
 	f.changes += r.changes
 	if r.changes > 0 && (f.soonest == 0 || r.soonest < f.soonest) {
@@ -91,6 +98,12 @@ func (f *figures) String() string {
 	if f.changes > 0 {
 		row("changes of who leads", fmt.Sprintf("%d, after %.1f s at least", f.changes, f.soonest.Seconds()))
 		row("states in between not told", f.between)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.shares)) {
+		row("objects of "+name, f.shares[name])
+	}
+	if len(f.shares) > 0 {
+		row("told by two shards", f.count[overlapped])
 	}
 	row("lost", f.count[lost])
 	row("duplicated", f.count[duplicated])

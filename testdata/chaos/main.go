@@ -34,6 +34,10 @@
 // time in order; who takes over from another one does so a while after that has delivered at last. States in
 // between may be missing while nobody leads: they are counted.
 //
+// With -shards 3, each dwatch is that many processes with a state each, of which each has its share of the objects
+// (--shard 1/3, ...), and any is killed. What they tell is judged as if it were of one, and an object that two of them tell is
+// wrong. With -deliver besides, they deliver to one receiver.
+//
 // What is random comes from the seed: the changes of each writer, the faults and
 // their order. How they meet does not repeat, so a failure may take several runs
 // to come back.
@@ -83,6 +87,8 @@ type options struct {
 	every time.Duration
 	// replicas is how many processes each dwatch is, of which one leads.
 	replicas int
+	// shards is how many processes share the objects of each dwatch.
+	shards int
 }
 
 // errLies means that what was printed is not what happened.
@@ -122,7 +128,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	a, err := newArena(context.WithoutCancel(ctx), arenaOptions{
-		label: "chaos", servers: servers, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver, replicas: o.replicas,
+		label: "chaos", servers: servers, binary: o.dwatch, seed: o.seed, pace: o.pace, state: o.state, deliver: o.deliver, replicas: o.replicas, shards: o.shards,
 	})
 	if err != nil {
 		return err
@@ -196,6 +202,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.soak, "soak", false, "in place of faults, make everything anew by which dwatch, the server and receivers know each other, and measure what dwatch takes")
 	flags.DurationVar(&o.every, "every", 10*time.Second, "with -soak, one of these each `TIME`")
 	flags.IntVar(&o.replicas, "replicas", 1, "let each dwatch be `N` processes with one Lease and one --state, which deliver; kill any of them, now and then")
+	flags.IntVar(&o.shards, "shards", 1, "let `N` processes share the objects of each dwatch, with a --state each; kill any of them, every few seconds")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -210,8 +217,11 @@ func parse(args []string) (options, error) {
 	if o.lasts <= 0 || o.pace <= 0 || o.window <= 0 || o.every <= 0 {
 		return o, errors.New("times are positive")
 	}
-	if o.clusters < 1 || o.replicas < 1 {
-		return o, errors.New("-clusters, -replicas: there is at least one")
+	if o.clusters < 1 || o.replicas < 1 || o.shards < 1 {
+		return o, errors.New("-clusters, -replicas, -shards: there is at least one")
+	}
+	if o.shards > 1 && (o.replicas > 1 || o.clusters > 1) {
+		return o, errors.New("-shards: they are of one cluster, and all work: neither -clusters nor -replicas goes with it")
 	}
 	if o.replicas > 1 && o.clusters > 1 {
 		return o, errors.New("-replicas: their Lease is in one cluster")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +36,8 @@ type record struct {
 	selects bool
 	// apart: objects of one name come in any order, as those of a topic of Kafka, where each is known by its UID.
 	apart bool
+	// shared: several processes tell it, each of objects that are its own.
+	shared bool
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each line
@@ -73,6 +74,7 @@ type history struct {
 	kind    string // of the last event
 	object  json.RawMessage
 	at      time.Time
+	by      string // which process
 	// loose: printed in the last moments before a kill: the next line may repeat
 	// what was printed then.
 	loose bool
@@ -84,6 +86,7 @@ const (
 	lost       fail = "lost"
 	duplicated fail = "duplicated"
 	disordered fail = "out of order"
+	overlapped fail = "told by two shards"
 )
 
 type problem struct {
@@ -99,11 +102,11 @@ func newRecord(selects bool) *record {
 	}
 }
 
-// take notes a line, as parseLine has read it.
-func (r *record) take(text []byte, l *line, err error) {
+// take notes a line of a process, as parseLine has read it.
+func (r *record) take(by string, text []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.takeLineLocked(text, l, err)
+	r.takeLineLocked(by, text, l, err)
 }
 
 func parseLine(text []byte) (*line, error) {
@@ -115,7 +118,7 @@ func parseLine(text []byte) (*line, error) {
 	return &l, err
 }
 
-func (r *record) takeLineLocked(text []byte, l *line, err error) {
+func (r *record) takeLineLocked(by string, text []byte, l *line, err error) {
 	r.lines++
 	switch {
 	case err != nil:
@@ -123,7 +126,7 @@ func (r *record) takeLineLocked(text []byte, l *line, err error) {
 	case l.Object == nil:
 		r.marks++
 	default:
-		r.takeLocked(l)
+		r.takeLocked(by, l)
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -134,7 +137,10 @@ func (r *record) takeLineLocked(text []byte, l *line, err error) {
 func (r *record) receive(run, id string, body []byte, l *line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.leadsLocked(run)
+	by := processOf(run)
+	if !r.shared {
+		r.leadsLocked(run)
+	}
 	is := state{l.meta.UID, l.meta.ResourceVersion}
 	if r.delivered[is] == nil {
 		r.delivered[is] = map[string]bool{}
@@ -144,12 +150,20 @@ func (r *record) receive(run, id string, body []byte, l *line, err error) {
 		r.faultLocked(disordered, "%s has the id %q, not %q", l, id, want)
 	}
 	if r.ids[id] {
+		r.ownLocked(by, l)
 		r.lines++
 		r.repeated++
 		return
 	}
 	r.ids[id] = true
-	r.takeLineLocked(body, l, err)
+	r.takeLineLocked(by, body, l, err)
+}
+
+// ownLocked checks that what a process tells of an object is not another one's to tell.
+func (r *record) ownLocked(by string, l *line) {
+	if before := r.objects[l.meta.UID]; r.shared && before != nil && before.by != by {
+		r.faultLocked(overlapped, "%s by %s, after %s %s by %s", l, by, before.kind, before.version, before.by)
+	}
 }
 
 // apart is how long after the last delivery of a replica another one may begin: it takes the Lease 3 s after that has to stop, and the
@@ -158,9 +172,8 @@ const apart = time.Second
 
 // leadsLocked notes that a run delivers.
 func (r *record) leadsLocked(run string) {
-	replica := func(run string) string { return run[:strings.LastIndex(run, "-")+1] }
 	now := time.Now()
-	if r.by != "" && replica(run) != replica(r.by) {
+	if r.by != "" && processOf(run) != processOf(r.by) {
 		took := now.Sub(r.at)
 		if took < apart {
 			r.faultLocked(disordered, "%s delivers %v after %s", run, took, r.by)
@@ -172,7 +185,8 @@ func (r *record) leadsLocked(run string) {
 	r.by, r.at = run, now
 }
 
-func (r *record) takeLocked(l *line) {
+func (r *record) takeLocked(by string, l *line) {
+	r.ownLocked(by, l)
 	at := place{l.meta.Kind, l.meta.Namespace, l.meta.Name}
 	r.last[place{kind: at.kind, namespace: at.namespace}] = time.Now()
 	before := r.objects[l.meta.UID]
@@ -190,7 +204,7 @@ func (r *record) takeLocked(l *line) {
 	if other, taken := r.living[at]; taken && other != l.meta.UID && !r.objects[other].loose && !r.apart {
 		r.faultLocked(lost, "%s, while %s of that name was not deleted", l, other)
 	}
-	*before = history{place: at, version: l.meta.ResourceVersion, kind: l.Type, object: bytes.Clone(l.Object), at: time.Now()}
+	*before = history{place: at, version: l.meta.ResourceVersion, kind: l.Type, object: bytes.Clone(l.Object), at: time.Now(), by: by}
 	r.objects[l.meta.UID] = before
 	if l.Type == "DELETED" {
 		if r.living[at] == l.meta.UID {
@@ -242,8 +256,8 @@ func (r *record) repeatLocked(before *history, l *line) {
 	}
 }
 
-// killed notes that dwatch was killed: what it printed since then may come again.
-func (r *record) killed(since time.Time) {
+// killed notes that a process was killed: what it printed since then may come again.
+func (r *record) killed(by string, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kills++
@@ -251,7 +265,7 @@ func (r *record) killed(since time.Time) {
 		return // what comes again after it is known by its id
 	}
 	for _, h := range r.objects {
-		h.loose = h.loose || h.at.After(since)
+		h.loose = h.loose || h.by == by && h.at.After(since)
 	}
 }
 

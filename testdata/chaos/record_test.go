@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,11 +55,11 @@ func TestRecord(t *testing.T) {
 				case "WAIT":
 					printed = time.Now()
 				case "KILL":
-					r.killed(printed)
+					r.killed("", printed)
 				default:
 					text := lineOf(text)
 					l, err := parseLine(text)
-					r.take(text, l, err)
+					r.take("", text, l, err)
 				}
 			}
 			r.wrong = append(r.wrong, r.compareLocked(truthOf(test.truth))...)
@@ -80,7 +81,7 @@ func TestClusterOf(t *testing.T) {
 	print := func(cluster, text string) {
 		line := strings.Replace(string(lineOf(text)), "{", fmt.Sprintf(`{"cluster":%q,`, cluster), 1)
 		if l, r, err := d.read([]byte(line)); r != nil {
-			r.take([]byte(line), l, err)
+			r.take("", []byte(line), l, err)
 		}
 	}
 	expect := func(one, two int) {
@@ -98,6 +99,50 @@ func TestClusterOf(t *testing.T) {
 	expect(0, 1)
 	print("three", "ADDED a u3 7")
 	expect(1, 2)
+}
+
+// TestShared: an object is told by one of several processes, which is all that is told of them by each: names, and what comes
+// again after a kill.
+func TestShared(t *testing.T) {
+	r := newRecord(false)
+	r.shared, r.apart = true, true
+	print := func(by, text string) {
+		line := lineOf(text)
+		l, err := parseLine(line)
+		r.take(by, line, l, err)
+	}
+	expect := func(want ...fail) {
+		t.Helper()
+		var got []fail
+		for _, p := range r.wrong {
+			got = append(got, p.fail)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", r.wrong, want)
+		}
+	}
+	print("web", "ADDED a u1 1")
+	print("web-2", "ADDED a u2 3") // who took the name of
+	print("web", "DELETED a u1 2")
+	print("web-2", "MODIFIED a u2 4")
+	r.killed("web-2", time.Now().Add(-time.Hour))
+	print("web-2", "MODIFIED a u2 4")
+	expect()
+	print("web", "MODIFIED a u2 5")
+	expect(overlapped)
+	r.killed("web-2", time.Now().Add(-time.Hour)) // not who told it last
+	print("web", "MODIFIED a u2 5")
+	expect(overlapped, duplicated)
+
+	message := lineOf("ADDED b u3 6")
+	l, err := parseLine(message)
+	for _, run := range []string{"web-2-1", "web-2-2", "web-1"} {
+		r.receive(run, "u3/6/ADDED", message, l, err)
+	}
+	expect(overlapped, duplicated, overlapped)
+	if r.repeated != 3 {
+		t.Errorf("%d came again", r.repeated)
+	}
 }
 
 func lineOf(text string) []byte {

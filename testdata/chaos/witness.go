@@ -2,7 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
+	"hash/fnv"
+	"math/bits"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,13 +64,27 @@ func (w *witness) follow(run string, q query) editor {
 	}
 }
 
-// missing returns the states that a dwatch has seen, and that are not in delivered. name
-// is what its runs begin with.
-func (w *witness) missing(name string, delivered map[state]map[string]bool) (missing []state, seen int) {
+// shard is one of several parts of all objects. The zero shard is all.
+type shard struct{ number, of int }
+
+// has tells whether an object is in the shard, by the words of KEP-5866 and not by the code of dwatch, which is judged by it:
+// each has a range of the hash of the UID.
+func (s shard) has(uid types.UID) bool {
+	if s.of < 2 {
+		return true
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(uid))
+	part, _ := bits.Mul64(hash.Sum64(), uint64(s.of))
+	return int(part) == s.number-1
+}
+
+// missing returns the states that a process has seen of its own objects, and that are not in delivered.
+func (w *witness) missing(process string, own shard, delivered map[state]map[string]bool) (missing []state, seen int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, on := range w.watches {
-		if !strings.HasPrefix(on.run, name+"-") {
+		if processOf(on.run) != process {
 			continue
 		}
 		last := -1
@@ -79,6 +94,9 @@ func (w *witness) missing(name string, delivered map[state]map[string]bool) (mis
 			}
 		}
 		for _, s := range on.states[:last+1] {
+			if !own.has(s.uid) {
+				continue
+			}
 			seen++
 			if delivered[s] == nil {
 				missing = append(missing, s)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestWitness: what was passed on before a state that was delivered has to be delivered
@@ -49,11 +50,35 @@ func TestWitness(t *testing.T) {
 					delivered[s][run] = true
 				}
 			}
-			missing, seen := w.missing("web", delivered)
+			missing, seen := w.missing("web", shard{}, delivered)
 			if diff := cmp.Diff(test.missing, missing, cmp.AllowUnexported(state{})); diff != "" || seen != test.seen {
 				t.Errorf("%d seen, want %d\n%s", seen, test.seen, diff)
 			}
 		})
+	}
+}
+
+// TestMissingOfShard: a process has to deliver what it has seen of its own objects, and each object is one's.
+func TestMissingOfShard(t *testing.T) {
+	var w witness
+	follow := w.follow("web-2-1", query{kind: resume})
+	uid := func(i int) types.UID {
+		return types.UID(fmt.Sprintf("%08x-5a1d-4c5e-9f1b-0242ac120002", 0x9e3779b1*uint32(i)))
+	}
+	for i := range 100 {
+		follow(nil, fmt.Appendf(nil, `{"type":"ADDED","object":{"metadata":{"uid":%q,"resourceVersion":"1"}}}`, uid(i)))
+	}
+	delivered := map[state]map[string]bool{{uid(99), "1"}: {"web-2-1": true}}
+	sum := 0
+	for n := 1; n <= 3; n++ {
+		missing, seen := w.missing("web-2", shard{n, 3}, delivered)
+		if own := (shard{n, 3}); seen < 15 || len(missing) < seen-1 || own.has(uid(99)) != (len(missing) < seen) {
+			t.Errorf("shard %d: %d seen, %d missing", n, seen, len(missing))
+		}
+		sum += seen
+	}
+	if sum != 100 {
+		t.Errorf("%d of 100 objects are one shard's", sum)
 	}
 }
 
