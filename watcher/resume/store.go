@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,6 +30,7 @@ type store struct {
 
 	intact context.Context // ends with why the file is not what the database made of it
 	spoil  context.CancelCauseFunc
+	using  sync.WaitGroup // transactions
 }
 
 func openStore(path string, check func(*bolt.Tx) error) (*store, error) {
@@ -121,14 +123,14 @@ func (s *store) run(transaction func() error) error {
 		return context.Cause(s.intact)
 	}
 	done := make(chan error, 1)
-	go func() {
+	s.using.Go(func() {
 		fault, err := guarded(transaction)
 		if fault != nil {
 			s.spoilt(fault)
 			err = context.Cause(s.intact)
 		}
 		done <- err
-	}()
+	})
 	select {
 	case err := <-done:
 		return err
@@ -161,11 +163,15 @@ func (s *store) checkIntact(tx *bolt.Tx) error {
 // Intact returns an error if the file was cut or overwritten, as far as a quick look tells.
 func (s *store) Intact() error { return s.view(s.checkIntact) }
 
-// close unlocks the file, after a last look at it.
+// close unlocks the file, after a last look at it. One that is not intact is unlocked when no transaction
+// uses it any more, and nobody waits for that: what the database has locked may never be free.
 func (s *store) close() error {
 	err := s.Intact()
 	if s.intact.Err() != nil {
-		s.file.Close() // and with it the lock; others of the database's may never be free
+		go func() {
+			s.using.Wait()
+			s.file.Close() // and with it the lock
+		}()
 		return context.Cause(s.intact)
 	}
 	return cmp.Or(err, s.run(s.db.Close))

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // TestSpoiltWhileInUse: a file that somebody cuts or overwrites while it is open is an
@@ -50,6 +52,41 @@ func TestSpoiltWhileInUse(t *testing.T) {
 				t.Fatal("it hangs")
 			}
 		})
+	}
+}
+
+// TestSpoiltWhileWritten: a file that is found to be cut while something is being written is closed when that is over, and
+// who closes it does not wait.
+func TestSpoiltWhileWritten(t *testing.T) {
+	path := newPath(t)
+	f := openMine(t, path)
+	writing, closed, written := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		f.update(func(tx *bolt.Tx) error {
+			close(writing)
+			<-closed
+			_, err := f.store.file.Stat()
+			written <- err
+			return nil
+		})
+	}()
+	<-writing
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err == nil {
+		t.Error("a file that was cut is closed as if it were as it should be")
+	}
+	close(closed)
+	if err := <-written; err != nil {
+		t.Errorf("it is closed while it is written: %v", err)
+	}
+	var err error
+	for late := time.Now().Add(time.Minute); err == nil && time.Now().Before(late); _, err = f.store.file.Stat() {
+		time.Sleep(time.Millisecond)
+	}
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("it stays open: %v", err)
 	}
 }
 
