@@ -103,7 +103,10 @@ func (w *Webhook) Close() { w.transport.CloseIdleConnections() }
 // Send implements deliver.Receiver.
 func (w *Webhook) Send(ctx context.Context, m *deliver.Message) error {
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { connected.Store(false) }, // again, if a connection that was kept is closed
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
 	request, err := w.request(ctx, m)
 	if err != nil {
 		return &deliver.DownError{Err: err} // it is about a file, and so about all messages
