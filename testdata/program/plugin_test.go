@@ -84,6 +84,7 @@ const waitingForPlugin = "waiting for the credential plugin login.sh of the user
 // A plugin that hangs is named, and the first signal ends dwatch, though the plugin
 // goes on.
 func TestPluginThatHangs(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -107,6 +108,7 @@ func TestPluginThatHangs(t *testing.T) {
 // The same in the middle of a watch, when the credentials are out of date, or when
 // the server does not take them any more.
 func TestPluginThatHangsLater(t *testing.T) {
+	t.Parallel()
 	for name, refuse := range map[string]bool{"expired": false, "unauthorized": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -116,7 +116,7 @@ func parallel() string {
 	if race.Enabled {
 		return "6"
 	}
-	return "9"
+	return "12"
 }
 
 // brief is the --timeout of what is to end by it: time enough to learn what is there.

@@ -65,6 +65,7 @@ func TestServerThatIsNone(t *testing.T) {
 
 // A server that closes each connection has been asked often enough after a second.
 func TestServerThatCloses(t *testing.T) {
+	t.Parallel()
 	closing := listen(t, func(net.Conn) {})
 	for _, scheme := range []string{"http://", "https://"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -176,6 +177,7 @@ func TestServerThatGoesAway(t *testing.T) {
 // A server that closes each connection in the middle of a watch is lost like any
 // other: dwatch says so, and goes on from where it was when that is over.
 func TestServerThatClosesLater(t *testing.T) {
+	t.Parallel()
 	o, _ := room(t)
 	var closing atomic.Bool
 	watches := make(chan context.CancelFunc, 100)
