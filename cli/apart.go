@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	apartBytes     = 16 << 20        // may wait for a reader while conditions are judged
+	apartBytes     = 16 << 20        // may wait for a reader while conditions are evaluated
 	apartBatch     = 1 << 10         // of these a batch takes, besides its objects
 	readerPatience = 2 * time.Second // with a reader who reads nothing once the run is to end
 )
 
-// apart is a Sink that has stdout written by a goroutine of its own: so a condition is judged,
+// apart is a Sink that has stdout written by a goroutine of its own: so a condition is evaluated,
 // and ends the run, also while nobody reads. When too much waits, Deliver blocks.
 type apart struct {
 	next event.Sink

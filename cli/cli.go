@@ -35,7 +35,7 @@ func Run(ctx context.Context, argv []string, s Streams) int {
 	if complete.IsAfterDash(args) {
 		return complete.Files(s.Out)
 	}
-	said := &talk{w: s.Err}
+	said := &stderrLog{w: s.Err}
 	s.Err = said
 	cmd := newRoot(name, args, s)
 	if complete.IsAsked(args) {

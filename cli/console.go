@@ -27,7 +27,7 @@ type terminal struct {
 
 func terminalOf(s Streams) terminal {
 	info, err := s.Out.Stat()
-	stderr, ok := s.Err.(*talk)
+	stderr, ok := s.Err.(*stderrLog)
 	return terminal{
 		isTerminal: term.IsTerminal(int(s.Out.Fd())),
 		isPiped:    err == nil && info.Mode()&os.ModeNamedPipe != 0 && ok && stderr.isTerminal(),
@@ -51,7 +51,7 @@ type console struct {
 func newConsole(s Streams, m flags.Messages, goesOn bool) *console {
 	c := &console{out: stdout{file: s.Out}, stderr: s.Err, reports: s.Err, started: time.Now(), release: func() {}}
 	client := s.Err
-	if stderr, ok := s.Err.(*talk); ok {
+	if stderr, ok := s.Err.(*stderrLog); ok {
 		stderr.date(goesOn)
 		c.stderr, c.reports, client = stderr.as(levelWarn), stderr.as(levelInfo), stderr.as(levelDebug)
 		if stderr.isJSON() {
@@ -78,8 +78,8 @@ func (c *console) close() {
 
 // atTerminal reports whether somebody sees what is said as it comes.
 func (c *console) atTerminal() bool {
-	v, is := c.stderr.(*voice)
-	return is && v.talk.isTerminal()
+	v, is := c.stderr.(*lineWriter)
+	return is && v.log.isTerminal()
 }
 
 func (c *console) isQuiet() bool { return c.reports == io.Discard }

@@ -33,7 +33,7 @@ func (c *console) ofRules() (own *console, name func(rule string)) {
 	own = c.ofRule("")
 	return own, func(rule string) {
 		for _, to := range []io.Writer{own.stderr, own.reports} {
-			if v, is := to.(*voice); is {
+			if v, is := to.(*lineWriter); is {
 				v.isOf(rule)
 			}
 		}
@@ -42,7 +42,7 @@ func (c *console) ofRules() (own *console, name func(rule string)) {
 
 // saidOfRule is a writer of whole lines which says that they are of a rule.
 func saidOfRule(to io.Writer, name string) io.Writer {
-	if w, is := to.(*voice); is {
+	if w, is := to.(*lineWriter); is {
 		return w.ofRule(name)
 	}
 	return to
@@ -51,7 +51,7 @@ func saidOfRule(to io.Writer, name string) io.Writer {
 // ofCluster is a writer of whole lines which says that they are of one of several clusters.
 func ofCluster(to io.Writer, name string) io.Writer {
 	switch w := to.(type) {
-	case *voice:
+	case *lineWriter:
 		return w.of(output.Line(name))
 	case *diverted:
 		return prefixed{w, output.Line(name)}

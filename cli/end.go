@@ -94,7 +94,7 @@ func unread(asked, ctx context.Context, err error) error {
 }
 
 // sayEnd says on stderr what dwatch ends with, and returns the exit code.
-func sayEnd(stderr *talk, err error) int {
+func sayEnd(stderr *stderrLog, err error) int {
 	if err == nil || isReaderGone(err) {
 		return fail.ExitOK
 	}

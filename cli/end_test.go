@@ -34,7 +34,7 @@ func TestSayEnd(t *testing.T) {
 		{errInterrupted, fail.ExitFailed, "error: " + errInterrupted.Error() + "\n"},
 	} {
 		var stderr bytes.Buffer
-		if got := sayEnd(&talk{w: &stderr}, test.err); got != test.want || stderr.String() != test.said {
+		if got := sayEnd(&stderrLog{w: &stderr}, test.err); got != test.want || stderr.String() != test.said {
 			t.Errorf("%v: %d, %q, want %d, %q", test.err, got, &stderr, test.want, test.said)
 		}
 	}

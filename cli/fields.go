@@ -96,7 +96,7 @@ func checkMasks(ctx context.Context, s *session, p *output.Options, objects []ev
 		named = slices.DeleteFunc(named, func(n namedFields) bool { return n.fields.In(o.Raw()) })
 	}
 	if len(named) > 0 {
-		(&fieldCheck{session: s, say: s.warn}).judge(ctx, named, kinds)
+		(&fieldCheck{session: s, say: s.warn}).check(ctx, named, kinds)
 	}
 }
 
@@ -122,7 +122,7 @@ func (f *fieldCheck) observe(ctx context.Context, e *event.Event) {
 		named, kinds := f.named, f.kinds()
 		f.named = nil
 		if len(kinds) > 0 {
-			f.asking.Go(func() { f.judge(ctx, named, kinds) })
+			f.asking.Go(func() { f.check(ctx, named, kinds) })
 		}
 	}
 }
@@ -136,9 +136,9 @@ func (f *fieldCheck) kinds() map[schema.GroupVersionKind]string {
 	return kinds
 }
 
-// judge says which fields are in the schema of no kind. One that some schema leaves open is said only if there is a
+// check says which fields are in the schema of no kind. One that some schema leaves open is said only if there is a
 // near one in another: of some of many resources the schema mostly is so.
-func (f *fieldCheck) judge(ctx context.Context, named []namedFields, kinds map[schema.GroupVersionKind]string) {
+func (f *fieldCheck) check(ctx context.Context, named []namedFields, kinds map[schema.GroupVersionKind]string) {
 	looks := make([]lookup, len(named))
 	for _, version := range versionsOf(kinds) {
 		of := slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.Kind, b.Kind) })

@@ -320,7 +320,7 @@ func checkFrom(all, server *pflag.FlagSet, of selection) error {
 func (f *watchFlags) replay(of flags.Played, unread string) (runner, error) {
 	for _, c := range f.w.ending.All() {
 		if c.Needs().Now {
-			return nil, fmt.Errorf("%s looks at the time, and over a recording nothing is judged between two events: it does not go with --from", c.String())
+			return nil, fmt.Errorf("%s looks at the time, and over a recording no condition is evaluated between two events: it does not go with --from", c.String())
 		}
 	}
 	return &replayed{w: &f.w, from: of.From, span: of.Span, unread: unread}, checkFrom(f.all, f.server, f.w.selection)

@@ -225,7 +225,7 @@ func (d *diverted) release() {
 		d.kept = d.kept[more:]
 	}
 	for _, s := range d.kept {
-		if t, ok := d.w.(*voice); ok {
+		if t, ok := d.w.(*lineWriter); ok {
 			t.writeAt(s.at, []byte(s.line+"\n"))
 		} else {
 			fmt.Fprintln(d.w, s.line)

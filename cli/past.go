@@ -26,9 +26,9 @@ import (
 // past is what happened before the watch began, as far as the cluster remembers it: --since and
 // --before.
 type past struct {
-	span     flags.Span
-	unlisted bool // of some targets nothing is known
-	unjudged int  // of what is reconstructed, by --where
+	span        flags.Span
+	unlisted    bool // of some targets nothing is known
+	unevaluated int  // of what is reconstructed, by --where
 }
 
 func (p *past) isAsked() bool { return !p.span.Since.IsZero() || p.ends() }
@@ -257,9 +257,9 @@ func (p *past) summary(known reconstructed) string {
 		when += " before " + output.Day(p.span.Before, now, known.whole)
 	}
 	text := fmt.Sprintf("%s%s. Not known: deletions, values before (but of templates), what was overwritten since, the order within a second", what, when)
-	if p.unjudged > 0 {
-		text += fmt.Sprintf("; of %d changes more, whether --where held", p.unjudged)
-		p.unjudged = 0
+	if p.unevaluated > 0 {
+		text += fmt.Sprintf("; of %d changes more, whether --where held", p.unevaluated)
+		p.unevaluated = 0
 	}
 	return text
 }

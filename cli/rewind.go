@@ -49,7 +49,7 @@ func (r *rewound) read(all *pflag.FlagSet) error {
 	case given("where"):
 		return errors.New("--from shows all that was there: it does not go with --where (type /where there)")
 	case given("until"), given("fail-if"):
-		return errors.New("dwatch live --from looks around and judges nothing: --until and --fail-if are for dwatch RESOURCE... --from")
+		return errors.New("dwatch live --from looks around and evaluates nothing: --until and --fail-if are for dwatch RESOURCE... --from")
 	case !r.at.IsZero() && (r.at.Before(r.span.Since) || !r.span.Before.IsZero() && r.at.After(r.span.Before)):
 		return errors.New("--at is not between --since and --before")
 	}

@@ -97,13 +97,13 @@ func (r *ruleset) prepare(begin []*rule) error {
 		return err
 	}
 	for _, one := range begin {
-		one.voice = r.console.ofRule(one.Name)
-		if r.runs && !one.voice.isQuiet() {
-			one.notes = &notes{next: one.voice.reports}
-			one.voice.reports = one.notes
+		one.console = r.console.ofRule(one.Name)
+		if r.runs && !one.console.isQuiet() {
+			one.notes = &notes{next: one.console.reports}
+			one.console.reports = one.notes
 		}
 		r.count(one)
-		if err := one.to.prepare(one.voice); err != nil {
+		if err := one.to.prepare(one.console); err != nil {
 			return r.errorOf(one, err)
 		}
 	}
@@ -185,7 +185,7 @@ func (r *ruleset) open(ctx context.Context, begin []*rule) error {
 // open finds out what the rule names. What is wrong with that is wrong usage, and says where. At the start the watch finds out
 // whether the server understands it, and ends with that; one that comes later must not.
 func (one *rule) open(ctx context.Context, r *ruleset) (err error) {
-	switch one.session, err = one.voice.open(ctx, r.cluster, one.selection); {
+	switch one.session, err = one.console.open(ctx, r.cluster, one.selection); {
 	case err != nil && fail.ExitCode(err) == fail.ExitUsage:
 		return errorOf(one.At("resource")+": rule "+one.Name, orWait(err))
 	case err != nil:

@@ -57,7 +57,7 @@ type rule struct {
 	branch *share.Branch
 	ask    func() // waits for what is asked on the way
 
-	voice    *console // of what is said of it before it has a session
+	console  *console // of what is said of it before it has a session
 	began    time.Time
 	after    *rule  // whose place it is to take; nil: nobody's, or it has
 	unrun    *rule  // which was to take that place, and has not

@@ -39,7 +39,7 @@ type wait struct {
 	saidAt   time.Time
 	denied   bool // it was said what may not be asked for
 
-	again   *time.Timer             // judges again what the present is looked at for, or nil
+	again   *time.Timer             // evaluates again what the present is looked at for, or nil
 	outcome *until.Outcome          // what that has decided
 	cancel  context.CancelCauseFunc // ends the run then
 

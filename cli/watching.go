@@ -107,27 +107,27 @@ type watching struct {
 	filter filter.Options
 	where  []flags.Condition
 
-	whereLast bool // the destination looks at where, since it has to know what leaves it
-	unjudged  int  // events of which where could not be judged, and it was not said yet
-	ending    ending
-	stateFile string // empty: none
-	metrics   *metrics.Metrics
-	heartbeat time.Duration
-	verify    time.Duration // 0: never
-	settle    flags.Settle
-	settling  *settle.Stage   // nil without it
-	print     output.Options  // how events and changes are encoded
-	ignored   change.Patterns // by the flag for that
-	kept      bool            // the managed fields are
-	needs     needs
-	fleets    bool // it may be at several clusters
-	parallel  int  // goroutines that the destination keeps busy
-	lasting   bool // it keeps the processors that there are
-	seen      bool // somebody sees the events come
-	fold      bool // series of one object's events that came at once into one
-	prints    bool // to stdout
-	to        destination
-	beside    *beside // records what happens, too; nil: nothing does
+	whereLast   bool // the destination looks at where, since it has to know what leaves it
+	unevaluated int  // events of which where could not be evaluated, and it was not said yet
+	ending      ending
+	stateFile   string // empty: none
+	metrics     *metrics.Metrics
+	heartbeat   time.Duration
+	verify      time.Duration // 0: never
+	settle      flags.Settle
+	settling    *settle.Stage   // nil without it
+	print       output.Options  // how events and changes are encoded
+	ignored     change.Patterns // by the flag for that
+	kept        bool            // the managed fields are
+	needs       needs
+	fleets      bool // it may be at several clusters
+	parallel    int  // goroutines that the destination keeps busy
+	lasting     bool // it keeps the processors that there are
+	seen        bool // somebody sees the events come
+	fold        bool // series of one object's events that came at once into one
+	prints      bool // to stdout
+	to          destination
+	beside      *beside // records what happens, too; nil: nothing does
 
 	past     past
 	now      func() time.Time // the clock of a recording; nil: it is the present
@@ -137,9 +137,9 @@ type watching struct {
 
 	term  *lease.Term // it delivers in; nil: there are no replicas, or it stands by
 	state *state      // nil without --state
-	// digests judge by what its file has kept; nil: nothing.
+	// digests are what changed() goes by, of what its file has kept; nil: nothing.
 	digests *change.Digester
-	apart   *apart // nil where nothing is judged, or printed
+	apart   *apart // nil where no condition is evaluated, or nothing printed
 }
 
 // itself is for who has a runner that it is in.

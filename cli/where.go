@@ -37,16 +37,16 @@ func (w *watching) passing() func(*event.Event) bool {
 		}
 		switch {
 		case unknown && e.Reconstructed != nil:
-			w.past.unjudged++
+			w.past.unevaluated++
 		case unknown:
-			w.unjudged++
+			w.unevaluated++
 		}
 		return !unknown
 	}
 }
 
 // sayingUnjudged returns a Sink before next, which has --where in it, that says of how many
-// objects it could not be judged, with --quiet, too: they are missing from the events. It is
+// objects it could not be evaluated, with --quiet, too: they are missing from the events. It is
 // said when all is known that happened while dwatch was away.
 func (w *watching) sayingUnjudged(next event.Sink) event.Sink {
 	if w.state == nil || len(w.where) == 0 {
@@ -58,13 +58,13 @@ func (w *watching) sayingUnjudged(next event.Sink) event.Sink {
 		for i := range batch {
 			links.Observe(&batch[i])
 		}
-		if w.unjudged > 0 && links.Count(event.PhaseConnecting) == 0 {
+		if w.unevaluated > 0 && links.Count(event.PhaseConnecting) == 0 {
 			objects := "objects"
-			if w.unjudged == 1 {
+			if w.unevaluated == 1 {
 				objects = "object"
 			}
-			w.warn(fmt.Sprintf("could not judge --where for %d %s that changed while dwatch was away: the state file keeps no contents", w.unjudged, objects))
-			w.unjudged = 0
+			w.warn(fmt.Sprintf("could not evaluate --where for %d %s that changed while dwatch was away: the state file keeps no contents", w.unevaluated, objects))
+			w.unevaluated = 0
 		}
 		return err
 	})

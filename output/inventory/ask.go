@@ -155,11 +155,11 @@ func (i *Inventory) Problems(now time.Time, causes int, o change.Options) []Prob
 	return all
 }
 
-// Judged is another number once what is wrong may have become another, but for what time alone makes of it.
-func (i *Inventory) Judged() uint64 {
+// ProblemsRevision is another number once what is wrong may have become another, but for what time alone makes of it.
+func (i *Inventory) ProblemsRevision() uint64 {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	return i.present.judged
+	return i.present.revision
 }
 
 // resourceOf is that of the root of a problem, as far as objects of it were seen, or it is known what followed there.
@@ -182,7 +182,7 @@ func (i *Inventory) wrongAt(t time.Time) (present, lastState) {
 			continue
 		}
 		for _, s := range o.states[:o.until(t)] {
-			p.judge(o, s)
+			p.update(o, s)
 		}
 	}
 	return p, last

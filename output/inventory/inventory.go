@@ -208,7 +208,7 @@ func (i *Inventory) observe(e *event.Event) Change {
 	} else {
 		s.Of.add(&i.archive, s, quiet)
 	}
-	i.present.judge(s.Of, s)
+	i.present.update(s.Of, s)
 	if e.Type == event.Deleted {
 		i.end(s.Of)
 	}
@@ -255,7 +255,7 @@ func (i *Inventory) begin(c *Change) {
 	i.byID[s.Of.ID] = s.Of
 	i.kinds[s.Target.Mapping.GroupVersionKind.GroupKind()] = called.resource
 	i.tellers.join(s.Target) // its mark comes behind what it has first
-	i.present.judge(s.Of, s)
+	i.present.update(s.Of, s)
 	if last == nil || s.Type != event.Deleted { // else the name is another one's already
 		i.named[called] = s.Of
 	}

@@ -12,16 +12,16 @@ import (
 type present struct {
 	wrong
 	// silent are the objects that are on their way, and do not say what keeps them.
-	silent map[*Object]*spell
-	judged uint64 // how often what is wrong has become another
+	silent   map[*Object]*spell
+	revision uint64 // how often what is wrong has become another
 }
 
 func newPresent() present { return present{wrong: wrong{}, silent: map[*Object]*spell{}} }
 
-// judge takes over whether a state of an object that is the present one is wrong.
-func (p *present) judge(o *Object, s *State) {
-	if p.wrong.judge(o, s) {
-		p.judged++
+// update takes over whether a state of an object that is the present one is wrong.
+func (p *present) update(o *Object, s *State) {
+	if p.wrong.update(o, s) {
+		p.revision++
 	}
 	switch sp := p.silent[o]; {
 	case s.EventType != "" || s.Status != kstatus.InProgressStatus || s.HasReason:
@@ -42,7 +42,7 @@ func (p *present) absolve(o *Object) {
 	delete(p.silent, o)
 	if p.wrong[o] != nil {
 		delete(p.wrong, o)
-		p.judged++
+		p.revision++
 	}
 }
 

@@ -68,9 +68,9 @@ type spell struct {
 // the Inventory.
 type wrong map[*Object]*spell
 
-// judge takes over whether a state of an object that is the present one is wrong, and reports whether it says something else of the
+// update takes over whether a state of an object that is the present one is wrong, and reports whether it says something else of the
 // object than the one before.
-func (w wrong) judge(o *Object, s *State) (anew bool) {
+func (w wrong) update(o *Object, s *State) (anew bool) {
 	sp := w[o]
 	is := s.patience() >= 0
 	anew = is != (sp != nil && sp.to.IsZero()) || is && (sp.lastWrong.Status != s.Status || sp.lastWrong.Why != s.Why)

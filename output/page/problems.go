@@ -55,11 +55,11 @@ type cause struct {
 
 // look has the message about problems, which is the same for all viewers.
 type look struct {
-	mu      sync.Mutex
-	at      time.Time
-	took    time.Duration // to make it
-	judged  uint64        // as of which it is
-	message []byte
+	mu       sync.Mutex
+	at       time.Time
+	took     time.Duration // to make it
+	revision uint64        // as of which it is
+	message  []byte
 }
 
 const (
@@ -73,15 +73,15 @@ const (
 func (l *look) now(clock func() time.Time, h *Hub) (message []byte, isOld bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, judged := clock(), h.inventory.Judged()
+	now, revision := clock(), h.inventory.ProblemsRevision()
 	began, pause := now, min(share*l.took, latest)
 	if h.ofPast != nil { // its clock stands, but what is asked about it may be answered; more is looked at
 		clock, began, pause = time.Now, time.Now(), share*l.took
 	}
-	since, isOld := began.Sub(l.at), judged != l.judged
+	since, isOld := began.Sub(l.at), revision != l.revision
 	if since >= max(pause, time.Second) || isOld && since >= pause {
 		l.message = encode(problemsOf(h, h.inventory.Problems(now, maxProblems, h.Compare), now))
-		l.at, l.judged, isOld = clock(), judged, false
+		l.at, l.revision, isOld = clock(), revision, false
 		l.took = l.at.Sub(began)
 	}
 	return l.message, isOld

@@ -16,7 +16,7 @@ const maxAside = 500
 // not known yet: a Service may be made before its Deployment.
 type aside struct {
 	events map[identity]event.Event
-	judged int // how much the subject knew when they were judged last
+	known  int // how much the subject knew when they were looked at last
 }
 
 // keep remembers an event that did not pass. Of too many objects the later ones are not remembered.
@@ -27,7 +27,7 @@ func (a *aside) keep(e event.Event, s *Subject) {
 		return
 	}
 	if a.events == nil {
-		a.events, a.judged = map[identity]event.Event{}, s.growth()
+		a.events, a.known = map[identity]event.Event{}, s.growth()
 	}
 	a.events[id] = e
 }
@@ -39,8 +39,8 @@ func (a *aside) leave(t event.Target) {
 
 // found returns what belongs to a subject now, since that knows more, in the order in which it was seen.
 func (a *aside) found(s *Subject) (found []event.Event) {
-	for len(a.events) > 0 && a.judged != s.growth() {
-		a.judged = s.growth()
+	for len(a.events) > 0 && a.known != s.growth() {
+		a.known = s.growth()
 		inOrder := slices.SortedFunc(maps.Values(a.events), func(a, b event.Event) int {
 			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(string(a.Object.UID), string(b.Object.UID)), strings.Compare(a.Object.Name, b.Object.Name))
 		})

@@ -92,7 +92,7 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 	if e.Type == event.Deleted {
 		delete(k.wrong, id)
 		k.gone = append(k.gone, gone{id, e.Time})
-	} else if w := k.judge(e, content); w != nil {
+	} else if w := k.diagnose(e, content); w != nil {
 		k.wrong[id] = w
 	} else {
 		delete(k.wrong, id)
@@ -100,8 +100,8 @@ func (k *known) observe(id string, e *event.Event) (up string) {
 	return up
 }
 
-// judge says what is wrong with an object; nil if nothing is.
-func (k *known) judge(e *event.Event, content string) *wrong {
+// diagnose says what is wrong with an object; nil if nothing is.
+func (k *known) diagnose(e *event.Event, content string) *wrong {
 	if !status.MayBeOther(e.Object.GroupVersionKind(), content) {
 		return nil
 	}

@@ -137,7 +137,7 @@ func (s *Stage) decide(e *event.Event) *Outcome {
 			s.timed[keyOf(e)] = *e
 		}
 	}
-	if o := s.judge(e, false); o != nil {
+	if o := s.evaluate(e, false); o != nil {
 		return o
 	}
 	return s.decideAll(e)
@@ -153,7 +153,7 @@ func (s *Stage) Settle(is func(Awaited) bool) *Outcome {
 // IsTimed reports whether anything can be decided by time alone.
 func (s *Stage) IsTimed() bool { return len(s.timed) > 0 }
 
-// Again judges again, at the present, what exists and is not out of date. It returns the outcome if
+// Again evaluates again, at the present, what exists and is not out of date. It returns the outcome if
 // that decides. It may be called when no Deliver is under way.
 func (s *Stage) Again() (decided *Outcome) {
 	var last event.Event
@@ -161,7 +161,7 @@ func (s *Stage) Again() (decided *Outcome) {
 		if l := s.links.Of(last.Target); !isSettled(&l) {
 			continue
 		}
-		if o := s.judge(&last, true); o != nil && (decided == nil || o.Failed) {
+		if o := s.evaluate(&last, true); o != nil && (decided == nil || o.Failed) {
 			decided = o
 		}
 	}
@@ -171,9 +171,9 @@ func (s *Stage) Again() (decided *Outcome) {
 	return decided
 }
 
-// judge looks at the last event of an object, for the first time or again. It returns the outcome
+// evaluate looks at the last event of an object, for the first time or again. It returns the outcome
 // if that object decides.
-func (s *Stage) judge(e *event.Event, again bool) *Outcome {
+func (s *Stage) evaluate(e *event.Event, again bool) *Outcome {
 	in := expression.NewInput(*e, s.Input)
 	if s.holds(s.FailIf, in, e) {
 		return &Outcome{Failed: true, Event: *e, Objects: 1, Object: named(e)}

@@ -20,7 +20,7 @@ type Options struct {
 	// Compare says which changes count. Its masks do not: expressions decide by what
 	// is true.
 	Compare change.Options
-	// Digests judge what changed() asks by the digests of an event, where it has no more of the state
+	// Digests answer what changed() asks by the digests of an event, where it has no more of the state
 	// before; nil: that is not known.
 	Digests *change.Digester
 	// Now is the clock of now() and age(); nil means time.Now.

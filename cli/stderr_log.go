@@ -16,9 +16,9 @@ import (
 	"dwatch/watcher/event"
 )
 
-// talk is stderr. Where that is no terminal, nobody sees when a line comes: of a run that goes on each begins
+// stderrLog is stderr. Where that is no terminal, nobody sees when a line comes: of a run that goes on each begins
 // with the time. With --log json each line is a JSON object, whoever writes it.
-type talk struct {
+type stderrLog struct {
 	w io.Writer
 
 	mu     sync.Mutex
@@ -38,20 +38,20 @@ const (
 )
 
 // isTerminal reports whether somebody sees the lines as they come. What is no file says itself when they did.
-func (t *talk) isTerminal() bool {
+func (t *stderrLog) isTerminal() bool {
 	f, isFile := t.w.(*os.File)
 	return isFile && term.IsTerminal(int(f.Fd()))
 }
 
 // date says whether each line begins with the time from now on, where that is no terminal.
-func (t *talk) date(on bool) {
+func (t *stderrLog) date(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dated = on && !t.isTerminal()
 }
 
 // toJSON makes each line a JSON object from now on.
-func (t *talk) toJSON() {
+func (t *stderrLog) toJSON() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asJSON = true
@@ -59,25 +59,25 @@ func (t *talk) toJSON() {
 
 // logAs chooses the form of stderr.
 func logAs(s Streams, form string) {
-	if stderr, ok := s.Err.(*talk); ok && form == flags.LogJSON {
+	if stderr, ok := s.Err.(*stderrLog); ok && form == flags.LogJSON {
 		stderr.toJSON()
 	}
 }
 
-func (t *talk) isJSON() bool {
+func (t *stderrLog) isJSON() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.asJSON
 }
 
 // Write implements io.Writer.
-func (t *talk) Write(text []byte) (int, error) { return t.as(levelInfo).Write(text) }
+func (t *stderrLog) Write(text []byte) (int, error) { return t.as(levelInfo).Write(text) }
 
 // as is this stderr for lines of a level.
-func (t *talk) as(l level) *voice { return &voice{talk: t, level: l} }
+func (t *stderrLog) as(l level) *lineWriter { return &lineWriter{log: t, level: l} }
 
 // write writes what was said at a time, without the time if that is to be left out.
-func (t *talk) write(at time.Time, text []byte) error {
+func (t *stderrLog) write(at time.Time, text []byte) error {
 	if !t.dated {
 		_, err := t.w.Write(text)
 		return err
@@ -94,9 +94,9 @@ func (t *talk) write(at time.Time, text []byte) error {
 	return err
 }
 
-// voice is stderr for who says things of one level, perhaps of one of several clusters.
-type voice struct {
-	talk    *talk
+// lineWriter is stderr for who says things of one level, perhaps of one of several clusters.
+type lineWriter struct {
+	log     *stderrLog
 	level   level
 	cluster string // empty: of no one
 	rule    string // of a file; empty: of none
@@ -115,38 +115,38 @@ type logged struct {
 	Message string      `json:"message"`
 }
 
-// of is this voice for what is said of one of several clusters.
-func (v *voice) of(cluster string) *voice {
-	return &voice{talk: v.talk, level: v.level, cluster: cluster}
+// of is v for what is said of one of several clusters.
+func (v *lineWriter) of(cluster string) *lineWriter {
+	return &lineWriter{log: v.log, level: v.level, cluster: cluster}
 }
 
-// ofRule is this voice for what is said of one of several rules.
-func (v *voice) ofRule(rule string) *voice {
-	return &voice{talk: v.talk, level: v.level, rule: rule}
+// ofRule is v for what is said of one of several rules.
+func (v *lineWriter) ofRule(rule string) *lineWriter {
+	return &lineWriter{log: v.log, level: v.level, rule: rule}
 }
 
 // isOf says of which rule is said what follows.
-func (v *voice) isOf(rule string) {
-	v.talk.mu.Lock()
-	defer v.talk.mu.Unlock()
+func (v *lineWriter) isOf(rule string) {
+	v.log.mu.Lock()
+	defer v.log.mu.Unlock()
 	v.rule = rule
 }
 
 // Write implements io.Writer. With --log json a line is written when it has ended, or is too long.
-func (v *voice) Write(text []byte) (int, error) { return len(text), v.writeAt(time.Now(), text) }
+func (v *lineWriter) Write(text []byte) (int, error) { return len(text), v.writeAt(time.Now(), text) }
 
 // writeAt writes what was said at a time.
-func (v *voice) writeAt(at time.Time, text []byte) error {
-	v.talk.mu.Lock()
-	defer v.talk.mu.Unlock()
-	if !v.talk.asJSON {
+func (v *lineWriter) writeAt(at time.Time, text []byte) error {
+	v.log.mu.Lock()
+	defer v.log.mu.Unlock()
+	if !v.log.asJSON {
 		if v.cluster != "" {
 			text = append([]byte(v.cluster+": "), text...)
 		}
 		if v.rule != "" {
 			text = append([]byte("rule "+v.rule+": "), text...)
 		}
-		return v.talk.write(at, text)
+		return v.log.write(at, text)
 	}
 	var objects bytes.Buffer
 	for line := range bytes.Lines(append(v.rest, text...)) {
@@ -156,21 +156,21 @@ func (v *voice) writeAt(at time.Time, text []byte) error {
 		}
 		v.encode(&objects, at, string(line))
 	}
-	_, err := v.talk.w.Write(objects.Bytes())
+	_, err := v.log.w.Write(objects.Bytes())
 	return err
 }
 
 // end writes, with --log json, the begin of a line whose end does not come.
-func (v *voice) end() {
-	v.talk.mu.Lock()
-	defer v.talk.mu.Unlock()
+func (v *lineWriter) end() {
+	v.log.mu.Lock()
+	defer v.log.mu.Unlock()
 	var last bytes.Buffer
 	v.encode(&last, time.Now(), string(v.rest))
 	v.rest = nil
-	_, _ = v.talk.w.Write(last.Bytes()) // stderr: there is nowhere to say it
+	_, _ = v.log.w.Write(last.Bytes()) // stderr: there is nowhere to say it
 }
 
-func (v *voice) encode(to io.Writer, at time.Time, line string) {
+func (v *lineWriter) encode(to io.Writer, at time.Time, line string) {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
 	if line = strings.TrimRight(line, "\r\n"); line != "" {
