@@ -262,7 +262,7 @@ func checkEnd(t *testing.T, a *arena) {
 	}
 	if t.Failed() {
 		for _, d := range a.watchers {
-			t.Logf("%s:\n%s", d.name, d.lastWords())
+			t.Log(d.lastWords())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -220,13 +221,29 @@ func (d *dwatch) stop() error {
 	return nil
 }
 
-// lastWords are the last lines of stderr.
+// maxWords is how much is shown of what a process has said.
+const maxWords = 16 << 10
+
+// lastWords are the last lines of its stderr, and of each of its replicas or shards; where the race
+// detector has found something, that comes first.
 func (d *dwatch) lastWords() string {
+	var all strings.Builder
+	for _, one := range d.all() {
+		fmt.Fprintf(&all, "%s said at the end:\n%s\n", one.name, one.words())
+	}
+	return all.String()
+}
+
+func (d *dwatch) words() string {
 	text, err := os.ReadFile(d.said)
 	if err != nil {
 		return err.Error()
 	}
-	return string(text[max(0, len(text)-16<<10):])
+	end := string(text[max(0, len(text)-maxWords):])
+	if race := bytes.Index(text, []byte("WARNING: DATA RACE")); race >= 0 {
+		return string(text[race:min(len(text), race+maxWords)]) + "\n...\n" + end
+	}
+	return end
 }
 
 // kubeconfig writes the kubeconfig of a run: a context for each site, which leads through its

@@ -181,7 +181,7 @@ func (a *arena) report() error {
 		fmt.Fprintln(os.Stderr, wrong)
 	}
 	for _, d := range a.watchers {
-		fmt.Fprintf(os.Stderr, "%s said at the end:\n%s\n", d.name, d.lastWords())
+		fmt.Fprint(os.Stderr, d.lastWords())
 	}
 	return errLies
 }
