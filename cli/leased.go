@@ -37,7 +37,7 @@ type leased struct {
 	console  *console
 	cluster  *cluster.Cluster
 	election *lease.Election
-	hasRun   bool   // something of it
+	hasRun   bool   // something of it; written while nothing runs
 	said     string // of the Lease
 	failing  string // what was said of its failures; of the goroutine of the election
 	doubted  bool   // whether it is held, at last
@@ -200,13 +200,13 @@ func (l *leased) runWhile(ctx context.Context, term *lease.Term) error {
 			l.say(s, term)
 			continue
 		}
-		l.hasRun = true
 		if term == nil {
 			cancel(errLeads)
 		} else {
 			cancel(errNotLeading)
 		}
 		err := <-over
+		l.hasRun = true
 		if cause := context.Cause(ctx); !isLost(ctx) && !errors.Is(cause, errLeads) { // it ends anyway
 			return err
 		}
