@@ -86,6 +86,9 @@ func (h *Handover) Deliver(ctx context.Context, batch []event.Event) error {
 	own := make([]event.Event, 0, len(batch))
 	for _, e := range batch {
 		t := h.targets[e.Target.Key()]
+		if t != nil {
+			t.Target = e.Target // in the version that is served now
+		}
 		switch {
 		case t == nil:
 		case e.Type == event.Synced:
@@ -163,12 +166,12 @@ func (h *Handover) Run(ctx context.Context) error {
 // lookUp looks up a target. It reports whether the server has said what there is.
 func (h *Handover) lookUp(ctx context.Context, t *handed, last bool) (known bool, err error) {
 	h.mu.Lock()
-	n := len(t.objects)
+	n, target := len(t.objects), t.Target
 	h.mu.Unlock()
 	if n == 0 {
 		return true, nil
 	}
-	named, err := h.Named(ctx, t.Target)
+	named, err := h.Named(ctx, target)
 	if err != nil || ctx.Err() != nil {
 		return false, nil
 	}

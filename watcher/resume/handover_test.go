@@ -239,3 +239,53 @@ func TestReshardGone(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestReshardOrphan: what a file has nothing of but objects of other shards is watched, too, where nothing asks for it any more: that
+// the server does not have it is found out by that alone.
+func TestReshardOrphan(t *testing.T) {
+	path := newPath(t)
+	other := event.Shard{Number: 2, Of: 4}
+	first := openAs(t, path, ofShard(1, 2), nil)
+	first.deliver("ADDED a/"+uidIn(other, 1)+"/1", "SYNCED")
+	first.close()
+	there := []string{}
+	one := openAs(t, path, ofShard(1, 4), &there)
+	if o := one.file.Orphans("", nil); len(o) != 1 || o[0].Key() != pods.Key() {
+		t.Errorf("orphans: %+v", o)
+	}
+	if err := one.h.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	one.close()
+	one = openAs(t, path, ofShard(1, 4), &there)
+	if o := one.file.Orphans("", nil); len(o) > 0 {
+		t.Errorf("nothing is left, and orphans are %+v", o)
+	}
+	one.close()
+}
+
+// TestReshardVersion: the server is asked in the version that it serves now, and not in that of the last run.
+func TestReshardVersion(t *testing.T) {
+	path := newPath(t)
+	first := openAs(t, path, ofShard(1, 2), nil)
+	first.deliver("ADDED a/"+uidIn(event.Shard{Number: 2, Of: 4}, 1)+"/1", "SYNCED")
+	first.close()
+	newer := pods
+	newer.Mapping = event.NewMapping(pods.Resource().GroupResource().WithVersion("v2"), "Pod", true)
+	one := openAs(t, path, ofShard(1, 4), nil)
+	one.h.Named = func(_ context.Context, of event.Target) ([]*event.Identity, error) {
+		if of.Resource() != newer.Resource() {
+			return nil, errors.New("the server could not find the requested resource")
+		}
+		return nil, nil
+	}
+	if err := one.h.Deliver(t.Context(), []event.Event{{Type: event.Synced, Target: newer}}); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := one.h.lookUp(t.Context(), one.h.order[0], false); !known || err != nil {
+		t.Errorf("known: %t, %v", known, err)
+	}
+	if got := one.close(); !cmp.Equal(got, []string{"DELETED_a"}) {
+		t.Errorf("%s", got)
+	}
+}

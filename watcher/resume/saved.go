@@ -57,7 +57,7 @@ type saved struct {
 	// first is what the file gets about a target of which it had nothing, before anything is
 	// reported.
 	first about
-	any   bool // it had objects when the file was opened
+	any   bool // it had objects when the file was opened, be it of other shards
 }
 
 var (
@@ -79,9 +79,18 @@ func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
 			return damaged(err)
 		}
 		found[s.about.target().Key()] = s
+		s.any = hasAny(b.Bucket(foreignBucket))
 		return s.read(tx, func(event.Reported) { s.any = true })
 	})
 	return found, err
+}
+
+func hasAny(b *bolt.Bucket) bool {
+	if b == nil {
+		return false
+	}
+	key, _ := b.Cursor().First()
+	return key != nil
 }
 
 // read calls take with what was reported of each object of the target.
