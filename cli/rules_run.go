@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -311,8 +312,9 @@ func (r *ruleset) launchWatch(ctx context.Context, w *ruleWatch) {
 // run delivers what its branch gets.
 func (one *rule) run(ctx context.Context, r *ruleset) error {
 	err := one.to.around(ctx, r.fail, one.watching, func() error {
-		defer handOver(ctx, one.watching, func(err error) { one.fails(r, err) })()
+		handedOver := handOver(ctx, one.watching, func(err error) { one.fails(r, err) })
 		err := one.branch.Run(ctx)
+		err = cmp.Or(err, handedOver())
 		if err != nil && !isLoss(err) && fail.ExitCode(err) != fail.ExitUsage {
 			err = sinkError{err}
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"dwatch/cli/fail"
@@ -147,30 +146,32 @@ func handingOver(w *watching, next event.Sink) (event.Sink, error) {
 	return h, nil
 }
 
-// handOver does that beside the watch; wait waits for its end. failed is called where it can't go on.
-func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) (wait func()) {
+// handOver does that beside the watch. finish ends it, and returns why it could not go on, if so: failed was called then.
+func handOver(ctx context.Context, w *watching, failed context.CancelCauseFunc) (finish func() error) {
 	if w.state == nil || w.state.handover == nil {
-		return func() {}
+		return func() error { return nil }
 	}
 	h := w.state.handover
 	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() {
+	over := make(chan error, 1)
+	go func() {
 		n := h.Count()
 		if n > 0 {
 			w.say(output.Line(w.state.path) + " has " + plural(n, "object") + " of other shards: what was deleted is told, and the rest is forgotten in " + handoverWait.String() + ", by when all shards should run")
 		}
-		if err := h.Run(ctx); err != nil {
+		err := h.Run(ctx)
+		switch {
+		case err != nil:
+			err = sinkError{err} // as one of the watch: what it was told is lost
 			failed(err)
-			return
-		}
-		if n > 0 && ctx.Err() == nil {
+		case n > 0 && ctx.Err() == nil:
 			w.say(fmt.Sprintf("%s has nothing of other shards any more: of %d objects %d were deleted", output.Line(w.state.path), n, h.Deleted()))
 		}
-	})
-	return func() {
+		over <- err
+	}()
+	return func() error {
 		stop()
-		running.Wait()
+		return <-over
 	}
 }
 

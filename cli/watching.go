@@ -444,8 +444,9 @@ func (w *watching) watch(ctx context.Context, cancel context.CancelCauseFunc, ru
 	w.about.check(asking, w.session, w.selection, reporter)
 	checked, wait := checkFields(w.session, fieldsNamed(w), w.warn, w.about.before(reporter))
 	return w.to.around(ctx, cancel, w, func() error {
-		defer handOver(asking, w, cancel)()
-		err := w.settleAll(ctx, run(asking, blamed(&tuned{next: w.metrics.Front(checked)})))
+		handedOver := handOver(asking, w, cancel)
+		err := run(asking, blamed(&tuned{next: w.metrics.Front(checked)}))
+		err = w.settleAll(ctx, cmp.Or(err, handedOver()))
 		w.metrics.End()
 		stop() // nobody waits for an answer any more
 		reporter.Wait()
