@@ -381,3 +381,24 @@ func TestElectionTime(t *testing.T) {
 		awaits(t, "a goes on", func() bool { return !a.State().Doubtful })
 	})
 }
+
+// TestElectionSlept: what is under way ends when the time is over, and not by the next write alone: a machine may have slept meanwhile,
+// and no timer with it.
+func TestElectionSlept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := startReplica(t, &server{}, "a")
+		awaits(t, "a leads", func() bool { return a.State().Term != nil })
+		under, end, err := a.State().Term.Try(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+		a.Election.mu.Lock()
+		a.term.until = time.Now()
+		a.Election.mu.Unlock()
+		if took := awaits(t, "it is ended", func() bool { return under.Err() != nil }); took >= every {
+			t.Errorf("it was ended after %v", took)
+		}
+		awaits(t, "a goes on", func() bool { return !a.State().Doubtful })
+	})
+}

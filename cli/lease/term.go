@@ -103,9 +103,12 @@ func (e *Election) newTerm(l *coordinationv1.Lease) *Term {
 		t.Number = int(*n)
 	}
 	t.holdLocked()
-	t.timer = time.AfterFunc(HeldFor, t.expire)
+	t.timer = time.AfterFunc(look, t.expire)
 	return t
 }
+
+// look is how often it is found out whether a Lease is held yet: no timer runs while a machine sleeps.
+const look = 250 * time.Millisecond
 
 // isHeldLocked goes by the clock that nobody sets, and by the one that does not stand still.
 func (t *Term) isHeldLocked(now time.Time) bool {
@@ -114,7 +117,7 @@ func (t *Term) isHeldLocked(now time.Time) bool {
 
 func (t *Term) extendLocked(until time.Time) {
 	t.until = until
-	t.timer.Reset(time.Until(until))
+	t.timer.Reset(min(time.Until(until), look))
 	if t.held.Err() != nil && t.isHeldLocked(time.Now()) {
 		t.holdLocked()
 		close(t.again)
@@ -123,18 +126,21 @@ func (t *Term) extendLocked(until time.Time) {
 	}
 }
 
-// expire is called when the time is over, unless it was written again.
+// expire ends what is under way when the time is over. If only the clock says so that may be set, it may be that which is wrong:
+// nobody is told unless that is so for long.
 func (t *Term) expire() {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	if t.over {
 		return
 	}
+	if !t.isHeldLocked(time.Now()) {
+		t.lapse()
+	}
 	if left := time.Until(t.until); left > 0 {
-		t.timer.Reset(left)
+		t.timer.Reset(min(left, look))
 		return
 	}
-	t.lapse()
 	t.of.signal()
 }
 
