@@ -45,10 +45,15 @@ func (r *intoDir) prepare(c *console) (err error) {
 
 // unopened is why nothing can be recorded: wrong usage, unless it is the disk.
 func (r *intoDir) unopened(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO) {
+	if isOfDisk(err) {
 		return r.failed(err)
 	}
 	return fail.Usage(r.failed(err))
+}
+
+// isOfDisk reports whether it is the disk that is wrong: another run may fare better.
+func isOfDisk(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
 // failed says of an error which recording it is about, without a path that is in that.

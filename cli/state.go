@@ -32,6 +32,14 @@ type state struct {
 	handover *resume.Handover
 }
 
+// unopened is why there is no state: wrong usage, which no restart mends, unless it is the disk.
+func unopened(err error) error {
+	if isOfDisk(err) {
+		return sinkError{err}
+	}
+	return fail.Usage(err)
+}
+
 // openState opens the file of --state; nil if there is none. What is wrong with the
 // file at the start is wrong usage.
 func (w *watching) openState(ctx context.Context) (*state, error) {
@@ -59,7 +67,7 @@ func (w *watching) openFile(ctx context.Context, h resume.Header) (*resume.File,
 		case err == nil:
 			return file, nil
 		case w.term == nil || !errors.Is(err, resume.ErrInUse):
-			return nil, fail.Usage(err)
+			return nil, unopened(err)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !said:
@@ -103,7 +111,7 @@ func (w *watching) openSeveralState() (*state, error) {
 	}
 	file, err := resume.OpenSeveral(w.stateFile)
 	if err != nil {
-		return nil, fail.Usage(err)
+		return nil, unopened(err)
 	}
 	return w.newState(file)
 }
@@ -116,7 +124,7 @@ func (w *watching) newState(file *resume.File) (_ *state, err error) {
 	}
 	if err != nil {
 		file.Close()
-		return nil, fail.Usage(err)
+		return nil, unopened(err)
 	}
 	if err := w.keepDigests(file); err != nil {
 		file.Close()
@@ -167,7 +175,7 @@ func (s *state) join(cluster, uid string, at *session) (note string, err error) 
 	fresh, err := s.file.Join(cluster, resume.Header{Server: at.Host, Cluster: uid, Selection: at.plan.Selection})
 	switch {
 	case err != nil:
-		return "", fail.Usage(err)
+		return "", unopened(err)
 	case fresh:
 		return "", nil
 	}
