@@ -86,7 +86,11 @@ func (l *leased) atCluster(ctx context.Context, c *console, k *cluster.Cluster) 
 	if err := k.Login(ctx); err != nil {
 		return fail.Server(k.Host, err)
 	}
-	client, err := coordinationv1client.NewForConfigAndClient(k.Quiet(), k.HTTP)
+	apart, err := k.Apart()
+	if err != nil {
+		return err
+	}
+	client, err := coordinationv1client.NewForConfigAndClient(k.Quiet(), apart)
 	if err != nil {
 		return err
 	}
@@ -207,6 +211,8 @@ func (l *leased) runWhile(ctx context.Context, term *lease.Term) error {
 		}
 		err := <-over
 		l.hasRun = true
+		// A machine that has taken who led along may have taken the server, too: a connection to that says nothing for long.
+		l.cluster.Renew()
 		if cause := context.Cause(ctx); !isLost(ctx) && !errors.Is(cause, errLeads) { // it ends anyway
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -94,7 +95,7 @@ func TestLostWhileItFails(t *testing.T) {
 		s, tries := &oneLease{}, make(chan *lease.Term)
 		l := &leased{
 			replica: &failing{tries: tries}, lease: flags.Lease{Namespace: "ns", Name: "feed"},
-			console: &console{stderr: io.Discard, reports: io.Discard}, cluster: &cluster.Cluster{Host: "server"},
+			console: &console{stderr: io.Discard, reports: io.Discard}, cluster: &cluster.Cluster{Host: "server", HTTP: &http.Client{Transport: new(http.Transport)}},
 			election: lease.New(lease.Options{Client: s, Namespace: "ns", Name: "feed", Identity: "own"}),
 		}
 		ctx, stop := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -110,6 +111,17 @@ func readTokenAgain(config *rest.Config) {
 	config.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(config.BearerTokenFile)))
 	config.BearerToken, config.BearerTokenFile = "", ""
 }
+
+// Apart returns a client with connections of its own, which share nothing: one is given up with a question that is not answered in time.
+// It takes client-go most of a minute to find out that nobody is at the end of one of HTTP/2, over which all else is asked.
+func (c *Cluster) Apart() (*http.Client, error) {
+	config := rest.CopyConfig(c.Config)
+	config.NextProtos = []string{"http/1.1"}
+	return newClient(config, c.plugin)
+}
+
+// Renew closes the connections that nothing goes on over: what is asked next is asked over new ones.
+func (c *Cluster) Renew() { utilnet.CloseIdleConnectionsFor(c.HTTP.Transport) }
 
 // Place is which cluster it is, in a word: the context that was chosen, or the address.
 func (c *Cluster) Place() string { return cmp.Or(c.Context, c.Host) }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -414,6 +415,121 @@ func TestLeaseHangup(t *testing.T) {
 	p.says(t, "rules.yaml was read again: nothing changes$")
 	p.signal(syscall.SIGTERM)
 	p.waits(t)
+}
+
+// TestLeaseServerLost: the machine that takes who leads along takes the server, too, that the other one asks: over the connections of
+// before nothing comes any more, and nothing says so. It leads all the same, and asks over new ones.
+func TestLeaseServerLost(t *testing.T) {
+	t.Parallel()
+	r := newReplicas(t, func(string) []string { return nil })
+	config, err := testbed.Config("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost hole
+	server := "https://" + lost.serve(t, strings.TrimPrefix(config.Host, "https://"))
+	r.args = func(name string) []string {
+		if name == "a" {
+			return nil
+		}
+		return []string{"--server", server}
+	}
+	a := r.start("a")
+	a.says(t, "^leading since ")
+	r.write("one", 1)
+	r.awaitOne("a", "ADDED", "one")
+	b := r.start("b")
+	b.says(t, "^standing by: ")
+	b.says(t, "^watching ")
+	lost.open()
+	a.signal(syscall.SIGKILL)
+	begun := time.Now()
+	b.says(t, "^leading since ")
+	r.awaitOne("b", "ADDED", "one")
+	if took := time.Since(begun); took > 25*time.Second { // and not as long as HTTP/2 has patience
+		t.Errorf("it took %v", took)
+	}
+	b.signal(syscall.SIGTERM)
+	b.waits(t)
+}
+
+// hole passes on connections, until nothing comes over those that there are then, and nobody closes them.
+type hole struct {
+	mu    sync.Mutex
+	lost  chan struct{} // is closed then, for those of before
+	conns []net.Conn
+}
+
+// serve returns where it is for an address. It ends with the test.
+func (h *hole) serve(t *testing.T, to string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.lost = make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			h.mu.Lock()
+			h.conns = append(h.conns, in, out)
+			lost := h.lost
+			h.mu.Unlock()
+			running.Go(func() { pass(out, in, lost) })
+			running.Go(func() { pass(in, out, lost) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		h.mu.Lock()
+		for _, c := range h.conns {
+			c.Close()
+		}
+		h.mu.Unlock()
+		running.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// open has what there is be lost.
+func (h *hole) open() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.lost)
+	h.lost = make(chan struct{})
+}
+
+// pass passes on what comes, and after lost only takes it.
+func pass(to, from net.Conn, lost <-chan struct{}) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		select {
+		case <-lost:
+			if err != nil {
+				return
+			}
+			continue
+		default:
+		}
+		if err == nil {
+			_, err = to.Write(buffer[:n])
+		}
+		if err != nil {
+			to.Close()
+			from.Close()
+			return
+		}
+	}
 }
 
 func (r *replicas) namespace() string {
