@@ -52,7 +52,7 @@ type Election struct {
 	freeAt time.Time // it is not taken before
 }
 
-// sight is what was there at the last look; zero: nothing.
+// sight is what was there at the last look, or write; zero: nothing.
 type sight struct{ version, holder string }
 
 // trouble is why the Lease could not be read, and not be written, the last time.
@@ -210,11 +210,11 @@ func (e *Election) wrote(l *coordinationv1.Lease, was string, began time.Time) {
 	e.answered(trouble{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	isOwn := e.own != nil && was == e.own.ResourceVersion || was == e.seen.version && e.seen.holder == e.Identity
+	isOwn := was == e.seen.version && e.seen.holder == e.Identity
 	if e.term != nil && (!isOwn || e.term.Lease != l.UID) {
 		e.overLocked()
 	}
-	e.own = l
+	e.own, e.seen = l, sight{l.ResourceVersion, e.Identity}
 	if e.term == nil {
 		e.led = true
 		e.term = e.newTerm(l)

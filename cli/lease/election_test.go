@@ -328,15 +328,18 @@ func TestElectionGone(t *testing.T) {
 	})
 }
 
+// takenAway is what somebody does to a Lease.
+var takenAway = map[string]func(*server){
+	"deleted": func(s *server) { s.lease = nil },
+	"emptied": func(s *server) {
+		s.writes++
+		s.lease.Spec.HolderIdentity, s.lease.ResourceVersion = new(""), strconv.Itoa(s.writes)
+	},
+}
+
 // TestElectionTakenAway: a Lease that somebody deletes, or empties, while a replica holds it is not another one's before that knows.
 func TestElectionTakenAway(t *testing.T) {
-	for name, change := range map[string]func(*server){
-		"deleted": func(s *server) { s.lease = nil },
-		"emptied": func(s *server) {
-			s.writes++
-			s.lease.Spec.HolderIdentity, s.lease.ResourceVersion = new(""), strconv.Itoa(s.writes)
-		},
-	} {
+	for name, change := range takenAway {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{}
@@ -356,6 +359,38 @@ func TestElectionTakenAway(t *testing.T) {
 				}
 				a.client.is(nil, false)
 				awaits(t, "a finds out", func() bool { return a.State().Holder == "b" })
+			})
+		})
+	}
+}
+
+// TestElectionTakenBack: a Lease that somebody deletes, or empties, is its holder's, also if that has it of another one.
+func TestElectionTakenBack(t *testing.T) {
+	for name, change := range takenAway {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				former := startReplica(t, s, "former")
+				awaits(t, "the former one leads", func() bool { return former.State().Term != nil })
+				a := startReplica(t, s, "a")
+				awaits(t, "a stands by", func() bool { return a.State().Holder == "former" })
+				former.client.is(errors.New("away"), false)
+				awaits(t, "a leads", func() bool { return a.State().Term != nil })
+				former.client.is(nil, false)
+				awaits(t, "the former one stands by", func() bool { return former.State().Holder == "a" })
+				time.Sleep(time.Minute)
+				first := a.State().Term
+				s.mu.Lock()
+				change(s)
+				s.mu.Unlock()
+				took := awaits(t, "a leads anew", func() bool { return a.State().Term != nil && a.State().Term != first })
+				if took > 2*every {
+					t.Errorf("it took %v", took)
+				}
+				time.Sleep(time.Minute)
+				if former.State().Term != nil || a.State().Doubtful {
+					t.Errorf("%+v, %+v", a.State(), former.State())
+				}
 			})
 		})
 	}
