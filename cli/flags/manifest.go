@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -30,13 +31,27 @@ func (m *Manifests) AddTo(f *pflag.FlagSet) {
 	notEmpty(f, "image", "name", "into", "kustomize")
 }
 
+// imageName is what those take that pull images: [REGISTRY/]NAME[:TAG][@DIGEST].
+var imageName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?` + imagePart + `(/` + imagePart + `)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[a-z0-9+._-]+:[0-9a-fA-F]{32,})?$`)
+
+const imagePart = `[a-z0-9]+((\.|_{1,2}|-+)[a-z0-9]+)*`
+
+// longestName leaves room in a label, of 63 characters, for what Kubernetes adds to the name of a StatefulSet: with
+// a longer one none of its pods can be made.
+const longestName = 52
+
 // Parse finds what can't be names.
 func (m *Manifests) Parse() error {
 	if m.Image == "" {
 		return errors.New("say where the image of dwatch is, with --image REGISTRY/NAME:TAG: docs/release.md says how to make it")
 	}
-	if m.Values && m.Directory != "" {
+	switch {
+	case m.Values && m.Directory != "":
 		return errors.New("--helm-values and --kustomize are two ways: take one of them")
+	case !imageName.MatchString(m.Image):
+		return fmt.Errorf("invalid --image %q: it takes the name of an image, such as registry.example.com/dwatch:v1", m.Image)
+	case len(m.Name) > longestName:
+		return fmt.Errorf("invalid --name %q: it takes at most %d characters, as Kubernetes makes longer names of it", m.Name, longestName)
 	}
 	invalid := func(flag, text string, wrong []string) error {
 		if len(wrong) == 0 {
