@@ -142,6 +142,8 @@ func (p *podArguments) check(w *watching) error {
 			return errors.New("in a pod the page has to be reached from elsewhere: --addr :8080 with --serve-insecure behind a proxy, or with --tls-cert and --tls-key")
 		} else if port == p.metrics {
 			return fmt.Errorf("--addr %s and --listen are one port: choose another one", to.Address)
+		} else if !manifest.IsAnyAddress(to.Address) {
+			return fmt.Errorf("--addr %s: nobody knows the address of a pod before it is there: --addr :%d", to.Address, port)
 		}
 	case *recorded:
 		if to.keep.Size == 0 {
@@ -153,8 +155,11 @@ func (p *podArguments) check(w *watching) error {
 			return fmt.Errorf("%s is not put into a manifest: put its value into a file, and name that with a flag", secret)
 		}
 	}
-	if secret.IsLocal(w.listen) {
+	switch {
+	case secret.IsLocal(w.listen):
 		return fmt.Errorf("--listen %s can't be reached by Kubernetes, which asks there how the pod is: --listen :%d", w.listen, p.metrics)
+	case w.listen != "" && !manifest.IsAnyAddress(w.listen):
+		return fmt.Errorf("--listen %s: nobody knows the address of a pod before it is there: --listen :%d", w.listen, p.metrics)
 	}
 	return nil
 }

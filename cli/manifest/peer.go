@@ -116,6 +116,13 @@ func portOf(address *url.URL) int {
 	return 4222 // of NATS
 }
 
+// IsAnyAddress reports whether HOST:PORT is every address of a machine: that of a pod is known once it is there.
+func IsAnyAddress(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
 // PortIn is the port of HOST:PORT; 0 if that has none.
 func PortIn(address string) int {
 	_, port, _ := net.SplitHostPort(address)
