@@ -308,7 +308,7 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 	if files := m.pod.secrets(); len(files) > 0 {
 		line := fmt.Sprintf("the pod mounts a Secret, which is not printed: kubectl create secret generic %s -n %s", m.Name, m.Namespace)
 		for _, f := range files {
-			line += " --from-file=" + quoted(path.Base(f.at)+"="+f.here)
+			line += " --from-file=" + quoted(oneOfSeveral(path.Base(f.at)+"="+f.here))
 		}
 		s.warn(line)
 	}
@@ -336,6 +336,14 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 			s.say(line)
 		}
 	}
+}
+
+// oneOfSeveral is a value of a flag of kubectl that takes several, with commas between.
+func oneOfSeveral(value string) string {
+	if strings.ContainsAny(value, `,"`) {
+		return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
+	}
+	return value
 }
 
 // quoted is a word as a shell reads it.

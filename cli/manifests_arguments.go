@@ -123,6 +123,9 @@ func (p *podArguments) mount(dir, what, file string) (string, error) {
 	if !named {
 		return "", fmt.Errorf("%s %s: in the pod it takes the name of a file", what, file)
 	}
+	if dir == manifest.SecretDir && strings.Contains(file, "=") {
+		return "", fmt.Errorf("%s %s: kubectl makes no Secret of a path with = in it: rename it", what, file)
+	}
 	f := mounted{at, file}
 	for _, other := range p.files {
 		if other.at == f.at && (other != f || dir == manifest.StateDir) {

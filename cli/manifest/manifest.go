@@ -130,5 +130,8 @@ func Mount(dir, file string) (at string, named bool) {
 		}
 		return '-'
 	}, name)
+	if strings.HasPrefix(key, "..") { // Kubernetes keeps such names for itself
+		key = "--" + key[2:]
+	}
 	return path.Join(dir, key), name != "." && name != ".." && name != "/"
 }

@@ -58,6 +58,7 @@ func TestQuote(t *testing.T) {
 func TestMount(t *testing.T) {
 	for file, want := range map[string]string{
 		"my token": "/etc/dwatch/my-token", "x; touch y": "/etc/dwatch/x--touch-y",
+		"..token": "/etc/dwatch/--token", "...": "/etc/dwatch/--.", ".token": "/etc/dwatch/.token",
 		"token": "/etc/dwatch/token", "./a/token": "/etc/dwatch/token", `C:\keys\token`: "/etc/dwatch/token", "../token": "/etc/dwatch/token",
 	} {
 		if got, named := Mount(SecretDir, file); got != want || !named {
