@@ -24,6 +24,7 @@ import (
 	"dwatch/cli/flags"
 	"dwatch/cli/manifest"
 	"dwatch/output/deliver"
+	"dwatch/output/deliver/secret"
 )
 
 // manifestsFlags are the flags of dwatch manifests: those of the command that is to run in a
@@ -243,7 +244,7 @@ func (m *manifests) deliver(run *manifest.Run) {
 		case to.URL == nil:
 			run.Egress = nil // nobody knows whom a command talks to
 		case run.Egress != nil:
-			run.Reaches(to.Hosts()...)
+			run.Reaches(slices.DeleteFunc(to.Hosts(), isPod)...)
 		}
 	}
 	run.Grace += int(drain / time.Second)
@@ -324,6 +325,10 @@ func (m *manifests) sayWhatIsMissing(s *session) {
 	said := map[string]bool{}
 	for _, of := range m.of {
 		to, delivers := of.to.(*delivery)
+		if delivers && to.URL != nil && slices.ContainsFunc(to.Hosts(), isPod) && !said["pod"] {
+			said["pod"] = true
+			s.warn("a receiver on localhost is in the pod itself, where nothing runs but dwatch: name it as it is reached from there")
+		}
 		line := ""
 		switch {
 		case delivers && to.Command != nil:
@@ -355,6 +360,9 @@ func quoted(word string) string {
 	}
 	return word
 }
+
+// isPod reports whether an address is of the machine that asks.
+func isPod(address *url.URL) bool { return secret.IsLocal(address.Host) }
 
 func speaksTLS(address *url.URL) bool {
 	return strings.HasSuffix(address.Scheme, "s") && address.Scheme != "nats"

@@ -23,6 +23,8 @@ func TestReceivers(t *testing.T) {
 		"https://192.0.2.7/x":                     `[{"to":[{"ipBlock":{"cidr":"192.0.2.7/32"}}],"ports":[{"port":443}]}]`,
 		"https://[2001:db8::1]:8443":              `[{"to":[{"ipBlock":{"cidr":"2001:db8::1/128"}}],"ports":[{"port":8443}]}]`,
 		"http://broker":                           `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"ops"}}}]}]`,
+		"http://Broker.Shop.SVC:8080":             `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"shop"}}}]}]`,
+		"http://broker..svc:8080":                 `[{"ports":[{"port":8080}]}]`,
 		"http://broker.shop.svc:8080":             `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"shop"}}}]}]`,
 		"nats://broker.shop.svc.cluster.local./x": `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"shop"}}}]}]`,
 		"https://broker.shop":                     `[{"to":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"shop"}}}]},{"ports":[{"port":443}]}]`,

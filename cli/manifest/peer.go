@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Peer is somebody whom the pod may reach, and why.
@@ -74,7 +76,7 @@ func (r *Run) Reaches(addresses ...*url.URL) {
 // of a Service as well as one elsewhere. own is the namespace of the pod.
 func Receivers(address *url.URL, own string) []Peer {
 	why := "the receiver"
-	host := address.Hostname()
+	host := strings.ToLower(address.Hostname())
 	ports := []TargetPort{{Port: portOf(address)}}
 	if strings.HasPrefix(address.Scheme, "kafka") {
 		why = "the brokers, at whatever addresses they say that they have"
@@ -95,6 +97,7 @@ func Receivers(address *url.URL, own string) []Peer {
 	switch {
 	case len(labels) == 1:
 		return []Peer{within(own)}
+	case len(validation.IsDNS1123Label(labels[1])) > 0: // no namespace is called so
 	case len(labels) >= 3 && labels[2] == "svc":
 		return []Peer{within(labels[1])}
 	case len(labels) == 2:
