@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -39,7 +40,7 @@ func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
 	if all[0].connection.IsSeveral() {
 		return nil, errors.New("a pod watches the cluster that it runs in: dwatch manifests takes the --context of that one, once for each cluster")
 	}
-	p := &podArguments{metrics: manifest.MetricsPort}
+	p := &podArguments{metrics: manifest.MetricsPort, placed: all[0].isPlaced()}
 	shared := m.shared()
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.AddFlagSet(shared.all)
@@ -58,6 +59,11 @@ func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
 	p.named = f.Args()
 	if at := f.ArgsLenAtDash(); at >= 0 {
 		p.named, p.behind = p.named[:at], p.named[at:]
+	}
+	for _, arg := range slices.Concat(p.named, p.behind) {
+		if err := isKept("an argument", arg); err != nil {
+			return nil, err
+		}
 	}
 	p.named = p.named[1:] // manifests
 	if _, isStream := m.command.(*streamFlags); !isStream {
@@ -80,10 +86,10 @@ func (m *manifestsFlags) pod(all []*watching) (*podArguments, error) {
 }
 
 func (p *podArguments) add(flag *pflag.Flag, value string) error {
-	switch flag.Name {
-	case "namespace", "namespace-selector", "all-namespaces":
-		p.placed = true
-	case "listen":
+	if err := isKept("--"+flag.Name, value); err != nil {
+		return err
+	}
+	if flag.Name == "listen" {
 		if p.metrics = manifest.PortIn(value); p.metrics < 1 || p.metrics > 65535 {
 			return fmt.Errorf("--listen %s: Kubernetes has to know the port, and to reach it: --listen :%d", value, manifest.MetricsPort)
 		}
@@ -105,6 +111,19 @@ func (p *podArguments) add(flag *pflag.Flag, value string) error {
 		return nil
 	}
 	p.given = append(p.given, "--"+flag.Name+"="+value)
+	return nil
+}
+
+// isKept finds what would be another text once it is read again: YAML folds or refuses some characters, and has no bytes.
+func isKept(what, text string) error {
+	for _, c := range text {
+		switch {
+		case c == utf8.RuneError && !utf8.ValidString(text):
+			return fmt.Errorf("%s is not UTF-8: Kubernetes takes nothing else", what)
+		case c >= 0x7f && c <= 0x9f, c == 0xfffe, c == 0xffff:
+			return fmt.Errorf("%s has the character %U, which YAML does not keep: in an expression write \\u%04x for it", what, c, c)
+		}
+	}
 	return nil
 }
 

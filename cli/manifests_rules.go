@@ -46,7 +46,7 @@ func (m *manifestsFlags) ofRules(set *ruleset) (runner, error) {
 
 // rule is a rule for the pod, whose files are added to those of the pod.
 func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
-	r := &podRule{Rule: one.Rule, members: map[string]any{"name": one.Name}}
+	r := &podRule{Rule: one.Rule, members: map[string]any{"name": one.Name}, placed: one.isPlaced()}
 	for _, g := range one.Flags {
 		f := known.Lookup(g.Name)
 		value, member := any(g.Value), g.Name
@@ -64,10 +64,10 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 			}
 			value = is
 		}
-		switch g.Name {
-		case "namespace", "namespace-selector", "all-namespaces":
-			r.placed = true
-		case "resource":
+		if err := isKept(member, g.Value); err != nil {
+			return nil, fmt.Errorf("%s: rule %s: %w", g.Where, one.Name, err)
+		}
+		if g.Name == "resource" {
 			member = "resources"
 		}
 		switch before := r.members[member].(type) {
@@ -77,6 +77,11 @@ func (p *podArguments) rule(one *rule, known *pflag.FlagSet) (*podRule, error) {
 			r.members[member] = append(before, value)
 		default:
 			r.members[member] = []any{before, value}
+		}
+	}
+	for _, arg := range one.Command {
+		if err := isKept("command", arg); err != nil {
+			return nil, fmt.Errorf("%s: rule %s: %w", one.Where, one.Name, err)
 		}
 	}
 	if one.Command != nil {
