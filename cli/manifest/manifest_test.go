@@ -84,7 +84,7 @@ func TestArgument(t *testing.T) {
 }
 
 // TestNames: what is called like something else than a string stays a string, and alerts name the job
-// as Prometheus has it.
+// and the namespace as Prometheus has them, as others may be called so elsewhere.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"true", "null", "on", "y"} {
 		files, err := Run{
@@ -99,7 +99,7 @@ func TestNames(t *testing.T) {
 			if err := yaml.UnmarshalStrict(f.Text, &u.Object); f.Name != "roles.yaml" && (err != nil || u.GetName() != name || u.GetNamespace() != "123" || !reflect.DeepEqual(u.GetLabels(), map[string]string{"app.kubernetes.io/instance": name, "app.kubernetes.io/name": "dwatch"})) {
 				t.Errorf("%v in\n%s", err, f.Text)
 			}
-			if matchers := strings.Count(string(f.Text), "{job="); matchers != strings.Count(string(f.Text), `{job="`+name+`"}`) || f.Name == "alerts.yaml" && matchers != 5 {
+			if matchers := strings.Count(string(f.Text), "{job="); matchers != strings.Count(string(f.Text), `{job="`+name+`",namespace="123"}`) || f.Name == "alerts.yaml" && matchers != 5 {
 				t.Errorf("%d matchers in\n%s", matchers, f.Text)
 			}
 		}
