@@ -405,9 +405,9 @@ func TestRules(t *testing.T) {
 	r.through(t, old, now, old, now)
 }
 
-// TestRefused: a version that does not know what is in a file says so, and does nothing.
+// TestRefused: a version that does not know what is in a file says so, and does nothing. The version before may know it.
 func TestRefused(t *testing.T) {
-	old := before(t, lastChange(t, `^\s+format[A-Za-z]* += [0-9]`, "watcher/resume/header.go"))
+	old := built(t, lastChange(t, `^\s+format[A-Za-z]* += [0-9]`, "watcher/resume/header.go"))
 	w, r := newWriter(t), newReceiver(t)
 	w.writeAll(t, 3, cold...)
 	state := filepath.Join(t.TempDir(), "state")

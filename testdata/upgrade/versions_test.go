@@ -40,8 +40,7 @@ func run(m *testing.M) (code int, err error) {
 	return bed.Main(m, &cluster), nil
 }
 
-// before returns the program of the version before this one, and builds it if need be. Without a tag it is that of a
-// commit.
+// before returns the program of the version before this one. Without a tag it is that of a commit.
 func before(t *testing.T, commit string) string {
 	t.Helper()
 	root, err := bed.Root()
@@ -50,6 +49,16 @@ func before(t *testing.T, commit string) string {
 	}
 	if tag, err := output(root, "git", "describe", "--tags", "--abbrev=0", "HEAD^"); err == nil {
 		commit = tag
+	}
+	return built(t, commit)
+}
+
+// built returns the program of a commit, and builds it if need be.
+func built(t *testing.T, commit string) string {
+	t.Helper()
+	root, err := bed.Root()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := output(root, "git", "cat-file", "-e", commit+"^{tree}"); err != nil {
 		t.Skipf("the repository has no commit %s, as a shallow clone: git fetch --unshallow gets it", commit)
