@@ -5,32 +5,54 @@ import (
 	"unicode/utf8"
 )
 
-// How long a message may be, in characters: of what a chat takes there is room left for the rest.
+// How long a message may be: of what a chat takes there is room left for the rest.
 const (
-	slackRoom   = 3000  // docs.slack.dev: text is best below 4,000
-	discordRoom = 1850  // docs.discord.com: content is 2,000 at most
-	teamsRoom   = 12000 // learn.microsoft.com: a message of a webhook has 28 KB at most
+	slackRoom   = 3000  // docs.slack.dev: text is best below 4,000 characters
+	discordRoom = 1850  // docs.discord.com: content is 2,000 characters at most
+	teamsRoom   = 24000 // learn.microsoft.com: a message of a webhook has 28 KB at most, in bytes
 	grafanaRoom = 10000
 )
 
-// cut returns the lines of a text that there is room for, of the first as much as there is. Each
-// takes something beside its characters.
-func cut(text string, room, beside int) string {
-	left, kept := room, 0
-	for line := range strings.Lines(text) {
-		if left -= utf8.RuneCountInString(line) + beside; left < 0 {
-			break
-		}
-		kept += len(line)
-	}
+// measure is what a character takes of the room, and each line beside its characters.
+type measure struct {
+	of     func(rune) int
+	beside int
+}
+
+var (
+	characters = measure{of: func(rune) int { return 1 }}
+	// teamsBytes are those of a line in the JSON of its block.
+	teamsBytes = measure{inJSON, 120}
+)
+
+// inJSON is how many bytes a character takes in JSON.
+func inJSON(c rune) int {
 	switch {
-	case kept == len(text):
-		return text
-	case kept == 0:
-		runes := []rune(text)
-		return string(runes[:min(room, len(runes))]) + "…\n"
+	case c == '"', c == '\\', c == '\n':
+		return 2
+	case c < ' ', c == '\u2028', c == '\u2029', c == utf8.RuneError:
+		return len(`\u0000`)
 	}
-	return text[:kept] + "…\n"
+	return utf8.RuneLen(c)
+}
+
+// cut returns the lines of a text that there is room for, of the first as much as there is.
+func cut(text string, room int, takes measure) string {
+	whole := 0 // bytes of the lines that fit
+	for line := range strings.Lines(text) {
+		room -= takes.beside
+		for at, c := range line {
+			if room -= takes.of(c); room >= 0 {
+				continue
+			}
+			if whole == 0 {
+				return line[:at] + "…\n"
+			}
+			return text[:whole] + "…\n"
+		}
+		whole += len(line)
+	}
+	return text
 }
 
 // fenced puts a text between the marks of a block of code, which it can't end.
@@ -60,7 +82,7 @@ func (s *said) place() string {
 func slack(s *said) any {
 	return struct {
 		Text string `json:"text"`
-	}{slackEscape.Replace(s.title() + fenced(cut(s.text, slackRoom, 0)))}
+	}{slackEscape.Replace(s.title() + fenced(cut(s.text, slackRoom, characters)))}
 }
 
 // discord is a message of docs.discord.com/developers/resources/webhook, in which nobody is mentioned.
@@ -71,7 +93,7 @@ func discord(s *said) any {
 	return struct {
 		Content  string   `json:"content"`
 		Mentions mentions `json:"allowed_mentions"`
-	}{s.title() + fenced(cut(s.text, discordRoom, 0)), mentions{[]string{}}}
+	}{s.title() + fenced(cut(s.text, discordRoom, characters)), mentions{[]string{}}}
 }
 
 // teams is a message with an Adaptive Card, as workflows of Teams take it. Each line is a run of text:
@@ -105,7 +127,7 @@ func teams(s *said) any {
 	if s.cluster != "" {
 		add(run{Text: s.place(), Weight: "Bolder"})
 	}
-	for line := range strings.Lines(cut(s.text, teamsRoom, 120)) {
+	for line := range strings.Lines(cut(s.text, teamsRoom, teamsBytes)) {
 		add(run{Text: strings.TrimSuffix(line, "\n"), FontType: "Monospace"})
 	}
 	return struct {
@@ -134,5 +156,5 @@ func grafana(s *said) any {
 		TimeEnd int64    `json:"timeEnd,omitempty"`
 		Tags    []string `json:"tags"`
 		Text    string   `json:"text"`
-	}{from, to, tags, "<pre>" + htmlEscape.Replace(cut(s.text, grafanaRoom, 0)) + "</pre>"}
+	}{from, to, tags, "<pre>" + htmlEscape.Replace(cut(s.text, grafanaRoom, characters)) + "</pre>"}
 }

@@ -131,7 +131,7 @@ func TestPublished(t *testing.T) {
 			}
 			continue
 		}
-		for _, to := range []string{"2", "", "\x1b\u202e\x00\xff", "<!channel> @everyone ```", "\n\n\n", strings.Repeat("äöü ", 20_000), strings.Repeat("\\\"\n", 20_000), strings.Repeat("\n", 50_000)} {
+		for _, to := range []string{"2", "", "\x1b\u202e\x00\xff", "<!channel> @everyone ```", "\n\n\n", strings.Repeat("äöü ", 20_000), strings.Repeat("デプロイ", 20_000), strings.Repeat("🚀🚀🚀\n", 20_000), strings.Repeat("\u2028", 20_000), strings.Repeat("\\\"\n", 20_000), strings.Repeat("\n", 50_000)} {
 			for _, cluster := range []string{"", "prod", strings.Repeat("ü", 300)} {
 				body := encoded(t, Options{Form: form, Cluster: cluster, View: changes.Options{Full: true}}, modified("1", to))
 				if err := takes([]byte(body)); err != nil {
