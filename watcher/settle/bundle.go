@@ -177,8 +177,8 @@ func (s *Stage) isTop(lead *held, b *bundle) bool {
 func (s *Stage) letGo(h *held) {
 	h.isGone = true
 	s.bytes -= h.size
-	if s.last[h.id] == h {
-		delete(s.last, h.id)
+	if as := shownBy(h.id, &h.event); s.last[as] == h {
+		delete(s.last, as)
 	}
 	if called := nameOf(&h.event); s.named[called] == h {
 		delete(s.named, called)

@@ -82,6 +82,16 @@ func isNews(e *event.Event, o change.Options) bool {
 	return len(change.Between(e.Old.Raw(), e.Object.Raw(), o).Changes) > 0
 }
 
+// shown is an object as a resource shows it: two may show the same, such as both of events.
+type shown struct {
+	id       string
+	resource schema.GroupResource
+}
+
+func shownBy(id string, e *event.Event) shown {
+	return shown{id, e.Target.Resource().GroupResource()}
+}
+
 type name struct {
 	cluster         string
 	resource        schema.GroupResource

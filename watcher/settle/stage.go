@@ -38,9 +38,9 @@ type Stage struct {
 
 	known   known
 	links   *event.Links
-	waiting []*held          // in the order in which they came
-	last    map[string]*held // the last one of an object that waits
-	named   map[name]*held   // and of a name
+	waiting []*held         // in the order in which they came
+	last    map[shown]*held // the last one of an object that waits
+	named   map[name]*held  // and of a name
 	bytes   int64
 	looked  time.Time // when it was looked last what is quiet
 	passing []event.Event
@@ -57,7 +57,7 @@ func New(next event.Sink, o Options) *Stage {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), links: event.NewLinks(nil), last: map[string]*held{}, named: map[name]*held{}}
+	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), links: event.NewLinks(nil), last: map[shown]*held{}, named: map[name]*held{}}
 }
 
 // Deliver implements event.Sink.
@@ -137,7 +137,7 @@ func (s *Stage) take(e *event.Event) {
 	default:
 		id := idOf(e)
 		up := s.known.observe(id, e)
-		if e.Initial && s.last[id] == nil {
+		if e.Initial && s.last[shownBy(id, e)] == nil {
 			s.letGoBefore(e)
 			s.passing = append(s.passing, *e)
 			return
@@ -180,7 +180,8 @@ func (s *Stage) letGoOf(cut event.Cut, is func(event.Key) bool) {
 // hold has an event wait.
 func (s *Stage) hold(id, up string, e *event.Event) {
 	counts := isNews(e, s.Compare)
-	h := s.last[id]
+	as := shownBy(id, e)
+	h := s.last[as]
 	if h != nil && h.takes(e) {
 		s.bytes -= h.size
 		h.up = up // it may have got an owner
@@ -189,7 +190,7 @@ func (s *Stage) hold(id, up string, e *event.Event) {
 		called := nameOf(e)
 		h = newHeld(id, up, e, counts)
 		h.after = s.named[called]
-		s.waiting, s.last[id], s.named[called] = append(s.waiting, h), h, h
+		s.waiting, s.last[as], s.named[called] = append(s.waiting, h), h, h
 	}
 	s.bytes += h.size
 }

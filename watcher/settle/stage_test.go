@@ -46,6 +46,7 @@ type one struct {
 
 var kinds = map[string]struct{ apiVersion, kind string }{
 	"deployments": {"apps/v1", "Deployment"}, "replicasets": {"apps/v1", "ReplicaSet"}, "pods": {"v1", "Pod"}, "configmaps": {"v1", "ConfigMap"},
+	"settings": {"x.io/v1", "ConfigMap"}, // which shows the same objects
 }
 
 func (b *bench) event(kind event.Type, o one) event.Event {
@@ -67,9 +68,9 @@ func (b *bench) event(kind event.Type, o one) event.Event {
 		Object: event.NewObject(&event.Identity{APIVersion: k.apiVersion, Kind: k.kind, Name: o.name, UID: types.UID(uid), ResourceVersion: version}, content),
 	}
 	if kind == event.Modified {
-		e.Old = b.last[uid]
+		e.Old = b.last[o.resource+"/"+uid]
 	}
-	b.last[uid] = e.Object
+	b.last[o.resource+"/"+uid] = e.Object
 	return e
 }
 
@@ -247,6 +248,24 @@ func TestReplaced(t *testing.T) {
 	b.want("")
 	b.pass(1)
 	b.want("DELETED a ×1 (3 changes of 3 in 20s, Current); ADDED a ×1; ADDED p ×1")
+}
+
+// TestTwoResources: of an object that two resources show there is one event of each.
+func TestTwoResources(t *testing.T) {
+	b := newBench(t, thirty())
+	for _, resource := range []string{"configmaps", "settings"} {
+		b.initial(one{resource: resource, name: "a"})
+	}
+	for _, spec := range []string{`"n":1`, `"n":2`} {
+		for _, resource := range []string{"configmaps", "settings"} {
+			b.deliver(event.Modified, one{resource: resource, name: "a", spec: spec})
+		}
+	}
+	b.pass(30)
+	if len(b.got) != 2 || b.got[0].Target.Resource() == b.got[1].Target.Resource() {
+		t.Errorf("%d events", len(b.got))
+	}
+	b.want("MODIFIED a ×2 (4 changes of 2 in 0s, Current); MODIFIED a ×2")
 }
 
 // TestInitial: what existed at the start does not wait, and does not come before what had its name.
