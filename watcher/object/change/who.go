@@ -34,16 +34,15 @@ const oldest = "ancient-changes"
 // was; none if that is only around it, and somebody else wrote. What was removed, and
 // the order of items, belong to nobody: the writer is whose entry has a new time, or in
 // the same second whose has new fields, as a write adds none to those of others. If
-// that is not exactly one, it is not known, as it is not of two objects.
+// that is not exactly one, it is not known, as it is not of two objects. Through status nobody
+// removes what is not in it, but for a kubelet an annotation of its node.
 func (f *fields) who(path Path, kind Kind) Who {
 	f.parse()
 	var found []*entry
 	if gone := kind == Removed || kind == Moved; gone && f.apart {
 		return Who{}
 	} else if gone {
-		if found = filter(f.after, (*entry).isLater); len(found) == 0 {
-			found = filter(f.after, (*entry).isLarger)
-		}
+		found = f.removers(path)
 	} else if found = f.owners(path); len(found) > 1 {
 		found = filter(found, (*entry).hasChanged)
 	}
@@ -56,6 +55,18 @@ func (f *fields) who(path Path, kind Kind) Who {
 		who.Time = at.UTC()
 	}
 	return who
+}
+
+// removers returns the entries of those of whom one has removed what stood at the path.
+func (f *fields) removers(path Path) []*entry {
+	could := f.after
+	if len(path) > 0 && path[0].Field != "status" {
+		could = filter(could, func(e *entry) bool { return e.subresource != "status" })
+	}
+	if found := filter(could, (*entry).isLater); len(found) > 0 {
+		return found
+	}
+	return filter(could, (*entry).isLarger)
 }
 
 // bystands reports whether the owner of what is around the path has not written, as

@@ -2,6 +2,7 @@ package change
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -10,6 +11,9 @@ func TestWho(t *testing.T) {
 	const second = `2026-11-21T10:00:02Z`
 	entry := func(manager, at, set string) string {
 		return `{manager: ` + manager + `, operation: Update, apiVersion: v1, time: "` + at + `", fieldsType: FieldsV1, fieldsV1: ` + set + `}`
+	}
+	status := func(manager, at, set string) string {
+		return strings.Replace(entry(manager, at, set), "{", "{subresource: status, ", 1)
 	}
 	object := func(content string, entries ...string) string {
 		text := `{metadata: {managedFields: [`
@@ -43,6 +47,14 @@ func TestWho(t *testing.T) {
 		{"removed in the same second", object(`x: 1, y: 1`, entry("a", first, `{"f:x": {}, "f:y": {}}`)), object(`y: 1`, entry("a", first, `{"f:y": {}}`)), "x "},
 		{"removed, and two have a new time", object(`x: 1`, entry("a", first, `{}`)), object(``, entry("a", second, `{"f:y": {}}`), entry("b", second, `{"f:y": {}}`)), "x "},
 		{"removed, and old managers become one", object(`x: 1`, entry("a", first, `{"f:x": {}}`)), object(``, entry("ancient-changes", first, `{}`), entry("b", second, `{}`)), "x b"},
+		{"removed, and then somebody has written the status", object(`spec: {x: 1}`, entry("a", first, `{"f:spec": {"f:x": {}}}`), status("b", first, `{"f:status": {"f:n": {}}}`)),
+			object(`spec: {}`, entry("a", first, `{}`), status("b", second, `{"f:status": {"f:n": {}}}`)), "spec.x "},
+		{"removed from the metadata, and then somebody has written the status", `{metadata: {labels: {x: a}, managedFields: [` + status("b", first, `{"f:status": {"f:n": {}}}`) + `]}}`,
+			`{metadata: {managedFields: [` + status("b", second, `{"f:status": {"f:n": {}}}`) + `]}}`, "metadata.labels "},
+		{"removed, by who has written beside the status", object(`spec: {x: 1}`, entry("a", first, `{"f:spec": {"f:x": {}}}`)),
+			object(`spec: {}`, entry("a", second, `{}`), status("b", second, `{"f:status": {"f:n": {}}}`)), "spec.x a"},
+		{"removed from the status", object(`status: {x: 1}`, status("b", first, `{"f:status": {"f:x": {}}}`)),
+			object(`status: {}`, status("b", second, `{}`)), "status.x b"},
 		{"the server sets it, in what another manager owns", object(`spec: {type: a, l: [{name: x}]}`, entry("a", first, `{"f:spec": {"f:l": {'k:{"name":"x"}': {".": {}, "f:name": {}}}}}`)),
 			object(`spec: {type: a, l: [{name: x, port: 1}]}`, entry("a", first, `{"f:spec": {"f:l": {'k:{"name":"x"}': {".": {}, "f:name": {}}}}}`), entry("b", first, `{"f:spec": {"f:type": {}}}`)), "spec.l[name=x].port "},
 		{"the owner is too old", object(`x: {a: 1}`), object(`x: {a: 2}`, entry("ancient-changes", first, `{"f:x": {}}`)), "x.a "},
