@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dwatch/cli/plan"
+	"dwatch/output/deliver"
 	"dwatch/watcher/event"
 	"dwatch/watcher/share"
 )
@@ -140,5 +141,30 @@ func TestAwaits(t *testing.T) {
 	w.links.Observe(&event.Event{Type: event.Synced, Target: of})
 	if set.awaits(comes) || !w.mayTake(comes) {
 		t.Errorf("when it is live: %v, may be taken: %v", set.awaits(comes), w.mayTake(comes))
+	}
+}
+
+// closed is a receiver that knows whether it was closed.
+type closed bool
+
+func (*closed) Send(context.Context, *deliver.Message) error { return nil }
+func (*closed) SetSource(string)                             {}
+func (c *closed) Close()                                     { *c = true }
+
+// TestComesTooLate: a rule that was let go while its stages were made does not run beside the one that takes its place.
+func TestComesTooLate(t *testing.T) {
+	set, w := sharing(t, ruleTarget("pods", "ns", ""), "web")
+	late, receiver := w.rules[0], new(closed)
+	late.to, w.stop = &delivery{remote: receiver}, func() {}
+	set.letGo(late, false)
+	for _, name := range []string{"web", "other"} {
+		next := ruleOf(name, plan.Request{})
+		next.waits = true
+		set.rules = append(set.rules, next)
+	}
+	r := newRereading(set)
+	r.comes(t.Context(), late)
+	if len(r.come) > 0 || !*receiver {
+		t.Errorf("%d are about to run; the receiver is closed: %v", len(r.come), *receiver)
 	}
 }

@@ -103,7 +103,7 @@ func (r *rereading) beginAfter(ctx context.Context, one *rule) bool {
 	} else {
 		await(ctx, one.after.done, one.after.delivery().Drain)
 	}
-	return r.beginAtLast(ctx, one)
+	return r.beginAtLast(ctx, one) && ctx.Err() == nil
 }
 
 // beginAtLast tries until the stages of a rule are made, and says what became of what happened meanwhile.
@@ -149,6 +149,16 @@ func (one *rule) missed() string {
 		return "it begins with what exists"
 	}
 	return "of what happened meanwhile it is told what is different now, and not what was in between"
+}
+
+// comes takes a rule whose stages are made. One that was let go in the same moment does not run beside the one that takes its place.
+func (r *rereading) comes(ctx context.Context, one *rule) {
+	if one.leaves.Load() {
+		r.undo([]*rule{one})
+		return
+	}
+	r.come = append(r.come, one)
+	r.takeIfAll(ctx)
 }
 
 // takeIfAll runs what has come when there is no more to come: what begins together shares a watch.

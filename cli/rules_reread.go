@@ -87,8 +87,7 @@ func (r *rereading) run(ctx context.Context) {
 			r.seen, r.said = r.look(), "" // who asks gets an answer
 			r.try(ctx)
 		case one := <-r.ready:
-			r.come = append(r.come, one)
-			r.takeIfAll(ctx)
+			r.comes(ctx, one)
 		case now := <-tick.C:
 			r.takeReady(ctx)
 			r.forgetEnded()
