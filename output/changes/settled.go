@@ -166,7 +166,7 @@ func (s *settlement) isSilent() bool { return s.w.Buffered() == s.began }
 
 var cutWords = map[event.Cut]string{
 	event.CutLate:  "not quiet yet (--max-settle)",
-	event.CutEnd:   "not quiet yet: dwatch ends",
+	event.CutEnd:   "not quiet yet: its watch ends",
 	event.CutRoom:  "not quiet yet: too much waits",
 	event.CutLeft:  "not quiet yet: it is watched no more",
 	event.CutLost:  "not quiet yet: nothing is heard of it",
