@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -112,6 +113,8 @@ func (w *Webhook) unanswered(ctx context.Context, err error, connected bool) err
 		err = fmt.Errorf("no answer within %s (--deadline)", late.After)
 	case connected && strings.Contains(err.Error(), "malformed "): // and says what came, which may be what was sent
 		err = errors.New("it does not answer in HTTP")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("it ends the connection without an answer")
 	}
 	if connected {
 		return err

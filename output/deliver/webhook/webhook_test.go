@@ -250,7 +250,7 @@ func TestUnanswered(t *testing.T) {
 		"no TLS":  {"https" + strings.TrimPrefix(plain, "http"), 0, "down 0s", "it does not speak TLS"},
 		"breaks": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
-		}), 0, "again", "EOF"},
+		}), 0, "again", "it ends the connection without an answer"},
 		"no host": {"http://receiver.invalid", 0, "down 0s", "lookup receiver.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
