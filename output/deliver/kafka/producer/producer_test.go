@@ -315,18 +315,39 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// noise is what no compression makes smaller.
+func noise(n int) []byte {
+	some := make([]byte, n)
+	for i := range some {
+		some[i] = byte(rand.Uint32())
+	}
+	return some
+}
+
+// TestTooLargeDeletion: a compacted topic forgets what is gone, though the event that says so is too large.
+func TestTooLargeDeletion(t *testing.T) {
+	t.Parallel()
+	k := newBroker(t, "--max-bytes", "20000")
+	r := newReceiver(t, k, kafka.Options{})
+	if err := r.Send(t.Context(), pod("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	gone := pod("a", 2)
+	gone.Type, gone.Body = event.Deleted, noise(24_000)
+	if err := r.Send(t.Context(), gone); !isRefused(err) {
+		t.Errorf("it is not refused: %v", err)
+	}
+	records := stored(t, k)
+	if len(records) != 2 || string(records[1].Key) != string(records[0].Key) || records[1].Value != nil {
+		t.Errorf("%q", said(records))
+	}
+}
+
 // TestTooLarge: what is too large is refused, whatever else was sent with it, and that is stored.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	k := newBroker(t, "--max-bytes", "20000")
 	r := newReceiver(t, k, kafka.Options{})
-	noise := func(n int) []byte { // that no compression makes smaller
-		some := make([]byte, n)
-		for i := range some {
-			some[i] = byte(rand.Uint32())
-		}
-		return some
-	}
 	var sending sync.WaitGroup
 	var refused sync.Map
 	for i := range 40 {

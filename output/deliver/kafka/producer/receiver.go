@@ -86,10 +86,10 @@ func (r *Receiver) Abort() {
 func (r *Receiver) Send(ctx context.Context, m *deliver.Message) error {
 	r.forgetOthers(m)
 	err := r.store(ctx, m, slotOf(m, false), r.record(m))
-	if err == nil && m.Type == event.Deleted {
-		err = r.store(ctx, m, slotOf(m, true), tombstone(m))
+	if m.Type == event.Deleted && (err == nil || isOfBatch(err)) { // or what the topic refuses would be there for ever
+		err = cmp.Or(r.store(ctx, m, slotOf(m, true), tombstone(m)), err)
 	}
-	if err == nil {
+	if err == nil || isOfBatch(err) {
 		r.forget(m, func(*flight) bool { return true })
 	}
 	return r.explain(ctx, m, err)
