@@ -44,7 +44,7 @@ func (v *View) showDeleted(e *event.Event, last *unstructured.Unstructured) {
 		v.line(e.Time, '-', v.subject(e), "not there", "")
 		return
 	}
-	if word := status.Of(last).Word; word != kstatus.UnknownStatus || born.IsZero() {
+	if word := status.Of(last).Word; word != kstatus.UnknownStatus || born.IsZero() && !e.FinalStateUnknown {
 		text = append(text, "was "+word.String())
 	}
 	if !born.IsZero() {

@@ -100,7 +100,7 @@ func TestShow(t *testing.T) {
 		"is being deleted":   {0, []event.Event{{Type: event.Modified, Target: deployments, Time: at, Old: object(t, "ConfigMap", `"data":{}`), Object: terminating(t)}}, " ~ deploy/web  is being deleted, 30 s of grace, waits for example.com/hold  unknown\n           metadata.finalizers  + [\"example.com/hold\"]\n"},
 		"deleted":            {0, []event.Event{gone}, " - deploy/web  was Current, 2 min old\n"},
 		"across a gap":       {0, []event.Event{later}, " ~ deploy/web  found out later  unknown\n           data.a  1 → 2\n"},
-		"lost":               {0, []event.Event{lost}, " - deploy/web  was Unknown, found out later\n"},
+		"lost":               {0, []event.Event{lost}, " - deploy/web  found out later\n"},
 		"replaced":           {0, []event.Event{gone, again}, " - deploy/web  was Current, 2 min old\n09:00:03 + deploy/web  Current, replaces the one deleted 3 s ago\n"},
 		"what is there":      {0, []event.Event{count}, " = 3 deployments in shop\n"},
 		"old is not known":   {0, []event.Event{modified(t, "ConfigMap", "", `"data":{}`)}, " ~ deploy/web  changed; what, is not known: the state before is not\n"},
