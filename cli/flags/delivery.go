@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"dwatch/output/deliver"
 	"dwatch/output/deliver/jetstream"
@@ -113,21 +112,20 @@ func (d *Delivery) Parse(command []string, hasState bool) error {
 const (
 	maxWorkers    = 1000
 	minBackoff    = 100 * time.Millisecond
-	minRoom       = 1 << 20
 	defaultOutbox = 1 << 30 // in the file of --state
 )
 
 // parseRoom reads --outbox-size.
 func (d *Delivery) parseRoom(hasState bool) error {
-	switch size, err := resource.ParseQuantity(d.outboxSize); {
+	switch size, ok := parseSize(d.outboxSize, minKept, maxKept); {
 	case !d.flags.Changed("outbox-size") && hasState:
 		d.Room = defaultOutbox
 	case !d.flags.Changed("outbox-size"):
 		d.Room = deliver.DefaultRoom
-	case err != nil, size.Value() < minRoom:
-		return fmt.Errorf("invalid --outbox-size %q: it takes a size of at least 1Mi, such as 512Mi or 4Gi", d.outboxSize)
+	case !ok:
+		return fmt.Errorf("invalid --outbox-size %q: it takes a size from 1Mi to 1Pi, such as 512Mi or 4Gi", d.outboxSize)
 	default:
-		d.Room = size.Value()
+		d.Room = size
 	}
 	return nil
 }

@@ -3,11 +3,9 @@ package flags
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Export says which file is written, and how large it may be.
@@ -18,18 +16,18 @@ type Export struct {
 }
 
 // minExport has room for the page and a little, and maxExport is what browsers open.
-const minExport, maxExport = 1e6, math.MaxInt32 / 4
+const minExport, maxExport = 1e6, 500e6
 
 func (e *Export) AddTo(f *pflag.FlagSet) {
 	e.Size = 20e6
 	f.String("max-size", "20M", "Leave the oldest out where the file would be larger than `SIZE`; it says what is left out")
 	offers(f, "max-size", "5M", "20M", "50M")
 	takes(f, "max-size", func(text string) error {
-		size, err := resource.ParseQuantity(text)
-		if err != nil || size.Value() < minExport || size.Value() > maxExport {
-			return invalid("max-size", text, errors.New("it takes a number of bytes of at least 1M, such as 20M"))
+		size, ok := parseSize(text, minExport, maxExport)
+		if !ok {
+			return invalid("max-size", text, errors.New("it takes a number of bytes from 1M to 500M, such as 20M"))
 		}
-		e.Size = int(size.Value())
+		e.Size = int(size)
 		return nil
 	})
 	f.BoolVar(&e.Force, "force", false, "Overwrite the file if it is there")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Keeping says how much of a recording is kept; zero: all.
@@ -14,9 +13,6 @@ type Keeping struct {
 	Time time.Duration
 	Size int64 // bytes
 }
-
-// minRecording is less than what a recording takes that is worth being kept.
-const minRecording = 1 << 20
 
 func (k *Keeping) AddTo(f *pflag.FlagSet) {
 	f.String("keep", "", "Drop of the recording what is older than `TIME`, such as 30d or 12h")
@@ -31,9 +27,9 @@ func (k *Keeping) AddTo(f *pflag.FlagSet) {
 	f.String("max-size", "", "Drop the oldest when the recording is larger than `SIZE`, such as 10Gi")
 	offers(f, "max-size", "1Gi", "10Gi")
 	takes(f, "max-size", func(text string) error {
-		size, err := resource.ParseQuantity(text)
-		if k.Size = size.Value(); err != nil || k.Size < minRecording {
-			return invalid("max-size", text, errors.New("it takes a number of bytes of at least 1Mi, such as 500Mi or 10Gi"))
+		size, ok := parseSize(text, minKept, maxKept)
+		if k.Size = size; !ok {
+			return invalid("max-size", text, errors.New("it takes a number of bytes from 1Mi to 1Pi, such as 500Mi or 10Gi"))
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // filled is the value of a flag that takes no empty one: a variable of a shell that
@@ -151,4 +152,15 @@ func given(f *pflag.FlagSet, names ...string) string {
 		return names[i]
 	}
 	return ""
+}
+
+// What is kept in a file is at least a MiB, for less holds nothing worth it, and at most so much that sums and multiples of it are
+// no other numbers.
+const minKept, maxKept = 1 << 20, 1 << 50
+
+// parseSize reads a number of bytes, such as 512Mi, that is neither less than least nor more than most.
+func parseSize(text string, least, most int64) (bytes int64, ok bool) {
+	size, err := resource.ParseQuantity(text)
+	bytes = size.Value()
+	return bytes, err == nil && least <= bytes && bytes <= most
 }

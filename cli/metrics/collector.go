@@ -146,7 +146,7 @@ func (s *samples) deliveries(of deliver.Stats) {
 	s.gauge("dwatch_delivery_waiting_bytes", "What the events take that wait for the receiver.", float64(of.Bytes), nil)
 	s.gauge("dwatch_delivery_oldest_age_seconds", "For how long the oldest event has waited; 0 if none waits.", of.Oldest.Seconds(), nil)
 	s.gauge("dwatch_delivery_down", "Whether the receiver takes nothing at present.", truth(of.Down), nil)
-	s.gauge("dwatch_delivery_full", "Whether there is no room for more: the server is held back.", truth(of.Full), nil)
+	s.gauge("dwatch_delivery_full", "Whether there is no room for more: the server, or with rules this one, is held back.", truth(of.Full), nil)
 }
 
 // label is a text as the value of a label, which has to be valid UTF-8.

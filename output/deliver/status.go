@@ -37,6 +37,7 @@ type status struct {
 	about      string        // the object of the last failure
 	next       time.Duration // until the next try of what failed
 	worksAgain bool          // it was failing, which was said
+	ofRule     bool          // what is watched may be for others, too, who get it all the same
 }
 
 // condition is what has changed when it is worth a line.
@@ -49,7 +50,7 @@ func (q *Queue) status() status {
 	now := q.schedule
 	now.mu.Lock()
 	defer now.mu.Unlock()
-	s := status{Stats: now.Stats, name: q.Name, about: now.about, condition: condition{now.Down, now.Down, now.Full, ""}}
+	s := status{Stats: now.Stats, name: q.Name, about: now.about, ofRule: q.Rule != "", condition: condition{now.Down, now.Down, now.Full, ""}}
 	s.Reached = s.Delivered+s.Refused > 0
 	next := moment(-1)
 	for _, o := range now.objects {
@@ -98,7 +99,11 @@ func (s status) words() (words []string) {
 		words = append(words, "next try in "+span(s.next+time.Second/2)) // rounded up
 	}
 	if s.Full {
-		words = append(words, "no room for more: the server is held back")
+		held := "the server"
+		if s.ofRule {
+			held = "this rule"
+		}
+		words = append(words, "no room for more: "+held+" is held back")
 	}
 	return words
 }
