@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -95,7 +94,7 @@ func TestLostWhileItFails(t *testing.T) {
 		s, tries := &oneLease{}, make(chan *lease.Term)
 		l := &leased{
 			replica: &failing{tries: tries}, lease: flags.Lease{Namespace: "ns", Name: "feed"},
-			console: &console{stderr: io.Discard, reports: io.Discard}, cluster: &cluster.Cluster{Host: "server", HTTP: &http.Client{Transport: new(http.Transport)}},
+			console: &console{stderr: io.Discard, reports: io.Discard}, cluster: &cluster.Cluster{Host: "server"},
 			election: lease.New(lease.Options{Client: s, Namespace: "ns", Name: "feed", Identity: "own"}),
 		}
 		ctx, stop := context.WithCancel(t.Context())

@@ -40,9 +40,6 @@ func (c retryClosed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
-func (c retryClosed) WrappedRoundTripper() http.RoundTripper { return c.next }
-
 // isClosed reports what client-go takes for a reason to ask again, and the same seen
 // by net/http in the middle of a write, or just before.
 func isClosed(err error) bool {

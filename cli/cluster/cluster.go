@@ -18,12 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/connrotation"
 
 	"dwatch/cli/fail"
 )
@@ -43,7 +43,10 @@ type Cluster struct {
 	HTTP           *http.Client
 
 	plugin *plugin // nil: the credentials come from elsewhere
+	dialer *connrotation.Dialer
 }
+
+var dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 
 // Options take what comes on the way to the server.
 type Options struct {
@@ -94,7 +97,8 @@ func (c *Cluster) prepare(o Options) (err error) {
 	config.Timeout = 0
 	config.QPS = -1
 	config.WarningHandler = o.Warnings
-	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	c.dialer = connrotation.NewDialer(dial)
+	config.Dial = c.dialer.DialContext
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return retryClosed{next} })
 	readTokenAgain(config)
 	c.plugin = newPlugin(config, o.Note)
@@ -117,11 +121,16 @@ func readTokenAgain(config *rest.Config) {
 func (c *Cluster) Apart() (*http.Client, error) {
 	config := rest.CopyConfig(c.Config)
 	config.NextProtos = []string{"http/1.1"}
+	config.Dial = dial
 	return newClient(config, c.plugin)
 }
 
-// Renew closes the connections that nothing goes on over: what is asked next is asked over new ones.
-func (c *Cluster) Renew() { utilnet.CloseIdleConnectionsFor(c.HTTP.Transport) }
+// Renew closes all connections but those apart, and ends with them what is still asked: what is asked next is asked over new ones.
+func (c *Cluster) Renew() {
+	if c.dialer != nil {
+		c.dialer.CloseAll()
+	}
+}
 
 // Place is which cluster it is, in a word: the context that was chosen, or the address.
 func (c *Cluster) Place() string { return cmp.Or(c.Context, c.Host) }

@@ -93,9 +93,6 @@ type withPlugin struct {
 	next   http.RoundTripper
 }
 
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
-func (w withPlugin) WrappedRoundTripper() http.RoundTripper { return w.next }
-
 // run is a request on its way; end says that it has its credentials.
 type run struct{ end func() }
 
@@ -131,9 +128,6 @@ type afterPlugin struct {
 	plugin *plugin
 	next   http.RoundTripper
 }
-
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
-func (a afterPlugin) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 func (a afterPlugin) RoundTrip(r *http.Request) (*http.Response, error) {
 	run, ok := r.Context().Value(runKey{}).(*run)
