@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 // TestRenew: what is asked after Renew is asked over another connection, whoever has credentials to add; and so is what is asked apart,
@@ -34,22 +32,7 @@ func TestRenew(t *testing.T) {
 		"plugin": `{exec: {apiVersion: client.authentication.k8s.io/v1, command: "` + plugin + `", interactiveMode: Never}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			kubeconfig := filepath.Join(dir, name+".yaml")
-			text := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: c}}],
-				clusters: [{name: c, cluster: {server: "` + server.URL + `", insecure-skip-tls-verify: true}}], users: [{name: c, user: ` + user + `}]}`
-			if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var flags Flags
-			set := pflag.NewFlagSet("", pflag.ContinueOnError)
-			flags.AddFlags(set)
-			if err := set.Parse([]string{"--kubeconfig", kubeconfig}); err != nil {
-				t.Fatal(err)
-			}
-			c, err := flags.Connect(Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := connectAs(t, server.URL, user)
 			apart, err := c.Apart()
 			if err != nil {
 				t.Fatal(err)

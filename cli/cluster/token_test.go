@@ -30,18 +30,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		return path
 	}
 	token := write("token", "one\n")
-	kubeconfig := write("kubeconfig", `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: c}}],
-		clusters: [{name: c, cluster: {server: "`+server.URL+`", insecure-skip-tls-verify: true}}], users: [{name: c, user: {tokenFile: "`+token+`"}}]}`)
-	var flags Flags
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	flags.AddFlags(set)
-	if err := set.Parse([]string{"--kubeconfig", kubeconfig}); err != nil {
-		t.Fatal(err)
-	}
-	c, err := flags.Connect(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connectAs(t, server.URL, `{tokenFile: "`+token+`"}`)
 	ask := func() int {
 		t.Helper()
 		answer, err := c.HTTP.Get(server.URL)
@@ -62,4 +51,26 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	if got := []int{ask(), ask()}; got[1] != http.StatusOK {
 		t.Errorf("%d with a new one", got)
 	}
+}
+
+// connectAs returns the way to a server, by a kubeconfig with that user.
+func connectAs(t *testing.T, server, user string) *Cluster {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: c}}],
+		clusters: [{name: c, cluster: {server: "` + server + `", insecure-skip-tls-verify: true}}], users: [{name: c, user: ` + user + `}]}`
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var flags Flags
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.AddFlags(set)
+	if err := set.Parse([]string{"--kubeconfig", kubeconfig}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := flags.Connect(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

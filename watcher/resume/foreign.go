@@ -115,48 +115,62 @@ func partTarget(target *bolt.Bucket, shard event.Shard) error {
 	if err != nil {
 		return err
 	}
-	type change struct {
-		key         []byte
-		stays, goes []state
-		unsure      bool
+	parted, err := partedBy(objects, shard)
+	if err != nil {
+		return err
 	}
-	var changes []change
+	for _, p := range parted {
+		if err := p.write(objects, foreign); err != nil {
+			return err
+		}
+	}
+	return takeBack(target, objects, foreign, shard)
+}
+
+// parted are the states of one name, of which some are of other shards.
+type parted struct {
+	key         []byte
+	stays, goes []state
+	unsure      bool
+}
+
+// partedBy returns what is not of the shard alone.
+func partedBy(objects *bolt.Bucket, shard event.Shard) (all []parted, err error) {
 	err = eachKey(objects, func(key, value []byte) error {
 		e, is := decodeEntry(value)
 		if !is {
 			return damaged("at " + string(key))
 		}
-		c := change{key: bytes.Clone(key), unsure: e.unsure}
+		p := parted{key: bytes.Clone(key), unsure: e.unsure}
 		for _, s := range e.states {
 			if shard.Has(types.UID(s.uid())) {
-				c.stays = append(c.stays, s)
+				p.stays = append(p.stays, s)
 			} else {
-				c.goes = append(c.goes, s)
+				p.goes = append(p.goes, s)
 			}
 		}
-		if len(c.goes) > 0 {
-			changes = append(changes, c)
+		if len(p.goes) > 0 {
+			all = append(all, p)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, c := range changes {
-		for _, s := range c.goes {
-			if err := putForeign(foreign, c.key, s, c.unsure); err != nil {
-				return err
-			}
-		}
-		if len(c.stays) == 0 {
-			err = objects.Delete(c.key)
-		} else {
-			err = objects.Put(c.key, entry{unsure: c.unsure, states: c.stays}.encode())
-		}
-		if err != nil {
+	return all, err
+}
+
+func (p *parted) write(objects, foreign *bolt.Bucket) error {
+	for _, s := range p.goes {
+		if err := putForeign(foreign, p.key, s, p.unsure); err != nil {
 			return err
 		}
 	}
+	if len(p.stays) == 0 {
+		return objects.Delete(p.key)
+	}
+	return objects.Put(p.key, entry{unsure: p.unsure, states: p.stays}.encode())
+}
+
+// takeBack has what was put aside, and is of the shard again, be with the others, unless something else has its name now.
+func takeBack(target, objects, foreign *bolt.Bucket, shard event.Shard) error {
 	back, err := foreignOf(target)
 	if err != nil {
 		return err
