@@ -65,7 +65,7 @@ func versioned(text []byte, version string) ([]byte, error) {
 	for _, name := range []string{"version", "appVersion"} {
 		none := []byte("\n" + name + ": 0.0.0\n")
 		if bytes.Count(text, none) != 1 {
-			return nil, fmt.Errorf("Chart.yaml has not one line %q", none)
+			return nil, fmt.Errorf("the chart's Chart.yaml has not one line %q", none)
 		}
 		text = bytes.Replace(text, none, []byte("\n"+name+": "+version+"\n"), 1)
 	}
