@@ -42,8 +42,8 @@ type Cluster struct {
 	Config         *rest.Config  // which has no timeout, as HTTP has none
 	HTTP           *http.Client
 
-	plugin *plugin // nil: the credentials come from elsewhere
-	dialer *connrotation.Dialer
+	plugin *plugin              // nil: the credentials come from elsewhere
+	dialer *connrotation.Dialer // of all connections but those apart
 }
 
 var dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
