@@ -2,8 +2,14 @@
 # be installed but Go, git and make.
 
 GO ?= go
-# The race detector needs a C compiler; go env knows whether there is one.
-DETECTOR := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+# The race detector needs a C compiler; go env knows whether there is one. All else is built and
+# tested without C, as it is released: that is linked in less time, too.
+ifndef WITH_C
+WITH_C := $(shell $(GO) env CGO_ENABLED)
+endif
+DETECTOR := $(if $(filter 1,$(WITH_C)),-race)
+export WITH_C
+export CGO_ENABLED := 0
 RACE ?= # 1: make test with the race detector, which takes twice as long
 LINKED := -ldflags '-s -w' # without what debuggers need, tests are linked in half the time
 RELEASE ?= $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -51,7 +57,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/dwatch, which needs no shared library; TAGS=kafka with Kafka
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/dwatch .
+	$(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/dwatch .
 
 bin/cluster: $(CLUSTER_SOURCES) ## build the test cluster (minutes, the first time)
 	@$(IN_CLUSTER) $(BUILD) 'the test cluster, a whole API server' '$(CURDIR)/bin/cluster'
@@ -86,15 +92,23 @@ test: bin/cluster bin/kubectl bin/nats bin/kafka ## before a change lands: all t
 # The tests of the page wait for a browser now and then: others run meanwhile, and as many packages
 # more as there are that wait for a server. What make lint looks at is not looked at here. GOGC is for
 # the compiler, the linker and the tests.
-.PHONY: test/page test/packages test/cluster
-test/page test/packages test/cluster: export GOGC := 400
+.PHONY: test/page test/packages test/cluster test/dwatch
+test/page test/packages test/cluster test/dwatch: export GOGC := 400
 test/page test/packages test/cluster: TEST = $(GO) test $(LINKED) -vet off
+test/packages test/dwatch: RACING = $(if $(RACE),$(DETECTOR))
+test/packages test/dwatch: export CGO_ENABLED := $(if $(RACE),$(WITH_C),0)
 
-test/page: bin/cluster bin/kubectl
-	cd testdata/page && $(TEST) -count 1 -timeout 60m ./...
+# The page is to be as fast as it is released.
+test/page: bin/cluster bin/kubectl $(if $(RACE),,test/dwatch)
+	cd testdata/page && $(if $(RACE),,$(BUILT)) $(TEST) -count 1 -timeout 60m ./...
 
-test/packages: bin/cluster bin/kubectl bin/nats bin/kafka
-	$(TEST) $(if $(RACE),$(DETECTOR)) -p 3 -timeout 60m $(SLOW) ./... $(HELPERS)
+test/packages: bin/cluster bin/kubectl bin/nats bin/kafka test/dwatch
+	$(BUILT) $(TEST) $(RACING) -p 3 -timeout 60m $(SLOW) ./... $(HELPERS)
+
+# What the tests of several packages run is linked once.
+BUILT := TEST_DWATCH='$(CURDIR)/bin/test/dwatch'
+test/dwatch:
+	$(GO) build $(or $(RACING),-trimpath) -tags kafka $(LINKED) -o bin/test/dwatch .
 
 test/cluster:
 	$(IN_CLUSTER) $(TEST) ./...
@@ -113,14 +127,14 @@ CHAOS ?= # flags, such as -for 10m -seed 1 -state
 
 .PHONY: chaos
 chaos: bin/cluster ## watch through faults of every kind, a minute or CHAOS='-for 10m'
-	$(GO) build $(DETECTOR) -o bin/dwatch-chaos .
+	CGO_ENABLED=$(WITH_C) $(GO) build $(DETECTOR) -o bin/dwatch-chaos .
 	@$(GO) run ./testdata/chaos -dwatch bin/dwatch-chaos $(CHAOS)
 
 SOAK ?= # flags, such as -for 1h
 
 .PHONY: soak
 soak: bin/cluster bin/nats bin/kafka ## make all certificates, tokens and rules anew meanwhile, a minute or SOAK='-for 1h'
-	CGO_ENABLED=0 $(GO) build -trimpath -tags kafka -ldflags '$(LDFLAGS)' -o bin/dwatch-soak .
+	$(GO) build -trimpath -tags kafka -ldflags '$(LDFLAGS)' -o bin/dwatch-soak .
 	@$(GO) run ./testdata/chaos -soak -dwatch bin/dwatch-soak $(SOAK)
 
 .PHONY: readme
@@ -137,7 +151,7 @@ golden: bin/cluster ## record real changes anew, and write what -o changes shows
 	UPDATE_GOLDEN=1 $(GO) test -count 1 -run Golden ./output/changes
 
 # The linters read what make build and make release compile: nothing is compiled for them alone.
-AS_RELEASED := export CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" &&
+AS_RELEASED := export GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" &&
 
 .PHONY: lint
 lint: ## before a change lands: gofmt, vet, staticcheck, go mod tidy
@@ -176,7 +190,7 @@ release: export GIT_CONFIG_KEY_0 := remote.origin.url
 release: export GIT_CONFIG_VALUE_0 := $(RELEASE_URL)
 release: ## what a release consists of, into bin/dist: of a tag, or else a snapshot
 	@# Built as what is released, so that little is compiled twice.
-	cd testdata/release && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o ../../bin/release .
+	cd testdata/release && $(GO) build -trimpath -buildvcs=false -o ../../bin/release .
 	rm -rf bin/manual bin/chart && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) bin/release manual bin/manual
 	@# It gives up after an hour, by itself; on a busy machine six platforms take longer.
 	PATH="$(CURDIR)/bin:$$PATH" SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GOGC=400 $(GO) run $(QUICKLY) $(GORELEASER) release --clean --skip=publish --timeout 6h \
@@ -225,7 +239,7 @@ home: ## give the module its path, with MODULE=example.com/you/dwatch, in one co
 cross: ## vet and build the program for the systems that the tests do not run on
 	@# None of it is run: it may be compiled in the least time.
 	for os in windows darwin freebsd; do \
-		export GOOS=$$os CGO_ENABLED=0 GOGC=400 GOFLAGS="$$($(GO) env GOFLAGS) '-gcflags=all=$(QUICK)'"; \
+		export GOOS=$$os GOGC=400 GOFLAGS="$$($(GO) env GOFLAGS) '-gcflags=all=$(QUICK)'"; \
 		$(GO) vet ./... && $(GO) build ./... || exit 1; \
 	done
 

@@ -179,7 +179,7 @@ func TestClusters(t *testing.T) {
 func testMix(t *testing.T, o arenaOptions) {
 	o.servers = []*server{serverFor(t)}
 	a := arenaFor(t, o)
-	mix(t, a, 30*time.Second, a.groups())
+	mix(t, a, 20*time.Second, a.groups())
 }
 
 func mix(t *testing.T, a *arena, lasts time.Duration, groups [][]fault) {

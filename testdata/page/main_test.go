@@ -77,8 +77,11 @@ func findBrowser() string {
 	return ""
 }
 
-// dwatchBinary builds dwatch as it is released, once.
+// dwatchBinary builds dwatch as it is released, once, unless $TEST_DWATCH names what make test has built.
 var dwatchBinary = sync.OnceValues(func() (string, error) {
+	if built := os.Getenv("TEST_DWATCH"); built != "" {
+		return built, nil
+	}
 	path := filepath.Join(temporary, "dwatch")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")

@@ -25,7 +25,7 @@ const (
 )
 
 // churnFor is how long a view is looked at.
-var churnFor = flag.Duration("churn", 4*time.Second, "how long TestManyObjects changes objects in each view")
+var churnFor = flag.Duration("churn", 3*time.Second, "how long TestManyObjects changes objects in each view")
 
 // Ten thousand objects and 200 changes a second: rows are there within a second, frames go
 // on, the highlight of a change is seen, and what the tab holds is bounded.

@@ -63,7 +63,7 @@ func (m *terminal) screen(colours bool) string {
 // shows waits until the screen matches all patterns at the same time, and returns it then, with its colours.
 func (m *terminal) shows(patterns ...string) string {
 	m.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // between two looks
+	for deadline := time.Now().Add(patience); ; time.Sleep(60 * time.Millisecond) { // between two looks, each of which starts a program
 		shown, missing := m.screen(true), ""
 		plain := sgr.ReplaceAllString(shown, "")
 		for _, pattern := range patterns {

@@ -102,7 +102,7 @@ func (m *tmux) until(what func() bool, complain func() string) {
 		if time.Now().After(deadline) {
 			m.t.Fatal(complain())
 		}
-		time.Sleep(20 * time.Millisecond) // between two looks
+		time.Sleep(60 * time.Millisecond) // between two looks, each of which starts a program
 	}
 }
 

@@ -219,7 +219,7 @@ func (s *stage) syncs() (map[string]int, error) {
 
 // awaitSync waits until there are so many more of a resource than before.
 func (s *stage) awaitSync(resource string, more int, before map[string]int) error {
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond) // the server adds up all its metrics for each
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		if now, err := s.syncs(); err != nil || now[resource] >= before[resource]+more {
