@@ -130,12 +130,11 @@ next; test $name = b && { echo $id; exit; }
 	if _, err := io.ReadAll(file); err != nil {            // ends with the last that has it
 		t.Error(err)
 	}
-	if err := <-done; fmt.Sprint(err) != "killed after 1s (--deadline)" {
-		t.Error(err)
-	}
-	// On a slow machine its own deadline has passed, too, when it is told.
-	if said := fmt.Sprint(beside); said != "killed with another event that took too long (--deadline)" && said != "killed after 1s (--deadline)" {
-		t.Error(beside)
+	// On a slow machine both deadlines have passed when they are told, and either may be the one that kills.
+	const own, other = "killed after 1s (--deadline)", "killed with another event that took too long (--deadline)"
+	first, second := fmt.Sprint(<-done), fmt.Sprint(beside)
+	if first != own && second != own || first != own && first != other || second != own && second != other {
+		t.Errorf("%s; %s", first, second)
 	}
 	if err := p.Send(t.Context(), message("b")); err != nil {
 		t.Error(err)

@@ -35,6 +35,7 @@ func TestFeedFolds(t *testing.T) {
 	}
 	b.run(followed + `.click()`)
 	b.await(`document.querySelector("#lines .entry.inner:not([hidden])")`)
+	b.checkAccess("a group that is open")
 	b.run(`document.querySelector("#lines .entry[aria-expanded=true]:not([hidden])").click()`)
 	b.await(`!document.querySelector("#lines .entry.inner:not([hidden])")`)
 	b.press("/Initialized")

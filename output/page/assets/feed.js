@@ -291,7 +291,7 @@ const shownAt = (line) => line.began ?? line.group?.from ?? line.message.time;
 
 function create() {
   const part = (name) => h("span", { class: name });
-  return h("div", { role: "option", class: "entry", "aria-selected": "false" },
+  return h("div", { role: "treeitem", class: "entry", "aria-selected": "false" },
     h("time"), part("sign"), h("span", { class: "subject" }, h("em", { class: "cluster" }), h("u"), h("i"), h("b")),
     h("span", { class: "text" }, part("path"), part("old"), part("arrow"), part("new-value"), part("words")), part("who"));
 }
@@ -305,6 +305,7 @@ function fill(element, line, store, room) {
   setAttribute(time, "title", moment(m.time, 0));
   setText(mark, line.group ? (line.open ? "−" : "+") : glyph);
   setAttribute(element, "aria-expanded", line.group ? line.open : null);
+  setAttribute(element, "aria-level", line.inner ? 2 : 1);
   mark.className = line.group ? "sign" : `sign ${name}`;
   subject.hidden = m.type === "watch" || !line.first;
   const [cluster, namespace, kind, called] = subject.children;
