@@ -58,21 +58,11 @@ func run(args []string) error {
 	if *dir != "" {
 		options = append(options, kfake.DataDir(*dir), kfake.SyncWrites())
 	}
-	var leads []func(*kfake.Cluster) error // has each broker lead some of what it is about
-	for topic := range strings.SplitSeq(*topics, ",") {
-		if name, parts, ok := strings.Cut(topic, ":"); ok {
-			n, err := strconv.Atoi(parts)
-			if err != nil {
-				return err
-			}
-			options = append(options, kfake.SeedTopics(int32(n), name))
-			for i := range n {
-				leads = append(leads, func(cluster *kfake.Cluster) error {
-					return cluster.MoveTopicPartition(name, int32(i), int32(i%*brokers))
-				})
-			}
-		}
+	seeds, leads, err := seed(*topics, *brokers)
+	if err != nil {
+		return err
 	}
+	options = append(options, seeds...)
 	if *maxBytes != "" {
 		options = append(options, kfake.BrokerConfigs(map[string]string{"message.max.bytes": *maxBytes}))
 	}
@@ -100,6 +90,32 @@ func run(args []string) error {
 		letIn(cluster, *user)
 	}
 	fmt.Println(cluster.ListenAddrs()[0])
+	return wait(cluster, net)
+}
+
+// seed has topics made, NAME:PARTITIONS,...; leads has each broker lead some of their partitions, once the cluster is there.
+func seed(topics string, brokers int) (options []kfake.Opt, leads []func(*kfake.Cluster) error, err error) {
+	for topic := range strings.SplitSeq(topics, ",") {
+		name, parts, ok := strings.Cut(topic, ":")
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(parts)
+		if err != nil {
+			return nil, nil, err
+		}
+		options = append(options, kfake.SeedTopics(int32(n), name))
+		for i := range n {
+			leads = append(leads, func(cluster *kfake.Cluster) error {
+				return cluster.MoveTopicPartition(name, int32(i), int32(i%brokers))
+			})
+		}
+	}
+	return options, leads, nil
+}
+
+// wait does what standard input says, until that or a signal ends it.
+func wait(cluster *kfake.Cluster, net *network) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	closed := make(chan error, 1)
