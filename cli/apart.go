@@ -68,7 +68,7 @@ func (a *apart) write() {
 func (a *apart) Deliver(ctx context.Context, batch []event.Event) error {
 	events, size := int64(0), int64(apartBatch)
 	for i := range batch {
-		if e := &batch[i]; !e.Type.IsMark() {
+		if e := &batch[i]; !e.Type.IsStatus() {
 			events++
 			size += int64(len(e.Object.Raw()))
 		}

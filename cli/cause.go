@@ -125,7 +125,7 @@ func (w *wait) sayDenied(c ask.Cause) {
 
 // needsCause reports whether an object is not ready and does not say why.
 func needsCause(o event.Object) bool {
-	u, err := o.Open()
+	u, err := o.Decode()
 	if err != nil {
 		return false
 	}

@@ -66,7 +66,7 @@ func counted(next event.Sink) (_ event.Sink, printed func() int) {
 			return err
 		}
 		for i := range batch {
-			if !batch[i].Type.IsMark() {
+			if !batch[i].Type.IsStatus() {
 				n++
 			}
 		}

@@ -33,7 +33,7 @@ type fieldCheck struct {
 	*session
 	say    func(line string)
 	next   event.Sink
-	links  *event.Links
+	links  *event.WatchStates
 	named  []namedFields // that no object has had
 	looked int
 	asking sync.WaitGroup
@@ -61,7 +61,7 @@ func checkFields(s *session, named []namedFields, say func(line string), next ev
 	if len(named) == 0 || len(s.plan.Missing) > 0 { // which may have the field
 		return next, func() {}
 	}
-	f := &fieldCheck{session: s, say: say, next: next, links: event.NewLinks(s.plan.Targets), named: named}
+	f := &fieldCheck{session: s, say: say, next: next, links: event.NewWatchStates(s.plan.Targets), named: named}
 	return f, f.asking.Wait
 }
 
@@ -114,11 +114,11 @@ func (f *fieldCheck) Deliver(ctx context.Context, batch []event.Event) error {
 func (f *fieldCheck) observe(ctx context.Context, e *event.Event) {
 	f.links.Observe(e)
 	switch {
-	case !e.Type.IsMark() && f.looked < maxFieldObjects && e.Whole():
+	case !e.Type.IsStatus() && f.looked < maxFieldObjects && e.HasFullObject():
 		f.looked++
 		text := e.Object.Raw()
 		f.named = slices.DeleteFunc(f.named, func(n namedFields) bool { return n.fields.In(text) })
-	case e.Type.IsMark() && !e.Type.IsSign() && len(f.links.All()) > 0 && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
+	case e.Type.IsStatus() && !e.Type.IsKeepalive() && len(f.links.All()) > 0 && f.links.Count(event.PhaseConnecting) == 0 && f.links.Count(event.PhaseGone) == 0:
 		named, kinds := f.named, f.kinds()
 		f.named = nil
 		if len(kinds) > 0 {

@@ -245,9 +245,9 @@ func (f *fleet) awaited() (awaited []until.Awaited) {
 }
 
 // standing says of each cluster whether it answers.
-func (f *fleet) standing() (all []event.Member) {
+func (f *fleet) standing() (all []event.Cluster) {
 	for _, m := range f.all() {
-		all = append(all, event.Member{Name: m.name, Watches: m.watches.Load(), Why: m.why.String()})
+		all = append(all, event.Cluster{Name: m.name, Started: m.watches.Load(), ConnectError: m.why.String()})
 	}
 	return all
 }

@@ -251,7 +251,7 @@ func (r *recordedPart) lacks(recorded, asked event.Selection) string {
 			return one.Resource == schema.GroupResource{Group: a.Group, Resource: a.Name}.String()
 		})
 		asksSet = asksSet || !isOne
-		if !isOne && !slices.Contains(recorded.Resources, one) && !slices.Contains(recorded.Resources, event.Selected{Resource: mapper.Everything}) {
+		if !isOne && !slices.Contains(recorded.Resources, one) && !slices.Contains(recorded.Resources, event.SelectedResource{Resource: mapper.Everything}) {
 			return fmt.Sprintf("not all of %q was recorded", one.Resource)
 		}
 	}
@@ -490,7 +490,7 @@ func (p *playing) shown(next event.Sink) event.Sink {
 		p.now = batch[len(batch)-1].Time
 		if p.tables {
 			for i := range batch {
-				if e := &batch[i]; !e.Type.IsMark() {
+				if e := &batch[i]; !e.Type.IsStatus() {
 					e.Object = withRow(e.Object, e.Time)
 				}
 			}
@@ -541,7 +541,7 @@ func (p *pastList) list(ctx context.Context, c *console) error {
 	if missing == nil || from.isSeveral() {
 		l.fillTable(s)
 		if l.print.Clusters = from.isSeveral(); l.print.Clusters {
-			l.print.ClusterNames = event.Names(from.members())
+			l.print.ClusterNames = event.ClusterNames(from.members())
 		}
 		l.print.Single = len(s.plan.Targets) == 1 && s.plan.Targets[0].Name != ""
 		if err := l.printAll(c, from.listed(all), s.nothingFound()); err != nil {

@@ -123,9 +123,9 @@ func (r *recordingOf) end() time.Time {
 }
 
 // members are the clusters that are asked for, of several.
-func (r *recordingOf) members() (all []event.Member) {
+func (r *recordingOf) members() (all []event.Cluster) {
 	for _, p := range r.parts {
-		all = append(all, event.Member{Name: p.cluster, Watches: true})
+		all = append(all, event.Cluster{Name: p.cluster, Started: true})
 	}
 	return all
 }

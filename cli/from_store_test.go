@@ -144,10 +144,10 @@ func (s recordingStore) Read(context.Context, string, int64, int64) ([]byte, err
 
 // TestWithhold: what hides less than is hidden now, or has more than is shown now, is withheld.
 func TestWithhold(t *testing.T) {
-	of := func(name string) event.Selected { return event.Selected{Resource: name} }
+	of := func(name string) event.SelectedResource { return event.SelectedResource{Resource: name} }
 	now := recording.About{
 		Masks:     `secrets=true data["a b"] spec.x`,
-		Selection: event.Selection{Resources: []event.Selected{of("pods"), {Resource: "secrets", Name: "one"}}, Namespaces: []string{"a", "b"}, Exclude: []string{"events"}},
+		Selection: event.Selection{Resources: []event.SelectedResource{of("pods"), {Resource: "secrets", Name: "one"}}, Namespaces: []string{"a", "b"}, Exclude: []string{"events"}},
 	}
 	var r runs
 	withhold := func(cluster string, of recording.About) string {
@@ -158,22 +158,24 @@ func TestWithhold(t *testing.T) {
 	}
 	r.of("").begin(now)
 	for name, change := range map[string]func(*recording.About){
-		"":                                    func(*recording.About) {},
-		"more hidden":                         func(a *recording.About) { a.Masks += " spec.y" },
-		"fewer resources":                     func(a *recording.About) { a.Selection.Resources = a.Selection.Resources[:1] },
-		"fewer namespaces":                    func(a *recording.About) { a.Selection.Namespaces = []string{"b"} },
-		"a named object":                      func(a *recording.About) { a.Selection.Resources = []event.Selected{{Resource: "pods", Name: "x"}} },
+		"":                 func(*recording.About) {},
+		"more hidden":      func(a *recording.About) { a.Masks += " spec.y" },
+		"fewer resources":  func(a *recording.About) { a.Selection.Resources = a.Selection.Resources[:1] },
+		"fewer namespaces": func(a *recording.About) { a.Selection.Namespaces = []string{"b"} },
+		"a named object": func(a *recording.About) {
+			a.Selection.Resources = []event.SelectedResource{{Resource: "pods", Name: "x"}}
+		},
 		"hides less: Secrets":                 func(a *recording.About) { a.Masks = `secrets=false data["a b"] spec.x` },
 		"hides less: a path":                  func(a *recording.About) { a.Masks = `secrets=true spec.x` },
 		"hides less: parts of a path":         func(a *recording.About) { a.Masks = `secrets=true data["a b"] data["a x" spec.x"]` },
 		"hides less: nothing":                 func(a *recording.About) { a.Masks = "" },
-		"more shown: another resource":        func(a *recording.About) { a.Selection.Resources = []event.Selected{of("cm")} },
-		"more shown: all objects":             func(a *recording.About) { a.Selection.Resources = []event.Selected{of("secrets")} },
+		"more shown: another resource":        func(a *recording.About) { a.Selection.Resources = []event.SelectedResource{of("cm")} },
+		"more shown: all objects":             func(a *recording.About) { a.Selection.Resources = []event.SelectedResource{of("secrets")} },
 		"more shown: namespaces":              func(a *recording.About) { a.Selection.Namespaces = []string{"a", "c"} },
 		"more shown: all namespaces":          func(a *recording.About) { a.Selection.AllNamespaces = true },
 		"more shown: what is excluded now":    func(a *recording.About) { a.Selection.Exclude = nil },
 		"more shown: without a selector":      func(a *recording.About) { a.Selection.Labels = "x=y" },
-		"more shown: everything":              func(a *recording.About) { a.Selection.Resources = []event.Selected{of("*")} },
+		"more shown: everything":              func(a *recording.About) { a.Selection.Resources = []event.SelectedResource{of("*")} },
 		"more shown: namespaces by a pattern": func(a *recording.About) { a.Selection.NamespaceLabels = "x=y" },
 	} {
 		was := now
@@ -187,7 +189,7 @@ func TestWithhold(t *testing.T) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
-	all := recording.About{Masks: "secrets=false", Selection: event.Selection{Resources: []event.Selected{of("*")}, AllNamespaces: true}}
+	all := recording.About{Masks: "secrets=false", Selection: event.Selection{Resources: []event.SelectedResource{of("*")}, AllNamespaces: true}}
 	r.of("eu").begin(all)
 	if why := withhold("eu", recording.About{Masks: "secrets=false", Selection: now.Selection}); why != "" {
 		t.Errorf("nothing is hidden, and all is shown: %q", why)
@@ -203,7 +205,7 @@ func TestWithholdUnseen(t *testing.T) {
 		gvr := schema.GroupVersionResource{Version: "v1", Resource: resource}
 		return event.Target{Mapping: event.NewMapping(gvr, resource, true), Namespace: namespace, Name: name, Cluster: "eu"}
 	}
-	about := recording.About{Selection: event.Selection{Resources: []event.Selected{{Resource: "*"}}, AllNamespaces: true}}
+	about := recording.About{Selection: event.Selection{Resources: []event.SelectedResource{{Resource: "*"}}, AllNamespaces: true}}
 	var r runs
 	now := r.of("eu")
 	now.begin(about)

@@ -10,7 +10,7 @@ import (
 // TestLacks: what was recorded has what is asked for if it was selected by no more than that, each
 // requirement as a whole.
 func TestLacks(t *testing.T) {
-	everything := []event.Selected{{Resource: "*"}}
+	everything := []event.SelectedResource{{Resource: "*"}}
 	r := &recordedPart{Recording: &recording.Recording{}}
 	for name, test := range map[string]struct {
 		recorded, asked event.Selection
@@ -24,10 +24,10 @@ func TestLacks(t *testing.T) {
 		"a value in another":        {event.Selection{Labels: "a notin (b,c)"}, event.Selection{Labels: "a notin (b,q,c)"}, true},
 		"fields with operator":      {event.Selection{Fields: "type!=x"}, event.Selection{Fields: "type!=x"}, false},
 		"fields by other operators": {event.Selection{Fields: "type=x"}, event.Selection{Fields: "type!=x"}, true},
-		"the same shard":            {event.Selection{Shard: event.Shard{Number: 1, Of: 2}}, event.Selection{Shard: event.Shard{Number: 1, Of: 2}}, false},
-		"a shard of all":            {event.Selection{}, event.Selection{Shard: event.Shard{Number: 1, Of: 2}}, false},
-		"all of a shard":            {event.Selection{Shard: event.Shard{Number: 1, Of: 2}}, event.Selection{}, true},
-		"another shard":             {event.Selection{Shard: event.Shard{Number: 1, Of: 2}}, event.Selection{Shard: event.Shard{Number: 2, Of: 2}}, true},
+		"the same shard":            {event.Selection{Shard: event.Shard{Number: 1, Count: 2}}, event.Selection{Shard: event.Shard{Number: 1, Count: 2}}, false},
+		"a shard of all":            {event.Selection{}, event.Selection{Shard: event.Shard{Number: 1, Count: 2}}, false},
+		"all of a shard":            {event.Selection{Shard: event.Shard{Number: 1, Count: 2}}, event.Selection{}, true},
+		"another shard":             {event.Selection{Shard: event.Shard{Number: 1, Count: 2}}, event.Selection{Shard: event.Shard{Number: 2, Count: 2}}, true},
 		"excluded from a set":       {event.Selection{Resources: everything, Exclude: []string{"pods"}}, event.Selection{Resources: everything}, true},
 		"excluded from both":        {event.Selection{Resources: everything, Exclude: []string{"pods"}}, event.Selection{Resources: everything, Exclude: []string{"pods"}}, false},
 		"excluded from none":        {event.Selection{Resources: everything, Exclude: []string{"pods"}}, event.Selection{}, false},

@@ -66,7 +66,7 @@ func (w *wait) failing(ctx context.Context, p until.Pending, pod *unstructured.U
 	if pod != nil || p.Object.IsZero() {
 		return pod
 	}
-	u, err := p.Object.Open()
+	u, err := p.Object.Decode()
 	if err != nil {
 		return nil
 	}

@@ -214,7 +214,7 @@ func (m *manifests) planned(ctx context.Context, all []*session) (manifest.Run, 
 // shards is how many pods share the objects; 0 if one has all that it is to have.
 func (m *manifests) shards() int {
 	if shard := m.of[0].request.Shard; shard.Number == 0 {
-		return shard.Of
+		return shard.Count
 	}
 	return 0
 }

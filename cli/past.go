@@ -125,14 +125,14 @@ type reconstructing struct {
 	*session
 	cluster string // its name, where there are several
 	print   *output.Options
-	links   *event.Links
+	links   *event.WatchStates
 	history history.History
 	uids    map[types.UID]bool // of what exists, if not all of a resource is asked for
 }
 
 func newReconstructing(w *watching, s *session, targets []event.Target) *reconstructing {
 	return &reconstructing{
-		session: s, print: &w.print, links: event.NewLinks(targets),
+		session: s, print: &w.print, links: event.NewWatchStates(targets),
 		history: history.History{Span: history.Span(w.past.span)}, uids: map[types.UID]bool{},
 	}
 }
@@ -164,7 +164,7 @@ func (r *reconstructing) isSynced() bool { return !slices.ContainsFunc(r.links.A
 
 // isAwaited reports whether the server has not said yet what exists of a target. One that is lost
 // may be for ever, and the others don't wait for it.
-func isAwaited(l *event.Link) bool { return !l.Synced && l.Phase() == event.PhaseConnecting }
+func isAwaited(l *event.WatchState) bool { return !l.Synced && l.Phase() == event.PhaseConnecting }
 
 // ofNothing returns the run of a plan without targets: that there is nothing goes to the stage
 // first, past those that leave out empty batches.
@@ -208,7 +208,7 @@ func (r *reconstructing) undated(writes []event.Event) (texts []string) {
 			return append(texts, fmt.Sprintf("and %d objects more were scaled at times that the server has not noted", len(writes)-i))
 		}
 		var held []string
-		for _, c := range change.Between(e.Reconstructed.Around.Raw(), e.Object.Raw(), r.print.Compare).Changes {
+		for _, c := range change.Between(e.Reconstructed.Base.Raw(), e.Object.Raw(), r.print.Compare).Changes {
 			held = append(held, c.Path.String()+" = "+output.JSON(c.New))
 		}
 		writer := e.Reconstructed.Writers[0]

@@ -132,15 +132,15 @@ func maskWords(masks string) (words []string) {
 
 // isWithin reports whether all that one selection selects another one does, too, by what both say.
 func isWithin(one, other event.Selection) bool {
-	isOther := func(s event.Selected) bool {
-		return slices.Contains(other.Resources, event.Selected{Resource: mapper.Everything}) ||
-			slices.Contains(other.Resources, event.Selected{Resource: s.Resource}) || slices.Contains(other.Resources, s)
+	isOther := func(s event.SelectedResource) bool {
+		return slices.Contains(other.Resources, event.SelectedResource{Resource: mapper.Everything}) ||
+			slices.Contains(other.Resources, event.SelectedResource{Resource: s.Resource}) || slices.Contains(other.Resources, s)
 	}
 	lacks := func(all []string) func(string) bool {
 		return func(name string) bool { return !slices.Contains(all, name) }
 	}
 	switch {
-	case slices.ContainsFunc(one.Resources, func(s event.Selected) bool { return !isOther(s) }):
+	case slices.ContainsFunc(one.Resources, func(s event.SelectedResource) bool { return !isOther(s) }):
 		return false
 	case slices.ContainsFunc(other.Exclude, lacks(one.Exclude)):
 		return false

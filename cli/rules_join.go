@@ -25,7 +25,7 @@ func (r *ruleset) join(one *rule) bool {
 	w.session = &own
 	w.name()
 	one.starts.Store(true)
-	w.fan.Add(one.branch, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+	w.fan.Add(one.branch, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 		defer one.starts.Store(false)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -37,7 +37,7 @@ func (r *ruleset) join(one *rule) bool {
 // mayTake reports whether a rule may share the watch from now on: it has synced all that the rule asks for.
 func (w *ruleWatch) mayTake(one *rule) bool {
 	return w.suits(one) && w.links != nil && !slices.ContainsFunc(one.plan.Targets, func(t event.Target) bool {
-		link := w.links.Of(t)
+		link := w.links.Get(t)
 		return link.Phase() != event.PhaseLive || link.Relisting || link.Target.Resource() != t.Resource()
 	})
 }
@@ -67,7 +67,7 @@ func (r *ruleset) awaits(one *rule) bool {
 
 // untilKnown is a Sink before next that calls done when it is known of all targets what there is, or that it is not to be seen.
 func untilKnown(targets []event.Target, next event.Sink, done func()) event.Sink {
-	links := event.NewLinks(targets)
+	links := event.NewWatchStates(targets)
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		for i := range batch {
 			links.Observe(&batch[i])
@@ -153,6 +153,6 @@ func (r *ruleset) dropUnasked() {
 func (w *ruleWatch) hasLeft() {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
-	w.narrows = slices.ContainsFunc(w.links.All(), func(l *event.Link) bool { return !hasTarget(w.targets, l.Target.Key()) })
+	w.narrows = slices.ContainsFunc(w.links.All(), func(l *event.WatchState) bool { return !hasTarget(w.targets, l.Target.Key()) })
 	w.name()
 }

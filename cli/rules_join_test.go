@@ -74,7 +74,7 @@ func TestStopIdle(t *testing.T) {
 	}
 	next, err := share.NewBranch(toNobody, share.Options{
 		Targets: one.plan.Targets,
-		Alone: func(context.Context, event.Sink, []event.Target, event.Past) error {
+		Alone: func(context.Context, event.Sink, []event.Target, event.HistoryFunc) error {
 			set.stopIdle(one)
 			return nil
 		},
@@ -84,7 +84,7 @@ func TestStopIdle(t *testing.T) {
 	}
 	w.fan.Remove(one.branch)
 	one.branch = next
-	w.fan.Add(next, func(ctx context.Context, sink event.Sink, _ []event.Target, _ event.Past) error {
+	w.fan.Add(next, func(ctx context.Context, sink event.Sink, _ []event.Target, _ event.HistoryFunc) error {
 		return sink.Deliver(ctx, []event.Event{{Type: event.Denied, Target: of}})
 	})
 	if err := next.Run(t.Context()); err != nil || stopped != 1 || len(set.watches) != 0 {
@@ -98,7 +98,7 @@ func TestNarrowed(t *testing.T) {
 	of, more := ruleTarget("pods", "ns", ""), ruleTarget("jobs", "ns", "")
 	set, w := sharing(t, of, "stays", "goes")
 	w.targets, w.drop = []event.Target{of, more}, make(chan struct{}, 1)
-	w.links = event.NewLinks(w.targets)
+	w.links = event.NewWatchStates(w.targets)
 	w.rules[1].plan.Targets = w.targets
 	said := "nothing"
 	w.is = func(name string) { said = name }
@@ -116,7 +116,7 @@ func TestNarrowed(t *testing.T) {
 		}
 		return nil
 	}))
-	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Left, Target: more, Err: event.ErrUnasked}}); err != nil || said != "stays" {
+	if err := sink.Deliver(t.Context(), []event.Event{{Type: event.Left, Target: more, Err: event.ErrNotRequested}}); err != nil || said != "stays" {
 		t.Errorf("%v, what is said after that is of %q", err, said)
 	}
 }
@@ -125,7 +125,7 @@ func TestNarrowed(t *testing.T) {
 func TestAwaits(t *testing.T) {
 	of, more := ruleTarget("pods", "ns", ""), ruleTarget("jobs", "ns", "")
 	set, w := sharing(t, of, "one")
-	w.links, w.key = event.NewLinks(w.targets), w.rules[0].shareKey()
+	w.links, w.key = event.NewWatchStates(w.targets), w.rules[0].shareKey()
 	comes := ruleOf("comes", plan.Request{}, of)
 	comes.to, comes.began = &delivery{}, time.Now()
 	other := ruleOf("other", plan.Request{}, of, more)

@@ -226,7 +226,7 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 	one.branch, err = share.NewBranch(one.metrics.Front(checked), share.Options{
 		Targets: targets, All: one.plan.Follows() || one.about != nil,
 		Past: one.past(), Keep: one.needed().old,
-		Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 			r.stopIdle(one)
 			return r.watchAlone(ctx, one, sink, targets, past)
 		},
@@ -245,7 +245,7 @@ func (one *rule) begin(ctx context.Context, r *ruleset) (err error) {
 }
 
 // past is what was told before, by an earlier run, or by the rule whose place it takes if that asks for the same.
-func (one *rule) past() event.Past {
+func (one *rule) past() event.HistoryFunc {
 	if one.state == nil && one.after != nil && one.plan.Selection.Equal(one.after.plan.Selection) {
 		return one.after.branch.Past
 	}

@@ -29,8 +29,8 @@ type ruleWatch struct {
 	resolver watcher.Resolver
 	key      string // what the server is asked for besides the targets
 	fan      *share.Fan
-	sink     event.Sink // the fan, or the branch of a rule that watches for itself
-	past     event.Past // of such a branch
+	sink     event.Sink        // the fan, or the branch of a rule that watches for itself
+	past     event.HistoryFunc // of such a branch
 	began    time.Time
 	beat     time.Duration // how often there is a heartbeat
 	managed  bool          // it has the managed fields
@@ -47,7 +47,7 @@ type ruleWatch struct {
 	left    []*rule // let go, and what they asked for is watched yet
 	targets []event.Target
 	narrows bool // it is yet to be said what of them is not watched any more
-	links   *event.Links
+	links   *event.WatchStates
 }
 
 // shareKey is the same for rules that may share a watch: they ask for the same of each target, and their targets
@@ -178,18 +178,18 @@ func scopeOf(rules []*rule) plan.Request {
 type resolvers struct{ *ruleWatch }
 
 // Resolve implements watcher.Resolver.
-func (w resolvers) Resolve(ctx context.Context) (found event.Found, err error) {
+func (w resolvers) Resolve(ctx context.Context) (found event.Resolution, err error) {
 	for _, one := range w.planned() {
 		more, err := one.planner.Resolve(ctx)
 		if err != nil {
-			return event.Found{}, err
+			return event.Resolution{}, err
 		}
 		for _, t := range more.Targets {
 			if _, known := found.Find(t.Key()); !known {
 				found.Targets = append(found.Targets, t)
 			}
 		}
-		found.Unsure = append(found.Unsure, more.Unsure...)
+		found.FailedGroups = append(found.FailedGroups, more.FailedGroups...)
 	}
 	return found, nil
 }
@@ -333,7 +333,7 @@ func (w *ruleWatch) observe(batch []event.Event) (left bool) {
 	defer w.set.mu.Unlock()
 	for i := range batch {
 		e := &batch[i]
-		if !e.Type.IsMark() || e.Type == event.Synced {
+		if !e.Type.IsStatus() || e.Type == event.Synced {
 			delete(w.set.refusals, w)
 		}
 		if w.links != nil {
@@ -366,7 +366,7 @@ func (w *ruleWatch) watch(ctx context.Context) error {
 		s.about.check(asking, s, rules[0].selection, reporter)
 	}
 	w.set.mu.Lock()
-	w.links = event.NewLinks(targets)
+	w.links = event.NewWatchStates(targets)
 	if w.fixed {
 		w.narrows = len(w.targets) < len(targets) // meanwhile
 		w.name()
@@ -408,7 +408,7 @@ func (w *ruleWatch) countVerified(v watcher.Verification) {
 }
 
 // watchAlone watches for one rule, into sink, and goes on from what it was told.
-func (r *ruleset) watchAlone(ctx context.Context, one *rule, sink event.Sink, targets []event.Target, past event.Past) error {
+func (r *ruleset) watchAlone(ctx context.Context, one *rule, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 	w := &ruleWatch{
 		set: r, session: one.session, rules: []*rule{one}, targets: targets, resolver: one.planner, sink: sink, past: past,
 		began: one.began, beat: beatOf([]*rule{one}), managed: one.needs.managedFields, late: true,

@@ -166,7 +166,7 @@ func (s *session) asks(cluster string) *ask.Client {
 }
 
 // clusters returns which there are, for who shows them; nil: it is one.
-func (s *session) clusters() func() []event.Member {
+func (s *session) clusters() func() []event.Cluster {
 	if s.fleet == nil {
 		return nil
 	}

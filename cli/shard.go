@@ -64,16 +64,16 @@ func (c *common) checkShard(arguments []mapper.Argument) error {
 
 // findShard finds out which shard it is, where the host says that.
 func (s *selection) findShard() error {
-	if s.request.Shard.Number > 0 || s.request.Shard.Of == 0 {
+	if s.request.Shard.Number > 0 || s.request.Shard.Count == 0 {
 		return nil
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fail.Usage(fmt.Errorf("--shard %s/%d: %w", flags.AutoShard, s.request.Shard.Of, err))
+		return fail.Usage(fmt.Errorf("--shard %s/%d: %w", flags.AutoShard, s.request.Shard.Count, err))
 	}
 	ordinal, is := flags.Ordinal(host)
 	if !is {
-		return fail.Usage(fmt.Errorf("--shard %s/%d takes the number at the end of the host's name, as pods of a StatefulSet have it, and this is %s: say which one it is, --shard 1/%[2]d", flags.AutoShard, s.request.Shard.Of, output.Line(host)))
+		return fail.Usage(fmt.Errorf("--shard %s/%d takes the number at the end of the host's name, as pods of a StatefulSet have it, and this is %s: say which one it is, --shard 1/%[2]d", flags.AutoShard, s.request.Shard.Count, output.Line(host)))
 	}
 	s.request.Shard.Number = ordinal + 1
 	return nil

@@ -194,11 +194,11 @@ func (s *state) join(cluster, uid string, at *session) (note string, err error) 
 }
 
 // pastOf has what earlier runs reported at a cluster. access keeps others from the file meanwhile.
-func (s *state) pastOf(cluster string, access sync.Locker) event.Past {
+func (s *state) pastOf(cluster string, access sync.Locker) event.HistoryFunc {
 	if s == nil {
 		return nil
 	}
-	return func(t event.Target, take func(event.Reported)) (bool, error) {
+	return func(t event.Target, take func(event.ReportedObject)) (bool, error) {
 		access.Lock()
 		defer access.Unlock()
 		t.Cluster = cluster
@@ -217,7 +217,7 @@ func (s *state) around(next event.Sink, failed func(error), held bool) event.Sin
 }
 
 // past has what earlier runs reported; nil if there is no file.
-func (s *state) past() event.Past {
+func (s *state) past() event.HistoryFunc {
 	if s == nil {
 		return nil
 	}

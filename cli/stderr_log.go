@@ -108,11 +108,11 @@ const maxRest = 64 << 10
 
 // logged is a line with --log json.
 type logged struct {
-	Time    event.Stamp `json:"time"`
-	Level   level       `json:"level"`
-	Cluster string      `json:"cluster,omitempty"`
-	Rule    string      `json:"rule,omitempty"`
-	Message string      `json:"message"`
+	Time    event.Timestamp `json:"time"`
+	Level   level           `json:"level"`
+	Cluster string          `json:"cluster,omitempty"`
+	Rule    string          `json:"rule,omitempty"`
+	Message string          `json:"message"`
 }
 
 // of is v for what is said of one of several clusters.
@@ -174,6 +174,6 @@ func (v *lineWriter) encode(to io.Writer, at time.Time, line string) {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
 	if line = strings.TrimRight(line, "\r\n"); line != "" {
-		_ = e.Encode(logged{event.Stamp{Time: at}, v.level, v.cluster, v.rule, line}) // of strings
+		_ = e.Encode(logged{event.Timestamp{Time: at}, v.level, v.cluster, v.rule, line}) // of strings
 	}
 }

@@ -107,7 +107,7 @@ func (s *streamFlags) parse(args []string, t terminal) (runner, error) {
 	w.filter.Marks = w.filter.Marks || isChanges // they say what is there at the start
 	w.to, w.prints, w.fleets = printed{}, true, true
 	if isChanges {
-		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && !s.from.Is() && w.request.Shard.Of < 2}
+		w.to = &changesView{view: s.view, why: s.noise.Given(s.all), looks: t.isTerminal && !s.from.Is() && w.request.Shard.Count < 2}
 	}
 	if s.from.Is() {
 		return s.parseReplay(span)

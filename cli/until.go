@@ -270,7 +270,7 @@ func (w *wait) describe(p until.Pending) string {
 	case p.Object.IsZero():
 		return subject + ": does not exist"
 	}
-	u, err := p.Object.Open()
+	u, err := p.Object.Decode()
 	if err != nil {
 		return subject
 	}

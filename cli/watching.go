@@ -275,7 +275,7 @@ func (w *watching) settleOptions() settle.Options {
 }
 
 // members returns which clusters there are, of several; nil: it is one.
-func (w *watching) members() func() []event.Member {
+func (w *watching) members() func() []event.Cluster {
 	if w.recorded.isSeveral() {
 		return w.recorded.members
 	}
@@ -285,7 +285,7 @@ func (w *watching) members() func() []event.Member {
 // clusterNames are those of several clusters, as far as they are known; nil: it is one.
 func (w *watching) clusterNames() []string {
 	if all := w.members(); all != nil {
-		return event.Names(all())
+		return event.ClusterNames(all())
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (w *watching) passing() func(*event.Event) bool {
 		in.Take(*e)
 		unknown := false
 		for _, c := range w.where {
-			if !e.Whole() && c.Needs().Content {
+			if !e.HasFullObject() && c.Needs().Content {
 				unknown = true
 				continue
 			}
@@ -52,7 +52,7 @@ func (w *watching) sayingUnjudged(next event.Sink) event.Sink {
 	if w.state == nil || len(w.where) == 0 {
 		return next
 	}
-	links := event.NewLinks(w.plan.Targets)
+	links := event.NewWatchStates(w.plan.Targets)
 	return event.SinkFunc(func(ctx context.Context, batch []event.Event) error {
 		err := next.Deliver(ctx, batch)
 		for i := range batch {

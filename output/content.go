@@ -54,7 +54,7 @@ func (o *Options) open(object event.Object) (*unstructured.Unstructured, error) 
 // openLookedAt returns what the template looks at of an object, or the JSON line of a mark.
 // That has a member "cluster" if there are several.
 func (o *Options) openLookedAt(e event.Event) (*unstructured.Unstructured, error) {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		line, err := marshal(newMark(e))
 		if err != nil {
 			return nil, err

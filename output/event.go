@@ -38,7 +38,7 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 		all = append(all, member{name: "time", value: `"` + timestamp(e.Time) + `"`})
 	}
 	if s := e.Settled; s != nil {
-		line, err := marshal(settled{event.Stamp{Time: s.Since}, s.Changes, string(s.Of.Cut)})
+		line, err := marshal(settled{event.Timestamp{Time: s.Since}, s.Changes, string(s.Group.FlushReason)})
 		if err != nil {
 			return all, err
 		}
@@ -57,9 +57,9 @@ func (o *Options) members(all []member, e event.Event) ([]member, error) {
 
 // settled is what an event says that stands for several, which waited until it was quiet.
 type settled struct {
-	Since   event.Stamp `json:"since"`
-	Changes int         `json:"changes"`
-	Cut     string      `json:"cut,omitempty"`
+	Since   event.Timestamp `json:"since"`
+	Changes int             `json:"changes"`
+	Cut     string          `json:"cut,omitempty"`
 }
 
 // addEvidence adds what an event rests on that nobody saw.
@@ -78,11 +78,11 @@ func (o *Options) addEvidence(all []member, e event.Event) ([]member, error) {
 		}
 		all = append(all, member{name: "writers", value: string(line)})
 	}
-	if r.Around.IsZero() {
+	if r.Base.IsZero() {
 		return all, nil
 	}
 	fields := []string{}
-	for _, c := range change.Between(r.Around.Raw(), e.Object.Raw(), o.Compare).Changes {
+	for _, c := range change.Between(r.Base.Raw(), e.Object.Raw(), o.Compare).Changes {
 		fields = append(fields, c.Path.String())
 	}
 	line, err := marshal(fields)
@@ -116,7 +116,7 @@ func (o *Options) addCompared(all []member, e event.Event) ([]member, error) {
 
 // appendEvent appends an event as JSON, with its objects as a function appends them, or a mark.
 func (o *Options) appendEvent(dst []byte, e event.Event, object func(dst []byte, o event.Object) ([]byte, error)) ([]byte, error) {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		line, err := marshal(newMark(e))
 		return append(dst, line...), err
 	}

@@ -57,4 +57,4 @@ func newMark(e event.Event) mark {
 }
 
 // timestamp is t as it is printed.
-func timestamp(t time.Time) string { return event.Stamp{Time: t}.String() }
+func timestamp(t time.Time) string { return event.Timestamp{Time: t}.String() }

@@ -14,7 +14,7 @@ import (
 type nameEncoder struct{ Options }
 
 func (n nameEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		return dst, nil // it has no name
 	}
 	return n.append(dst, e.Target.Cluster, e.Object), nil

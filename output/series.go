@@ -31,10 +31,10 @@ func (f *folder) Deliver(ctx context.Context, batch []event.Event) error {
 	f.folded = f.folded[:0]
 	for i := range batch {
 		e := &batch[i]
-		if e.Type.IsMark() {
+		if e.Type.IsStatus() {
 			first = nil // what comes after it does not go before it
 		}
-		if e.Type.IsMark() || !e.Object.IsEvent() || e.Type == event.Deleted || e.Initial {
+		if e.Type.IsStatus() || !e.Object.IsEvent() || e.Type == event.Deleted || e.Initial {
 			f.folded = append(f.folded, *e)
 			continue
 		}

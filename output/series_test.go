@@ -57,14 +57,14 @@ func TestFoldSeries(t *testing.T) {
 
 // foldedLine is the type of an event, and its count before and after.
 func foldedLine(t *testing.T, e event.Event) string {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		return string(e.Type)
 	}
 	count := func(o event.Object) any {
 		if o.IsZero() {
 			return 0
 		}
-		u, err := o.Open()
+		u, err := o.Decode()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (o *Order) sort(objects []event.Object) error {
 	items := make([]sortable, len(objects))
 	for i, object := range objects {
 		items[i].object = object
-		u, err := object.Open()
+		u, err := object.Decode()
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (t *tableEncoder) tableOf(o event.Object) *table {
 // event prints the header again when it is another one than in the line before. A mark has the
 // columns that all lines have, and then text.
 func (t *tableEncoder) event(dst []byte, e event.Event) ([]byte, error) {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		t.grid.event(t.marks, e, Clock(e.Time, t.Timestamps), t.markText(e))
 		return dst, nil
 	}

@@ -38,7 +38,7 @@ func (y *yamlEncoder) event(dst []byte, e event.Event) ([]byte, error) {
 
 // document is an event with its members in their order. That of a mark is the order of its JSON.
 func (y *yamlEncoder) document(e event.Event) (any, error) {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		line, err := marshal(newMark(e))
 		return ordered(gjson.ParseBytes(line)), err
 	}

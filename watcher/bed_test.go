@@ -161,8 +161,8 @@ func linesOf(events []event.Event) []string {
 		if e.FinalStateUnknown {
 			words = append(words, "unknown")
 		}
-		if !e.Type.IsMark() {
-			full, err := e.Object.Open()
+		if !e.Type.IsStatus() {
+			full, err := e.Object.Decode()
 			if err != nil {
 				panic(err)
 			}

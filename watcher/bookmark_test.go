@@ -57,7 +57,7 @@ func TestStoodStill(t *testing.T) {
 	release := f.hold()
 	r.update("a", 1)
 	changed := time.Now()
-	for time.Since(changed) < event.AskEvery+2*event.AnswerWithin { // one was asked after the change, and seconds ago
+	for time.Since(changed) < event.ProbeInterval+2*event.ProbeTimeout { // one was asked after the change, and seconds ago
 		f.awaitRequests(f.count() + 1)
 	}
 	release()

@@ -46,8 +46,8 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
 	var widgets atomic.Pointer[meta.RESTMapping]
-	resolver := resolverFunc(func() (event.Found, error) {
-		found := event.Found{Targets: []event.Target{r.target()}}
+	resolver := resolverFunc(func() (event.Resolution, error) {
+		found := event.Resolution{Targets: []event.Target{r.target()}}
 		if w := widgets.Load(); w != nil {
 			found.Targets = append(found.Targets, event.Target{Mapping: w, Namespace: r.namespace})
 		}
@@ -81,7 +81,7 @@ func TestFollowByPolling(t *testing.T) {
 		}
 	})
 	var looks atomic.Int32
-	resolver := resolverFunc(func() (found event.Found, err error) {
+	resolver := resolverFunc(func() (found event.Resolution, err error) {
 		if looks.Add(1) > 3 {
 			found.Targets = []event.Target{r.target()}
 		}
@@ -108,7 +108,7 @@ func TestFollowByPollingOf404(t *testing.T) {
 		return nil
 	})
 	var looks atomic.Int32
-	resolver := resolverFunc(func() (found event.Found, err error) {
+	resolver := resolverFunc(func() (found event.Resolution, err error) {
 		if looks.Add(1) > 20 {
 			found.Targets = []event.Target{r.target()}
 		}
@@ -155,7 +155,7 @@ func TestNotNamed(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() (event.Found, error) { return event.Found{}, nil })
+	resolver := resolverFunc(func() (event.Resolution, error) { return event.Resolution{}, nil })
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}, Follow: true})
 	w.await("SYNCED", 1)
 	f.awaitWatches(3 + 1) // the target's, both scouts', and the target's again
@@ -175,8 +175,8 @@ func TestUnsure(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() (event.Found, error) {
-		return event.Found{Unsure: []schema.GroupVersion{{Version: "v1"}}}, nil
+	resolver := resolverFunc(func() (event.Resolution, error) {
+		return event.Resolution{FailedGroups: []schema.GroupVersion{{Version: "v1"}}}, nil
 	})
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)

@@ -84,7 +84,7 @@ func (l *life) reresolve(ctx context.Context, missing error) (now event.Target, 
 		found, err := l.options.Resolver.Resolve(ctx)
 		if err == nil {
 			if now, there = found.Find(l.key); !there {
-				return l.now, !found.Lacks(l.key)
+				return l.now, !found.IsMissing(l.key)
 			}
 			return now, true
 		}

@@ -19,7 +19,7 @@ type loop struct {
 	queue  *queue
 	gate   *source.Gate
 	cancel context.CancelCauseFunc
-	links  *event.Links // of what was delivered
+	links  *event.WatchStates // of what was delivered
 	// recheck renews all watches.
 	recheck func()
 

@@ -27,14 +27,14 @@ func chosenOf(all map[string]event.Namespace) map[string]bool {
 	}
 	chosen := map[string]bool{}
 	for name, n := range all {
-		chosen[name] = n.Chosen
+		chosen[name] = n.Selected
 	}
 	return chosen
 }
 
 // joining says how a target joins: with its namespace, or as the server has its resource. What is in
 // a namespace that was there at the start, and is chosen only now, is new only if it was created since.
-func (s *targetSet) joining(t event.Target, found event.Found) (event.Target, event.Type, bool) {
+func (s *targetSet) joining(t event.Target, found event.Resolution) (event.Target, event.Type, bool) {
 	if s.options.Look != nil && t.Name != "" {
 		return t, event.Joined, true // something has come to refer to it
 	}
@@ -46,9 +46,9 @@ func (s *targetSet) joining(t event.Target, found event.Found) (event.Target, ev
 }
 
 // drop ends a target that is not asked for any more.
-func (s *targetSet) drop(l *life, found event.Found) {
+func (s *targetSet) drop(l *life, found event.Resolution) {
 	why := errUnmatched
-	if _, exists := found.Outside(l.key); !exists {
+	if _, exists := found.NamespaceExcluded(l.key); !exists {
 		why = errDeleted
 	}
 	s.end(l, why)

@@ -27,10 +27,10 @@ func (r *room) touch(value string) {
 }
 
 // chosen resolves to what is in these namespaces.
-func (r *room) chosen(all map[string]event.Namespace) event.Found {
-	found := event.Found{Namespaces: all}
+func (r *room) chosen(all map[string]event.Namespace) event.Resolution {
+	found := event.Resolution{Namespaces: all}
 	for name, n := range all {
-		if n.Chosen {
+		if n.Selected {
 			found.Targets = append(found.Targets, event.Target{Mapping: configMaps, Namespace: name})
 		}
 	}
@@ -43,11 +43,11 @@ func TestDeletedNamespace(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
 	r.create("a")
-	there := map[string]event.Namespace{r.namespace: {UID: "1", Chosen: true}}
-	var found atomic.Pointer[event.Found]
+	there := map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}
+	var found atomic.Pointer[event.Resolution]
 	start := r.chosen(there)
 	found.Store(&start)
-	resolver := resolverFunc(func() (event.Found, error) { return *found.Load(), nil })
+	resolver := resolverFunc(func() (event.Resolution, error) { return *found.Load(), nil })
 	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: there})
 	w.await("SYNCED", 1)
 	none := r.chosen(map[string]event.Namespace{})
@@ -58,7 +58,7 @@ func TestDeletedNamespace(t *testing.T) {
 	r.delete("a")
 	r.touch("again")
 	w.await("LEFT", 1)
-	again := r.chosen(map[string]event.Namespace{r.namespace: {UID: "2", Chosen: true}})
+	again := r.chosen(map[string]event.Namespace{r.namespace: {UID: "2", Selected: true}})
 	found.Store(&again)
 	r.create("b")
 	r.touch("new")
@@ -86,12 +86,12 @@ func TestDeniedInDeletedNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	there := map[string]event.Namespace{r.namespace: {UID: "1", Chosen: true}}
+	there := map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}
 	start := r.chosen(there)
 	start.Targets = append(start.Targets, event.Target{Mapping: secrets, Namespace: r.namespace})
-	var found atomic.Pointer[event.Found]
+	var found atomic.Pointer[event.Resolution]
 	found.Store(&start)
-	resolver := resolverFunc(func() (event.Found, error) { return *found.Load(), nil })
+	resolver := resolverFunc(func() (event.Resolution, error) { return *found.Load(), nil })
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: start.Targets, Follow: true, Namespaces: there})
 	w.await("SYNCED", 1)
 	w.await("DISCONNECTED", 1)
@@ -129,15 +129,15 @@ func TestDeniedInDeletedNamespace(t *testing.T) {
 func TestNamespacesJoinInTurn(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, cluster)
-	var found event.Found
+	var found event.Resolution
 	found.Namespaces = map[string]event.Namespace{}
 	for _, m := range []*meta.RESTMapping{secrets, configMaps} {
 		for _, name := range []string{"z2", "z1"} {
 			found.Targets = append(found.Targets, event.Target{Mapping: m, Namespace: name})
-			found.Namespaces[name] = event.Namespace{UID: "1", Chosen: true}
+			found.Namespaces[name] = event.Namespace{UID: "1", Selected: true}
 		}
 	}
-	resolver := resolverFunc(func() (event.Found, error) { return found, nil })
+	resolver := resolverFunc(func() (event.Resolution, error) { return found, nil })
 	w := watchWith(t, Options{Config: r.config, Resolver: resolver, Follow: true, Namespaces: map[string]event.Namespace{}})
 	w.await("JOINED", 4)
 	if err := w.stop(); err != nil {
@@ -185,8 +185,8 @@ func testJoiningNamespaceOfTheStart(t *testing.T, ahead time.Duration, want stri
 	config := config(t, cluster)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, ahead} })
 	there := map[string]event.Namespace{r.namespace: {UID: "1"}}
-	resolver := resolverFunc(func() (event.Found, error) {
-		return r.chosen(map[string]event.Namespace{r.namespace: {UID: "1", Chosen: true}}), nil
+	resolver := resolverFunc(func() (event.Resolution, error) {
+		return r.chosen(map[string]event.Namespace{r.namespace: {UID: "1", Selected: true}}), nil
 	})
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Follow: true, Namespaces: there})
 	w.await("SYNCED", 1)

@@ -109,7 +109,7 @@ func TestPassing404(t *testing.T) {
 	r := newRoom(t, cluster)
 	f, config := newFaults(t, cluster)
 	r.create("a")
-	resolver := resolverFunc(func() (event.Found, error) { return event.Found{Targets: []event.Target{r.target()}}, nil })
+	resolver := resolverFunc(func() (event.Resolution, error) { return event.Resolution{Targets: []event.Target{r.target()}}, nil })
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})
 	w.await("SYNCED", 1)
 	var once sync.Once

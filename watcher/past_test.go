@@ -17,18 +17,18 @@ import (
 )
 
 // past is what events have reported, as a Past.
-func past(complete bool, events ...event.Event) event.Past {
-	reported := map[cache.ObjectName]event.Reported{}
+func past(complete bool, events ...event.Event) event.HistoryFunc {
+	reported := map[cache.ObjectName]event.ReportedObject{}
 	for _, e := range events {
 		switch o := e.Object; {
-		case e.Type.IsMark():
+		case e.Type.IsStatus():
 		case e.Type == event.Deleted:
 			delete(reported, cache.ObjectName{Namespace: o.Namespace, Name: o.Name})
 		default:
-			reported[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = event.Reported{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+			reported[cache.ObjectName{Namespace: o.Namespace, Name: o.Name}] = event.ReportedObject{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}
 	}
-	return func(_ event.Target, take func(event.Reported)) (bool, error) {
+	return func(_ event.Target, take func(event.ReportedObject)) (bool, error) {
 		for _, o := range reported {
 			take(o)
 		}
@@ -128,7 +128,7 @@ func TestPastIncomplete(t *testing.T) {
 	r, before := firstRun(t)
 	var some []event.Event
 	for _, e := range before {
-		if !e.Type.IsMark() && e.Object.Name == "changed" {
+		if !e.Type.IsStatus() && e.Object.Name == "changed" {
 			some = append(some, e)
 		}
 	}
@@ -176,7 +176,7 @@ func TestPastOfAnotherHistory(t *testing.T) {
 	t.Parallel()
 	r, before := firstRun(t)
 	for i, e := range before {
-		if e.Type.IsMark() || e.Object.Name != "same" {
+		if e.Type.IsStatus() || e.Object.Name != "same" {
 			continue
 		}
 		id := *e.Object.Identity
@@ -204,7 +204,7 @@ func TestPastDenied(t *testing.T) {
 	w := watchWith(t, Options{
 		Config:  config,
 		Targets: []event.Target{r.target(), {Mapping: secrets, Namespace: r.namespace}},
-		Past: func(target event.Target, take func(event.Reported)) (bool, error) {
+		Past: func(target event.Target, take func(event.ReportedObject)) (bool, error) {
 			if target.Mapping == secrets {
 				return false, nil
 			}
@@ -232,7 +232,7 @@ func TestPastError(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	w := newWatcher(t, Options{
 		Config: r.config, Targets: []event.Target{r.target()},
-		Past: func(event.Target, func(event.Reported)) (bool, error) { return false, unreadable },
+		Past: func(event.Target, func(event.ReportedObject)) (bool, error) { return false, unreadable },
 	})
 	err := w.Run(t.Context(), each(func(event.Event) error { return fmt.Errorf("it reports something") }))
 	if !errors.Is(err, unreadable) {
@@ -253,12 +253,12 @@ func TestPastUnsure(t *testing.T) {
 	w.await("SYNCED", 1)
 	w.stop()
 	for _, e := range w.events {
-		if !e.Type.IsMark() {
+		if !e.Type.IsStatus() {
 			there[e.Object.Name] = e.Object
 		}
 	}
-	said := func(name string, unsure bool, uid types.UID) event.Reported {
-		reported := event.Reported{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unsure: unsure}
+	said := func(name string, unsure bool, uid types.UID) event.ReportedObject {
+		reported := event.ReportedObject{Namespace: r.namespace, Name: name, UID: uid, ResourceVersion: "1", Unconfirmed: unsure}
 		if o := there[name]; uid == "" {
 			reported.UID, reported.ResourceVersion = o.UID, o.ResourceVersion
 		}
@@ -266,8 +266,8 @@ func TestPastUnsure(t *testing.T) {
 	}
 	w = watchWith(t, Options{
 		Config: r.config, Targets: []event.Target{r.target()},
-		Past: func(_ event.Target, take func(event.Reported)) (bool, error) {
-			for _, o := range []event.Reported{
+		Past: func(_ event.Target, take func(event.ReportedObject)) (bool, error) {
+			for _, o := range []event.ReportedObject{
 				said("added", true, ""),
 				said("other", true, "before"),
 				said("recreated", true, "before"), said("recreated", true, ""),

@@ -80,7 +80,7 @@ func TestShards(t *testing.T) {
 			config, m := meteredConfig(t, old)
 			meters = append(meters, m)
 			all = append(all, watchWith(t, Options{
-				Config: config, Targets: []event.Target{r.target()}, Request: source.Request{Shard: event.Shard{Number: number, Of: shards}},
+				Config: config, Targets: []event.Target{r.target()}, Request: source.Request{Shard: event.Shard{Number: number, Count: shards}},
 				Verify: 50 * time.Millisecond, Verified: func(v Verification) { verified <- v }, // which the server is asked at most
 			}))
 		}
@@ -141,7 +141,7 @@ func TestShardsFollow(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var followers []*follower
 	for number := 1; number <= 2; number++ {
-		w := newWatcher(t, Options{Config: r.config, Request: source.Request{LabelSelector: "none=such", Shard: event.Shard{Number: number, Of: 2}}})
+		w := newWatcher(t, Options{Config: r.config, Request: source.Request{LabelSelector: "none=such", Shard: event.Shard{Number: number, Count: 2}}})
 		set, f := newTargetSet(ctx, w.newRun(), cancel), newFollower(time.Hour)
 		var ended sync.WaitGroup
 		ended.Go(func() { set.watchDefinitions(namespaces, f) })
@@ -200,7 +200,7 @@ func TestShardOfList(t *testing.T) {
 				config, _ := meteredConfig(t, old)
 				w := newWatcher(t, Options{
 					Config: config, Targets: []event.Target{r.target()}, Tables: tables,
-					Request: source.Request{Shard: event.Shard{Number: number, Of: 2}},
+					Request: source.Request{Shard: event.Shard{Number: number, Count: 2}},
 				})
 				objects, err := w.List(t.Context())
 				if err != nil {

@@ -89,7 +89,7 @@ func (s *staller) emit(e event.Event) (err error) {
 		})
 	}
 	line := seen{kind: e.Type}
-	if !e.Type.IsMark() {
+	if !e.Type.IsStatus() {
 		line = seen{e.Type, e.Object.Namespace + "/" + e.Object.Name, e.Object.UID, e.Object.ResourceVersion, gjson.Get(e.Object.Raw(), "data.n").Int()}
 	}
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *staller) check() {
 	defer s.mu.Unlock()
 	last := map[string]seen{}
 	for _, e := range s.reported {
-		if e.kind.IsMark() {
+		if e.kind.IsStatus() {
 			continue
 		}
 		before, known := last[e.object]

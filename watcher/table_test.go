@@ -21,7 +21,7 @@ func (w *watching) rows() []string {
 	var lines []string
 	for _, e := range w.events {
 		line := string(e.Type)
-		if !e.Type.IsMark() {
+		if !e.Type.IsStatus() {
 			line = fmt.Sprintf("%s %s %s", e.Type, e.Object.Kind, e.Object.Name)
 			if row := e.Object.Row(); row != "" {
 				line += fmt.Sprintf(" [%s: %s=%s]", gjson.Get(row, "columnDefinitions.#.name"), gjson.Get(row, "cells.0"), gjson.Get(row, "cells.1"))

@@ -50,7 +50,7 @@ func (o *Options) newTarget(t event.Target) *target {
 }
 
 // restore fills the ledger with what was reported in earlier runs.
-func (t *target) restore(past event.Past) error {
+func (t *target) restore(past event.HistoryFunc) error {
 	if past == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (t *target) observe(dst []event.Event, o source.Observation) []event.Event 
 		dst = mark(dst, t.progress.fail(lossOf(o.Err)), o.Event)
 	case source.SyncBegan:
 		t.abandonVerification()
-		t.ledger.Begin()
+		t.ledger.BeginSync()
 	case source.SyncEnded:
 		dst = t.endSync(dst, o.Event)
 	case source.Proved:
@@ -100,7 +100,7 @@ func (t *target) endSync(dst []event.Event, e event.Event) []event.Event {
 // vanish reports that the resource, and with it all its objects, is gone.
 func (t *target) vanish(dst []event.Event) []event.Event {
 	from := len(dst)
-	t.ledger.Begin()
+	t.ledger.BeginSync()
 	dst = mark(t.ledger.Sweep(dst), t.progress.vanish(), event.Event{})
 	return t.setTarget(dst, from)
 }
@@ -111,7 +111,7 @@ func (t *target) join(dst []event.Event, n *note) []event.Event {
 	from := len(dst)
 	t.progress, t.initial = progress{phase: waiting}, n.existing
 	for _, n := range n.narrower {
-		t.ledger.TakeOver(n.ledger)
+		t.ledger.Merge(n.ledger)
 	}
 	return t.setTarget(mark(dst, n.mark, event.Event{}), from)
 }
@@ -121,7 +121,7 @@ func (t *target) join(dst []event.Event, n *note) []event.Event {
 func (t *target) leave(dst []event.Event, why error) []event.Event {
 	from := len(dst)
 	if errors.Is(why, errDeleted) {
-		t.ledger.Begin()
+		t.ledger.BeginSync()
 		dst = t.ledger.Sweep(dst)
 	}
 	return t.setTarget(mark(dst, event.Left, event.Event{Err: why}), from)

@@ -11,7 +11,7 @@ import (
 // Resolver finds out what there is to watch: it asks the server, whatever that said before. It may
 // be called from several goroutines.
 type Resolver interface {
-	Resolve(ctx context.Context) (event.Found, error)
+	Resolve(ctx context.Context) (event.Resolution, error)
 }
 
 // targetSet has the targets of one Run, which come and go with what the server serves. A target
@@ -80,7 +80,7 @@ func (s *targetSet) dropUnasked() {
 		inOrder(unasked)
 		for _, l := range unasked {
 			l.unasked.Store(true)
-			s.end(l, event.ErrUnasked)
+			s.end(l, event.ErrNotRequested)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (s *targetSet) look() bool {
 
 // compare returns the targets that are new, and those that are not asked for any more. What was found before another target left, as the
 // number of those that have left shows, is older than that.
-func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, outside []*life, ok bool) {
+func (s *targetSet) compare(found event.Resolution, left int) (fresh []event.Target, outside []*life, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if left != s.left {
@@ -198,9 +198,9 @@ func (s *targetSet) compare(found event.Found, left int) (fresh []event.Target, 
 		}
 	}
 	for key, l := range s.present {
-		isOutside, exists := found.Outside(key)
+		isOutside, exists := found.NamespaceExcluded(key)
 		switch {
-		case found.Lacks(key):
+		case found.IsMissing(key):
 			l.source.Recheck()
 		case isOutside && (exists || l.target.idle.Load()):
 			outside = append(outside, l)

@@ -17,7 +17,7 @@ import (
 )
 
 func always(targets ...event.Target) Resolver {
-	return resolverFunc(func() (event.Found, error) { return event.Found{Targets: targets}, nil })
+	return resolverFunc(func() (event.Resolution, error) { return event.Resolution{Targets: targets}, nil })
 }
 
 // TestMissing: discovery names a resource that the server does not serve. That is
@@ -66,7 +66,9 @@ func TestVersionsAlternate(t *testing.T) {
 			Scope:            meta.RESTScopeNamespace,
 		}, Namespace: r.namespace}
 	}
-	resolver := resolverFunc(func() (event.Found, error) { return event.Found{Targets: []event.Target{version(looks.Add(1))}}, nil })
+	resolver := resolverFunc(func() (event.Resolution, error) {
+		return event.Resolution{Targets: []event.Target{version(looks.Add(1))}}, nil
+	})
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{version(0)}})
 	w.await("SYNCED", 1)
 	f.set(func(*http.Request) *http.Response { return respond(http.StatusNotFound, notFound) })
@@ -127,7 +129,7 @@ func TestOnlyGone(t *testing.T) {
 	gone := *configMaps
 	gone.Resource = schema.GroupVersionResource{Group: "nowhere.example.com", Version: "v1", Resource: "widgets"}
 	var there atomic.Bool
-	resolver := resolverFunc(func() (found event.Found, err error) {
+	resolver := resolverFunc(func() (found event.Resolution, err error) {
 		if there.Load() {
 			found.Targets = []event.Target{r.target()}
 		}
@@ -177,7 +179,7 @@ func TestOverlap(t *testing.T) {
 	one.Name = "a"
 	r.create("a")
 	var wider atomic.Bool // once it is watched by name
-	resolver := resolverFunc(func() (found event.Found, err error) {
+	resolver := resolverFunc(func() (found event.Resolution, err error) {
 		found.Targets = []event.Target{one}
 		if wider.Load() {
 			found.Targets = []event.Target{r.target()}

@@ -62,7 +62,7 @@ type Options struct {
 	Recheck <-chan struct{}
 	// Past, if not nil, is asked once for each of Targets, before it is watched, what was reported
 	// in earlier runs. Run then reports only what is different.
-	Past event.Past
+	Past event.HistoryFunc
 }
 
 // Watcher watches the targets of its options. It keeps no state between runs.
@@ -125,7 +125,7 @@ func (w *Watcher) Run(ctx context.Context, sink event.Sink) error {
 	r.note = q.put
 	l := &loop{
 		sink: sink, queue: q, gate: r.source.Gate, cancel: cancel,
-		targets: len(w.options.Targets), links: event.NewLinks(w.options.Targets),
+		targets: len(w.options.Targets), links: event.NewWatchStates(w.options.Targets),
 	}
 	set := newTargetSet(ctx, r, cancel)
 	l.recheck = set.recheck

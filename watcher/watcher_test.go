@@ -302,7 +302,7 @@ func TestDrain(t *testing.T) {
 			if e.Type == event.Synced {
 				close(synced)
 				<-ctx.Done() // a reader that stalls
-			} else if !e.Type.IsMark() {
+			} else if !e.Type.IsStatus() {
 				names = append(names, e.Object.Name)
 			}
 			return nil
@@ -402,9 +402,9 @@ func TestBatch(t *testing.T) {
 }
 
 // resolverFunc is a Resolver.
-type resolverFunc func() (event.Found, error)
+type resolverFunc func() (event.Resolution, error)
 
-func (f resolverFunc) Resolve(context.Context) (event.Found, error) { return f() }
+func (f resolverFunc) Resolve(context.Context) (event.Resolution, error) { return f() }
 
 // TestGone: the server no longer has the resource. Its objects are gone with it,
 // and when it has it again the watch goes on.
@@ -414,12 +414,12 @@ func TestGone(t *testing.T) {
 	f, config := newFaults(t, cluster)
 	r.create("a")
 	back := make(chan struct{})
-	resolver := resolverFunc(func() (event.Found, error) {
+	resolver := resolverFunc(func() (event.Resolution, error) {
 		select {
 		case <-back:
-			return event.Found{Targets: []event.Target{r.target()}}, nil
+			return event.Resolution{Targets: []event.Target{r.target()}}, nil
 		default:
-			return event.Found{}, nil
+			return event.Resolution{}, nil
 		}
 	})
 	w := watchWith(t, Options{Config: config, Resolver: resolver, Targets: []event.Target{r.target()}})

@@ -66,7 +66,7 @@ func (c *Client) Causes(masks *change.Masks) *Causes {
 // it, and what the newest Warning says if that is not all. It asks for pods, for Events, and for the
 // owners of what is between; nothing if the object itself says why.
 func (c *Causes) Cause(ctx context.Context, o event.Object) Cause {
-	u, err := o.Open()
+	u, err := o.Decode()
 	if err != nil {
 		return Cause{}
 	}

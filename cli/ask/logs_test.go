@@ -14,7 +14,7 @@ import (
 func failedPod(t *testing.T, spec, began string) *unstructured.Unstructured {
 	t.Helper()
 	u, err := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"shop","uid":"a","creationTimestamp":"2026-01-31T09:00:00Z"},"spec":`+spec+`,`+
-		`"status":{"phase":"Failed","containerStatuses":[{"name":"web","containerID":"c","state":{"terminated":{"exitCode":1,"containerID":"c","startedAt":"`+began+`","finishedAt":"2026-01-31T12:00:00Z"}}}]}}`).Open()
+		`"status":{"phase":"Failed","containerStatuses":[{"name":"web","containerID":"c","state":{"terminated":{"exitCode":1,"containerID":"c","startedAt":"`+began+`","finishedAt":"2026-01-31T12:00:00Z"}}}]}}`).Decode()
 	if err != nil {
 		t.Fatal(err)
 	}

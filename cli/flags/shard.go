@@ -39,9 +39,9 @@ func parseShard(text string) (event.Shard, error) {
 	case m > maxShards:
 		return event.Shard{}, fmt.Errorf("there are at most %d shards", maxShards)
 	case number == AutoShard:
-		return event.Shard{Of: m}, nil
+		return event.Shard{Count: m}, nil
 	case number == event.NoShard:
-		return event.Shard{Number: m + 1, Of: m}, nil
+		return event.Shard{Number: m + 1, Count: m}, nil
 	}
 	n, wrong := strconv.Atoi(number)
 	switch {
@@ -50,7 +50,7 @@ func parseShard(text string) (event.Shard, error) {
 	case n < 1 || n > m:
 		return event.Shard{}, fmt.Errorf("they are numbered from 1 to %d", m)
 	}
-	return event.Shard{Number: n, Of: m}, nil
+	return event.Shard{Number: n, Count: m}, nil
 }
 
 // Ordinal returns the number of a pod of a StatefulSet, from 0, by the name of its host. The random end of other pods' names may

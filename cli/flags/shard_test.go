@@ -7,7 +7,7 @@ import (
 )
 
 func TestParseShard(t *testing.T) {
-	for text, want := range map[string]event.Shard{"2/5": {Number: 2, Of: 5}, "1/1": {Number: 1, Of: 1}, "auto/3": {Of: 3}, "none/3": {Number: 4, Of: 3}, "1000/1000": {Number: 1000, Of: 1000}} {
+	for text, want := range map[string]event.Shard{"2/5": {Number: 2, Count: 5}, "1/1": {Number: 1, Count: 1}, "auto/3": {Count: 3}, "none/3": {Number: 4, Count: 3}, "1000/1000": {Number: 1000, Count: 1000}} {
 		if got, err := parseShard(text); got != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}

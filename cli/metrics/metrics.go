@@ -31,7 +31,7 @@ type Metrics struct {
 	ending    bool // nothing more comes of the watch
 	resources map[series]*counters
 	clusters  map[string]bool // of a run of several: whether it has answered
-	links     *event.Links
+	links     *event.WatchStates
 	delivery  func() deliver.Stats          // nil: there is no receiver
 	settling  func() (changes, objects int) // nil: nothing waits to be quiet
 	loop      loop
@@ -57,7 +57,7 @@ type counters struct {
 }
 
 func New(o Options) *Metrics {
-	return &Metrics{Options: o, resources: map[series]*counters{}, clusters: map[string]bool{}, links: event.NewLinks(nil)}
+	return &Metrics{Options: o, resources: map[series]*counters{}, clusters: map[string]bool{}, links: event.NewWatchStates(nil)}
 }
 
 // Interval is how often the watcher has to report a heartbeat.
@@ -79,7 +79,7 @@ func (m *Metrics) update(change func()) {
 
 func (m *Metrics) Begin(targets []event.Target) {
 	m.update(func() {
-		m.watching, m.loop.changed, m.links = true, time.Now(), event.NewLinks(targets)
+		m.watching, m.loop.changed, m.links = true, time.Now(), event.NewWatchStates(targets)
 		for _, t := range targets {
 			m.of(t)
 		}
@@ -166,7 +166,7 @@ func (m *Metrics) observe(batch []event.Event) []event.Event {
 func (m *Metrics) count(e *event.Event) {
 	m.links.Observe(e)
 	c := m.of(e.Target)
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		c.marks[e.Type]++
 		return
 	}

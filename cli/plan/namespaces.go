@@ -51,12 +51,12 @@ func (r Request) place(ctx context.Context) (placed, error) {
 	}
 	p := placed{where: slices.Clone(r.Namespaces), all: map[string]event.Namespace{}}
 	for _, n := range r.Namespaces {
-		p.all[n] = event.Namespace{Chosen: true}
+		p.all[n] = event.Namespace{Selected: true}
 	}
 	for _, n := range all {
-		named := p.all[n.Name].Chosen
+		named := p.all[n.Name].Selected
 		chosen := named || r.matches(n, selector)
-		p.all[n.Name] = event.Namespace{UID: n.UID, Chosen: chosen}
+		p.all[n.Name] = event.Namespace{UID: n.UID, Selected: chosen}
 		if chosen && !named {
 			p.where = append(p.where, n.Name)
 		}
@@ -99,7 +99,7 @@ func (r Request) Choice() string {
 // IsNowhere reports whether namespaces are chosen, and none is.
 func (p *Plan) IsNowhere() bool {
 	for _, n := range p.Namespaces {
-		if n.Chosen {
+		if n.Selected {
 			return false
 		}
 	}

@@ -42,15 +42,15 @@ func TestChosenNamespaces(t *testing.T) {
 		if p.Follows() == r.AllNamespaces || p.IsNowhere() != (test.where == nil) {
 			t.Errorf("%s: follows: %v, nowhere: %v", name, p.Follows(), p.IsNowhere())
 		}
-		found := event.Found{Targets: p.Targets, Namespaces: p.Namespaces}
+		found := event.Resolution{Targets: p.Targets, Namespaces: p.Namespaces}
 		for _, n := range []string{"team-a", "team-b", "other", "gone"} {
 			key := p.keyIn(n)
-			outside, exists := found.Outside(key)
+			outside, exists := found.NamespaceExcluded(key)
 			want := !r.AllNamespaces && !slices.Contains(test.where, n)
 			if outside != want || outside && exists == (n == "gone") {
 				t.Errorf("%s: %s is outside: %v, and exists: %v", name, n, outside, exists)
 			}
-			if outside && found.Lacks(key) {
+			if outside && found.IsMissing(key) {
 				t.Errorf("%s: %s is not asked for, and its resource passes for missing", name, n)
 			}
 		}

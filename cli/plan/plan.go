@@ -39,7 +39,7 @@ type Missing struct {
 // draft is a Plan in the making.
 type draft struct {
 	Plan
-	asked  []event.Selected
+	asked  []event.SelectedResource
 	where  []string                                   // the namespaces to watch in
 	named  map[schema.GroupResource]*meta.RESTMapping // one by one
 	wrong  error                                      // the first mistake in the arguments

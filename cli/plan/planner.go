@@ -57,15 +57,15 @@ func (p *Planner) First(ctx context.Context) (*Plan, error) {
 }
 
 // Resolve asks the server what there is to watch now; what it does not have is left out.
-func (p *Planner) Resolve(ctx context.Context) (event.Found, error) {
+func (p *Planner) Resolve(ctx context.Context) (event.Resolution, error) {
 	ctx, cancel := p.request.Ask(ctx)
 	defer cancel()
 	p.mapper.Reset()
 	d, err := p.plan(ctx, mapper.IsAbsent)
 	if err != nil {
-		return event.Found{}, err
+		return event.Resolution{}, err
 	}
-	return event.Found{Targets: d.Targets, Unsure: d.unsure, Namespaces: d.Namespaces}, nil
+	return event.Resolution{Targets: d.Targets, FailedGroups: d.unsure, Namespaces: d.Namespaces}, nil
 }
 
 // plan resolves the arguments: each resource in each namespace, by name where one was given, and

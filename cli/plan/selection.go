@@ -13,22 +13,22 @@ import (
 )
 
 // selected is what an argument selects.
-func selected(a mapper.Argument, answer mapper.Answer, wait bool) event.Selected {
+func selected(a mapper.Argument, answer mapper.Answer, wait bool) event.SelectedResource {
 	if len(answer.Mappings) == 0 || answer.Set || wait {
-		return event.Selected{Resource: strings.ToLower(a.Resource), Name: a.Name}
+		return event.SelectedResource{Resource: strings.ToLower(a.Resource), Name: a.Name}
 	}
-	return event.Selected{Resource: answer.Mappings[0].Resource.GroupResource().String(), Name: a.Name}
+	return event.SelectedResource{Resource: answer.Mappings[0].Resource.GroupResource().String(), Name: a.Name}
 }
 
 // selection returns the Selection of what was asked for, in no namespace.
-func selection(asked []event.Selected, exclude []string) event.Selection {
+func selection(asked []event.SelectedResource, exclude []string) event.Selection {
 	all := map[string]bool{}
 	for _, a := range asked {
 		all[a.Resource] = all[a.Resource] || a.Name == ""
 	}
-	narrower := func(a event.Selected) bool { return a.Name != "" && all[a.Resource] }
+	narrower := func(a event.SelectedResource) bool { return a.Name != "" && all[a.Resource] }
 	resources := slices.DeleteFunc(slices.Clone(asked), narrower)
-	slices.SortFunc(resources, func(a, b event.Selected) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(resources, func(a, b event.SelectedResource) int { return strings.Compare(a.String(), b.String()) })
 	var excluded []string
 	for _, name := range exclude {
 		excluded = append(excluded, strings.ToLower(name))

@@ -42,7 +42,7 @@ func (r *Reporter) mark(ctx context.Context, e event.Event) {
 		r.note(e.Time, "%s: belongs to it now; watching it", describe(t))
 	case e.Type == event.Joined:
 		r.moved(e, "namespace %s matches; watching it", e.Target.Namespace)
-	case e.Type == event.Left && errors.Is(e.Err, event.ErrUnasked):
+	case e.Type == event.Left && errors.Is(e.Err, event.ErrNotRequested):
 		r.note(e.Time, "%s: no longer watched", describe(t))
 	case e.Type == event.Left:
 		r.moved(e, "namespace %s: %v; nothing more is shown of it", e.Target.Namespace, e.Err)

@@ -90,7 +90,7 @@ func TestNotes(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				for i := range batch {
-					if !batch[i].Type.IsMark() {
+					if !batch[i].Type.IsStatus() {
 						fmt.Fprintln(&said.Buffer, batch[i].Type)
 					}
 				}

@@ -68,7 +68,7 @@ func New(next event.Sink, o Options) *Reporter {
 	if o.Err == nil {
 		o.Err = o.Out
 	}
-	return &Reporter{Options: o, next: next, status: status{links: event.NewLinks(nil)}}
+	return &Reporter{Options: o, next: next, status: status{links: event.NewWatchStates(nil)}}
 }
 
 // Know says what is watched, without a word.
@@ -131,7 +131,7 @@ func (r *Reporter) Deliver(ctx context.Context, batch []event.Event) error {
 	delivered := 0
 	for i := range batch {
 		e := &batch[i]
-		if !e.Type.IsMark() || e.Type.IsSign() {
+		if !e.Type.IsStatus() || e.Type.IsKeepalive() {
 			r.status.observe(e)
 			continue
 		}

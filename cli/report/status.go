@@ -13,30 +13,30 @@ import (
 // status is how the watch is. It answers also while the events wait for a reader.
 type status struct {
 	mu    sync.Mutex
-	links *event.Links
+	links *event.WatchStates
 }
 
 // before is how it was before a mark: its target, and how many targets were lost.
 type before struct {
-	event.Link
+	event.WatchState
 	lost int
 }
 
 func (s *status) begin(targets []event.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.links = event.NewLinks(targets)
+	s.links = event.NewWatchStates(targets)
 }
 
 // observe returns of a mark how it was before, and how many targets are lost now.
 func (s *status) observe(e *event.Event) (was before, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !e.Type.IsMark() || e.Type.IsSign() {
+	if !e.Type.IsStatus() || e.Type.IsKeepalive() {
 		s.links.Observe(e)
 		return before{}, 0
 	}
-	was = before{s.links.Of(e.Target), s.links.Count(event.PhaseLost)}
+	was = before{s.links.Get(e.Target), s.links.Count(event.PhaseLost)}
 	s.links.Observe(e)
 	return was, s.links.Count(event.PhaseLost)
 }

@@ -26,14 +26,14 @@ func TestClusterColors(t *testing.T) {
 	}
 	for _, width := range []int{MinWidth, 80, 160} {
 		plain := options(width)
-		plain.Clusters = func() []event.Member { return []event.Member{{Name: "prod-us"}, {Name: "prod-eu"}} }
+		plain.Clusters = func() []event.Cluster { return []event.Cluster{{Name: "prod-us"}, {Name: "prod-eu"}} }
 		colored := plain
 		colored.Color = true
 		got := shown(t, colored, events...)
 		if stripped := escapes.ReplaceAllString(got, ""); stripped != shown(t, plain, events...) {
 			t.Errorf("on %d columns other than without colours:\n%s", width, stripped)
 		}
-		palette := output.NewPalette(event.Names(plain.Clusters())...)
+		palette := output.NewPalette(event.ClusterNames(plain.Clusters())...)
 		for name, most := range map[string]int{"prod-eu": 2, "prod-us": 2} {
 			if n := strings.Count(got, palette.Paint(name, name)); n != most && (width > MinWidth || n == 0) { // or it is cut
 				t.Errorf("on %d columns %s has its colour %d times:\n%s", width, name, n, got)

@@ -116,7 +116,7 @@ func (f *folds) begin(e *event.Event, c *inventory.Change) {
 
 // watches reports whether objects of the kind of the Root of a change are watched.
 func (f *folds) watches(c *inventory.Change) bool {
-	return slices.ContainsFunc(f.look.links.All(), func(l *event.Link) bool {
+	return slices.ContainsFunc(f.look.links.All(), func(l *event.WatchState) bool {
 		return l.Target.Cluster == c.State.Of.Cluster && l.Target.Mapping.GroupVersionKind.GroupKind() == c.Root.GroupKind()
 	})
 }

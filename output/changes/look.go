@@ -18,7 +18,7 @@ import (
 type look struct {
 	*View
 	inventory *inventory.Inventory
-	links     *event.Links
+	links     *event.WatchStates
 	last      inventory.Change
 	resources map[schema.GroupResource]schema.GroupVersionResource // of which there were events
 	said      map[string]bool                                      // at the start, what needs a look: by cluster
@@ -33,7 +33,7 @@ const (
 )
 
 func newLook(v *View) *look {
-	l := &look{View: v, said: map[string]bool{}, links: event.NewLinks(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
+	l := &look{View: v, said: map[string]bool{}, links: event.NewWatchStates(v.Targets), resources: map[schema.GroupResource]schema.GroupVersionResource{}}
 	l.inventory = inventory.New(inventory.Options{Bare: true, Compare: &v.Compare, Masks: v.Compare.Masks, Ended: maxEnded, Above: v.Above, Warned: v.Warned, Targets: v.Targets, SomeEvents: v.SomeEvents},
 		func(changes []inventory.Change) { l.last = changes[0] })
 	return l
@@ -44,7 +44,7 @@ func (l *look) observe(ctx context.Context, one []event.Event) (*inventory.Chang
 	switch {
 	case l == nil, one[0].Reconstructed != nil:
 		return nil, nil
-	case one[0].Type.IsMark():
+	case one[0].Type.IsStatus():
 		l.links.Observe(&one[0])
 		return nil, l.inventory.Deliver(ctx, one)
 	}
@@ -85,7 +85,7 @@ func (l *look) noProblem() string {
 	}
 	all, connected := l.Clusters(), 0
 	for _, m := range all {
-		if l.links.Standing(m).Phase == event.PhaseLive {
+		if l.links.ClusterState(m).Phase == event.PhaseLive {
 			connected++
 		}
 	}

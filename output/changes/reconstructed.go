@@ -43,7 +43,7 @@ func writers(e *event.Event) string {
 // showWrite shows that a manager wrote, and what it holds since: which of that it set then is not
 // known.
 func (v reconstruction) showWrite(e *event.Event) {
-	held := change.Between(e.Reconstructed.Around.Raw(), e.Object.Raw(), v.Compare)
+	held := change.Between(e.Reconstructed.Base.Raw(), e.Object.Raw(), v.Compare)
 	if len(held.Changes) == 0 && (held.Noise > 0 || len(v.Compare.Only) > 0) {
 		v.hidden.Add(1)
 		return

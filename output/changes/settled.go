@@ -18,7 +18,7 @@ import (
 // settlement shows what became of an object and of what belongs to it until they were quiet.
 type settlement struct {
 	*View
-	of      *event.Settlement
+	of      *event.SettledGroup
 	rollout bool
 	shown   int // of the objects that belong to it
 	hidden  int
@@ -30,8 +30,8 @@ const maxBelow = 10
 
 // show shows all that became quiet with the first of its events, if that comes: else each by itself.
 func (s *settlement) show(e *event.Event) error {
-	of := e.Settled.Of
-	if !e.Settled.IsLead(e) {
+	of := e.Settled.Group
+	if !e.Settled.IsFirst(e) {
 		if s.told == weak.Make(of) {
 			return nil
 		}
@@ -104,7 +104,7 @@ func (s *settlement) showMeant(e *event.Event, changes []change.Change) {
 func (s *settlement) showBelow(e, lead *event.Event) error {
 	called := e.Object.Namespace == lead.Object.Namespace && e.Object.Name == lead.Object.Name && e.Target.Resource() == lead.Target.Resource()
 	switch {
-	case called, !s.of.Top && !e.Object.IsEvent():
+	case called, !s.of.HasRoot && !e.Object.IsEvent():
 		return s.take(func() error { return s.showOne(e, nil) })
 	case e.Object.IsEvent():
 		if e.Type == event.Deleted || !kubeevent.Parse(e.Object.Raw()).IsWarning() {
@@ -142,14 +142,14 @@ func (s *settlement) showOutcome(e *event.Event) {
 	of := s.of
 	state := s.state(e)
 	counts := s.counts()
-	if of.Cut == "" && counts == "" && of.NotWell == 0 && (state == "" || !s.isWorkload(e)) && (of.Changes == 1 || s.isSilent()) {
+	if of.FlushReason == "" && counts == "" && of.UnhealthyCount == 0 && (state == "" || !s.isWorkload(e)) && (of.Changes == 1 || s.isSilent()) {
 		return
 	}
 	text := fmt.Sprintf("%d %s in %s", of.Changes, plural(of.Changes, "change"), age(of.Until.Sub(of.Since)))
 	if s.rollout {
 		text = "rollout took " + age(of.Until.Sub(of.Since))
 	}
-	for _, part := range []string{state, cutWords[of.Cut]} {
+	for _, part := range []string{state, cutWords[of.FlushReason]} {
 		if part != "" {
 			text += ", " + part
 		}
@@ -164,27 +164,27 @@ func (s *settlement) showOutcome(e *event.Event) {
 // isSilent reports whether nothing has been shown yet.
 func (s *settlement) isSilent() bool { return s.w.Buffered() == s.began }
 
-var cutWords = map[event.Cut]string{
-	event.CutLate:  "not quiet yet (--max-settle)",
-	event.CutEnd:   "not quiet yet: its watch ends",
-	event.CutRoom:  "not quiet yet: too much waits",
-	event.CutLeft:  "not quiet yet: it is watched no more",
-	event.CutLost:  "not quiet yet: nothing is heard of it",
-	event.CutShort: "not quiet yet: what comes next does not wait",
+var cutWords = map[event.FlushReason]string{
+	event.FlushMaxSettle:    "not quiet yet (--max-settle)",
+	event.FlushShutdown:     "not quiet yet: its watch ends",
+	event.FlushBufferFull:   "not quiet yet: too much waits",
+	event.FlushUnwatched:    "not quiet yet: it is watched no more",
+	event.FlushDisconnected: "not quiet yet: nothing is heard of it",
+	event.FlushOrdering:     "not quiet yet: what comes next does not wait",
 }
 
 // state is in which the object is in the end; empty if there is nothing to say.
 func (s *settlement) state(e *event.Event) string {
 	switch of := s.of; {
-	case of.Word == "":
+	case of.Status == "":
 		return ""
-	case of.Word != kstatus.CurrentStatus.String():
-		text := map[string]string{kstatus.FailedStatus.String(): "failed", kstatus.InProgressStatus.String(): "not ready", kstatus.TerminatingStatus.String(): "is being deleted"}[of.Word]
+	case of.Status != kstatus.CurrentStatus.String():
+		text := map[string]string{kstatus.FailedStatus.String(): "failed", kstatus.InProgressStatus.String(): "not ready", kstatus.TerminatingStatus.String(): "is being deleted"}[of.Status]
 		if text == "" {
-			text = clean(of.Word)
+			text = clean(of.Status)
 		}
-		if of.Why != "" {
-			text += ": " + clean(of.Why)
+		if of.Message != "" {
+			text += ": " + clean(of.Message)
 		}
 		return text
 	case s.isWorkload(e), e.Object.Kind == "Pod":
@@ -195,7 +195,7 @@ func (s *settlement) state(e *event.Event) string {
 
 // counts says how many objects came and went, of what the first stands for.
 func (s *settlement) counts() string {
-	if !s.of.Top {
+	if !s.of.HasRoot {
 		return ""
 	}
 	came, went := map[string]int{}, map[string]int{}
@@ -209,7 +209,7 @@ func (s *settlement) counts() string {
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
-		if e.Type == event.Added || e.Settled.Came {
+		if e.Type == event.Added || e.Settled.ShortLived {
 			came[kind]++
 		}
 		if e.Type == event.Deleted {
@@ -232,11 +232,11 @@ func (s *settlement) counts() string {
 
 // showWrong names what belongs to the object and says what is wrong with it.
 func (s *settlement) showWrong() {
-	for _, w := range s.of.Wrong {
+	for _, w := range s.of.Unhealthy {
 		e := event.Event{Target: w.Target, Object: event.NewObject(&event.Identity{Namespace: w.Namespace, Name: w.Name}, "")}
-		text := w.Word
-		if w.Why != "" {
-			text += ": " + w.Why
+		text := w.Status
+		if w.Message != "" {
+			text += ": " + w.Message
 		}
 		for i, line := range wrap(s.subject(&e).String()+"  "+clean(text), s.room("")) {
 			if i > 0 {
@@ -245,7 +245,7 @@ func (s *settlement) showWrong() {
 			s.detail(line, "")
 		}
 	}
-	if more := s.of.NotWell - len(s.of.Wrong); more > 0 && len(s.of.Wrong) > 0 {
+	if more := s.of.UnhealthyCount - len(s.of.Unhealthy); more > 0 && len(s.of.Unhealthy) > 0 {
 		s.detail(fmt.Sprintf("%s %d more not ready", ellipsis, more), "")
 	}
 }

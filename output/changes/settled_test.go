@@ -39,10 +39,10 @@ func settledEvent(t *testing.T, kind event.Type, r, k, metadata, before, after s
 }
 
 // settle makes events quiet together.
-func settle(of *event.Settlement, events ...event.Event) []event.Event {
+func settle(of *event.SettledGroup, events ...event.Event) []event.Event {
 	of.Since, of.Until = events[0].Settled.Since, events[0].Time
 	for i := range events {
-		events[i].Settled.Of = of
+		events[i].Settled.Group = of
 		of.Changes += events[i].Settled.Changes
 	}
 	of.Events = events
@@ -60,7 +60,7 @@ func TestSettled(t *testing.T) {
 	came := func() event.Event { return settledEvent(t, event.Added, "pods", "Pod", pod, "", `"status":{}`) }
 	gone := func() event.Event {
 		e := settledEvent(t, event.Deleted, "pods", "Pod", strings.ReplaceAll(pod, "p1", "p2"), "", `"status":{}`)
-		e.Settled.Came = true
+		e.Settled.ShortLived = true
 		return e
 	}
 	set := func() event.Event {
@@ -70,45 +70,45 @@ func TestSettled(t *testing.T) {
 		return settledEvent(t, event.Modified, "configmaps", "ConfigMap", `"name":"owned","uid":"cm"`, `"data":{"password":"hush"}`, `"data":{"password":"hush, too"}`)
 	}
 	for name, test := range map[string]struct {
-		of     event.Settlement
+		of     event.SettledGroup
 		events []event.Event
 		passes func(n int) bool // the filter
 		want   string
 	}{
 		"a rollout": {
-			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), gone()}, nil,
+			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), came(), gone()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, ready; +2 -1 po\n",
 		},
 		"kinds in the order in which they are watched": {
-			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), set(), gone()}, nil,
+			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), came(), set(), gone()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, ready; +1 rs; +2 -1 po\n",
 		},
 		"failed": {
-			event.Settlement{Top: true, Word: "Failed", Why: "too\x1blate", NotWell: 3, Wrong: []event.Wrong{{Target: pods, Name: "p1", Word: "InProgress", Why: "no such\nimage"}}}, []event.Event{deploy(), came()}, nil,
+			event.SettledGroup{HasRoot: true, Status: "Failed", Message: "too\x1blate", UnhealthyCount: 3, Unhealthy: []event.UnhealthyObject{{Target: pods, Name: "p1", Status: "InProgress", Message: "no such\nimage"}}}, []event.Event{deploy(), came()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, failed: too\\u001blate; +1 po\n" +
 				"           po/p1  InProgress: no such\\u000aimage\n" +
 				"           … 2 more not ready\n",
 		},
 		"not quiet": {
-			event.Settlement{Top: true, Word: "Current", Cut: event.CutLate}, []event.Event{edited()}, nil,
+			event.SettledGroup{HasRoot: true, Status: "Current", FlushReason: event.FlushMaxSettle}, []event.Event{edited()}, nil,
 			"09:00:42 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n" +
 				"09:00:42 > cm/owned  3 changes in 42 s, not quiet yet (--max-settle)\n",
 		},
 		"what somebody meant of what it owns": {
-			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), edited()}, nil,
+			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), edited()}, nil,
 			"09:00:00 ~ deploy/web  spec.template.spec.containers[name=c].image  a:1 → a:2  unknown\n" +
 				"09:00:00 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n" +
 				"09:00:42 > deploy/web  rollout took 42 s, ready\n",
 		},
 		"the first does not pass": {
-			event.Settlement{Top: true, Word: "Current"}, []event.Event{deploy(), came(), edited()}, func(n int) bool { return n == 2 },
+			event.SettledGroup{HasRoot: true, Status: "Current"}, []event.Event{deploy(), came(), edited()}, func(n int) bool { return n == 2 },
 			"09:00:42 ~ cm/owned  data.password  <4 bytes> → <9 bytes>  unknown\n",
 		},
 		"what it belongs to did not change": {
-			event.Settlement{}, []event.Event{came(), gone()}, nil,
+			event.SettledGroup{}, []event.Event{came(), gone()}, nil,
 			"09:00:42 + po/p1  InProgress: Pod phase not available\n09:00:42 - po/p2  was InProgress, 60 min old\n09:00:42 > po/p1  6 changes in 42 s\n",
 		},
 	} {
@@ -141,8 +141,8 @@ func TestSettled(t *testing.T) {
 // TestSettledIsForgotten: what was shown does not stay in memory.
 func TestSettledIsForgotten(t *testing.T) {
 	v := New(new(bytes.Buffer), Options{})
-	show := func() weak.Pointer[event.Settlement] {
-		of := &event.Settlement{Top: true}
+	show := func() weak.Pointer[event.SettledGroup] {
+		of := &event.SettledGroup{HasRoot: true}
 		events := settle(of, settledEvent(t, event.Modified, "configmaps", "ConfigMap", `"name":"a"`, `"data":{"k":"1"}`, `"data":{"k":"2"}`))
 		if err := v.Deliver(t.Context(), events); err != nil {
 			t.Fatal(err)

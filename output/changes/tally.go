@@ -59,7 +59,7 @@ func (a *atStart) count(batch []event.Event) error {
 			a.whole[key] = t
 			delete(a.tallies, key)
 			continue
-		case e.Type.IsMark(), e.Reconstructed != nil, t == nil && !e.Initial:
+		case e.Type.IsStatus(), e.Reconstructed != nil, t == nil && !e.Initial:
 			continue
 		case t == nil:
 			t = &tally{wrong: map[objectKey]fault{}}

@@ -46,7 +46,7 @@ type Options struct {
 	// Targets are what is watched at first; of several clusters those come that their marks name.
 	Targets []event.Target
 	// Clusters returns those that are asked for, whether they answer or not; nil: it is one.
-	Clusters func() []event.Member
+	Clusters func() []event.Cluster
 	// Look says at the start what needs a look.
 	Look bool
 	// Above returns the owners of an object that is not watched, and whether they are known yet; nil: nobody can.
@@ -91,9 +91,9 @@ type View struct {
 	look    *look // nil without Options.Look
 	folds   folds
 	repeats repeats
-	told    weak.Pointer[event.Settlement] // that was shown last; its objects do not stay in memory for it
-	failed  error                          // to show what was held back; the next Deliver returns it
-	palette output.Palette                 // of the names of clusters
+	told    weak.Pointer[event.SettledGroup] // that was shown last; its objects do not stay in memory for it
+	failed  error                            // to show what was held back; the next Deliver returns it
+	palette output.Palette                   // of the names of clusters
 }
 
 var _ event.Sink = (*View)(nil)
@@ -105,7 +105,7 @@ func New(w io.Writer, o Options) *View {
 	}
 	v := &View{Options: o, w: bufio.NewWriterSize(w, 64<<10), gone: lru.New(1000), churn: churn.New()}
 	if o.Clusters != nil {
-		v.palette = output.NewPalette(event.Names(o.Clusters())...)
+		v.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
 	}
 	v.atStart = newAtStart(v)
 	if o.Look {
@@ -204,7 +204,7 @@ func (v *View) show(e *event.Event, c *inventory.Change) error {
 	case e.Initial && v.Past && e.Object.IsEvent():
 		v.past = append(v.past, *e)
 		return nil
-	case e.Type.IsMark():
+	case e.Type.IsStatus():
 		return nil // what becomes of the watch comes as a note
 	}
 	if err := v.countSeen(e); err != nil {
@@ -245,7 +245,7 @@ func (v *View) showOne(e *event.Event, c *inventory.Change) error {
 }
 
 func (v *View) open(o event.Object) (*unstructured.Unstructured, error) {
-	u, err := o.Open()
+	u, err := o.Decode()
 	if err != nil {
 		return nil, fmt.Errorf("show %s/%s: %w", o.Namespace, clean(o.Name), err)
 	}

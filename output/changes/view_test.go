@@ -212,7 +212,7 @@ func TestDescribe(t *testing.T) {
 		`{"observedGeneration":0}`: "InProgress: DaemonSet generation is 1, but latest observed generation is 0",
 	} {
 		o := testobject.Parse(t, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a","generation":1,"creationTimestamp":"2026-01-31T09:00:00Z"},"spec":{},"status":`+status+`}`)
-		u, err := o.Open()
+		u, err := o.Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestDescribe(t *testing.T) {
 func TestDescribeMasked(t *testing.T) {
 	o := testobject.Parse(t, `{"apiVersion":"x.io/v1","kind":"X","metadata":{"name":"a","creationTimestamp":"2026-01-31T09:00:00Z"},`+
 		`"status":{"conditions":[{"type":"Stalled","status":"True","reason":"Bad","message":"no user hunter2"}]}}`)
-	u, err := o.Open()
+	u, err := o.Decode()
 	if err != nil {
 		t.Fatal(err)
 	}

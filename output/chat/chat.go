@@ -146,14 +146,14 @@ func (s *said) values() (*Values, error) {
 	v := &Values{
 		Type: s.event.Type, Time: s.event.Time.Round(0).UTC(), Cluster: s.cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: s.text,
 	}
-	object, err := o.Open()
+	object, err := o.Decode()
 	if err != nil {
 		return nil, err
 	}
 	v.Object = s.compare.Masks.Object(object.Object)
 	if settled := s.event.Settled; settled != nil {
-		of := settled.Of
-		v.Settled = &Settled{of.Since.Round(0).UTC(), of.Until.Sub(of.Since).Round(time.Second), of.Changes, len(of.Events), of.Word, of.Why, of.Cut == ""}
+		of := settled.Group
+		v.Settled = &Settled{of.Since.Round(0).UTC(), of.Until.Sub(of.Since).Round(time.Second), of.Changes, len(of.Events), of.Status, of.Message, of.FlushReason == ""}
 	}
 	if s.event.Type == event.Modified && !s.event.Old.IsZero() {
 		for _, c := range change.Between(s.event.Old.Raw(), o.Raw(), s.compare).Changes {

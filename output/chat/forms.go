@@ -149,7 +149,7 @@ func grafana(s *said) any {
 	}
 	from, to := s.event.Time.UnixMilli(), int64(0)
 	if settled := s.event.Settled; settled != nil { // it is a region
-		from, to = settled.Of.Since.UnixMilli(), settled.Of.Until.UnixMilli()
+		from, to = settled.Group.Since.UnixMilli(), settled.Group.Until.UnixMilli()
 	}
 	return struct {
 		Time    int64    `json:"time"` // in milliseconds

@@ -35,7 +35,7 @@ func (q *Queue) accept(ctx context.Context, events []event.Event) error {
 		defer q.schedule.letGo()
 	}
 	for i := range events {
-		if e := &events[i]; !e.Type.IsMark() {
+		if e := &events[i]; !e.Type.IsStatus() {
 			if err := b.add(e); err != nil {
 				return err
 			}

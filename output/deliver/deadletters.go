@@ -104,7 +104,7 @@ func (d DeadLetters) append(line []byte) (err error) {
 
 func encode(m *Message, at time.Time, tries int, reason error) []byte {
 	l := deadLetter{
-		Time: event.Stamp{Time: at}.String(), Reason: reason.Error(), Tries: tries,
+		Time: event.Timestamp{Time: at}.String(), Reason: reason.Error(), Tries: tries,
 		ID: m.ID, Type: m.Type, Cluster: m.Cluster, Source: m.Source, Rule: m.Rule, Resource: m.Resource.Resource + "." + m.Resource.Version + "." + m.Resource.Group,
 		Identity: m.Identity, Subject: m.Subject, Event: m.Body,
 	}

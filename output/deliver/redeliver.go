@@ -93,7 +93,7 @@ func decode(line []byte) (*Message, error) {
 	switch {
 	case l.ID == "" || len(resource) != 3 || len(l.Event) == 0 || string(l.Event) == "null":
 		return nil, errors.New("it is not a line of --dead-letters: it takes id, resource and event")
-	case l.Type == "" || l.Type.IsMark():
+	case l.Type == "" || l.Type.IsStatus():
 		return nil, fmt.Errorf("it is not a line of --dead-letters: its type is %q", l.Type)
 	}
 	body := []byte(l.Event)

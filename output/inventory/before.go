@@ -32,11 +32,11 @@ func (past History) Before(revisions []event.Object, o change.Options) (all []Be
 		b := Before{Time: e.Time, Evidence: *e.Reconstructed}
 		switch b.From {
 		case event.FromManagedFields:
-			b.Diff = change.Between(b.Around.Raw(), e.Object.Raw(), o)
+			b.Diff = change.Between(b.Base.Raw(), e.Object.Raw(), o)
 		case event.FromRevision:
 			b.Diff = change.Between(e.Old.Raw(), e.Object.Raw(), o)
 		}
-		b.Around = event.Object{} // it is not masked
+		b.Base = event.Object{} // it is not masked
 		all = append(all, b)
 	}
 	return all

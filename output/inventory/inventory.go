@@ -171,9 +171,9 @@ func (i *Inventory) observe(e *event.Event) Change {
 	case e.Type == event.Left:
 		i.drop(e)
 		return c
-	case e.Type.IsSign():
+	case e.Type.IsKeepalive():
 		return c
-	case e.Type.IsMark():
+	case e.Type.IsStatus():
 		i.mu.Lock()
 		i.tellers.join(e.Target)
 		i.mu.Unlock()

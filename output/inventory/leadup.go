@@ -119,7 +119,7 @@ func nearnessOf(i *Inventory, with *Object) nearness {
 		n.family[s.Of.UID] = true
 	}
 	for _, s := range above {
-		if u, err := s.Object.Open(); err == nil {
+		if u, err := s.Object.Decode(); err == nil {
 			for _, ref := range refer.Of(u) {
 				n.named[ref.Named()] = true
 			}

@@ -6,7 +6,7 @@ import (
 	"dwatch/watcher/pack"
 )
 
-// packed is the content of an object in less memory. It implements event.Kept.
+// packed is the content of an object in less memory. It implements event.LazyContent.
 type packed struct {
 	pack.Packed
 	// masks and unmanaged say what is not read; see Options.
@@ -17,7 +17,7 @@ type packed struct {
 // unpack returns the content as the server sent it.
 func (p *packed) unpack() string { return p.Packed.Content() }
 
-// Content implements event.Kept: it is what may be read.
+// Content implements event.LazyContent: it is what may be read.
 func (p *packed) Content() string {
 	content := p.masks.ObjectJSON(p.unpack())
 	if p.unmanaged {

@@ -91,7 +91,7 @@ func (i *Inventory) read(e *event.Event) *State {
 	content := e.Object.Raw()
 	s.content = &packed{masks: i.options.Masks, unmanaged: i.options.Unmanaged}
 	s.content.Packed = i.packer.Pack(resource, content)
-	s.Object = event.NewKept(e.Object.Identity, s.content)
+	s.Object = event.NewLazyObject(e.Object.Identity, s.content)
 	s.summarize(i.options.Masks.ObjectJSON(content))
 	s.Managers = i.shared(change.Managers(content))
 	definitions := "" // the server makes no table
@@ -140,7 +140,7 @@ func (s *State) summarize(content string) {
 	if all := gjson.Get(content, "metadata.labels").Raw; all != "null" {
 		s.labels = strings.Clone(all)
 	}
-	u, err := event.NewObject(s.Object.Identity, content).Open()
+	u, err := event.NewObject(s.Object.Identity, content).Decode()
 	if err != nil { // a number that nothing can hold
 		s.Why = shorten(err.Error()) // it may have all of the content in it
 		return

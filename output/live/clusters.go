@@ -19,7 +19,7 @@ type clusters struct {
 func newClusters(c *canvas, s *store) *clusters {
 	all := &clusters{canvas: c, store: s}
 	if s.Clusters != nil {
-		all.palette = output.NewPalette(event.Names(s.Clusters())...)
+		all.palette = output.NewPalette(event.ClusterNames(s.Clusters())...)
 	}
 	return all
 }
@@ -43,11 +43,11 @@ func (c *clusters) lines() []string {
 
 // line has room for so many: first for those that are not well. Where there is room for all, they
 // stand in their own order.
-func (c *clusters) line(all []event.Standing, room int) string {
+func (c *clusters) line(all []event.ClusterState, room int) string {
 	rest := len(all) - room
 	if rest > 0 {
 		all = slices.Clone(all)
-		slices.SortStableFunc(all, func(a, b event.Standing) int { return need(b.Phase) - need(a.Phase) })
+		slices.SortStableFunc(all, func(a, b event.ClusterState) int { return need(b.Phase) - need(a.Phase) })
 	}
 	var parts []string
 	for _, s := range all[:room] {
@@ -70,7 +70,7 @@ func need(p event.Phase) int {
 	return 0
 }
 
-func (c *clusters) one(s event.Standing) string {
+func (c *clusters) one(s event.ClusterState) string {
 	sign, look, word := "●", fine, ""
 	switch s.Phase {
 	case event.PhaseConnecting:
@@ -87,10 +87,10 @@ func (c *clusters) one(s event.Standing) string {
 }
 
 // standings are those of all clusters. The store is locked.
-func (s *store) standings() []event.Standing {
-	var all []event.Standing
+func (s *store) standings() []event.ClusterState {
+	var all []event.ClusterState
 	for _, m := range s.Clusters() {
-		all = append(all, s.links.Standing(m))
+		all = append(all, s.links.ClusterState(m))
 	}
 	return all
 }

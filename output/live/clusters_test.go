@@ -19,10 +19,10 @@ func in(cluster string, e event.Event) event.Event {
 }
 
 // newFleet is a screen of several clusters, of which the last never answers.
-func newFleet(t *testing.T, width, height int, members *[]event.Member) *screen {
+func newFleet(t *testing.T, width, height int, members *[]event.Cluster) *screen {
 	t.Helper()
 	return newScreen(t, width, height, func(o *Options) {
-		o.Targets, o.Clusters = nil, func() []event.Member { return *members }
+		o.Targets, o.Clusters = nil, func() []event.Cluster { return *members }
 		o.Condition = func(text string) (func(string, event.Object) bool, error) {
 			return func(cluster string, _ event.Object) bool { return cluster == text }, nil
 		}
@@ -32,10 +32,10 @@ func newFleet(t *testing.T, width, height int, members *[]event.Member) *screen 
 // TestClusters: the same name with the same UID in two clusters are two rows, each with what
 // happens to it; the header says how each cluster is.
 func TestClusters(t *testing.T) {
-	members := []event.Member{{Name: "eu"}, {Name: "us"}, {Name: "down"}}
+	members := []event.Cluster{{Name: "eu"}, {Name: "us"}, {Name: "down"}}
 	s := newFleet(t, 80, 24, &members)
 	s.shows(`◌ 0 of 3 connected`)
-	members[2].Why = "The connection was refused"
+	members[2].ConnectError = "The connection was refused"
 	for _, cluster := range []string{"eu", "us"} {
 		s.deliver(in(cluster, initial(pod(t, "web", "Running", 1))), in(cluster, synced()))
 	}
@@ -73,7 +73,7 @@ func TestClusters(t *testing.T) {
 	s.pass(time.Second)
 	s.lacks(`eu`)
 	s.shows(`^   us       api `)
-	members = append(members, event.Member{Name: "eu"})
+	members = append(members, event.Cluster{Name: "eu"})
 	s.deliver(in("eu", event.Event{Type: event.Joined}), in("eu", initial(pod(t, "web", "Running", 1))))
 	s.shows(`^ ● us  ◌ eu connecting$`)
 	s.shows(`^   eu       web `)
@@ -81,7 +81,7 @@ func TestClusters(t *testing.T) {
 
 // TestClusterFilter: words and expressions know the clusters; and an object is asked about where it is.
 func TestClusterFilter(t *testing.T) {
-	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}}
+	members := []event.Cluster{{Name: "eu", Started: true}, {Name: "us", Started: true}}
 	s := newFleet(t, 100, 24, &members)
 	for _, cluster := range []string{"eu", "us"} {
 		s.deliver(in(cluster, initial(pod(t, "web", "Running", 1))), in(cluster, initial(pod(t, "api", "Running", 1))), in(cluster, synced()))
@@ -112,24 +112,24 @@ func TestClusterFilter(t *testing.T) {
 
 // TestManyClusters: of many those are named that need a look.
 func TestManyClusters(t *testing.T) {
-	var members []event.Member
+	var members []event.Cluster
 	for n := range 50 {
-		members = append(members, event.Member{Name: fmt.Sprintf("prod-region-%02d", n), Watches: true})
+		members = append(members, event.Cluster{Name: fmt.Sprintf("prod-region-%02d", n), Started: true})
 	}
-	members[40].Why = "no answer"
+	members[40].ConnectError = "no answer"
 	s := newFleet(t, 80, 24, &members)
 	s.shows(`^ ✗ prod-region-40 not connected  ● prod-region-00  .*… \d+ more$`)
-	members[41].Watches = false
+	members[41].Started = false
 	s.pass(time.Second)
 	s.shows(`^ ✗ prod-region-40 not connected  ◌ prod-region-41 connecting  … 48 more$`)
-	members = []event.Member{{Name: strings.Repeat("arn:aws:eks:", 10), Watches: true}}
+	members = []event.Cluster{{Name: strings.Repeat("arn:aws:eks:", 10), Started: true}}
 	s.pass(time.Second)
 	s.shows(`^ ● arn:aws:eks.*…`)
 }
 
 // TestOtherColumns: a cluster of another version has other columns, and each cell stands below its own.
 func TestOtherColumns(t *testing.T) {
-	members := []event.Member{{Name: "eu", Watches: true}, {Name: "us", Watches: true}}
+	members := []event.Cluster{{Name: "eu", Started: true}, {Name: "us", Started: true}}
 	s := newFleet(t, 120, 24, &members)
 	other := func(name, phase string) event.Object {
 		o := pod(t, name, phase, 1)

@@ -55,10 +55,10 @@ func (v *view) nothing() string {
 }
 
 func (v *view) troubleOf(s *section) string {
-	trouble := v.links.Trouble(func(l *event.Link) bool { return l.Target.Key().Resource == s.resource })
+	trouble := v.links.WorstProblem(func(l *event.WatchState) bool { return l.Target.Key().Resource == s.resource })
 	where := ""
 	if v.Clusters != nil && trouble.Phase != 0 {
-		where = clustersOf(trouble.Of) + " "
+		where = clustersOf(trouble.Affected) + " "
 	}
 	switch trouble.Phase {
 	case event.PhaseLost:
@@ -72,7 +72,7 @@ func (v *view) troubleOf(s *section) string {
 }
 
 // clustersOf names the cluster of some targets, or says how many they are in.
-func clustersOf(links []*event.Link) string {
+func clustersOf(links []*event.WatchState) string {
 	names := map[string]bool{}
 	for _, l := range links {
 		names[l.Target.Cluster] = true

@@ -18,7 +18,7 @@ func (s *store) connection() (event.Phase, string, time.Time) {
 		}
 		return phase, word, time.Time{}
 	}
-	worst := s.links.Trouble(func(*event.Link) bool { return true })
+	worst := s.links.WorstProblem(func(*event.WatchState) bool { return true })
 	all, waiting := len(s.links.All()), s.links.Count(event.PhaseConnecting)
 	switch {
 	case worst.Phase == event.PhaseLost:

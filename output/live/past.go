@@ -52,7 +52,7 @@ func (s *store) takePast(changes []inventory.Change) {
 	defer s.mu.Unlock()
 	for i := range changes {
 		e := changes[i].Event
-		if s.past.read = e.Time; !e.Type.IsMark() {
+		if s.past.read = e.Time; !e.Type.IsStatus() {
 			s.events++
 		}
 	}

@@ -40,7 +40,7 @@ type Options struct {
 	// Events asks the server for the Events about an object, from a goroutine of its own.
 	Events func(ctx context.Context, cluster string, o event.Object) ([]kubeevent.Event, error)
 	// Clusters returns which there are, of several; nil: it is one.
-	Clusters func() []event.Member
+	Clusters func() []event.Cluster
 }
 
 // Screen shows what is there. It is a Sink.

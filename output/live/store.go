@@ -18,7 +18,7 @@ type store struct {
 
 	mu     sync.Mutex // for all below
 	table  *table
-	links  *event.Links
+	links  *event.WatchStates
 	notes  []note
 	events int   // of objects
 	past   *past // nil: it is the present
@@ -35,7 +35,7 @@ type note struct {
 const maxNotes = 1000
 
 func newStore(o Options) *store {
-	s := &store{Options: o, links: event.NewLinks(o.Targets), changed: make(chan struct{}, 1)}
+	s := &store{Options: o, links: event.NewWatchStates(o.Targets), changed: make(chan struct{}, 1)}
 	if o.Past != nil {
 		s.past = &past{at: o.Past.At, isEnd: o.Past.At.IsZero()}
 	}
@@ -71,7 +71,7 @@ func (s *store) take(changes []inventory.Change) {
 		switch {
 		case c.Event.Type == event.Left:
 			s.table.leave(c.Event.Target)
-		case !c.Event.Type.IsMark():
+		case !c.Event.Type.IsStatus():
 			s.events++
 			s.table.apply(c, cells[i])
 		}

@@ -15,7 +15,7 @@ const maxBefore = 50
 // remembered is what happened to an object before dwatch began, as docs/page.md has it.
 type remembered struct {
 	Time int64 `json:"time"`
-	// From is what shows it: see event.Source.
+	// From is what shows it: see event.EvidenceSource.
 	From string `json:"from"`
 	// Who wrote, or may have: they wrote in that second.
 	Who      string `json:"who,omitempty"`

@@ -8,12 +8,12 @@ import (
 	"dwatch/watcher/event"
 )
 
-func (ts *targets) standings() (all []event.Standing) {
+func (ts *targets) standings() (all []event.ClusterState) {
 	if ts.members == nil {
 		return nil
 	}
 	for _, m := range ts.members() {
-		all = append(all, ts.links.Standing(m))
+		all = append(all, ts.links.ClusterState(m))
 	}
 	return all
 }
@@ -28,7 +28,7 @@ func (ts *targets) clusters(now time.Time) []cluster {
 	all := []cluster{}
 	for _, s := range ts.standings() {
 		all = append(all, cluster{
-			Name: clip(s.Name, maxName), Color: ts.palette.Of(s.Name), State: states[s.Phase], Since: millis(s.Since), Text: clip(s.Why, maxValue),
+			Name: clip(s.Name, maxName), Color: ts.palette.Of(s.Name), State: states[s.Phase], Since: millis(s.Since), Text: clip(s.ConnectError, maxValue),
 		})
 	}
 	return all

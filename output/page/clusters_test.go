@@ -13,13 +13,13 @@ import (
 )
 
 // newFleet is a Hub of several clusters, and what says which these are from now on.
-func newFleet(members ...event.Member) (*Hub, func(...event.Member)) {
-	var now atomic.Pointer[[]event.Member]
-	set := func(members ...event.Member) { now.Store(&members) }
+func newFleet(members ...event.Cluster) (*Hub, func(...event.Cluster)) {
+	var now atomic.Pointer[[]event.Cluster]
+	set := func(members ...event.Cluster) { now.Store(&members) }
 	set(members...)
 	return New(Options{
 		Title: "pods", Version: "test", Compare: change.Options{Noise: change.DefaultNoise()},
-		Clusters: func() []event.Member { return *now.Load() },
+		Clusters: func() []event.Cluster { return *now.Load() },
 		Events: func(_ context.Context, cluster string, o event.Object) ([]kubeevent.Event, error) {
 			return []kubeevent.Event{{Type: "Normal", Reason: "Asked", Message: cluster + " " + o.Name, Last: at(1)}}, nil
 		},
@@ -39,7 +39,7 @@ func in(cluster string, e event.Event) event.Event {
 // belongs to it there.
 func TestClusters(t *testing.T) {
 	t.Parallel()
-	h, _ := newFleet(event.Member{Name: "eu", Watches: true}, event.Member{Name: "us", Watches: true}, event.Member{Name: "down", Why: "refused"})
+	h, _ := newFleet(event.Cluster{Name: "eu", Started: true}, event.Cluster{Name: "us", Started: true}, event.Cluster{Name: "down", ConnectError: "refused"})
 	s := serve(t, h)
 	owned := func(name string) event.Object {
 		return object("Pod", name, name, "1", `,"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"web","uid":"u1","controller":true}]},"spec":{},"status":{"phase":"Running"}`)
@@ -96,7 +96,7 @@ func standingsOf(list any) (text string) {
 // TestClusterLeaves: a viewer is told what has left, and its objects are no more asked about.
 func TestClusterLeaves(t *testing.T) {
 	t.Parallel()
-	eu, us := event.Member{Name: "eu", Watches: true}, event.Member{Name: "us", Watches: true}
+	eu, us := event.Cluster{Name: "eu", Started: true}, event.Cluster{Name: "us", Started: true}
 	h, areNow := newFleet(eu, us)
 	s := serve(t, h)
 	for _, cluster := range []string{"eu", "us"} {
@@ -124,7 +124,7 @@ func TestClusterLeaves(t *testing.T) {
 // TestClusterColumns: where a cluster has other columns, each cell stands below its own in all rows.
 func TestClusterColumns(t *testing.T) {
 	t.Parallel()
-	h, _ := newFleet(event.Member{Name: "eu", Watches: true}, event.Member{Name: "us", Watches: true})
+	h, _ := newFleet(event.Cluster{Name: "eu", Started: true}, event.Cluster{Name: "us", Started: true})
 	s := serve(t, h)
 	row := func(o event.Object, columns ...string) event.Object {
 		definitions, cells := "", ""

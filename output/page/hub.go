@@ -42,7 +42,7 @@ type Options struct {
 	// SomeEvents: where Events of Kubernetes are watched, some may be left out before.
 	SomeEvents bool
 	// Clusters returns which there are, of several; nil: it is one, which Cluster names.
-	Clusters func() []event.Member
+	Clusters func() []event.Cluster
 	// Past is what is shown of a recording; nil: the present is.
 	Past *Past
 	// Loss says for people what is wrong with a connection; nil: its error does.

@@ -87,7 +87,7 @@ func (l *late) observe(batch []event.Event) {
 		if !e.Heard.IsZero() { // since when nothing is known
 			from = e.Heard
 		}
-		if e.Type.IsSign() || from.After(l.shown) {
+		if e.Type.IsKeepalive() || from.After(l.shown) {
 			continue
 		}
 		if len(l.all) == maxLate {
@@ -269,7 +269,7 @@ func (s seen) knownSince() Known {
 		k.From = begin
 	}
 	if s.Clusters != nil {
-		k.Clusters = event.Names(s.Clusters())
+		k.Clusters = event.ClusterNames(s.Clusters())
 	}
 	return k
 }
@@ -351,7 +351,7 @@ func (ts *targets) gaps(from, now time.Time) (all []Gap) {
 // silent are the clusters of which nothing has been seen.
 func (ts *targets) silent(from, now time.Time) (all []Gap) {
 	for _, s := range ts.standings() {
-		isOf := func(l *event.Link) bool { return l.Target.Cluster == s.Name }
+		isOf := func(l *event.WatchState) bool { return l.Target.Cluster == s.Name }
 		if !slices.ContainsFunc(ts.links.All(), isOf) && s.Phase != event.PhaseLive {
 			all = append(all, Gap{Cluster: s.Name, From: from, To: now.Add(time.Millisecond), Why: "it has not answered yet"})
 		}
@@ -375,7 +375,7 @@ func (ts *targets) linkAsOf(others *targets, at time.Time) {
 }
 
 // outageAt is the time around another one in which a target was not seen; false: it was.
-func (ts *targets) outageAt(l *event.Link, at time.Time) (outage, bool) {
+func (ts *targets) outageAt(l *event.WatchState, at time.Time) (outage, bool) {
 	key := l.Target.Key()
 	if began := ts.outages.began[key]; !sees(l.Phase()) && !began.After(at) {
 		return outage{l.Target, began, at, l.Phase()}, true

@@ -35,11 +35,11 @@ var texts = map[event.Type]string{
 
 // targets are what is watched, and how that is.
 type targets struct {
-	links   *event.Links
+	links   *event.WatchStates
 	loss    func(error) string
 	started time.Time
 	// members are the clusters, of several; nil: it is one.
-	members func() []event.Member
+	members func() []event.Cluster
 	palette output.Palette // of their names
 	outages outages
 	// state is how all of them are, since when.
@@ -48,9 +48,9 @@ type targets struct {
 }
 
 func newTargets(o Options, now time.Time) targets {
-	ts := targets{links: event.NewLinks(o.Targets), loss: o.Loss, started: now, members: o.Clusters, state: starting, since: millis(now)}
+	ts := targets{links: event.NewWatchStates(o.Targets), loss: o.Loss, started: now, members: o.Clusters, state: starting, since: millis(now)}
 	if o.Clusters != nil {
-		ts.palette = output.NewPalette(event.Names(o.Clusters())...)
+		ts.palette = output.NewPalette(event.ClusterNames(o.Clusters())...)
 	}
 	return ts
 }
@@ -63,19 +63,19 @@ func (ts *targets) list() []target {
 	return list
 }
 
-func (ts *targets) show(l *event.Link) target {
+func (ts *targets) show(l *event.WatchState) target {
 	t := target{
 		Resource: l.Target.Resource().GroupResource().String(), Cluster: l.Target.Cluster, Namespace: l.Target.Namespace, Name: l.Target.Name,
 		State: states[l.Phase()], Since: millis(l.Since), Count: l.Count,
 	}
-	if l.Mark == "" {
+	if l.LastStatus == "" {
 		t.Since = millis(ts.started)
 	}
 	if l.Phase() == event.PhaseLost {
-		t.Heard = millis(l.Heard)
+		t.Heard = millis(l.LastHeard)
 	}
 	if t.State != live {
-		t.Text = ts.text(l.Mark, l.Err)
+		t.Text = ts.text(l.LastStatus, l.Err)
 	}
 	return t
 }
@@ -91,14 +91,14 @@ func (ts *targets) watch() watch { return watch{ts.state, ts.since, millis(ts.li
 
 // observe takes a mark, and returns what viewers get to know of it.
 func (ts *targets) observe(e *event.Event) watchMessage {
-	before := ts.links.Of(e.Target)
+	before := ts.links.Get(e.Target)
 	ts.links.Observe(e)
 	text := ts.text(e.Type, e.Err)
 	if e.Type == event.Gap && before.Phase() == event.PhaseLost {
 		text = "reconnected; " + text // no other mark ends the outage
 	}
 	ts.update(e.Time)
-	now := ts.links.Of(e.Target)
+	now := ts.links.Get(e.Target)
 	ts.outages.observe(e, before.Phase(), now.Phase())
 	now.Target = e.Target // also of one that has left
 	seen := ts.show(&now)

@@ -25,20 +25,20 @@ const (
 
 // row is one of what is ranked, as JSON: what its members mean is in docs/top.md.
 type row struct {
-	Time       event.Stamp    `json:"time"`
-	PerMinute  float64        `json:"perMinute"`
-	Changes    int            `json:"changes"`
-	Idle       int            `json:"idle,omitempty"`
-	Manager    *string        `json:"manager,omitempty"`
-	Objects    int            `json:"objects,omitempty"`
-	Object     *object        `json:"object,omitempty"`
-	Path       string         `json:"path,omitempty"`
-	Fields     []field        `json:"fields,omitempty"`
-	MoreFields int            `json:"moreFields,omitempty"`
-	Managers   map[string]int `json:"managers,omitempty"`
-	Fights     []finding      `json:"fights,omitempty"`
-	HotLoop    *finding       `json:"hotLoop,omitempty"`
-	HotLoops   []finding      `json:"hotLoops,omitempty"` // of a manager
+	Time       event.Timestamp `json:"time"`
+	PerMinute  float64         `json:"perMinute"`
+	Changes    int             `json:"changes"`
+	Idle       int             `json:"idle,omitempty"`
+	Manager    *string         `json:"manager,omitempty"`
+	Objects    int             `json:"objects,omitempty"`
+	Object     *object         `json:"object,omitempty"`
+	Path       string          `json:"path,omitempty"`
+	Fields     []field         `json:"fields,omitempty"`
+	MoreFields int             `json:"moreFields,omitempty"`
+	Managers   map[string]int  `json:"managers,omitempty"`
+	Fights     []finding       `json:"fights,omitempty"`
+	HotLoop    *finding        `json:"hotLoop,omitempty"`
+	HotLoops   []finding       `json:"hotLoops,omitempty"` // of a manager
 
 	name string // of the object
 }
@@ -87,7 +87,7 @@ func rowsOf[T interface{ IsFound(time.Time) bool }](t *Top, all []T, now time.Ti
 }
 
 func (t *Top) objectRow(o *churn.Object, now time.Time) row {
-	r := row{Time: event.Stamp{Time: now}, PerMinute: t.perMinute(o.LastMinute(now), now), Changes: o.Times, Idle: o.Idle(now), MoreFields: o.MoreFields}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(o.LastMinute(now), now), Changes: o.Times, Idle: o.Idle(now), MoreFields: o.MoreFields}
 	r.Object, r.name = t.nameOf(o)
 	for _, f := range o.Fields() {
 		r.Fields = append(r.Fields, field{f.Path, f.Times, managersOf(f)})
@@ -105,9 +105,9 @@ func (t *Top) objectRow(o *churn.Object, now time.Time) row {
 func (t *Top) fieldRow(f churn.FieldOf, now time.Time) row {
 	if f.Field == nil {
 		r := t.objectRow(f.Object, now)
-		return row{Time: event.Stamp{Time: now}, Idle: r.Idle, Object: r.Object, HotLoop: r.HotLoop, name: r.name}
+		return row{Time: event.Timestamp{Time: now}, Idle: r.Idle, Object: r.Object, HotLoop: r.HotLoop, name: r.name}
 	}
-	r := row{Time: event.Stamp{Time: now}, PerMinute: t.perMinute(f.Field.LastMinute(now), now), Changes: f.Field.Times, Path: f.Field.Path, Managers: managersOf(f.Field)}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(f.Field.LastMinute(now), now), Changes: f.Field.Times, Path: f.Field.Path, Managers: managersOf(f.Field)}
 	r.Object, r.name = t.nameOf(f.Object)
 	for _, found := range f.Findings(now) {
 		if found.Path == f.Field.Path {
@@ -118,7 +118,7 @@ func (t *Top) fieldRow(f churn.FieldOf, now time.Time) row {
 }
 
 func (t *Top) managerRow(m *churn.ManagerOf, now time.Time) row {
-	r := row{Time: event.Stamp{Time: now}, PerMinute: t.perMinute(m.LastMinute(now), now), Changes: m.Times, Idle: m.Idle(now), Manager: &m.Name, Objects: m.Objects}
+	r := row{Time: event.Timestamp{Time: now}, PerMinute: t.perMinute(m.LastMinute(now), now), Changes: m.Times, Idle: m.Idle(now), Manager: &m.Name, Objects: m.Objects}
 	if m.Most.Object != nil {
 		r.Object, r.name = t.nameOf(m.Most.Object)
 	}

@@ -175,7 +175,7 @@ func writeDay(ctx context.Context, dir string, began time.Time, events int) erro
 			return metav1.APIResource{SingularName: strings.TrimSuffix(r.Resource, "s")}
 		},
 	}
-	selected := event.Selection{AllNamespaces: true, Resources: []event.Selected{{Resource: "pods"}, {Resource: "secrets"}}}
+	selected := event.Selection{AllNamespaces: true, Resources: []event.SelectedResource{{Resource: "pods"}, {Resource: "secrets"}}}
 	err = r.Begin(o, recording.About{Server: "s", Cluster: "c", Selection: selected}, []event.Target{dayTarget, seldomChanged})
 	deliver := func(batch ...event.Event) {
 		for i := range batch {
@@ -197,7 +197,7 @@ func writeDay(ctx context.Context, dir string, began time.Time, events int) erro
 			deliver(event.Event{Type: event.Modified, Target: seldomChanged, Object: m.secret()})
 		}
 		deliver(event.Event{Type: event.Modified, Target: dayTarget, Object: m.pod(m.random.IntN(dayPods), now)})
-		if now.Sub(beat) >= event.AskEvery || n == events-1 {
+		if now.Sub(beat) >= event.ProbeInterval || n == events-1 {
 			beat = now
 			deliver(event.Event{Type: event.Heartbeat}, event.Event{Type: event.Bookmark, Target: dayTarget}, event.Event{Type: event.Bookmark, Target: seldomChanged})
 		}

@@ -163,7 +163,7 @@ type killed struct {
 	state, kubeconfig string
 	lines             []line
 	// kept is what the file had before the present run, by name.
-	kept map[string][]event.Reported
+	kept map[string][]event.ReportedObject
 }
 
 // last is the last line of each object.
@@ -222,16 +222,16 @@ func (r *aRun) next() bool {
 // file did not have it.
 func (r *aRun) checkRepeat(l line) {
 	uid := string(l.Object.UID)
-	kept := func(is func(event.Reported) bool) bool { return slices.ContainsFunc(r.kept[l.Object.Name], is) }
-	same := func(o event.Reported) bool {
+	kept := func(is func(event.ReportedObject) bool) bool { return slices.ContainsFunc(r.kept[l.Object.Name], is) }
+	same := func(o event.ReportedObject) bool {
 		return o.UID == l.Object.UID && o.ResourceVersion == l.Object.ResourceVersion
 	}
 	switch {
 	case r.told[l.String()]:
 		r.t.Errorf("twice in a run: %s", l)
-	case l.Type != event.Deleted && kept(func(o event.Reported) bool { return same(o) && !o.Unsure }):
+	case l.Type != event.Deleted && kept(func(o event.ReportedObject) bool { return same(o) && !o.Unconfirmed }):
 		r.t.Errorf("%s comes again, though the file has it", l)
-	case l.Type == event.Deleted && !r.told[uid] && !kept(func(o event.Reported) bool { return string(o.UID) == uid }):
+	case l.Type == event.Deleted && !r.told[uid] && !kept(func(o event.ReportedObject) bool { return string(o.UID) == uid }):
 		r.t.Errorf("%s comes, though the file does not have it", l)
 	}
 	r.told[l.String()], r.told[uid] = true, true
@@ -282,15 +282,15 @@ func (k *killed) look() {
 		return
 	}
 	f, err := resume.Open(k.state, resume.Header{
-		Server: strings.TrimPrefix(k.objects.config.Host, "https://"), Selection: event.Selection{Resources: []event.Selected{{Resource: "configmaps"}}, Namespaces: []string{k.objects.namespace}},
+		Server: strings.TrimPrefix(k.objects.config.Host, "https://"), Selection: event.Selection{Resources: []event.SelectedResource{{Resource: "configmaps"}}, Namespaces: []string{k.objects.namespace}},
 	})
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
-	k.kept = map[string][]event.Reported{}
+	k.kept = map[string][]event.ReportedObject{}
 	for _, target := range f.Orphans("", nil) {
-		if _, err := f.Past(target, func(o event.Reported) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
+		if _, err := f.Past(target, func(o event.ReportedObject) { k.kept[o.Name] = append(k.kept[o.Name], o) }); err != nil {
 			k.t.Fatal(err)
 		}
 	}
@@ -300,7 +300,7 @@ func (k *killed) look() {
 	}
 	for _, told := range k.kept {
 		for _, o := range told {
-			if !o.Unsure && !printed[o.Name+string(o.UID)+"/"+o.ResourceVersion] {
+			if !o.Unconfirmed && !printed[o.Name+string(o.UID)+"/"+o.ResourceVersion] {
 				k.t.Errorf("the file has %+v, which was never printed", o)
 			}
 		}

@@ -116,10 +116,10 @@ func watched(events []event.Event) (targets []event.Target) {
 func selection(targets []event.Target) (s event.Selection) {
 	for _, t := range targets {
 		s.Namespaces = append(s.Namespaces, t.Namespace)
-		s.Resources = append(s.Resources, event.Selected{Resource: t.Resource().GroupResource().String()})
+		s.Resources = append(s.Resources, event.SelectedResource{Resource: t.Resource().GroupResource().String()})
 	}
 	slices.Sort(s.Namespaces)
-	slices.SortFunc(s.Resources, func(a, b event.Selected) int { return cmp.Compare(a.Resource, b.Resource) })
+	slices.SortFunc(s.Resources, func(a, b event.SelectedResource) int { return cmp.Compare(a.Resource, b.Resource) })
 	s.Namespaces, s.Resources = slices.Compact(s.Namespaces), slices.Compact(s.Resources)
 	return s
 }

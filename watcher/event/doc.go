@@ -1,5 +1,5 @@
-// Package event has what the watcher reports: events, the targets they come from, the objects they
-// show, and [Sink], the one interface of everything that takes them.
+// Package event defines what the watcher reports: events, the targets and objects they describe,
+// and [Sink], the interface of everything that consumes them.
 //
-// It is a leaf: it imports nothing of dwatch, and everything else may import it.
+// It is a leaf package: it imports no other package of dwatch.
 package event

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Type says what an event reports. The first three are those of the Kubernetes watch API and carry
-// an Object; the others are marks: they report on the watch itself.
+// Type is the type of an event. Added, Modified and Deleted have the same meaning as in the
+// Kubernetes watch API and carry an Object. All other types are status events, which describe the
+// watch of a target instead of an object.
 type Type string
 
 const (
@@ -17,95 +18,115 @@ const (
 	Modified Type = "MODIFIED"
 	Deleted  Type = "DELETED"
 
-	// Synced: all that existed at the start has been reported. Count and ResourceVersion are set.
+	// Synced ends the initial list: every existing object has been reported. Count and
+	// ResourceVersion are set. If the watch has to start over, for example in another version of the
+	// resource, Synced is reported again, after a Gap.
 	Synced Type = "SYNCED"
-	// Disconnected: the connection is lost; Err says how, and Heard when something was last heard
-	// of the server. Retries go on.
+	// Disconnected reports a lost connection. Err is the cause, and Heard is when the server was
+	// last heard from, or zero if it never was. dwatch keeps retrying.
 	Disconnected Type = "DISCONNECTED"
-	// Reconnected: the watch goes on at ResourceVersion, and nothing was missed.
+	// Reconnected reports that the watch resumed at ResourceVersion without missing a change.
 	Reconnected Type = "RECONNECTED"
-	// Gap: all was relisted, from From to ResourceVersion. Only states in between may be missing.
+	// Gap reports that all objects were listed again, at ResourceVersion, because the watch could not
+	// resume at From or missed a change. Every object's current state has been reported, now or
+	// before, but states since From may be missing. From is empty if dwatch dropped events because
+	// the Sink was too slow.
 	Gap Type = "GAP"
-	// Gone: the server no longer has the resource. It is waited for.
+	// Gone reports that the server no longer serves the resource. dwatch waits for it to return.
 	Gone Type = "GONE"
-	// Arrived: the server has the resource (again).
+	// Arrived reports that the server now serves a resource that it did not serve before.
 	Arrived Type = "ARRIVED"
-	// Joined: what is asked for has come to include the target: its namespace matches now, or something
-	// refers to it.
+	// Joined reports that the target became selected: its namespace now matches, or a watched object
+	// now refers to it.
 	Joined Type = "JOINED"
-	// Left: it does so no more, as Err says. Of the objects of the target nothing is reported from
-	// here on, which does not say that they were deleted.
+	// Left reports that the target is no longer selected. Err is the reason. Its objects may still
+	// exist, but no more events about them follow.
 	Left Type = "LEFT"
-	// Denied: the user lacks a right; Err says which. Retries go on.
+	// Denied reports that the user lacks the permission that Err names. Heard is set as for
+	// Disconnected. dwatch keeps retrying.
 	Denied Type = "DENIED"
-	// Heartbeat: the run is alive. It is about all targets: Target is zero, Count is their number,
-	// Connected says whether all of them are, and LastEvent when an object was last reported.
+	// Heartbeat shows at intervals that dwatch is running. Target is zero because a heartbeat covers
+	// all targets that are not gone: Count is their number, and Connected reports whether all of them
+	// are live. LastEvent is when an object event was last reported.
 	Heartbeat Type = "HEARTBEAT"
-	// Bookmark: all that happened to the target up to Heard has been reported, as its server has
-	// shown; without Heard: some of what was reported since the one before may have come late. Only
-	// who asks for them gets them.
+	// Bookmark confirms that every change to the target up to the time Heard, the last one at
+	// ResourceVersion, has been reported. If Heard is zero, it confirms nothing: events since the
+	// previous bookmark may have arrived late. Only consumers that request bookmarks receive them.
 	Bookmark Type = "BOOKMARK"
 )
 
-// ErrUnasked is the Err of Left where who asked for the target does so no more.
-var ErrUnasked = errors.New("it is not asked for any more")
+// ErrNotRequested is the Err of a Left event if the caller withdrew its request for the target.
+var ErrNotRequested = errors.New("no longer requested")
 
-// IsPrompt reports whether a watch has caught up, of which by now all has come that happened up to
-// heard, and nothing since moved: it may be a second behind, or as long as bookmarks take to come
-// if nothing has.
-func IsPrompt(heard, moved, now time.Time) bool {
-	behind := now.Sub(heard)
-	return behind <= time.Second || behind <= 5*time.Second && !moved.After(heard)
+// IsStatus reports whether t is the type of a status event, which carries no Object.
+func (t Type) IsStatus() bool { return t != Added && t != Modified && t != Deleted }
+
+// IsKeepalive reports whether t is Heartbeat or Bookmark. These status events don't change the
+// state of a watch.
+func (t Type) IsKeepalive() bool { return t == Heartbeat || t == Bookmark }
+
+// IsCaughtUp reports whether a watch delivers changes promptly. confirmed is the time up to which all
+// changes are known to have been reported, and lastChange is when the watch last delivered one.
+// confirmed may be one second ago, or five seconds if the watch has delivered nothing since, because
+// an idle watch has to wait for a bookmark.
+func IsCaughtUp(confirmed, lastChange, now time.Time) bool {
+	lag := now.Sub(confirmed)
+	return lag <= time.Second || lag <= 5*time.Second && !lastChange.After(confirmed)
 }
 
-// AskEvery is how often a server is asked where it is by who wants to know how far behind a watch is,
-// and AnswerWithin how soon it is to answer, and the watch to have come there: a watch for which that
-// is so is behind by both at most, at any time.
+// A freshness probe asks the server for its current resourceVersion and checks that the watch
+// reaches it.
 const (
-	AskEvery     = 5 * time.Second
-	AnswerWithin = 2 * time.Second
+	// ProbeInterval is the time from one probe to the next.
+	ProbeInterval = 5 * time.Second
+	// ProbeTimeout is the time within which the server must answer and the watch must reach that
+	// resourceVersion. A watch that passes its probes is at most ProbeInterval + ProbeTimeout behind.
+	ProbeTimeout = 2 * time.Second
 )
 
-// IsMark reports whether events of this type are about the watch and carry no object.
-func (t Type) IsMark() bool { return t != Added && t != Modified && t != Deleted }
-
-// IsSign reports whether marks of this type are signs of life alone: nothing has become of a watch.
-func (t Type) IsSign() bool { return t == Heartbeat || t == Bookmark }
-
-// Event is one line of the stream.
+// Event is one event of the stream. It describes a change to an object or, if it is a status event,
+// the watch of a target.
 type Event struct {
 	Type   Type
 	Target Target
 
-	// Object is the state after the change; for Deleted the last one. Zero for a mark.
+	// Object is the state after the change. In a Deleted event, it is the last known state. In a
+	// status event, it is zero.
 	Object Object
-	// Old is the state before a Modified, where content is kept and was there.
+	// Old is the state before a Modified event. It is zero if the watcher does not retain content
+	// or does not know that state.
 	Old Object
-	// Digests are what an earlier run has kept of the state before, where that is not here.
+	// Digests contains digests of the previous state's fields, if an earlier run saved them. It is
+	// empty if Old is set.
 	Digests string
-	// Initial: an Added object existed when the watch began, which was not an earlier run. In what
-	// joins later it may have been created up to two seconds after that.
+	// Initial is true in an Added event of an object that existed when the run started. If an earlier
+	// run, which this one resumes, had reported all objects of the target, it is false, because any
+	// other object is new. If the target joined later, but its namespace existed when the run
+	// started, the creationTimestamp decides, with two seconds of tolerance.
 	Initial bool
-	// Listed: it was found out while the server named all that there is. There may have been other
-	// states in between; and of other objects the last known state may be of before, until a Gap or
-	// Synced of the target.
+	// Listed is true if a list revealed the change, not the watch. This includes the initial list.
+	// States between the previous event and this one may be missing. Until the next Gap or Synced
+	// event, the known states of the target's other objects may be outdated. Listed is also true if
+	// an object was deleted with its namespace or its resource and no watch event reported it.
 	Listed bool
-	// FinalStateUnknown: a deletion found out after the fact. At least the identity of Object is
-	// known.
+	// FinalStateUnknown is true if dwatch detected a deletion after the fact. Object may then have
+	// only an identity. Compare cache.DeletedFinalStateUnknown.
 	FinalStateUnknown bool
 
-	// Reconstructed: it was not seen, but follows from what the cluster remembers. Time is when it
-	// happened, in whole seconds, and Object, and Old if it is there, have nothing but what is known
-	// of the object at that time; the resourceVersion is not. nil: it was seen.
+	// Reconstructed is set if dwatch derived the event from data in the cluster instead of observing
+	// it. Time is then accurate to the second. Unless HasFullObject, Object contains only the fields
+	// whose values at that time are known, and no resourceVersion, and so does Old.
 	Reconstructed *Evidence
 
-	// Settled is what it stands for, if it waited until its object was quiet; nil: it did not.
+	// Settled is set if dwatch buffered the event to combine it with others, usually until the object
+	// and those related to it stopped changing.
 	Settled *Settled
 
-	// Time is when it was seen, or of a mark when it happened, as far as this side knows.
+	// Time is when dwatch received the change, or when the status changed as far as dwatch can tell.
 	Time time.Time
 
-	// The fields of marks.
+	// The following fields belong to status events. Each Type documents the fields that it sets.
+
 	Count           int
 	From            string
 	ResourceVersion string
@@ -115,38 +136,42 @@ type Event struct {
 	Heard           time.Time
 }
 
-// Sink takes the events of a run: a printer, a filter before it, the file of --state. A stage is a
-// Sink around another one.
+// Sink consumes the events of a run. Examples are a printer, the state file, and a filter, which
+// wraps another Sink.
 type Sink interface {
-	// Deliver delivers all of batch, in its order; nil means that it is delivered, and an error
-	// ends the run. The end of a batch is the time to flush: nothing else may come for hours.
+	// Deliver consumes all events of batch in order. An error ends the run. A Sink that buffers
+	// output should flush it before it returns, because the next batch may be hours away.
 	//
-	// It is called from one goroutine. It may block, which holds back the server. batch and what it
-	// holds may be read until the return, and is not kept; its Objects may be. That ctx has ended
-	// means that the run is to end: what is in batch has been received, and is to be delivered all
-	// the same, but a Sink that waits for somebody else gives up then, with an error.
+	// The watcher calls Deliver from one goroutine. A call that blocks applies backpressure to the
+	// server. Deliver may modify the events in batch until it returns, but must not retain batch. It
+	// may retain Objects, and copies of events.
+	//
+	// If ctx is done, the run is ending. Deliver must still consume batch, which the watcher has
+	// already received, unless that means waiting for another process. It must then stop waiting and
+	// return an error.
 	Deliver(ctx context.Context, batch []Event) error
 }
 
-// SinkFunc is a function that is a Sink.
+// SinkFunc adapts a function to a Sink.
 type SinkFunc func(ctx context.Context, batch []Event) error
 
 func (f SinkFunc) Deliver(ctx context.Context, batch []Event) error { return f(ctx, batch) }
 
-// Reported is what was reported of one object in an earlier run, up to which state.
-type Reported struct {
+// ReportedObject is an object that an earlier run reported, in the last state that it reported.
+type ReportedObject struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	// Unsure: that run was ended while it reported that the object had been added, and its reader
-	// may have got that or not. Of several with one name, each comes after those that it took the
-	// place of; their deletion is as unsure.
-	Unsure bool
-	// Digests are what that run has kept of the state; empty if nothing.
+	// Unconfirmed is true if the earlier run ended while it delivered the object's Added event, which
+	// may or may not have arrived. Several unconfirmed objects can have the same name: each of them
+	// replaced the one before it, whose Deleted event may not have arrived either.
+	Unconfirmed bool
+	// Digests are the digests of the state, or empty if the earlier run saved none.
 	Digests string
 }
 
-// Past knows what earlier runs reported of a target. It calls take for each object that was
-// reported and not deleted since. complete means that they reported all that existed at their
-// start: what is new is then new since.
-type Past func(t Target, take func(Reported)) (complete bool, err error)
+// HistoryFunc reads what earlier runs reported about a target. It calls yield for each object that
+// was reported and whose deletion was not confirmed. Objects with the same name come in order of
+// creation. complete is true if the earlier runs reported every object that existed when they
+// started. Any object that they did not report is then new.
+type HistoryFunc func(t Target, yield func(ReportedObject)) (complete bool, err error)

@@ -1,36 +1,42 @@
 package event
 
-// Evidence is what an event rests on that nobody saw.
+// Evidence describes how dwatch reconstructed an event that it did not observe.
 type Evidence struct {
-	From Source
-	// Writers are field managers that wrote the object in that second: with FromManagedFields the
-	// one that the event is about, with FromCreation those that may have created it.
+	From EvidenceSource
+	// Writers is set with FromManagedFields and FromCreation. With FromManagedFields, it contains the
+	// field manager that made the change. With FromCreation, it contains those that wrote the object
+	// in the second of its creation, so any of them may have created it.
 	Writers []Writer
-	// Sole, with FromCreation, is that one of Writers did it: nobody else has written the object, as far as it shows.
-	Sole bool
-	// Around, with FromManagedFields, is Object without what the manager holds.
-	Around Object
-	// Revision is the number of that whose template came, with FromRevision.
+	// Conclusive is set with FromCreation if one of Writers must have created the object. This is the
+	// case if no other manager has written it, except for subresources.
+	Conclusive bool
+	// Base is set with FromManagedFields. It is Object without the values that the manager owns, so
+	// the difference between the two is what the manager wrote.
+	Base Object
+	// Revision is set with FromRevision. It is the number of the revision whose rollout began.
 	Revision int64
 }
 
-// Source is what of the cluster remembers, as it is printed.
-type Source string
+// EvidenceSource names the data that an event was reconstructed from. Its value appears in output.
+type EvidenceSource string
 
 const (
-	FromCreation      Source = "creationTimestamp" // Added: it was created
-	FromManagedFields Source = "managedFields"     // Modified: Writers wrote last, and hold what Object has
-	FromRevision      Source = "revision"          // Modified: a rollout began, by a ReplicaSet or a ControllerRevision
-	FromDeletion      Source = "deletionTimestamp" // Modified: its deletion was asked for
-	FromEvent         Source = "event"             // Added: an Event of Kubernetes, whole, at its own time
+	FromCreation      EvidenceSource = "creationTimestamp" // Added: the object was created
+	FromManagedFields EvidenceSource = "managedFields"     // Modified: a manager's last write; Object has the fields that it still owns
+	FromRevision      EvidenceSource = "revision"          // Modified: a rollout began, as a ReplicaSet or ControllerRevision shows
+	FromDeletion      EvidenceSource = "deletionTimestamp" // Modified: deletion was requested
+	FromEvent         EvidenceSource = "event"             // Added: a Kubernetes Event, at its own time
 )
 
-// Writer is a field manager, and how it wrote.
+// Writer is a field manager and how it wrote, as in metadata.managedFields.
 type Writer struct {
 	Manager     string `json:"manager"`
 	Operation   string `json:"operation,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 }
 
-// Whole reports whether what the event has of its object is all of it.
-func (e *Event) Whole() bool { return e.Reconstructed == nil || e.Reconstructed.From == FromEvent }
+// HasFullObject reports whether Object is complete. Reconstructed events have partial objects,
+// except for Kubernetes Events.
+func (e *Event) HasFullObject() bool {
+	return e.Reconstructed == nil || e.Reconstructed.From == FromEvent
+}

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Identity is what is always known of an object: which one it is, and in which state.
+// Identity identifies an object and, by its ResourceVersion, one of its states. Every Object except
+// the zero one has an Identity.
 type Identity struct {
 	APIVersion      string    `json:"apiVersion"`
 	Kind            string    `json:"kind"`
@@ -22,7 +23,7 @@ type Identity struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// IsEvent reports whether objects of this kind are Events of Kubernetes.
+// IsEvent reports whether kind is the kind of Kubernetes Events.
 func IsEvent(kind schema.GroupKind) bool {
 	return kind.Kind == "Event" && (kind.Group == "" || kind.Group == "events.k8s.io")
 }
@@ -31,57 +32,58 @@ func (i Identity) IsEvent() bool {
 	return IsEvent(schema.FromAPIVersionAndKind(i.APIVersion, i.Kind).GroupKind())
 }
 
-// Object is one state of one Kubernetes object, as the server sent it. How it is held is not to be
-// relied on: look at it only through the methods. An Object may be shared and is never changed.
+// Object is one state of a Kubernetes object. It is immutable and safe to share. Its content is what
+// the server sent, unless the event was reconstructed or only the identity is known.
 //
-// The zero Object stands for none; only [Object.IsZero] may be called on it.
+// The zero Object means no object. Only [Object.IsZero] may be used on it.
 type Object struct {
 	*Identity
-	// content is the whole object as one line of JSON, and kept is where that is if it is not here.
-	// Both are empty if only the identity is known.
+	// content is the object as one line of JSON. If it is empty, lazy provides the content. If lazy is
+	// nil, too, the object has only an identity.
 	content string
-	kept    Kept
+	lazy    LazyContent
 	row     string
 }
 
-// Kept holds the content of an object in another form, such as compressed. Content makes one line
-// of JSON of it, at each call.
-type Kept interface{ Content() string }
+// LazyContent provides the content of an object that is stored in another form, such as compressed.
+// Content returns one line of JSON, which it decodes at each call.
+type LazyContent interface{ Content() string }
 
-// NewObject returns the object whose content is one line of JSON; empty if only id is known of it.
-// Neither may change any more.
+// NewObject returns an object whose content is one line of JSON. If content is empty, the object has
+// only an identity. The caller must not change id afterwards.
 func NewObject(id *Identity, content string) Object { return Object{Identity: id, content: content} }
 
-// NewKept returns the object whose content is kept elsewhere. Neither may change any more.
-func NewKept(id *Identity, kept Kept) Object { return Object{Identity: id, kept: kept} }
+// NewLazyObject returns an object with the content that lazy provides. The caller must not change id
+// or lazy afterwards.
+func NewLazyObject(id *Identity, lazy LazyContent) Object { return Object{Identity: id, lazy: lazy} }
 
-// WithRow returns the object with what the server shows of it in a table.
+// WithRow returns the object with a table row for [Object.Row].
 func (o Object) WithRow(row string) Object {
 	o.row = row
 	return o
 }
 
-// Row returns what the server shows of the object in a table, if it was asked for that and could:
-// one line of JSON with columnDefinitions and cells, as in a Table of the API but for the
-// descriptions. Else it is empty.
+// Row returns the object's row in the server's table output: one line of JSON with cells and
+// columnDefinitions, as in metav1.Table but without column descriptions. It is empty if dwatch did
+// not request tables or the server does not support them.
 func (o Object) Row() string { return o.row }
 
-// IsZero reports whether there is none.
+// IsZero reports whether o is the zero Object.
 func (o Object) IsZero() bool { return o.Identity == nil }
 
-// GroupVersionKind returns what apiVersion and kind say.
+// GroupVersionKind returns the object's APIVersion and Kind.
 func (o Object) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// Raw returns the object as one line of JSON: the server's bytes, or where only the identity is
-// known, apiVersion, kind and the metadata that are it.
+// Raw returns the object as one line of JSON. If the content is unknown, the JSON contains only the
+// identity.
 func (o Object) Raw() string {
 	switch {
 	case o.content != "":
 		return o.content
-	case o.kept != nil:
-		return o.kept.Content()
+	case o.lazy != nil:
+		return o.lazy.Content()
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(o.APIVersion)
@@ -92,23 +94,24 @@ func (o Object) Raw() string {
 	u.SetResourceVersion(o.ResourceVersion)
 	identity, err := json.Marshal(u.Object)
 	if err != nil {
-		panic(err) // it holds nothing but strings
+		panic(err) // can't happen: all values are strings
 	}
 	return string(identity)
 }
 
-// Open returns the full content, decoded at each call, as the stock dynamic client would have:
-// whole numbers are int64, others float64. The caller may change it.
-func (o Object) Open() (*unstructured.Unstructured, error) {
+// Decode returns a new copy of the content, decoded as by the dynamic client: integers are int64,
+// other numbers are float64.
+func (o Object) Decode() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON([]byte(o.Raw())); err != nil {
-		return nil, fmt.Errorf("decode an object: %w", err)
+		return nil, fmt.Errorf("decode object: %w", err)
 	}
 	return u, nil
 }
 
-// Newer compares resource versions of one resource (KEP-5504). Where a server makes them of
-// something else than numbers, any other one is newer: the informer delivers in order.
+// Newer reports whether resource version a is newer than b (KEP-5504). Both must belong to the same
+// resource. If they can't be compared, because one is not a number, a counts as newer unless it
+// equals b: watches deliver in order.
 func Newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	if err != nil {
@@ -117,34 +120,34 @@ func Newer(a, b string) bool {
 	return order > 0
 }
 
-// CutManagedFields returns what is before and what is behind metadata.managedFields in an object
-// that is valid JSON; before is all of it if there are none.
+// CutManagedFields returns the text before and after metadata.managedFields in object, which must be
+// valid JSON. If there are no managed fields, before is the whole text.
 func CutManagedFields(object string) (before, after string) {
-	from, to := len(object), len(object)
+	start, end := len(object), len(object)
 	gjson.Parse(object).ForEach(func(key, metadata gjson.Result) bool {
 		if key.Str != "metadata" {
 			return true
 		}
 		metadata.ForEach(func(key, value gjson.Result) bool {
 			if key.Str == "managedFields" {
-				from, to = MemberSpan(object, key.Index, value.Index+len(value.Raw))
+				start, end = MemberSpan(object, key.Index, value.Index+len(value.Raw))
 			}
 			return true
 		})
 		return false
 	})
-	return object[:from], object[to:]
+	return object[:start], object[end:]
 }
 
-// MemberSpan returns where in JSON text a member of a map is, with the one comma that goes with it:
-// from and to are where its name begins and its value ends.
-func MemberSpan(text string, from, to int) (int, int) {
+// MemberSpan extends the span of a member of a JSON object, text[start:end], by the comma that has
+// to go when the member is removed.
+func MemberSpan(text string, start, end int) (int, int) {
 	const space = " \t\r\n"
-	if rest := strings.TrimLeft(text[to:], space); rest[0] == ',' {
-		return from, len(text) - len(rest) + 1
+	if rest := strings.TrimLeft(text[end:], space); rest[0] == ',' {
+		return start, len(text) - len(rest) + 1
 	}
-	if before := strings.TrimRight(text[:from], space); before[len(before)-1] == ',' {
-		from = len(before) - 1
+	if before := strings.TrimRight(text[:start], space); before[len(before)-1] == ',' {
+		start = len(before) - 1
 	}
-	return from, to
+	return start, end
 }

@@ -2,60 +2,66 @@ package event
 
 import "time"
 
-// Settled is what an event stands for that waited until its object, and what belongs with it, was quiet:
-// all that was seen of the object meanwhile, as one change from the state before to the last one.
+// Settled describes an event that combines the changes to an object. dwatch buffered them until all
+// objects of the group had stopped changing, or until it had to flush the group. The event compares
+// the states before the first and after the last change.
 type Settled struct {
-	// Since is when the first of these changes was seen, and Changes is how many there were.
-	Since   time.Time
+	// Since is when the first change was received.
+	Since time.Time
+	// Changes is the number of changes.
 	Changes int
-	// Came: the object came within that time, and the event is that it went.
-	Came bool
-	// Of is all that became quiet together.
-	Of *Settlement
+	// ShortLived is true if the object was created and deleted while its changes were buffered.
+	ShortLived bool
+	// Group is the group of objects that settled together.
+	Group *SettledGroup
 }
 
-// Settlement is an object that nothing above it owns, and what belongs to it, until they were quiet. It
-// never changes.
-type Settlement struct {
-	// Events has one for each object that changed; the first is the one by which the others are told of.
+// SettledGroup is a root object and the objects that it owns, directly or not. Their changes are
+// reported together. It is immutable.
+type SettledGroup struct {
+	// Events contains one event per changed object. The first one represents the group.
 	Events []Event
-	// Top: the first is the object that the others belong to. Else that one did not change, or is not watched.
-	Top bool
-	// Changes is how many there were of all of them, the first at Since, and the last at Until.
+	// HasRoot is true if the first event is about the root object. Otherwise the root did not change
+	// or is not watched.
+	HasRoot bool
+	// Changes is the number of changes in the group. The first was at Since, the last at Until.
 	Changes      int
 	Since, Until time.Time
-	// Word is in which state the object is, by kstatus, that the first event is about, and Why says why it is
-	// not Current. Empty: it was deleted, or is none that has a state.
-	Word, Why string
-	// Wrong are others that belong to it and are not as they should be, and say why: some of NotWell.
-	Wrong   []Wrong
-	NotWell int
-	// Cut says why it is told of before it was quiet; empty: it is quiet.
-	Cut Cut
+	// Status is the kstatus status of the first event's object, or of the one that has replaced it
+	// under its name. Message explains it unless it is Current. Both are empty if the object was
+	// deleted or has no status.
+	Status, Message string
+	// Unhealthy lists other objects of the group that are not Current and report a reason, up to a
+	// limit.
+	Unhealthy []UnhealthyObject
+	// UnhealthyCount is the number of all other objects of the group that are not Current.
+	UnhealthyCount int
+	// FlushReason is why the group was reported before it settled. It is empty if the group settled.
+	FlushReason FlushReason
 }
 
-// Wrong is an object that is not as it should be.
-type Wrong struct {
-	Target    Target
-	Namespace string
-	Name      string
-	Word, Why string
+// UnhealthyObject is an object whose kstatus status is not Current.
+type UnhealthyObject struct {
+	Target          Target
+	Namespace       string
+	Name            string
+	Status, Message string
 }
 
-// Cut is why nobody waited any longer.
-type Cut string
+// FlushReason is why a group was reported before it settled. Its value appears in output.
+type FlushReason string
 
 const (
-	CutLate  Cut = "max-settle" // for so long it never was quiet
-	CutEnd   Cut = "end"        // the run ended
-	CutRoom  Cut = "room"       // too much waits
-	CutLeft  Cut = "left"       // it is watched no more
-	CutLost  Cut = "lost"       // so long, and nothing is heard of it now
-	CutShort Cut = "short"      // what comes next, which is to come after it, does not wait
+	FlushMaxSettle    FlushReason = "max-settle" // the group kept changing until the time limit
+	FlushShutdown     FlushReason = "end"        // the run ended
+	FlushBufferFull   FlushReason = "room"       // the buffer reached its limit
+	FlushUnwatched    FlushReason = "left"       // the target of an object of the group left or is gone
+	FlushDisconnected FlushReason = "lost"       // the time limit passed while a watch of the group was not live
+	FlushOrdering     FlushReason = "short"      // the group had to precede an event that is not buffered
 )
 
-// IsLead reports whether an event is the first of those that it became quiet with.
-func (s *Settled) IsLead(e *Event) bool {
-	first := &s.Of.Events[0]
+// IsFirst reports whether e is the first event of its group.
+func (s *Settled) IsFirst(e *Event) bool {
+	first := &s.Group.Events[0]
 	return first.Object.Identity == e.Object.Identity && first.Type == e.Type
 }

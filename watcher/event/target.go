@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Target is one resource in one namespace, with at most one name: field selectors can only be
-// ANDed, and a right limited by resourceNames is only granted for metadata.name=.
+// Target is the scope of one watch request: a resource, optionally restricted to a namespace and to
+// one name. Several names take several targets, because a field selector can't match alternatives,
+// and because RBAC rules with resourceNames only permit requests for a single name.
 type Target struct {
-	// Cluster is what the cluster is called in a run of several; empty in a run of one.
-	Cluster   string
+	Cluster   string // name of the cluster; empty unless the run watches several
 	Mapping   *meta.RESTMapping
-	Namespace string // empty for all of them and for cluster-scoped resources
+	Namespace string // empty for all namespaces and for cluster-scoped resources
 	Name      string // empty for all objects
 }
 
-// Key is a Target without its version: all versions of a resource show the same objects.
+// Key identifies a Target. It has no version, because all versions of a resource serve the same
+// objects.
 type Key struct {
 	Cluster         string
 	Resource        schema.GroupResource
@@ -29,16 +30,18 @@ type Key struct {
 
 func (t Target) Key() Key { return Key{t.Cluster, t.Resource().GroupResource(), t.Namespace, t.Name} }
 
-// Covers reports whether o is a target with a name, whose object is one of k's.
+// Covers reports whether k is for all objects of a resource, and o for only one of them. Both must
+// have the same cluster and namespace: a target for all namespaces covers no target in one namespace.
 func (k Key) Covers(o Key) bool {
 	return o.Name != "" && k == Key{o.Cluster, o.Resource, o.Namespace, ""}
 }
 
 func (t Target) Resource() schema.GroupVersionResource { return t.Mapping.Resource }
 
-// Namespaced reports whether the objects of the target live in namespaces.
+// Namespaced reports whether the resource is namespaced.
 func (t Target) Namespaced() bool { return t.Mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
+// NewMapping returns a RESTMapping for a resource without a lookup in discovery data.
 func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *meta.RESTMapping {
 	scope := meta.RESTScope(meta.RESTScopeRoot)
 	if namespaced {
@@ -47,7 +50,7 @@ func NewMapping(r schema.GroupVersionResource, kind string, namespaced bool) *me
 	return &meta.RESTMapping{Resource: r, GroupVersionKind: r.GroupVersion().WithKind(kind), Scope: scope}
 }
 
-// Text is a target in words, for people.
+// Text describes the target for people, as in "pods/web-0 in namespace shop".
 func (t Target) Text() string {
 	text := t.Resource().GroupResource().String()
 	if t.Name != "" {
@@ -62,7 +65,7 @@ func (t Target) Text() string {
 	return text
 }
 
-// TargetError says which target could not be watched.
+// TargetError is an error that concerns the watch of a target.
 type TargetError struct {
 	Target Target
 	Err    error
@@ -78,84 +81,90 @@ func (e *TargetError) Error() string {
 
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// Found is what there is to watch, as far as the server could say.
-type Found struct {
+// Resolution is the result of resolving a request against the server's discovery data.
+type Resolution struct {
 	Targets []Target
-	Unsure  []schema.GroupVersion // could not be asked: what is watched of them stays watched
-	// Namespaces are those that exist, or are named, by name, where they are chosen by what they are
-	// called or by their labels; else nil.
+	// FailedGroups are the group versions that discovery failed for. dwatch keeps watching targets
+	// in their groups.
+	FailedGroups []schema.GroupVersion
+	// Namespaces maps names to the namespaces that exist or were requested by name. It is nil unless
+	// the request selects namespaces by pattern or label.
 	Namespaces map[string]Namespace
 }
 
-// Namespace is one of those that may be chosen.
+// Namespace is a namespace that a request may select.
 type Namespace struct {
-	UID    types.UID // empty if it is named, whether it exists or not
-	Chosen bool
+	UID      types.UID // empty if the namespace was requested by name, whether it exists or not
+	Selected bool
 }
 
-// Outside reports whether a target is not asked for, as its namespace is not; and whether that
-// exists.
-func (f Found) Outside(key Key) (outside, exists bool) {
-	if f.Namespaces == nil || key.Namespace == "" {
+// NamespaceExcluded reports whether the request does not select the namespace of key, and whether
+// that exists. exists is also true if the namespace was requested by name or can't be excluded.
+func (r Resolution) NamespaceExcluded(key Key) (excluded, exists bool) {
+	if r.Namespaces == nil || key.Namespace == "" {
 		return false, true
 	}
-	n, exists := f.Namespaces[key.Namespace]
-	return !n.Chosen, exists
+	n, exists := r.Namespaces[key.Namespace]
+	return !n.Selected, exists
 }
 
-func (f Found) Find(key Key) (Target, bool) {
-	i := slices.IndexFunc(f.Targets, func(t Target) bool { return t.Key() == key })
+// Find returns the target with this key.
+func (r Resolution) Find(key Key) (Target, bool) {
+	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Key() == key })
 	if i < 0 {
 		return Target{}, false
 	}
-	return f.Targets[i], true
+	return r.Targets[i], true
 }
 
-// Lacks reports whether the server does not have the target, for sure.
-func (f Found) Lacks(key Key) bool {
-	if _, there := f.Find(key); there {
+// IsMissing reports whether the server certainly does not serve the resource of key.
+func (r Resolution) IsMissing(key Key) bool {
+	if _, found := r.Find(key); found {
 		return false
 	}
-	if outside, _ := f.Outside(key); outside {
-		return false // it says nothing of the resource
+	if excluded, _ := r.NamespaceExcluded(key); excluded {
+		return false // then Targets would not contain it even if the server served the resource
 	}
-	return !slices.ContainsFunc(f.Unsure, func(gv schema.GroupVersion) bool { return gv.Group == key.Resource.Group })
+	return !slices.ContainsFunc(r.FailedGroups, func(gv schema.GroupVersion) bool { return gv.Group == key.Resource.Group })
 }
 
-// Selection says which objects are asked for: for the same meaning it is the same, as
-// reflect.DeepEqual sees it and as JSON. What is printed of them has no part in it.
+// Selection is the canonical form of the objects that a request selects. Requests with the same
+// meaning have selections that are equal by reflect.DeepEqual and as JSON. Output options are not
+// part of it.
 type Selection struct {
-	// Resources are sorted. One that is there without a name is not there with one.
-	Resources []Selected `json:"resources"`
-	// Exclude are the names of --exclude in lower case, sorted, and not what they stand for: the
-	// server may have that one day and not the next.
+	// Resources are sorted. If a resource is selected as a whole, entries for its objects are omitted.
+	Resources []SelectedResource `json:"resources"`
+	// Exclude are the arguments of --exclude in lower case, sorted. They are not resolved to
+	// resources, because the result could change with the resources that the server serves.
 	Exclude []string `json:"exclude,omitempty"`
-	// Namespaces are sorted, and may be patterns; empty with AllNamespaces, or if nothing is in a namespace.
+	// Namespaces are names or patterns, sorted. They are empty if AllNamespaces is true,
+	// NamespaceLabels is set, or all resources are cluster-scoped.
 	Namespaces    []string `json:"namespaces,omitempty"`
 	AllNamespaces bool     `json:"allNamespaces,omitempty"`
-	// NamespaceLabels choose namespaces; canonical, as Labels is.
+	// NamespaceLabels is a canonical label selector for namespaces.
 	NamespaceLabels string `json:"namespaceLabels,omitempty"`
-	// Labels and Fields are selectors in canonical form, as package plan writes them.
+	// Labels and Fields are selectors in the canonical form that package plan writes.
 	Labels string `json:"labels,omitempty"`
 	Fields string `json:"fields,omitempty"`
-	// Shard is zero for all objects.
+	// Shard is zero if all objects are selected.
 	Shard Shard `json:"shard,omitzero"`
 }
 
-// Selected is one thing asked for.
-type Selected struct {
-	// Resource is plural and group; the name as typed, in lower case, where what that stands for
-	// may change: for a category, and for what is waited for.
+// SelectedResource is a resource that a request selects, or one object of it.
+type SelectedResource struct {
+	// Resource is the plural name and group, as in "deployments.apps". For a category or a resource
+	// that dwatch waits for, it is the argument in lower case, because its meaning may change.
 	Resource string `json:"resource"`
 	Name     string `json:"name,omitempty"` // empty for all objects
 }
 
-// OfAllShards is the same of all objects.
-func (s Selection) OfAllShards() Selection {
+// WithoutShard returns the selection without its restriction to a shard.
+func (s Selection) WithoutShard() Selection {
 	s.Shard = Shard{}
 	return s
 }
 
+// Equal reports whether s and o select the same objects. It does not distinguish nil from empty.
 func (s Selection) Equal(o Selection) bool {
 	return slices.Equal(s.Resources, o.Resources) && slices.Equal(s.Exclude, o.Exclude) &&
 		slices.Equal(s.Namespaces, o.Namespaces) && s.AllNamespaces == o.AllNamespaces &&
@@ -163,7 +172,7 @@ func (s Selection) Equal(o Selection) bool {
 		s.Labels == o.Labels && s.Fields == o.Fields && s.Shard == o.Shard
 }
 
-// String says it for people; nothing may depend on it.
+// String describes the selection for people. The format may change.
 func (s Selection) String() string {
 	var resources []string
 	for _, r := range s.Resources {
@@ -195,7 +204,7 @@ func (s Selection) String() string {
 	return text
 }
 
-func (s Selected) String() string {
+func (s SelectedResource) String() string {
 	if s.Name == "" {
 		return s.Resource
 	}

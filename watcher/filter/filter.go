@@ -71,7 +71,7 @@ func (f *filter) Deliver(ctx context.Context, batch []event.Event) error {
 
 func (f *filter) passes(e *event.Event) bool {
 	switch {
-	case e.Type.IsMark():
+	case e.Type.IsStatus():
 		return f.Marks || e.Type == event.Heartbeat
 	case f.WatchOnly && e.Initial:
 		return false

@@ -7,61 +7,64 @@ import (
 	"dwatch/watcher/event"
 )
 
-// check compares what was reported with what the server named, all of it as of one resourceVersion.
+// check compares the ledger with a list that the caller requests from the server. The event that
+// explains a difference may still be on its way, so it only counts as missed if the difference
+// persists until EndCheck.
 type check struct {
-	resourceVersion string
-	// deleted has what was reported as deleted since before the server was asked.
+	resourceVersion string // of the list
+	// deleted contains the objects whose deletion was reported since BeginCheck.
 	deleted map[types.UID]bool
-	// open is what differed, and may have been on its way: as the server named it, or for what it did
-	// not name nil.
-	open map[cache.ObjectName]*event.Identity
+	// differing contains the objects whose reported and listed states differ. The value is the listed
+	// state, or nil if the object is not in the list.
+	differing map[cache.ObjectName]*event.Identity
 }
 
-// BeginCheck opens a check, in place of one that is open: from here on deletions are noted. The
-// server is to be asked after that.
+// BeginCheck starts a check, which replaces an unfinished one. Call it before requesting the list
+// for Compare, because a check must record all deletions after the request.
 func (l *Ledger) BeginCheck() { l.check = &check{deleted: map[types.UID]bool{}} }
 
-// Compare takes what the server named: all that there was at a resourceVersion. It returns in how
-// many objects that differs from what was reported, which is what was missed or is still on its way.
-// If it is none the check is over.
-func (l *Ledger) Compare(named []*event.Identity, resourceVersion string) (differ int) {
+// Compare compares the ledger with listed, a complete list at resourceVersion. It returns the number
+// of objects that differ, whose events are either missing or on their way. If none differs, the
+// check is finished. Without a check, it returns 0.
+func (l *Ledger) Compare(listed []*event.Identity, resourceVersion string) (differing int) {
 	if l.check == nil {
 		return 0
 	}
 	c := l.check
-	c.resourceVersion, c.open = resourceVersion, map[cache.ObjectName]*event.Identity{}
-	isNamed := make(map[cache.ObjectName]struct{}, len(named))
-	for _, o := range named {
+	c.resourceVersion, c.differing = resourceVersion, map[cache.ObjectName]*event.Identity{}
+	inList := make(map[cache.ObjectName]struct{}, len(listed))
+	for _, o := range listed {
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
-		isNamed[key] = struct{}{}
-		if !l.knows(key, o) {
-			c.open[key] = o
+		inList[key] = struct{}{}
+		if !l.hasReported(key, o) {
+			c.differing[key] = o
 		}
 	}
-	for key, known := range l.reported {
-		if _, is := isNamed[key]; !is && !event.Newer(known.resourceVersion, resourceVersion) {
-			c.open[key] = nil
+	for key, last := range l.reported {
+		if _, found := inList[key]; !found && !event.Newer(last.resourceVersion, resourceVersion) {
+			c.differing[key] = nil
 		}
 	}
-	if differ = len(c.open); differ == 0 {
+	if differing = len(c.differing); differing == 0 {
 		l.check = nil
 	}
-	return differ
+	return differing
 }
 
-// EndCheck closes the check, when all has been observed that had happened when the server named what
-// there was. It returns what was missed: what differed, and still does.
+// EndCheck finishes the check and returns the objects that still differ from the list. If every
+// change up to the list's resource version has been observed, events about them were missed. To
+// abandon the check, call EndCheck earlier and ignore the result.
 func (l *Ledger) EndCheck() (missed []cache.ObjectName) {
 	c := l.check
 	if c == nil {
 		return nil
 	}
-	for key, o := range c.open {
-		known, reported := l.reported[key]
+	for key, o := range c.differing {
+		last, found := l.reported[key]
 		switch {
-		case o != nil && !l.knows(key, o):
+		case o != nil && !l.hasReported(key, o):
 			missed = append(missed, key)
-		case o == nil && reported && !event.Newer(known.resourceVersion, c.resourceVersion):
+		case o == nil && found && !event.Newer(last.resourceVersion, c.resourceVersion):
 			missed = append(missed, key)
 		}
 	}
@@ -69,14 +72,15 @@ func (l *Ledger) EndCheck() (missed []cache.ObjectName) {
 	return missed
 }
 
-// knows reports whether an object was reported in the state that the server named, or a later one.
-func (l *Ledger) knows(key cache.ObjectName, o *event.Identity) bool {
-	known, reported := l.reported[key]
-	return l.check.deleted[o.UID] || reported && known.uid == o.UID && !event.Newer(o.ResourceVersion, known.resourceVersion)
+// hasReported reports whether the listed state of an object, a later one, or the object's deletion
+// has been reported.
+func (l *Ledger) hasReported(key cache.ObjectName, listed *event.Identity) bool {
+	last, found := l.reported[key]
+	return l.check.deleted[listed.UID] || found && last.uid == listed.UID && !event.Newer(listed.ResourceVersion, last.resourceVersion)
 }
 
-// noteDeleted notes for an open check that a deletion is reported.
-func (l *Ledger) noteDeleted(uid types.UID) {
+// recordDeletion records a reported deletion for the check, if there is one.
+func (l *Ledger) recordDeletion(uid types.UID) {
 	if l.check != nil {
 		l.check.deleted[uid] = true
 	}

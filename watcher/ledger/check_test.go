@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -12,52 +11,52 @@ import (
 	"dwatch/watcher/event"
 )
 
-// TestCheck: what was missed is what differs from what the server named at 10, and still does when all
-// up to there has been observed.
+// TestCheck compares a ledger with a list at resource version 10. Objects are missed if they still
+// differ once all events up to that version have been observed.
 func TestCheck(t *testing.T) {
-	see := func(kind event.Type, name, uid, version string) event.Event {
+	observed := func(kind event.Type, name, uid, version string) event.Event {
 		return event.Event{Type: kind, Object: event.NewObject(&event.Identity{Name: name, UID: types.UID(uid), ResourceVersion: version}, "")}
 	}
 	added, modified, deleted := event.Added, event.Modified, event.Deleted
-	named := func(uid, version string) *event.Identity {
+	listed := func(uid, version string) *event.Identity {
 		return &event.Identity{Name: "a", UID: types.UID(uid), ResourceVersion: version}
 	}
 	for name, test := range map[string]struct {
-		before, meanwhile, after []event.Event // relative to the question, and to the answer
-		named                    []*event.Identity
-		differ, missed           int
+		before, during, after []event.Event // observed before BeginCheck, before Compare, before EndCheck
+		listed                []*event.Identity
+		differing, missed     int
 	}{
-		"the same":                         {before: []event.Event{see(added, "a", "1", "5")}, named: []*event.Identity{named("1", "5")}},
-		"changed since":                    {before: []event.Event{see(added, "a", "1", "5"), see(modified, "a", "1", "11")}, named: []*event.Identity{named("1", "5")}},
-		"created since":                    {meanwhile: []event.Event{see(added, "a", "1", "11")}},
-		"deleted since":                    {before: []event.Event{see(added, "a", "1", "5")}, meanwhile: []event.Event{see(deleted, "a", "1", "11")}, named: []*event.Identity{named("1", "5")}},
-		"created anew since":               {before: []event.Event{see(added, "a", "1", "5")}, meanwhile: []event.Event{see(deleted, "a", "1", "11"), see(added, "a", "2", "12")}, named: []*event.Identity{named("1", "5")}},
-		"created on its way":               {after: []event.Event{see(added, "a", "1", "9")}, named: []*event.Identity{named("1", "9")}, differ: 1},
-		"change on its way":                {before: []event.Event{see(added, "a", "1", "5")}, after: []event.Event{see(modified, "a", "1", "9")}, named: []*event.Identity{named("1", "9")}, differ: 1},
-		"deletion on its way":              {before: []event.Event{see(added, "a", "1", "5")}, after: []event.Event{see(deleted, "a", "1", "9")}, differ: 1},
-		"created and deleted on their way": {after: []event.Event{see(added, "a", "1", "9"), see(deleted, "a", "1", "12")}, named: []*event.Identity{named("1", "9")}, differ: 1},
-		"created anew on its way":          {before: []event.Event{see(added, "a", "1", "5")}, after: []event.Event{see(added, "a", "2", "9")}, named: []*event.Identity{named("2", "9")}, differ: 1},
-		"missed creation":                  {named: []*event.Identity{named("1", "9")}, differ: 1, missed: 1},
-		"missed change":                    {before: []event.Event{see(added, "a", "1", "5")}, named: []*event.Identity{named("1", "9")}, differ: 1, missed: 1},
-		"missed deletion":                  {before: []event.Event{see(added, "a", "1", "5")}, differ: 1, missed: 1},
-		"missed both":                      {before: []event.Event{see(added, "a", "1", "5")}, named: []*event.Identity{named("2", "9")}, differ: 1, missed: 1},
+		"same":                          {before: []event.Event{observed(added, "a", "1", "5")}, listed: []*event.Identity{listed("1", "5")}},
+		"changed after the list":        {before: []event.Event{observed(added, "a", "1", "5"), observed(modified, "a", "1", "11")}, listed: []*event.Identity{listed("1", "5")}},
+		"created after the list":        {during: []event.Event{observed(added, "a", "1", "11")}},
+		"deleted after the list":        {before: []event.Event{observed(added, "a", "1", "5")}, during: []event.Event{observed(deleted, "a", "1", "11")}, listed: []*event.Identity{listed("1", "5")}},
+		"recreated after the list":      {before: []event.Event{observed(added, "a", "1", "5")}, during: []event.Event{observed(deleted, "a", "1", "11"), observed(added, "a", "2", "12")}, listed: []*event.Identity{listed("1", "5")}},
+		"creation delayed":              {after: []event.Event{observed(added, "a", "1", "9")}, listed: []*event.Identity{listed("1", "9")}, differing: 1},
+		"change delayed":                {before: []event.Event{observed(added, "a", "1", "5")}, after: []event.Event{observed(modified, "a", "1", "9")}, listed: []*event.Identity{listed("1", "9")}, differing: 1},
+		"deletion delayed":              {before: []event.Event{observed(added, "a", "1", "5")}, after: []event.Event{observed(deleted, "a", "1", "9")}, differing: 1},
+		"creation and deletion delayed": {after: []event.Event{observed(added, "a", "1", "9"), observed(deleted, "a", "1", "12")}, listed: []*event.Identity{listed("1", "9")}, differing: 1},
+		"recreation delayed":            {before: []event.Event{observed(added, "a", "1", "5")}, after: []event.Event{observed(added, "a", "2", "9")}, listed: []*event.Identity{listed("2", "9")}, differing: 1},
+		"creation missed":               {listed: []*event.Identity{listed("1", "9")}, differing: 1, missed: 1},
+		"change missed":                 {before: []event.Event{observed(added, "a", "1", "5")}, listed: []*event.Identity{listed("1", "9")}, differing: 1, missed: 1},
+		"deletion missed":               {before: []event.Event{observed(added, "a", "1", "5")}, differing: 1, missed: 1},
+		"recreation missed":             {before: []event.Event{observed(added, "a", "1", "5")}, listed: []*event.Identity{listed("2", "9")}, differing: 1, missed: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := New(schema.GroupVersionKind{}, false)
-			observe := func(all []event.Event) {
-				for _, e := range all {
+			observeAll := func(events []event.Event) {
+				for _, e := range events {
 					l.Observe(nil, e)
 				}
 			}
-			observe(test.before)
+			observeAll(test.before)
 			l.BeginCheck()
-			observe(test.meanwhile)
-			if differ := l.Compare(test.named, "10"); differ != test.differ {
-				t.Errorf("%d differ, want %d", differ, test.differ)
+			observeAll(test.during)
+			if differing := l.Compare(test.listed, "10"); differing != test.differing {
+				t.Errorf("Compare returned %d, want %d", differing, test.differing)
 			}
-			observe(test.after)
+			observeAll(test.after)
 			if missed := l.EndCheck(); len(missed) != test.missed || slices.ContainsFunc(missed, func(k cache.ObjectName) bool { return k.Name != "a" }) {
-				t.Error(fmt.Errorf("missed %v, want %d", missed, test.missed))
+				t.Errorf("missed %v, want %d", missed, test.missed)
 			}
 		})
 	}

@@ -1,7 +1,9 @@
-// Package ledger has what was reported of each object of one target, and decides by that what is
-// new. Whatever is seen of an object (in the stream, in a list, in a relist after a gap) goes
-// through [Ledger.Observe], and what a sync did not show through [Ledger.Sweep]: these two make
-// every event of an object.
+// Package ledger remembers which state of each object was last reported, and decides which events
+// the next observation causes.
+//
+// Two methods return these events. [Ledger.Observe] takes one state that a watch or list delivers.
+// [Ledger.Sweep] runs after a complete list, and reports the objects that are missing from it as
+// deleted.
 package ledger
 
 import (
@@ -18,224 +20,240 @@ import (
 	"dwatch/watcher/event"
 )
 
-// Ledger is what has been reported of the objects of one target. Its events have no Target. It is
-// not safe for concurrent use.
+// Ledger records the last reported state of each object of a target. A state counts as reported once
+// Observe or Sweep has returned its event. The caller sets the event's Target. A Ledger is not safe
+// for concurrent use.
 type Ledger struct {
 	kind     schema.GroupVersionKind
 	reported map[cache.ObjectName]entry
-	epoch    uint32
-	pending  []event.Event // deletions to be reported before anything else
+	epoch    uint32        // number of the current or last sync
+	pending  []event.Event // deletions that Restore found, to report before anything else
 
-	check *check // nil: none is open
+	check *check // nil if no check is running
 
-	keep   bool
-	packed []byte // memory for pack
+	retainContent bool
+	buffer        []byte // reused by newState
 }
 
-// entry is what has been reported of one object, and the last sync that saw it.
+// entry is the last reported state of one object.
 type entry struct {
 	uid             types.UID
 	resourceVersion string
-	epoch           uint32
-	unsure          bool  // it was about to be reported when an earlier run was ended
-	last            *kept // nil: not known
+	epoch           uint32 // the last sync in which the object was observed
+	unconfirmed     bool   // an earlier run ended while it reported the object
+	state           *state // nil if the content is unknown
 }
 
-// New returns a Ledger of objects of this kind, of which nothing was reported. keep makes it
-// keep their content, for Event.Old.
-func New(kind schema.GroupVersionKind, keep bool) *Ledger {
-	return &Ledger{kind: kind, keep: keep, reported: map[cache.ObjectName]entry{}}
+// New returns an empty Ledger for objects of this kind. retainContent makes it retain their content,
+// which is required for Event.Old and Event.Digests.
+func New(kind schema.GroupVersionKind, retainContent bool) *Ledger {
+	return &Ledger{kind: kind, retainContent: retainContent, reported: map[cache.ObjectName]entry{}}
 }
 
-// SetKind changes the kind, which is what is said of an object that was lost.
+// SetKind changes the kind in Deleted events of objects that the ledger has no content for.
 func (l *Ledger) SetKind(kind schema.GroupVersionKind) { l.kind = kind }
 
-// Restore notes what an earlier run reported of an object, before anything is observed: the first
-// sync is then like one after a long outage. Of several with one name, each takes the place of
-// those before it, whose deletion is reported with whatever is reported first.
-func (l *Ledger) Restore(r event.Reported) {
+// Restore adds an object that an earlier run reported. Call it before Observe, so that the first
+// sync reports what changed since that run. r replaces an object that was restored before under the
+// same name. The next call of Observe or Sweep reports the deletion of the replaced object.
+func (l *Ledger) Restore(r event.ReportedObject) {
 	key := cache.ObjectName{Namespace: r.Namespace, Name: r.Name}
-	if known, reported := l.reported[key]; reported {
-		l.pending = append(l.pending, l.lost(key, known, true))
+	if last, found := l.reported[key]; found {
+		l.pending = append(l.pending, l.missedDeletion(key, last, true))
 	}
-	known := entry{uid: r.UID, resourceVersion: r.ResourceVersion, unsure: r.Unsure}
-	if l.keep && r.Digests != "" {
-		known.last = &kept{digests: r.Digests}
+	e := entry{uid: r.UID, resourceVersion: r.ResourceVersion, unconfirmed: r.Unconfirmed}
+	if l.retainContent && r.Digests != "" {
+		e.state = &state{digests: r.Digests}
 	}
-	l.reported[key] = known
+	l.reported[key] = e
 }
 
-// Each calls take with each object that was reported and not deleted since: what Restore takes.
-func (l *Ledger) Each(take func(event.Reported)) {
+// Each calls yield for each object whose deletion has not been reported. To copy the ledger without
+// content, pass the objects in this order to Restore of another one.
+func (l *Ledger) Each(yield func(event.ReportedObject)) {
 	for _, e := range l.pending {
-		take(reportedOf(cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, entry{uid: e.Object.UID, resourceVersion: e.Object.ResourceVersion}))
+		yield(reportedObject(cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, entry{uid: e.Object.UID, resourceVersion: e.Object.ResourceVersion}))
 	}
-	for key, known := range l.reported {
-		take(reportedOf(key, known))
+	for key, e := range l.reported {
+		yield(reportedObject(key, e))
 	}
 }
 
-func reportedOf(key cache.ObjectName, known entry) event.Reported {
-	return event.Reported{
+func reportedObject(key cache.ObjectName, e entry) event.ReportedObject {
+	return event.ReportedObject{
 		Namespace: key.Namespace, Name: key.Name,
-		UID: known.uid, ResourceVersion: known.resourceVersion, Unsure: known.unsure,
+		UID: e.uid, ResourceVersion: e.resourceVersion, Unconfirmed: e.unconfirmed,
 	}
 }
 
-// TakeOver makes what other has reported, which is used no more, count as reported here.
-func (l *Ledger) TakeOver(other *Ledger) {
+// Merge adds the objects of other, which must not be used afterwards. They count as observed in the
+// current sync.
+func (l *Ledger) Merge(other *Ledger) {
 	l.pending = append(l.pending, other.pending...)
-	for key, known := range other.reported {
-		known.epoch = l.epoch
-		l.reported[key] = known
+	for key, e := range other.reported {
+		e.epoch = l.epoch
+		l.reported[key] = e
 	}
 }
 
-// Len returns how many objects were reported and not deleted since.
+// Len returns the number of objects that were reported and not deleted since.
 func (l *Ledger) Len() int { return len(l.reported) }
 
-// Observe appends to dst what has to be reported after a state of an object was seen, in order.
-// If e is a Deleted that is the last one; else the ledger finds out the type. Initial and Listed
-// are as in what is reported. What is listed is the present state: where etcd was restored from
-// a backup it may be older than what was reported.
+// Observe records an observed state of an object and appends the resulting events to dst. If the
+// object was deleted, e.Type is Deleted and e.Object is the last state. Otherwise e.Type is ignored.
+// The events depend on the state that was last reported under the object's name:
 //
-//	unknown object, or unsure       ADDED
-//	newer                           MODIFIED
-//	newer, with another UID         DELETED (what is known of the old one), ADDED
-//	the same or older               nothing
-//	older, but listed as present    as if newer
-//	deletion of what was reported   DELETED
-//	deletion of another UID         nothing
+//	observed, compared with reported      events
+//	nothing reported, or unconfirmed      ADDED
+//	newer version                         MODIFIED
+//	newer version with a different UID    DELETED with the last reported state, ADDED
+//	same or older version                 none
+//	older version if e.Listed             as for a newer version
+//	deletion                              DELETED
+//	deletion with a different UID         none
+//	deletion, nothing reported            none
+//
+// These events have e's Listed, and an ADDED event has e's Initial. If Restore found deletions that
+// are not yet reported, they come first.
+//
+// A listed state is current even if its version is older than the reported one, which happens if etcd
+// was restored from a backup.
 func (l *Ledger) Observe(dst []event.Event, e event.Event) []event.Event {
 	dst = l.flush(dst)
 	o := e.Object
 	key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
-	known, reported := l.reported[key]
+	last, found := l.reported[key]
 	if e.Type == event.Deleted {
-		if !reported || known.uid != o.UID {
+		if !found || last.uid != o.UID {
 			return dst
 		}
-		if last := known.last.object(); e.FinalStateUnknown && !last.IsZero() { // of who knows less
-			e.Object = last
+		if object := last.state.object(); e.FinalStateUnknown && !object.IsZero() {
+			e.Object = object // e.Object may have only an identity
 		}
 		delete(l.reported, key)
-		l.noteDeleted(known.uid)
+		l.recordDeletion(last.uid)
 		return append(dst, e)
 	}
-	if known.unsure && known.uid == o.UID {
-		reported = false
+	if last.unconfirmed && last.uid == o.UID {
+		found = false
 	}
-	if reported && isOld(e, known) {
-		known.epoch = l.epoch
-		if known.last.object().IsZero() && o.ResourceVersion == known.resourceVersion {
-			known.last = l.pack(o)
+	if found && isStale(e, last) {
+		last.epoch = l.epoch
+		if last.state.object().IsZero() && o.ResourceVersion == last.resourceVersion {
+			last.state = l.newState(o) // an earlier run reported it, so its content was unknown
 		}
-		l.reported[key] = known
+		l.reported[key] = last
 		return dst
 	}
-	l.reported[key] = entry{uid: o.UID, resourceVersion: o.ResourceVersion, epoch: l.epoch, last: l.pack(o)}
+	l.reported[key] = entry{uid: o.UID, resourceVersion: o.ResourceVersion, epoch: l.epoch, state: l.newState(o)}
 	e.Type = event.Added
 	switch {
-	case !reported:
-		if known.uid == o.UID { // and it is only not sure whether that was reported
-			e.Digests = known.last.digestsOf()
+	case !found:
+		if last.uid == o.UID { // unconfirmed, else last is zero
+			e.Digests = last.state.savedDigests()
 		}
-	case known.uid != o.UID:
-		dst = append(dst, l.lost(key, known, e.Listed))
+	case last.uid != o.UID:
+		dst = append(dst, l.missedDeletion(key, last, e.Listed))
 	default:
-		e.Type, e.Initial, e.Old, e.Digests = event.Modified, false, known.last.object(), known.last.digestsOf()
+		e.Type, e.Initial, e.Old, e.Digests = event.Modified, false, last.state.object(), last.state.savedDigests()
 	}
 	return append(dst, e)
 }
 
-// isOld reports whether e has nothing new, where known has been reported.
-func isOld(e event.Event, known entry) bool {
+// isStale reports whether e.Object is no news after last: the same state, or if a watch delivered it,
+// an older one.
+func isStale(e event.Event, last entry) bool {
 	if e.Listed {
-		return e.Object.ResourceVersion == known.resourceVersion
+		return e.Object.ResourceVersion == last.resourceVersion
 	}
-	return !event.Newer(e.Object.ResourceVersion, known.resourceVersion)
+	return !event.Newer(e.Object.ResourceVersion, last.resourceVersion)
 }
 
-// lost is the deletion of an object whose end was not seen; listed: a sync shows that it is gone.
-func (l *Ledger) lost(key cache.ObjectName, known entry, listed bool) event.Event {
-	l.noteDeleted(known.uid)
-	last := known.last.object()
-	if last.IsZero() {
+// missedDeletion returns a Deleted event for an object whose deletion was not observed, and records
+// it for the check. listed becomes the event's Listed.
+func (l *Ledger) missedDeletion(key cache.ObjectName, last entry, listed bool) event.Event {
+	l.recordDeletion(last.uid)
+	object := last.state.object()
+	if object.IsZero() {
 		apiVersion, kind := l.kind.ToAPIVersionAndKind()
-		last = event.NewObject(&event.Identity{
+		object = event.NewObject(&event.Identity{
 			APIVersion: apiVersion, Kind: kind,
 			Namespace: key.Namespace, Name: key.Name,
-			UID: known.uid, ResourceVersion: known.resourceVersion,
+			UID: last.uid, ResourceVersion: last.resourceVersion,
 		}, "")
 	}
-	return event.Event{Type: event.Deleted, Object: last, FinalStateUnknown: true, Listed: listed}
+	return event.Event{Type: event.Deleted, Object: object, FinalStateUnknown: true, Listed: listed}
 }
 
-// Begin opens a sync: from here on, what is observed counts as seen in it.
-func (l *Ledger) Begin() { l.epoch++ }
+// BeginSync starts a sync, which ends with Sweep. Until then, pass every object of a complete list
+// to Observe. If there is none, Sweep reports all objects as deleted. A second call starts over.
+func (l *Ledger) BeginSync() { l.epoch++ }
 
-// Sweep closes a sync: what was reported before it and not seen in it is gone. It appends the
-// deletions to dst, by namespace and name.
+// Sweep ends a sync. Objects that were not observed since BeginSync no longer exist. Sweep appends
+// their deletions to dst, sorted by namespace and name, after those that Restore found.
 func (l *Ledger) Sweep(dst []event.Event) []event.Event {
 	dst = l.flush(dst)
-	swept := len(dst)
-	for key, known := range l.reported {
-		if known.epoch != l.epoch {
+	start := len(dst)
+	for key, e := range l.reported {
+		if e.epoch != l.epoch {
 			delete(l.reported, key)
-			dst = append(dst, l.lost(key, known, true))
+			dst = append(dst, l.missedDeletion(key, e, true))
 		}
 	}
-	slices.SortFunc(dst[swept:], func(a, b event.Event) int {
+	slices.SortFunc(dst[start:], func(a, b event.Event) int {
 		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
 	return dst
 }
 
-// flush appends the pending deletions.
+// flush appends the pending deletions to dst and clears them.
 func (l *Ledger) flush(dst []event.Event) []event.Event {
 	dst = append(dst, l.pending...)
 	l.pending = nil
 	return dst
 }
 
-// kept is the last state of an object, compressed, or only what an earlier run has kept of it. It
-// implements event.Kept.
-type kept struct {
-	identity *event.Identity // nil: the state is not known
-	packed   []byte
-	digests  string
+// state is the last reported state of an object. It has either the compressed content or, if an
+// earlier run reported it, only digests of its fields. With content, it implements
+// event.LazyContent.
+type state struct {
+	identity   *event.Identity // nil if there are only digests
+	compressed []byte          // the content as S2
+	digests    string          // as in ReportedObject.Digests
 }
 
-// pack makes content small: to less than half, for some microseconds.
-func (l *Ledger) pack(o event.Object) *kept {
-	if !l.keep {
+// newState returns the state of o, or nil if the ledger does not retain content. S2 takes
+// microseconds and more than halves the size.
+func (l *Ledger) newState(o event.Object) *state {
+	if !l.retainContent {
 		return nil
 	}
 	content := o.Raw()
-	l.packed = s2.Encode(l.packed[:cap(l.packed)], unsafe.Slice(unsafe.StringData(content), len(content)))
-	return &kept{identity: o.Identity, packed: bytes.Clone(l.packed)}
+	l.buffer = s2.Encode(l.buffer[:cap(l.buffer)], unsafe.Slice(unsafe.StringData(content), len(content)))
+	return &state{identity: o.Identity, compressed: bytes.Clone(l.buffer)}
 }
 
-// object returns the state; the zero Object if there is none.
-func (k *kept) object() event.Object {
-	if k == nil || k.identity == nil {
+// object returns the object in this state, or the zero Object if its content is unknown.
+func (s *state) object() event.Object {
+	if s == nil || s.identity == nil {
 		return event.Object{}
 	}
-	return event.NewKept(k.identity, k)
+	return event.NewLazyObject(s.identity, s)
 }
 
-func (k *kept) digestsOf() string {
-	if k == nil {
+// savedDigests returns the digests that an earlier run saved, or "" if there are none.
+func (s *state) savedDigests() string {
+	if s == nil {
 		return ""
 	}
-	return k.digests
+	return s.digests
 }
 
-// Content implements event.Kept.
-func (k *kept) Content() string {
-	content, err := s2.Decode(nil, k.packed)
+// Content implements event.LazyContent.
+func (s *state) Content() string {
+	content, err := s2.Decode(nil, s.compressed)
 	if err != nil {
-		panic(err) // it was packed here
+		panic(err) // can't happen: newState wrote it
 	}
-	return unsafe.String(unsafe.SliceData(content), len(content)) // nobody else has it
+	return unsafe.String(unsafe.SliceData(content), len(content)) // safe: content is not modified
 }

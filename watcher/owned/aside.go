@@ -45,7 +45,7 @@ func (a *aside) found(s *Subject) (found []event.Event) {
 			return cmp.Or(a.Time.Compare(b.Time), strings.Compare(string(a.Object.UID), string(b.Object.UID)), strings.Compare(a.Object.Name, b.Object.Name))
 		})
 		for _, e := range inOrder {
-			if u, err := e.Object.Open(); err == nil && s.Fronts(u) {
+			if u, err := e.Object.Decode(); err == nil && s.Fronts(u) {
 				delete(a.events, identityOf(&e))
 				found = append(found, e)
 			}

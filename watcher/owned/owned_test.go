@@ -31,7 +31,7 @@ func TestStage(t *testing.T) {
 	var got []string
 	stage := New(event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
-			if e.Type.IsMark() {
+			if e.Type.IsStatus() {
 				got = append(got, fmt.Sprint(e.Type, " ", e.Count))
 			} else {
 				got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name))

@@ -79,7 +79,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 func (s *Stage) passes(ctx context.Context, e *event.Event) (bool, error) {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		if e.Type == event.Gone || e.Type == event.Left {
 			s.aside.leave(e.Target)
 		}
@@ -147,7 +147,7 @@ func (s *Stage) hasObject(ctx context.Context, o event.Object) (bool, error) {
 		s.learn(o)
 		return true, nil
 	}
-	u, err := o.Open()
+	u, err := o.Decode()
 	if err != nil {
 		return false, nil
 	}
@@ -173,7 +173,7 @@ func (s *Stage) learn(o event.Object) {
 	if s.Subject == nil || !isPod && !s.isRoot(owner.Ref{GroupVersionKind: o.GroupVersionKind(), Name: o.Name}) {
 		return
 	}
-	if u, err := o.Open(); err == nil {
+	if u, err := o.Decode(); err == nil {
 		s.Subject.Learn(u)
 	}
 }

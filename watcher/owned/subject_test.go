@@ -89,7 +89,7 @@ func TestSubject(t *testing.T) {
 // TestNamespaces: nothing stands in front of pods in another namespace, whatever its name and selector.
 func TestNamespaces(t *testing.T) {
 	there := func(version, kind, rest string) *unstructured.Unstructured {
-		u, err := object(version, kind, "web", rest).Open()
+		u, err := object(version, kind, "web", rest).Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,13 +103,13 @@ func TestNamespaces(t *testing.T) {
 		object("apps/v1", "Deployment", "web", `"x":1},"spec":{"template":{"metadata":{"labels":{"app":"web"}}}}`),
 		object("v1", "Pod", "web-1", `"labels":{"app":"web"}}`),
 	} {
-		u, err := o.Open()
+		u, err := o.Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Learn(u)
 	}
-	here, err := object("v1", "Service", "web", `"x":1},"spec":{"selector":{"app":"web"}}`).Open()
+	here, err := object("v1", "Service", "web", `"x":1},"spec":{"selector":{"app":"web"}}`).Decode()
 	if err != nil || !s.Fronts(here) {
 		t.Errorf("the Service does not belong to it: %v", err)
 	}
@@ -123,7 +123,7 @@ func TestNamespaces(t *testing.T) {
 			t.Errorf("%s in another namespace belongs to it", u.GetKind())
 		}
 	}
-	scaled, err := object("autoscaling/v2", "HorizontalPodAutoscaler", "web", `"x":1},"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Deployment","name":"web"}}`).Open()
+	scaled, err := object("autoscaling/v2", "HorizontalPodAutoscaler", "web", `"x":1},"spec":{"scaleTargetRef":{"apiVersion":"example.com/v1","kind":"Deployment","name":"web"}}`).Decode()
 	if err != nil || s.Fronts(scaled) {
 		t.Errorf("an autoscaler of another kind with this name belongs to it: %v", err)
 	}
@@ -139,7 +139,7 @@ func TestNodes(t *testing.T) {
 		return nil, nil
 	})
 	stage.Subject = NewSubject(root)
-	pod, err := object("v1", "Pod", "web-1", `"x":1},"spec":{"nodeName":"n1"}`).Open()
+	pod, err := object("v1", "Pod", "web-1", `"x":1},"spec":{"nodeName":"n1"}`).Decode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestLabels(t *testing.T) {
 	labelled := func(name string) string { return `"labels":{"pod":"` + name + `"}}` }
 	s := NewSubject(web)
 	learn := func(name string) {
-		u, err := object("v1", "Pod", name, labelled(name)).Open()
+		u, err := object("v1", "Pod", name, labelled(name)).Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestLabels(t *testing.T) {
 	learn("web-1")
 	learn("web-0")
 	for _, name := range []string{"web-0", "web-1"} {
-		u, err := object("v1", "Service", name, `"x":1},"spec":{"selector":{"pod":"`+name+`"}}`).Open()
+		u, err := object("v1", "Service", name, `"x":1},"spec":{"selector":{"pod":"`+name+`"}}`).Decode()
 		if err != nil || !s.Fronts(u) {
 			t.Errorf("the Service of %s does not belong to it: %v", name, err)
 		}

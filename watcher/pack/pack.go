@@ -43,7 +43,7 @@ func (p *Packer) Pack(r schema.GroupResource, content string) Packed {
 // Size is how many bytes it takes.
 func (p Packed) Size() int { return len(p.text) }
 
-// Content returns what was packed, decompressed at each call. It implements event.Kept.
+// Content returns what was packed, decompressed at each call. It implements event.LazyContent.
 func (p Packed) Content() string {
 	var content []byte
 	var err error

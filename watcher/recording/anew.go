@@ -20,7 +20,7 @@ func (u unseen) relate(dst []event.Event, e event.Event, wasAll bool) []event.Ev
 	switch {
 	case e.Type == event.Synced, e.Type == event.Gap, e.Type == event.Gone:
 		return append(u.sweep(dst, e), e)
-	case e.Type.IsMark():
+	case e.Type.IsStatus():
 		return append(dst, e)
 	}
 	e.Initial = e.Initial && !wasAll

@@ -40,7 +40,7 @@ func TestAnew(t *testing.T) {
 	var got []string
 	proof, err := read(t, dir).Play(t.Context(), Query{Targets: []event.Target{configMaps}, From: at(10)}, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
-			if !e.Type.IsMark() && !e.Initial {
+			if !e.Type.IsStatus() && !e.Initial {
 				text := string(e.Type) + " " + e.Object.Name + " " + e.Object.ResourceVersion
 				if e.FinalStateUnknown {
 					text += " unknown"

@@ -43,7 +43,7 @@ func (h *held) observe(e *event.Event, keep bool) (before event.Object) {
 	}
 	o := event.NewObject(e.Object.Identity, "") // its memory is that of a frame
 	if keep {
-		o = event.NewKept(e.Object.Identity, h.packer.Pack(key.resource, e.Object.Raw()))
+		o = event.NewLazyObject(e.Object.Identity, h.packer.Pack(key.resource, e.Object.Raw()))
 	}
 	h.objects[key] = heldObject{e.Target, o}
 	return before

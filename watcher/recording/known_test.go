@@ -334,7 +334,7 @@ func TestKilledAtBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		var past []string
-		if complete, err := again.Past(configMaps, func(o event.Reported) { past = append(past, o.Name) }); err != nil || !complete || len(past) != 3 {
+		if complete, err := again.Past(configMaps, func(o event.ReportedObject) { past = append(past, o.Name) }); err != nil || !complete || len(past) != 3 {
 			t.Fatalf("at %d the next run builds on %v %t %v", size, past, complete, err)
 		}
 		again.release()

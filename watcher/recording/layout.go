@@ -63,15 +63,15 @@ func (a About) strange(b About) string {
 
 // header is the first line of a segment.
 type header struct {
-	Type    event.Type  `json:"type"`
-	Time    event.Stamp `json:"time"`
-	Version int         `json:"version"`
-	Segment int         `json:"segment"`
+	Type    event.Type      `json:"type"`
+	Time    event.Timestamp `json:"time"`
+	Version int             `json:"version"`
+	Segment int             `json:"segment"`
 	// Begins: a run begins here; else it goes on from the segment before.
 	Begins bool `json:"begins,omitempty"`
 	// Run is of one run alone, and Last the time of the latest line before, of any run.
-	Run  string      `json:"run"`
-	Last event.Stamp `json:"last"`
+	Run  string          `json:"run"`
+	Last event.Timestamp `json:"last"`
 	About
 	Targets   []sightState         `json:"targets"`
 	Resources []metav1.APIResource `json:"resources"` // of the targets
@@ -80,8 +80,8 @@ type header struct {
 // index is what the last frame of a segment says of it.
 type index struct {
 	Version    int                  `json:"version"`
-	From       event.Stamp          `json:"from"`
-	To         event.Stamp          `json:"to"`
+	From       event.Timestamp      `json:"from"`
+	To         event.Timestamp      `json:"to"`
 	Lines      int                  `json:"lines"`
 	Resources  []metav1.APIResource `json:"resources"`
 	Namespaces []string             `json:"namespaces"`
@@ -94,10 +94,10 @@ type index struct {
 
 // frameInfo is where a frame begins, and what is in it.
 type frameInfo struct {
-	Offset int64       `json:"offset"`
-	From   event.Stamp `json:"from"`
-	To     event.Stamp `json:"to"`
-	Lines  int         `json:"lines"`
+	Offset int64           `json:"offset"`
+	From   event.Timestamp `json:"from"`
+	To     event.Timestamp `json:"to"`
+	Lines  int             `json:"lines"`
 }
 
 // skippable is a frame that readers of zstd skip.

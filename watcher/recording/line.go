@@ -38,7 +38,7 @@ type line struct {
 }
 
 // object reports whether it shows an object.
-func (l *line) object() bool { return l.Type == present || !l.own() && !l.Type.IsMark() }
+func (l *line) object() bool { return l.Type == present || !l.own() && !l.Type.IsStatus() }
 
 func (l *line) own() bool {
 	switch l.Type {

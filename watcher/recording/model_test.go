@@ -177,7 +177,7 @@ func (w *world) begin() {
 		if o.Anew {
 			break // it begins as if there were no recording
 		}
-		_, err := r.Past(one.of, func(o event.Reported) { one.shown[o.Namespace+"/"+o.Name] = o.ResourceVersion })
+		_, err := r.Past(one.of, func(o event.ReportedObject) { one.shown[o.Namespace+"/"+o.Name] = o.ResourceVersion })
 		w.must(err)
 	}
 	for _, one := range w.watches {
@@ -563,7 +563,7 @@ func (w *world) checkWithin(r *Recording, what string, q Query) {
 		}
 		there := map[string]string{}
 		for _, e := range events {
-			if e.Type.IsMark() || e.Time.After(at) {
+			if e.Type.IsStatus() || e.Time.After(at) {
 				continue
 			}
 			key := e.Object.Kind + "/" + e.Object.Namespace + "/" + e.Object.Name
@@ -609,7 +609,7 @@ func (w *world) checkSpan(r *Recording, what string, q Query) bool {
 	got := map[string]int{}
 	proof, err := r.Play(w.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
-			if !e.Type.IsMark() && !e.Initial {
+			if !e.Type.IsStatus() && !e.Initial {
 				got[fmt.Sprintf("%s %s/%s/%s %s", e.Type, e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.ResourceVersion)]++
 			}
 		}

@@ -201,7 +201,7 @@ func (p *player) line(l *line) error {
 		if happened {
 			p.start()
 		}
-		if l.Type.IsMark() {
+		if l.Type.IsStatus() {
 			p.mark(&l.Event, happened)
 		} else {
 			p.object(&l.Event, happened)
@@ -280,7 +280,7 @@ func (p *player) count(t event.Target) (n int) {
 
 // mark passes on a mark, about each target that it says something of.
 func (p *player) mark(e *event.Event, happened bool) {
-	if !happened || e.Type.IsSign() {
+	if !happened || e.Type.IsKeepalive() {
 		return
 	}
 	for _, t := range p.Targets {
@@ -384,7 +384,7 @@ func (p *player) selects(o event.Object) bool {
 
 // own returns an event whose memory is its own.
 func own(e event.Event) event.Event {
-	if !e.Type.IsMark() {
+	if !e.Type.IsStatus() {
 		e.Object = event.NewObject(e.Object.Identity, strings.Clone(e.Object.Raw()))
 	}
 	return e

@@ -342,7 +342,7 @@ func (r *repair) end(states []sightState, path string) error {
 // observe takes over what a line says of what is there and what is known.
 func (r *Recorder) observe(l *line) {
 	r.sights.observe(l)
-	if l.Type.IsMark() {
+	if l.Type.IsStatus() {
 		r.sights.trim()
 	}
 	if l.object() {
@@ -356,14 +356,14 @@ func (r *Recorder) Notes() []string { return r.notes }
 // Known is what the run before recorded; nil if there was none.
 func (r *Recorder) Known() *About { return r.known }
 
-// Past is what earlier runs recorded of a target. It implements event.Past.
-func (r *Recorder) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+// Past is what earlier runs recorded of a target. It implements event.HistoryFunc.
+func (r *Recorder) Past(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	for key, one := range r.sights.all {
 		complete = complete || one.synced && covers(key, t.Key())
 	}
 	for _, o := range r.held.all() {
 		if covers(t.Key(), event.Key{Resource: o.target.Resource().GroupResource(), Namespace: o.Namespace, Name: o.Name}) {
-			take(event.Reported{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
+			take(event.ReportedObject{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
 		}
 	}
 	return complete, nil
@@ -432,8 +432,8 @@ func (r *Recorder) beginSegment(now time.Time, begins bool) (err error) {
 	}
 	r.begun = now
 	h := &header{
-		Type: begun, Time: event.Stamp{Time: now}, Version: Version, Segment: r.number, Begins: begins, Run: r.run,
-		Last: event.Stamp{Time: later(r.sights.last, now)}, About: r.about, Resources: r.described,
+		Type: begun, Time: event.Timestamp{Time: now}, Version: Version, Segment: r.number, Begins: begins, Run: r.run,
+		Last: event.Timestamp{Time: later(r.sights.last, now)}, About: r.about, Resources: r.described,
 	}
 	r.before = h.Last.Time
 	r.sights.begin(h)
@@ -463,17 +463,17 @@ func (r *Recorder) writePresent(now time.Time) error {
 		if err := r.explain(o.target, now); err != nil {
 			return err
 		}
-		r.text = append(append(append(r.text[:0], `{"type":"PRESENT","time":"`+event.Stamp{Time: now}.String()+`","object":`...), o.Raw()...), "}\n"...)
+		r.text = append(append(append(r.text[:0], `{"type":"PRESENT","time":"`+event.Timestamp{Time: now}.String()+`","object":`...), o.Raw()...), "}\n"...)
 		if err := r.current.line(r.text, now); err != nil {
 			return err
 		}
 		r.current.noteNamespace(o.Namespace)
 	}
 	err := r.write(struct {
-		Type  event.Type  `json:"type"`
-		Time  event.Stamp `json:"time"`
-		Count int         `json:"count"`
-	}{snapshot, event.Stamp{Time: now}, len(all)}, now)
+		Type  event.Type      `json:"type"`
+		Time  event.Timestamp `json:"time"`
+		Count int             `json:"count"`
+	}{snapshot, event.Timestamp{Time: now}, len(all)}, now)
 	r.sights.complete()
 	return cmp.Or(err, r.check(now, now))
 }
@@ -496,9 +496,9 @@ func (r *Recorder) explain(t event.Target, at time.Time) error {
 	r.current.noteResource(a)
 	return r.write(struct {
 		Type     event.Type         `json:"type"`
-		Time     event.Stamp        `json:"time"`
+		Time     event.Timestamp    `json:"time"`
 		Resource metav1.APIResource `json:"resource"`
-	}{resource, event.Stamp{Time: at}, a}, at)
+	}{resource, event.Timestamp{Time: at}, a}, at)
 }
 
 // Deliver implements event.Sink. What was delivered is with the system, and has its sum, a second later.
@@ -532,7 +532,7 @@ func (r *Recorder) deliver(batch []event.Event) error {
 		if err := r.take(&batch[i]); err != nil {
 			return err
 		}
-		isDue = isDue || batch[i].Type.IsMark() && batch[i].Type != event.Bookmark
+		isDue = isDue || batch[i].Type.IsStatus() && batch[i].Type != event.Bookmark
 	}
 	if isDue || r.Now().Sub(r.checkedAt).Abs() >= checkEvery { // it may have taken long
 		if err := r.check(began, began); err != nil {
@@ -567,12 +567,12 @@ func (r *Recorder) settle(now time.Time) {
 // writeOwn writes a line of the recording's own, and observes it.
 func (r *Recorder) writeOwn(kind event.Type, of event.Target, at time.Time) error {
 	l := struct {
-		Type      event.Type  `json:"type"`
-		Time      event.Stamp `json:"time"`
-		Resource  string      `json:"resource,omitempty"`
-		Namespace string      `json:"namespace,omitempty"`
-		Name      string      `json:"name,omitempty"`
-	}{kind, event.Stamp{Time: at}, "", of.Namespace, of.Name}
+		Type      event.Type      `json:"type"`
+		Time      event.Timestamp `json:"time"`
+		Resource  string          `json:"resource,omitempty"`
+		Namespace string          `json:"namespace,omitempty"`
+		Name      string          `json:"name,omitempty"`
+	}{kind, event.Timestamp{Time: at}, "", of.Namespace, of.Name}
 	if of.Mapping != nil {
 		l.Resource = resourceText(of.Resource())
 	}
@@ -603,7 +603,7 @@ func (r *Recorder) record(e *event.Event) (err error) {
 		}
 	}
 	recorded := *e
-	if !e.Type.IsMark() {
+	if !e.Type.IsStatus() {
 		if one := r.sights.of(e.Target.Key()); e.Listed && (!one.since.IsZero() || one.trails) {
 			if err := r.writeOwn(listing, e.Target, e.Time); err != nil {
 				return err
@@ -684,9 +684,9 @@ func (r *Recorder) Close() error {
 	}
 	now := r.Now()
 	err := r.write(struct {
-		Type event.Type  `json:"type"`
-		Time event.Stamp `json:"time"`
-	}{stopped, event.Stamp{Time: now}}, now)
+		Type event.Type      `json:"type"`
+		Time event.Timestamp `json:"time"`
+	}{stopped, event.Timestamp{Time: now}}, now)
 	if err := cmp.Or(err, r.current.close(r.sights.states())); err != nil {
 		return fmt.Errorf("record into %s: %w", r.dir, err)
 	}

@@ -86,7 +86,7 @@ func deliver(t testing.TB, r *testRun, events ...event.Event) {
 			t.Fatal(err)
 		}
 	}
-	if near := events[0].Time.Add(-time.Second); !events[0].Type.IsMark() && !r.lost && near.After(r.now) && r.sights.isLive(configMaps.Key()) && !r.heldUp {
+	if near := events[0].Time.Add(-time.Second); !events[0].Type.IsStatus() && !r.lost && near.After(r.now) && r.sights.isLive(configMaps.Key()) && !r.heldUp {
 		r.now = near
 		r.tick()
 		if err := r.Deliver(t.Context(), []event.Event{bookmark(near, near)}); err != nil {
@@ -104,7 +104,7 @@ func deliver(t testing.TB, r *testRun, events ...event.Event) {
 	}
 	for _, e := range events {
 		r.now = later(r.now, e.Time)
-		if e.Type.IsMark() && !e.Type.IsSign() {
+		if e.Type.IsStatus() && !e.Type.IsKeepalive() {
 			r.lost = e.Type.Phase() != event.PhaseLive
 		}
 	}
@@ -180,7 +180,7 @@ func played(t testing.TB, r *Recording, q Query) (events []string, proof *Proof)
 	proof, err := r.Play(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
 			text := string(e.Type)
-			if !e.Type.IsMark() {
+			if !e.Type.IsStatus() {
 				text += fmt.Sprintf(" %s %s", e.Object.Name, e.Object.ResourceVersion)
 			}
 			if e.Initial {
@@ -320,7 +320,7 @@ func TestRuns(t *testing.T) {
 	r.release() // as a kill does
 	r = recorder(t, dir, Options{Now: func() time.Time { return at(5000) }})
 	var past []string
-	complete, err := r.Past(configMaps, func(o event.Reported) { past = append(past, o.Name+" "+o.ResourceVersion) })
+	complete, err := r.Past(configMaps, func(o event.ReportedObject) { past = append(past, o.Name+" "+o.ResourceVersion) })
 	if want := "[web 8]"; err != nil || !complete || fmt.Sprint(past) != want {
 		t.Errorf("%v %v %v, want %s", past, complete, err, want)
 	}

@@ -58,7 +58,7 @@ func writeScaled(t *testing.T, dir string) {
 		Describe: func(r schema.GroupVersionResource) metav1.APIResource {
 			return metav1.APIResource{SingularName: strings.TrimSuffix(r.Resource, "s")}
 		}}
-	about := About{Server: "s", Cluster: "c", Selection: event.Selection{AllNamespaces: true, Resources: []event.Selected{{Resource: "pods"}, {Resource: "secrets"}}}}
+	about := About{Server: "s", Cluster: "c", Selection: event.Selection{AllNamespaces: true, Resources: []event.SelectedResource{{Resource: "pods"}, {Resource: "secrets"}}}}
 	if err := r.Begin(o, about, []event.Target{pods, secrets}); err != nil {
 		t.Fatal(err)
 	}

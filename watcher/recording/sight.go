@@ -118,7 +118,7 @@ func (s *sights) observe(l *line) {
 	case l.Type == event.Bookmark:
 		s.of(l.Target.Key()).bookmark(l, now)
 	case l.Type == event.Heartbeat, l.own():
-	case l.Type.IsMark():
+	case l.Type.IsStatus():
 		s.of(l.Target.Key()).mark(l, now, s.lacking == "")
 	default:
 		s.event(l, now)
@@ -318,7 +318,7 @@ func (one *sight) open(from, to time.Time) {
 
 // sureFor is for how long after a time up to which all is proven what comes is taken to have come when
 // it happened: it can't be later by more, and if it was later at all the next proof says that.
-const sureFor = event.AskEvery + event.AnswerWithin
+const sureFor = event.ProbeInterval + event.ProbeTimeout
 
 // prove: all is known up to a time.
 func (one *sight) prove(to time.Time) {
@@ -349,7 +349,7 @@ func (one *sight) bookmark(l *line, now time.Time) {
 		one.prove(heard)
 	case !one.trails || heard.IsZero():
 	case !one.still.After(heard):
-		isPrompt := event.IsPrompt(heard, one.still, now)
+		isPrompt := event.IsCaughtUp(heard, one.still, now)
 		if one.joins && last >= 0 && one.spans[last].to.Equal(one.still) { // nothing was missed
 			one.present, one.spans = one.spans[last], one.spans[:last]
 			one.open(one.present.from, heard)
@@ -360,7 +360,7 @@ func (one *sight) bookmark(l *line, now time.Time) {
 			one.lose(silentWhy, true)
 			one.trails = true
 		}
-	case event.IsPrompt(heard, one.still, now) && !now.Before(one.still):
+	case event.IsCaughtUp(heard, one.still, now) && !now.Before(one.still):
 		one.open(now, now)
 	}
 }
@@ -559,14 +559,14 @@ type sightState struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	// Since is from when on all is known, up to Seen; nil: it is not.
-	Since *event.Stamp `json:"since,omitempty"`
-	Seen  event.Stamp  `json:"seen"`
+	Since *event.Timestamp `json:"since,omitempty"`
+	Seen  event.Timestamp  `json:"seen"`
 	// Trails: its watch goes on, and it is not known how far behind it is. All that happened since
 	// Still comes; nil: that is not so.
-	Trails bool         `json:"trails,omitempty"`
-	Still  *event.Stamp `json:"still,omitempty"`
-	Why    string       `json:"why,omitempty"` // it is not known, or was not before
-	Synced bool         `json:"synced,omitempty"`
+	Trails bool             `json:"trails,omitempty"`
+	Still  *event.Timestamp `json:"still,omitempty"`
+	Why    string           `json:"why,omitempty"` // it is not known, or was not before
+	Synced bool             `json:"synced,omitempty"`
 	// Listed: objects of it were recorded, which are there at the begin of segments to come, too.
 	Listed bool `json:"listed,omitempty"`
 }
@@ -581,13 +581,13 @@ func (s *sights) states() []sightState {
 	for key, one := range s.all {
 		state := sightState{
 			Resource: key.Resource.String(), Namespace: key.Namespace, Name: key.Name,
-			Seen: event.Stamp{Time: one.present.to}, Why: one.present.why, Synced: one.synced, Listed: one.listed,
+			Seen: event.Timestamp{Time: one.present.to}, Why: one.present.why, Synced: one.synced, Listed: one.listed,
 		}
 		if !one.since.IsZero() {
-			state.Since, state.Seen = &event.Stamp{Time: one.since}, event.Stamp{Time: one.proven}
+			state.Since, state.Seen = &event.Timestamp{Time: one.since}, event.Timestamp{Time: one.proven}
 		}
 		if state.Trails = one.trails; one.since.IsZero() && one.whole {
-			state.Still = &event.Stamp{Time: one.still}
+			state.Still = &event.Timestamp{Time: one.still}
 		}
 		states = append(states, state)
 	}

@@ -41,7 +41,7 @@ func TestTogether(t *testing.T) {
 				if e.Type == event.Modified {
 					got = append(got, fmt.Sprint(e.Target.Cluster, " ", e.Object.ResourceVersion))
 				}
-				if test.last != "" && !e.Type.IsMark() && e.Object.ResourceVersion == test.last {
+				if test.last != "" && !e.Type.IsStatus() && e.Object.ResourceVersion == test.last {
 					return enough
 				}
 			}

@@ -84,7 +84,7 @@ func (w *segmentWriter) write(text []byte, at time.Time) error {
 	if w.raw == 0 {
 		w.encoder.Reset(w)
 		w.sum, w.unsummed = 0, 0
-		w.frame = frameInfo{Offset: w.size, From: event.Stamp{Time: at}, To: event.Stamp{Time: at}}
+		w.frame = frameInfo{Offset: w.size, From: event.Timestamp{Time: at}, To: event.Timestamp{Time: at}}
 	}
 	if _, err := w.encoder.Write(text); err != nil {
 		return w.fail(err)
@@ -95,7 +95,7 @@ func (w *segmentWriter) write(text []byte, at time.Time) error {
 	w.unsummed += len(text)
 	w.lines++
 	w.frame.Lines++
-	w.frame.To = event.Stamp{Time: later(w.frame.To.Time, at)}
+	w.frame.To = event.Timestamp{Time: later(w.frame.To.Time, at)}
 	return w.failed
 }
 
@@ -123,7 +123,7 @@ func (w *segmentWriter) endFrame() {
 	if i.Lines == 0 {
 		i.From = w.frame.From
 	}
-	i.To = event.Stamp{Time: later(i.To.Time, w.frame.To.Time)}
+	i.To = event.Timestamp{Time: later(i.To.Time, w.frame.To.Time)}
 	i.Lines += w.frame.Lines
 	i.Frames = append(i.Frames, w.frame)
 	w.raw, w.summed = 0, true
@@ -135,7 +135,7 @@ func (w *segmentWriter) check(at time.Time) error {
 	if w.raw == 0 || w.summed {
 		return w.failed
 	}
-	text := fmt.Appendf(nil, `%s"time":"%s","lines":%d,"sum":%d}`+"\n", checkedBegin, event.Stamp{Time: at}.String(), w.lines, w.sum)
+	text := fmt.Appendf(nil, `%s"time":"%s","lines":%d,"sum":%d}`+"\n", checkedBegin, event.Timestamp{Time: at}.String(), w.lines, w.sum)
 	if err := w.write(text, at); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"dwatch/watcher/event"
 )
 
-var mine = Header{Server: "host:6443", Cluster: "uid", Selection: event.Selection{Resources: []event.Selected{{Resource: "pods"}}, Namespaces: []string{"a"}}}
+var mine = Header{Server: "host:6443", Cluster: "uid", Selection: event.Selection{Resources: []event.SelectedResource{{Resource: "pods"}}, Namespaces: []string{"a"}}}
 
 func targetOf(resource, namespace, name string) event.Target {
 	_, gr := schema.ParseResourceArg(resource)
@@ -110,7 +110,7 @@ func (r *reader) Deliver(_ context.Context, batch []event.Event) error {
 	}
 	var text strings.Builder
 	for _, e := range batch {
-		if !e.Type.IsMark() {
+		if !e.Type.IsStatus() {
 			fmt.Fprintf(&text, "%s %s\n", e.Type, e.Object.Name)
 		}
 	}
@@ -142,9 +142,9 @@ func (r *reader) report(target event.Target, events ...string) {
 func reported(t testing.TB, f *File, target event.Target) (objects []string, complete bool) {
 	t.Helper()
 	found := map[string]bool{}
-	complete, err := f.Past(target, func(o event.Reported) {
+	complete, err := f.Past(target, func(o event.ReportedObject) {
 		text := fmt.Sprintf("%s/%s/%s", o.Name, o.UID, o.ResourceVersion)
-		if o.Unsure {
+		if o.Unconfirmed {
 			text += "?"
 		}
 		found[text] = true

@@ -64,7 +64,7 @@ func TestClusters(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, cluster := range []string{"eu", "us", "asia"} {
-		if _, err := f.Past(at(cluster), func(r event.Reported) { got[cluster] += r.Name + "/" + r.ResourceVersion }); err != nil {
+		if _, err := f.Past(at(cluster), func(r event.ReportedObject) { got[cluster] += r.Name + "/" + r.ResourceVersion }); err != nil {
 			t.Error(err)
 		}
 	}

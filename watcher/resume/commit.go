@@ -181,7 +181,7 @@ func (f *File) changesOf(dst []change, batch []event.Event) []change {
 			dst = f.takeOver(dst, e.Target)
 		case e.Type == event.Synced:
 			dst, _ = f.target(dst, e.Target, true)
-		case !e.Type.IsMark():
+		case !e.Type.IsStatus():
 			var t *saved
 			dst, t = f.target(dst, e.Target, false)
 			dst = append(dst, change{

@@ -25,7 +25,9 @@ func TestKeepDigests(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = map[string]string{}
-		if _, err := f.Past(pods, func(r event.Reported) { got[r.Name] = r.ResourceVersion + strings.TrimPrefix(" "+r.Digests, " of-") }); err != nil {
+		if _, err := f.Past(pods, func(r event.ReportedObject) {
+			got[r.Name] = r.ResourceVersion + strings.TrimPrefix(" "+r.Digests, " of-")
+		}); err != nil {
 			t.Fatal(err)
 		}
 		newReader(t, f).report(pods, events...)

@@ -67,7 +67,7 @@ func TestEntry(t *testing.T) {
 
 func TestEntryTells(t *testing.T) {
 	var got []string
-	parseEntry(t, "?c 3 Zg,b 2,a 1").each("ns", "web", func(o event.Reported) { got = append(got, fmt.Sprint(o)) })
+	parseEntry(t, "?c 3 Zg,b 2,a 1").each("ns", "web", func(o event.ReportedObject) { got = append(got, fmt.Sprint(o)) })
 	if diff := cmp.Diff([]string{"{ns web a 1 true }", "{ns web b 2 true }", "{ns web c 3 true Zg}"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -31,7 +31,7 @@ func refused(t *testing.T, path string, h Header, pattern string) {
 	}
 }
 
-var allPods = event.Selection{Resources: []event.Selected{{Resource: "pods"}}, AllNamespaces: true}
+var allPods = event.Selection{Resources: []event.SelectedResource{{Resource: "pods"}}, AllNamespaces: true}
 
 func TestOpenForSomethingElse(t *testing.T) {
 	unknown := func(server string) Header { return Header{Server: server, Selection: allPods} }

@@ -21,7 +21,7 @@ type Foreign struct {
 	// Was is the shard of which all that existed at the start has been reported; Resharded: that is another one.
 	Was       event.Shard
 	Resharded bool
-	Objects   []event.Reported // that are of other shards
+	Objects   []event.ReportedObject // that are of other shards
 }
 
 // foreignIn returns what there is when the file is opened.
@@ -42,7 +42,7 @@ func foreignIn(f *File) (all []Foreign, err error) {
 	return all, f.named(err)
 }
 
-func foreignOf(target *bolt.Bucket) (all []event.Reported, err error) {
+func foreignOf(target *bolt.Bucket) (all []event.ReportedObject, err error) {
 	b := target.Bucket(foreignBucket)
 	if b == nil {
 		return nil, nil
@@ -54,7 +54,7 @@ func foreignOf(target *bolt.Bucket) (all []event.Reported, err error) {
 		if !isForeign || !isKey {
 			return damaged("at the foreign " + string(uid))
 		}
-		all = append(all, event.Reported{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: string(resourceVersion), Unsure: unsure})
+		all = append(all, event.ReportedObject{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: string(resourceVersion), Unconfirmed: unsure})
 		return nil
 	})
 	return all, err
@@ -70,7 +70,7 @@ func putForeign(b *bolt.Bucket, key []byte, s state, unsure bool) error {
 }
 
 // forget takes objects of other shards out of the file, of which somebody else reports.
-func forget(f *File, t event.Target, objects []event.Reported) error {
+func forget(f *File, t event.Target, objects []event.ReportedObject) error {
 	s := f.saved[t.Key()]
 	if s == nil || len(objects) == 0 {
 		return nil
@@ -180,7 +180,7 @@ func takeBack(target, objects, foreign *bolt.Bucket, shard event.Shard) error {
 		if !shard.Has(o.UID) || objects.Get(key) != nil {
 			continue
 		}
-		if err := objects.Put(key, entry{unsure: o.Unsure, states: []state{newState(o.UID, o.ResourceVersion, "")}}.encode()); err != nil {
+		if err := objects.Put(key, entry{unsure: o.Unconfirmed, states: []state{newState(o.UID, o.ResourceVersion, "")}}.encode()); err != nil {
 			return err
 		}
 		if err := foreign.Delete([]byte(o.UID)); err != nil {

@@ -40,7 +40,7 @@ type Handover struct {
 // handed is one target.
 type handed struct {
 	Foreign
-	objects map[cache.ObjectName][]event.Reported
+	objects map[cache.ObjectName][]event.ReportedObject
 	looks   int       // that were answered
 	due     time.Time // of the next one
 }
@@ -53,7 +53,7 @@ func NewHandover(f *File, next event.Sink) (*Handover, error) {
 	}
 	h := &Handover{file: f, next: next, targets: map[event.Key]*handed{}}
 	for _, of := range all {
-		t := &handed{Foreign: of, objects: map[cache.ObjectName][]event.Reported{}}
+		t := &handed{Foreign: of, objects: map[cache.ObjectName][]event.ReportedObject{}}
 		for _, o := range of.Objects {
 			key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 			t.objects[key] = append(t.objects[key], o)
@@ -97,7 +97,7 @@ func (h *Handover) Deliver(ctx context.Context, batch []event.Event) error {
 			own = h.takeGone(own, t, nil)
 		case e.Type == event.Added:
 			// Whoever has the name now, the one before is gone.
-			own = h.take(own, t, cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, func(o event.Reported) bool { return o.UID == e.Object.UID })
+			own = h.take(own, t, cache.ObjectName{Namespace: e.Object.Namespace, Name: e.Object.Name}, func(o event.ReportedObject) bool { return o.UID == e.Object.UID })
 			e.Initial = e.Initial || t.Resharded && e.Listed && !t.Was.Has(e.Object.UID)
 		}
 		own = append(own, e)
@@ -106,8 +106,8 @@ func (h *Handover) Deliver(ctx context.Context, batch []event.Event) error {
 }
 
 // take appends the deletions of the objects of a name that are not there, as is says.
-func (h *Handover) take(dst []event.Event, t *handed, key cache.ObjectName, is func(event.Reported) bool) []event.Event {
-	var left []event.Reported
+func (h *Handover) take(dst []event.Event, t *handed, key cache.ObjectName, is func(event.ReportedObject) bool) []event.Event {
+	var left []event.ReportedObject
 	for _, o := range t.objects[key] {
 		if is(o) {
 			left = append(left, o)
@@ -129,7 +129,7 @@ func (h *Handover) take(dst []event.Event, t *handed, key cache.ObjectName, is f
 // takeGone appends the deletions of all objects that are not there.
 func (h *Handover) takeGone(dst []event.Event, t *handed, there map[types.UID]bool) []event.Event {
 	for _, key := range slices.SortedFunc(maps.Keys(t.objects), func(a, b cache.ObjectName) int { return cmp.Compare(a.String(), b.String()) }) {
-		dst = h.take(dst, t, key, func(o event.Reported) bool { return there[o.UID] })
+		dst = h.take(dst, t, key, func(o event.ReportedObject) bool { return there[o.UID] })
 	}
 	return dst
 }

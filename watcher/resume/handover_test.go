@@ -17,7 +17,7 @@ import (
 
 func ofShard(number, of int) Header {
 	h := mine
-	h.Selection.Shard = event.Shard{Number: number, Of: of}
+	h.Selection.Shard = event.Shard{Number: number, Count: of}
 	return h
 }
 
@@ -93,7 +93,7 @@ func (o *opened) close() (got []string) {
 // deleted, and the rest is forgotten, without a word, when the others have had their time.
 func TestReshard(t *testing.T) {
 	path := newPath(t)
-	half, other := event.Shard{Number: 1, Of: 4}, event.Shard{Number: 2, Of: 4} // of 1/2
+	half, other := event.Shard{Number: 1, Count: 4}, event.Shard{Number: 2, Count: 4} // of 1/2
 	stays, gone, later, left := uidIn(half, 1), uidIn(other, 2), uidIn(other, 3), uidIn(other, 4)
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED stays/"+stays+"/1", "ADDED gone/"+gone+"/2", "ADDED later/"+later+"/3", "ADDED left/"+left+"/4", "SYNCED")
@@ -136,7 +136,7 @@ func TestReshard(t *testing.T) {
 // another object's now.
 func TestReshardBack(t *testing.T) {
 	path := newPath(t)
-	half, other := event.Shard{Number: 1, Of: 4}, event.Shard{Number: 2, Of: 4}
+	half, other := event.Shard{Number: 1, Count: 4}, event.Shard{Number: 2, Count: 4}
 	a, b, c := uidIn(half, 1), uidIn(other, 2), uidIn(other, 3)
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED a/"+a+"/1", "ADDED b/"+b+"/2", "ADDED c/"+c+"/3", "SYNCED")
@@ -174,8 +174,8 @@ func TestReshardInitial(t *testing.T) {
 		}
 		return next.Deliver(ctx, batch)
 	})
-	one.deliver("ADDED new/"+uidIn(event.Shard{Number: 1, Of: 4}, 1)+"/1", "ADDED came/"+uidIn(event.Shard{Number: 2, Of: 4}, 2)+"/2", "SYNCED")
-	one.deliver("ADDED later/" + uidIn(event.Shard{Number: 2, Of: 4}, 3) + "/3")
+	one.deliver("ADDED new/"+uidIn(event.Shard{Number: 1, Count: 4}, 1)+"/1", "ADDED came/"+uidIn(event.Shard{Number: 2, Count: 4}, 2)+"/2", "SYNCED")
+	one.deliver("ADDED later/" + uidIn(event.Shard{Number: 2, Count: 4}, 3) + "/3")
 	one.close()
 	if !cmp.Equal(got, []string{"came"}) {
 		t.Errorf("initial: %s", got)
@@ -193,7 +193,7 @@ func TestReshardInitial(t *testing.T) {
 // TestReshardHeldUp: what the server does not tell of one target holds up no other, and is asked again.
 func TestReshardHeldUp(t *testing.T) {
 	path := newPath(t)
-	other := event.Shard{Number: 2, Of: 4}
+	other := event.Shard{Number: 2, Count: 4}
 	services := targetOf("services", "a", "")
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED late/"+uidIn(other, 1)+"/1", "SYNCED")
@@ -229,7 +229,7 @@ func TestReshardHeldUp(t *testing.T) {
 // TestReshardGone: with a resource go the objects of other shards, too: the server will never tell of them.
 func TestReshardGone(t *testing.T) {
 	path := newPath(t)
-	other := event.Shard{Number: 2, Of: 4}
+	other := event.Shard{Number: 2, Count: 4}
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED a/"+uidIn(other, 1)+"/1", "ADDED b/"+uidIn(other, 2)+"/2", "SYNCED")
 	first.close()
@@ -244,7 +244,7 @@ func TestReshardGone(t *testing.T) {
 // the server does not have it is found out by that alone.
 func TestReshardOrphan(t *testing.T) {
 	path := newPath(t)
-	other := event.Shard{Number: 2, Of: 4}
+	other := event.Shard{Number: 2, Count: 4}
 	first := openAs(t, path, ofShard(1, 2), nil)
 	first.deliver("ADDED a/"+uidIn(other, 1)+"/1", "SYNCED")
 	first.close()
@@ -268,7 +268,7 @@ func TestReshardOrphan(t *testing.T) {
 func TestReshardVersion(t *testing.T) {
 	path := newPath(t)
 	first := openAs(t, path, ofShard(1, 2), nil)
-	first.deliver("ADDED a/"+uidIn(event.Shard{Number: 2, Of: 4}, 1)+"/1", "SYNCED")
+	first.deliver("ADDED a/"+uidIn(event.Shard{Number: 2, Count: 4}, 1)+"/1", "SYNCED")
 	first.close()
 	newer := pods
 	newer.Mapping = event.NewMapping(pods.Resource().GroupResource().WithVersion("v2"), "Pod", true)

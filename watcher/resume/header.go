@@ -119,7 +119,7 @@ func (h Header) check(now Header) error {
 		return fmt.Errorf("it was made for another cluster (at %s) than the one at %s: take another one, or delete it to start over", h.Server, now.Server)
 	case !known && h.Server != now.Server:
 		return fmt.Errorf("it was made for the server %s, not for %s (to know a cluster at another address, dwatch needs the right to get the namespace kube-system): take another one, or delete it to start over", h.Server, now.Server)
-	case !h.Selection.OfAllShards().Equal(now.Selection.OfAllShards()):
+	case !h.Selection.WithoutShard().Equal(now.Selection.WithoutShard()):
 		return fmt.Errorf("it was made for %s, not for %s: take another one, or delete it to start over", h.Selection, now.Selection)
 	}
 	return nil

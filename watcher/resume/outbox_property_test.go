@@ -146,7 +146,7 @@ func (h *history) report(f *File, stage event.Sink) {
 	if _, err := f.Past(pods, l.Restore); err != nil {
 		h.t.Fatal(err)
 	}
-	l.Begin()
+	l.BeginSync()
 	var batch []event.Event
 	for _, name := range slices.Sorted(maps.Keys(h.objects)) {
 		batch = l.Observe(batch, event.Event{Object: objectOf(h.objects[name]), Listed: true, Initial: true})
@@ -209,7 +209,7 @@ func (h *history) deliver(stage event.Sink, batch []event.Event) []event.Event {
 	h.mu.Lock()
 	for i := range batch {
 		batch[i].Target, batch[i].Time = pods, time.Now()
-		if !batch[i].Type.IsMark() {
+		if !batch[i].Type.IsStatus() {
 			h.made++
 			h.order[idOf(&batch[i])] = h.made
 		}
@@ -224,7 +224,7 @@ func (h *history) deliver(stage event.Sink, batch []event.Event) []event.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range batch {
-		if !h.killed && !batch[i].Type.IsMark() {
+		if !h.killed && !batch[i].Type.IsStatus() {
 			h.accepted = append(h.accepted, idOf(&batch[i]))
 		}
 	}

@@ -33,7 +33,7 @@ func (q *queue) Deliver(_ context.Context, batch []event.Event) error {
 	}
 	var records [][]byte
 	for _, e := range batch {
-		if !e.Type.IsMark() && !strings.HasPrefix(e.Object.Name, "hidden") {
+		if !e.Type.IsStatus() && !strings.HasPrefix(e.Object.Name, "hidden") {
 			records = append(records, fmt.Appendf(nil, "%s %s", e.Type, e.Object.Name))
 		}
 	}

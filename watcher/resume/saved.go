@@ -80,7 +80,7 @@ func readSaved(tx *bolt.Tx) (map[event.Key]*saved, error) {
 		}
 		found[s.about.target().Key()] = s
 		s.any = hasAny(b.Bucket(foreignBucket))
-		return s.read(tx, func(event.Reported) { s.any = true })
+		return s.read(tx, func(event.ReportedObject) { s.any = true })
 	})
 	return found, err
 }
@@ -94,7 +94,7 @@ func hasAny(b *bolt.Bucket) bool {
 }
 
 // read calls take with what was reported of each object of the target.
-func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
+func (s *saved) read(tx *bolt.Tx, take func(event.ReportedObject)) error {
 	objects := tx.Bucket(targetsBucket).Bucket(s.key).Bucket(objectsBucket)
 	if objects == nil {
 		return nil
@@ -110,8 +110,8 @@ func (s *saved) read(tx *bolt.Tx, take func(event.Reported)) error {
 	})
 }
 
-// Past is an event.Past. What the file has about targets that t covers becomes part of t.
-func (f *File) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+// Past is an event.HistoryFunc. What the file has about targets that t covers becomes part of t.
+func (f *File) Past(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	if changes := f.takeOver(nil, t); len(changes) > 0 {
 		if _, err := f.commit(commitment{reported: changes}); err != nil {
 			return false, err
@@ -208,13 +208,13 @@ func (e entry) without(uid string) []state {
 }
 
 // each calls take with each state, the oldest first.
-func (e entry) each(namespace, name string, take func(event.Reported)) {
+func (e entry) each(namespace, name string, take func(event.ReportedObject)) {
 	for _, s := range slices.Backward(e.states) {
 		uid, rest, _ := strings.Cut(string(s), " ")
 		resourceVersion, digests, _ := strings.Cut(rest, " ")
-		take(event.Reported{
+		take(event.ReportedObject{
 			Namespace: namespace, Name: name,
-			UID: types.UID(uid), ResourceVersion: resourceVersion, Digests: digests, Unsure: e.unsure,
+			UID: types.UID(uid), ResourceVersion: resourceVersion, Digests: digests, Unconfirmed: e.unsure,
 		})
 	}
 }

@@ -75,7 +75,7 @@ func (s *Stage) bundles(r roots) []*bundle {
 }
 
 // settle lets go of the bundles of which it is due, and which are told why then.
-func (s *Stage) settle(due func(*bundle) (event.Cut, bool)) {
+func (s *Stage) settle(due func(*bundle) (event.FlushReason, bool)) {
 	var wrong map[string][]*wrong
 	told := false
 	r := s.roots()
@@ -96,12 +96,12 @@ func (s *Stage) settle(due func(*bundle) (event.Cut, bool)) {
 }
 
 // tell lets a bundle go on: first what is nearest to its root, then the others in the order in which they came.
-func (s *Stage) tell(b *bundle, cut event.Cut, wrong []*wrong) {
+func (s *Stage) tell(b *bundle, cut event.FlushReason, wrong []*wrong) {
 	lead := s.lead(b)
 	slices.SortStableFunc(b.held, func(x, y *held) int {
 		return cmp.Compare(rank(x == lead), rank(y == lead))
 	})
-	all := &event.Settlement{Top: s.isTop(lead, b), Changes: b.changes, Since: b.since, Until: b.until, Cut: cut}
+	all := &event.SettledGroup{HasRoot: s.isTop(lead, b), Changes: b.changes, Since: b.since, Until: b.until, FlushReason: cut}
 	if !b.from.IsZero() {
 		all.Since = b.from
 	}
@@ -111,22 +111,22 @@ func (s *Stage) tell(b *bundle, cut event.Cut, wrong []*wrong) {
 			present = h
 		}
 		e := h.event
-		e.Settled = &event.Settled{Since: h.since, Changes: h.changes, Came: h.came && e.Type == event.Deleted, Of: all}
+		e.Settled = &event.Settled{Since: h.since, Changes: h.changes, ShortLived: h.came && e.Type == event.Deleted, Group: all}
 		all.Events = append(all.Events, e)
 		s.letGo(h)
 	}
 	if e := &present.event; !e.Object.IsEvent() && e.Type != event.Deleted {
-		all.Word = kstatus.CurrentStatus.String()
+		all.Status = kstatus.CurrentStatus.String()
 		if w := s.known.wrong[present.id]; w != nil {
-			all.Word, all.Why = w.Word, w.Why
+			all.Status, all.Message = w.Status, w.Message
 		}
 	}
 	for _, w := range wrong {
 		if w == s.known.wrong[present.id] {
 			continue
 		}
-		if all.NotWell++; w.says && len(all.Wrong) < maxWrong {
-			all.Wrong = append(all.Wrong, w.Wrong)
+		if all.UnhealthyCount++; w.says && len(all.Unhealthy) < maxWrong {
+			all.Unhealthy = append(all.Unhealthy, w.UnhealthyObject)
 		}
 	}
 	s.passing = append(s.passing, all.Events...)
@@ -227,9 +227,9 @@ func (s *Stage) isUnderWay(b *bundle) bool {
 // heard reports whether all that happens to what waits is heard of, and since when.
 func (s *Stage) heard(b *bundle) (is bool, since time.Time) {
 	for _, h := range b.held {
-		link := s.links.Of(h.event.Target)
+		link := s.links.Get(h.event.Target)
 		switch {
-		case link.Mark == "": // before the first Synced
+		case link.LastStatus == "": // before the first Synced
 			is = !h.event.Listed
 		default:
 			is = link.Phase() == event.PhaseLive && !link.Relisting

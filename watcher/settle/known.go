@@ -32,7 +32,7 @@ type managed struct {
 
 // wrong is an object that is not Current.
 type wrong struct {
-	event.Wrong
+	event.UnhealthyObject
 	// waits: it is under way. says: it says what is wrong.
 	waits, says bool
 }
@@ -105,7 +105,7 @@ func (k *known) diagnose(e *event.Event, content string) *wrong {
 	if !status.MayBeOther(e.Object.GroupVersionKind(), content) {
 		return nil
 	}
-	u, err := event.NewObject(e.Object.Identity, k.masks.ObjectJSON(content)).Open()
+	u, err := event.NewObject(e.Object.Identity, k.masks.ObjectJSON(content)).Decode()
 	if err != nil {
 		return nil
 	}
@@ -114,9 +114,9 @@ func (k *known) diagnose(e *event.Event, content string) *wrong {
 		return nil
 	}
 	return &wrong{
-		Wrong: event.Wrong{Target: e.Target, Namespace: strings.Clone(e.Object.Namespace), Name: strings.Clone(e.Object.Name), Word: is.Word.String(), Why: strings.Clone(is.Message)},
-		waits: is.Word != kstatus.FailedStatus,
-		says:  is.SaysWhy || is.Word == kstatus.FailedStatus,
+		UnhealthyObject: event.UnhealthyObject{Target: e.Target, Namespace: strings.Clone(e.Object.Namespace), Name: strings.Clone(e.Object.Name), Status: is.Word.String(), Message: strings.Clone(is.Message)},
+		waits:           is.Word != kstatus.FailedStatus,
+		says:            is.SaysWhy || is.Word == kstatus.FailedStatus,
 	}
 }
 

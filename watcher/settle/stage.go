@@ -37,7 +37,7 @@ type Stage struct {
 	next event.Sink
 
 	known   known
-	links   *event.Links
+	links   *event.WatchStates
 	waiting []*held         // in the order in which they came
 	last    map[shown]*held // the last one of an object that waits
 	named   map[name]*held  // and of a name
@@ -57,7 +57,7 @@ func New(next event.Sink, o Options) *Stage {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), links: event.NewLinks(nil), last: map[shown]*held{}, named: map[name]*held{}}
+	return &Stage{Options: o, next: next, known: newKnown(o.Compare.Masks), links: event.NewWatchStates(nil), last: map[shown]*held{}, named: map[name]*held{}}
 }
 
 // Deliver implements event.Sink.
@@ -81,7 +81,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 // End delivers all that waits. It is called last.
 func (s *Stage) End(ctx context.Context) error {
 	s.passing = s.passing[:0]
-	s.settle(func(*bundle) (event.Cut, bool) { return event.CutEnd, true })
+	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushShutdown, true })
 	return s.pass(ctx)
 }
 
@@ -129,7 +129,7 @@ func (s *Stage) count() {
 func (s *Stage) take(e *event.Event) {
 	s.links.Observe(e)
 	switch {
-	case e.Type.IsMark():
+	case e.Type.IsStatus():
 		s.mark(e)
 		s.passing = append(s.passing, *e)
 	case e.Reconstructed != nil:
@@ -152,7 +152,7 @@ func (s *Stage) letGoBefore(e *event.Event) {
 	if before == nil {
 		return
 	}
-	s.settle(func(b *bundle) (event.Cut, bool) { return event.CutShort, slices.Contains(b.held, before) })
+	s.settle(func(b *bundle) (event.FlushReason, bool) { return event.FlushOrdering, slices.Contains(b.held, before) })
 }
 
 // mark lets go what a mark is about, which says that its target, or one of which it takes the place, is watched
@@ -161,9 +161,9 @@ func (s *Stage) mark(e *event.Event) {
 	key := e.Target.Key()
 	switch e.Type {
 	case event.Left, event.Gone:
-		s.letGoOf(event.CutLeft, func(o event.Key) bool { return o == key })
+		s.letGoOf(event.FlushUnwatched, func(o event.Key) bool { return o == key })
 	case event.Arrived, event.Joined:
-		s.letGoOf(event.CutShort, key.Covers)
+		s.letGoOf(event.FlushOrdering, key.Covers)
 	}
 	if e.Type == event.Left {
 		s.known.leave(key)
@@ -171,8 +171,8 @@ func (s *Stage) mark(e *event.Event) {
 }
 
 // letGoOf lets go what waits of some targets, and what belongs to it.
-func (s *Stage) letGoOf(cut event.Cut, is func(event.Key) bool) {
-	s.settle(func(b *bundle) (event.Cut, bool) {
+func (s *Stage) letGoOf(cut event.FlushReason, is func(event.Key) bool) {
+	s.settle(func(b *bundle) (event.FlushReason, bool) {
 		return cut, slices.ContainsFunc(b.held, func(h *held) bool { return is(h.event.Target.Key()) })
 	})
 }
@@ -202,16 +202,16 @@ func (s *Stage) look(now time.Time) {
 	}
 	s.looked = now
 	stuck := s.stuck()
-	s.settle(func(b *bundle) (event.Cut, bool) {
+	s.settle(func(b *bundle) (event.FlushReason, bool) {
 		heard, since := s.heard(b)
 		switch {
 		case heard && now.Sub(b.until) >= s.Quiet && now.Sub(since) >= s.Quiet && (stuck[b.root] || !s.isUnderWay(b)):
 			return "", true
 		case now.Sub(b.since) < s.Max:
 		case heard:
-			return event.CutLate, true
+			return event.FlushMaxSettle, true
 		default:
-			return event.CutLost, true
+			return event.FlushDisconnected, true
 		}
 		return "", false
 	})
@@ -228,5 +228,5 @@ func (s *Stage) makeRoom() {
 		s.told = true
 		s.Warn(fmt.Sprintf("--settle: there is room for %d MiB of what waits for quiet, and more changes: the oldest is told as it is", s.Room>>20))
 	}
-	s.settle(func(*bundle) (event.Cut, bool) { return event.CutRoom, s.bytes > s.Room/2 })
+	s.settle(func(*bundle) (event.FlushReason, bool) { return event.FlushBufferFull, s.bytes > s.Room/2 })
 }

@@ -104,7 +104,7 @@ func (b *bench) pass(seconds int) {
 func (b *bench) said() string {
 	var all []string
 	for _, e := range b.got {
-		if e.Type.IsMark() {
+		if e.Type.IsStatus() {
 			all = append(all, string(e.Type))
 			continue
 		}
@@ -112,15 +112,15 @@ func (b *bench) said() string {
 		switch s := e.Settled; {
 		case s == nil:
 			text += " at once"
-		case s.IsLead(&e):
-			of := s.Of
-			text += fmt.Sprintf(" ×%d (%d changes of %d in %s, %s%s)", s.Changes, of.Changes, len(of.Events), of.Until.Sub(of.Since), of.Word, cutText(of.Cut))
-			for _, w := range of.Wrong {
-				text += " " + w.Name + ":" + w.Why
+		case s.IsFirst(&e):
+			of := s.Group
+			text += fmt.Sprintf(" ×%d (%d changes of %d in %s, %s%s)", s.Changes, of.Changes, len(of.Events), of.Until.Sub(of.Since), of.Status, cutText(of.FlushReason))
+			for _, w := range of.Unhealthy {
+				text += " " + w.Name + ":" + w.Message
 			}
 		default:
 			text += fmt.Sprintf(" ×%d", s.Changes)
-			if s.Came {
+			if s.ShortLived {
 				text += " came"
 			}
 		}
@@ -130,7 +130,7 @@ func (b *bench) said() string {
 	return strings.Join(all, "; ")
 }
 
-func cutText(c event.Cut) string {
+func cutText(c event.FlushReason) string {
 	if c == "" {
 		return ""
 	}
@@ -308,8 +308,8 @@ func TestRoom(t *testing.T) {
 		t.Errorf("it was said %d times, and %d have gone on", warned, len(b.got))
 	}
 	for n, e := range b.got {
-		if e.Object.Name != fmt.Sprint("c", n) || e.Settled.Of.Cut != event.CutRoom {
-			t.Fatalf("%d is %s, %q", n, e.Object.Name, e.Settled.Of.Cut)
+		if e.Object.Name != fmt.Sprint("c", n) || e.Settled.Group.FlushReason != event.FlushBufferFull {
+			t.Fatalf("%d is %s, %q", n, e.Object.Name, e.Settled.Group.FlushReason)
 		}
 	}
 }
@@ -364,7 +364,7 @@ func TestTop(t *testing.T) {
 	b.deliver(event.Added, one{resource: "replicasets", name: "rs", status: made})
 	b.deliver(event.Added, one{resource: "pods", name: "p", uid: "new", of: "rs", status: running})
 	b.pass(30)
-	if len(b.got) != 3 || b.got[0].Settled.Of.Top {
+	if len(b.got) != 3 || b.got[0].Settled.Group.HasRoot {
 		t.Errorf("the first stands for the others: %s", b.said())
 	}
 }

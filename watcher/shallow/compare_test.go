@@ -21,7 +21,7 @@ import (
 func compare(t *testing.T, raw json.RawMessage, stock, got *unstructured.Unstructured, managedFields bool) {
 	t.Helper()
 	content := shallow.Content(got)
-	opened, err := event.NewObject(shallow.Identity(got), content).Open()
+	opened, err := event.NewObject(shallow.Identity(got), content).Decode()
 	if err != nil {
 		t.Fatalf("%v in %.500q", err, content)
 	}

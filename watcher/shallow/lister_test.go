@@ -65,7 +65,7 @@ func diffLists(t *testing.T, w *watcher.Watcher, stock dynamic.ResourceInterface
 		want[u.GetNamespace()+"/"+u.GetName()] = u
 	}
 	for _, o := range objects {
-		if got[o.Namespace+"/"+o.Name], err = o.Open(); err != nil {
+		if got[o.Namespace+"/"+o.Name], err = o.Decode(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -78,7 +78,7 @@ func TestObject(t *testing.T) {
 // checkShallow compares what a shallow object tells with its content.
 func checkShallow(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
-	full, err := event.NewObject(Identity(u), Content(u)).Open()
+	full, err := event.NewObject(Identity(u), Content(u)).Decode()
 	if err != nil {
 		t.Fatalf("%v in %s", err, Content(u))
 	}

@@ -18,7 +18,7 @@ type Options struct {
 	Targets []event.Target
 	All     bool
 	// Past is what earlier runs reported, which is asked once for each of Targets; nil: nothing is known.
-	Past event.Past
+	Past event.HistoryFunc
 	// Keep keeps the content of objects, for Event.Old.
 	Keep bool
 	Room int64 // how many bytes may wait; 0: DefaultRoom
@@ -31,7 +31,7 @@ type Options struct {
 
 // Watch watches targets for one Branch. sink gets what a watch with that past gets, which is asked by the goroutine that
 // calls sink.
-type Watch func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error
+type Watch func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error
 
 // Branch is one of those that share a watch.
 type Branch struct {
@@ -163,7 +163,7 @@ func (b *Branch) own(batch []event.Event) []event.Event {
 const overhead = 512
 
 func sizeOf(e *event.Event) int64 {
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		return overhead
 	}
 	return overhead + int64(len(e.Object.Raw()))
@@ -256,8 +256,8 @@ func (b *Branch) deliver(ctx context.Context, batches ...[]event.Event) error {
 	return b.next.Deliver(ctx, news)
 }
 
-// Past is an event.Past of what was delivered, once Run has returned: for who takes the place of this Branch.
-func (b *Branch) Past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+// Past is an event.HistoryFunc of what was delivered, once Run has returned: for who takes the place of this Branch.
+func (b *Branch) Past(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	return b.known.past(t, take)
 }
 

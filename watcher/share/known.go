@@ -30,14 +30,14 @@ type target struct {
 
 func newKnown(keep bool) *known { return &known{keep, map[event.Key]*target{}} }
 
-func (k *known) restore(t event.Target, past event.Past) error {
+func (k *known) restore(t event.Target, past event.HistoryFunc) error {
 	own := k.of(t)
 	complete, err := past(t, own.ledger.Restore)
 	if err != nil {
 		return fmt.Errorf("read what was reported of %s: %w", t.Resource().GroupResource(), err)
 	}
 	own.complete = complete
-	own.ledger.Begin()
+	own.ledger.BeginSync()
 	return nil
 }
 
@@ -48,7 +48,7 @@ func (k *known) of(t event.Target) *target {
 	switch {
 	case own == nil:
 		own = &target{Target: t, ledger: ledger.New(kind, k.keep), open: true}
-		own.ledger.Begin()
+		own.ledger.BeginSync()
 		k.targets[t.Key()] = own
 	case own.Mapping.GroupVersionKind != kind:
 		own.ledger.SetKind(kind)
@@ -83,8 +83,8 @@ func (k *known) handOver() (targets []event.Target) {
 	return targets
 }
 
-// past is an event.Past of what was delivered.
-func (k *known) past(t event.Target, take func(event.Reported)) (complete bool, err error) {
+// past is an event.HistoryFunc of what was delivered.
+func (k *known) past(t event.Target, take func(event.ReportedObject)) (complete bool, err error) {
 	own := k.targets[t.Key()]
 	if own == nil {
 		return false, nil
@@ -93,11 +93,11 @@ func (k *known) past(t event.Target, take func(event.Reported)) (complete bool, 
 	return own.complete, nil
 }
 
-// anew is an event.Past of nothing, for a watch that begins with all that exists: what it does not name is gone.
-func (k *known) anew(t event.Target, _ func(event.Reported)) (complete bool, err error) {
+// anew is an event.HistoryFunc of nothing, for a watch that begins with all that exists: what it does not name is gone.
+func (k *known) anew(t event.Target, _ func(event.ReportedObject)) (complete bool, err error) {
 	own := k.of(t)
 	own.open = true
-	own.ledger.Begin()
+	own.ledger.BeginSync()
 	return false, nil
 }
 
@@ -118,7 +118,7 @@ func (k *known) news(batches ...[]event.Event) []event.Event {
 
 // add adds what an event is to the Sink.
 func (k *known) add(news []event.Event, e event.Event) []event.Event {
-	if e.Type.IsSign() {
+	if e.Type.IsKeepalive() {
 		return append(news, e)
 	}
 	from := len(news)
@@ -139,7 +139,7 @@ func (k *known) take(dst []event.Event, e event.Event) []event.Event {
 	case event.Synced, event.Gap:
 		return own.sync(dst, e)
 	case event.Gone: // and with it all its objects
-		own.ledger.Begin()
+		own.ledger.BeginSync()
 		dst = own.ledger.Sweep(dst)
 		own.gone = true
 	case event.Arrived, event.Joined:
@@ -148,7 +148,7 @@ func (k *known) take(dst []event.Event, e event.Event) []event.Event {
 	case event.Left:
 		delete(k.targets, e.Target.Key())
 	}
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		return append(dst, e)
 	}
 	e.Initial = e.Initial && !own.complete
@@ -178,7 +178,7 @@ func (t *target) sync(dst []event.Event, e event.Event) []event.Event {
 func (k *known) takeOver(wide event.Key, own *target) {
 	for key, narrow := range k.targets {
 		if wide.Covers(key) {
-			own.ledger.TakeOver(narrow.ledger)
+			own.ledger.Merge(narrow.ledger)
 			delete(k.targets, key)
 		}
 	}

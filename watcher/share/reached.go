@@ -39,7 +39,7 @@ func (r reached) missing(batches [][]event.Event) [][]event.Event {
 
 // has reports whether an event was reported.
 func (r reached) has(e event.Event) bool {
-	if e.Type.IsSign() {
+	if e.Type.IsKeepalive() {
 		return false
 	}
 	to, is := r[e.Target.Key()]
@@ -59,7 +59,7 @@ func versionOf(e *event.Event) string {
 	switch {
 	case e.Type == event.Synced, e.Type == event.Gap:
 		return e.ResourceVersion
-	case e.Type.IsMark(), e.Type == event.Deleted && e.FinalStateUnknown: // which has that of the last state
+	case e.Type.IsStatus(), e.Type == event.Deleted && e.FinalStateUnknown: // which has that of the last state
 		return ""
 	}
 	return e.Object.ResourceVersion

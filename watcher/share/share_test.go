@@ -86,10 +86,10 @@ func (s *taken) all() []string {
 
 // TestBranches: each gets what a watch of its own would have given it.
 func TestBranches(t *testing.T) {
-	past := func(of event.Target, take func(event.Reported)) (bool, error) {
+	past := func(of event.Target, take func(event.ReportedObject)) (bool, error) {
 		if of.Key() == pods.Key() {
 			for name, version := range map[string]string{"same": "1", "changed": "1", "gone": "1"} {
-				take(event.Reported{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: version})
+				take(event.ReportedObject{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: version})
 			}
 		}
 		return true, nil
@@ -169,7 +169,7 @@ func TestHeld(t *testing.T) {
 		<-back
 		b.Held(false)
 	}
-	alone := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+	alone := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 		if len(targets) != 1 || targets[0].Key() != pods.Key() {
 			t.Errorf("it watches %v alone", targets)
 		}
@@ -217,13 +217,13 @@ func TestHeld(t *testing.T) {
 }
 
 // goesOn is the first sync of a watch with a past.
-func goesOn(t *testing.T, past event.Past, of event.Target, present ...event.Event) (sync []event.Event) {
+func goesOn(t *testing.T, past event.HistoryFunc, of event.Target, present ...event.Event) (sync []event.Event) {
 	l := ledger.New(of.Mapping.GroupVersionKind, false)
 	complete, err := past(of, l.Restore)
 	if err != nil {
 		t.Error(err)
 	}
-	l.Begin()
+	l.BeginSync()
 	for _, e := range present {
 		e.Listed, e.Initial = true, !complete
 		sync = l.Observe(sync, e)
@@ -252,7 +252,7 @@ func TestDroppedOften(t *testing.T) {
 		}
 	}
 	var watched []string
-	alone := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+	alone := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 		for _, of := range targets {
 			watched = append(watched, of.Mapping.Resource.Resource)
 			present := []event.Event{object(of, event.Added, "new", "7")}
@@ -454,7 +454,7 @@ func comeAndGo(t *testing.T, chance *rand.Rand) {
 		w.happens(20, chance)
 		g := &guest{}
 		rest := chance.IntN(30)
-		first := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		first := func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 			if _, err := past(targets[0], nil); err != nil {
 				return err
 			}
@@ -543,7 +543,7 @@ func TestGoesOnFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := make(chan struct{})
-	fan.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+	fan.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 		if complete, err := past(targets[0], nil); complete || err != nil {
 			t.Error(complete, err)
 		}
@@ -578,7 +578,7 @@ func TestAddedLate(t *testing.T) {
 	dropped, back := 0, make(chan struct{})
 	b, err := NewBranch(&late, Options{
 		Targets: []event.Target{pods}, Room: 1, Dropped: func() { dropped++ },
-		Alone: func(ctx context.Context, sink event.Sink, _ []event.Target, past event.Past) error {
+		Alone: func(ctx context.Context, sink event.Sink, _ []event.Target, past event.HistoryFunc) error {
 			return sink.Deliver(ctx, goesOn(t, past, pods, object(pods, event.Added, "a", "9")))
 		},
 	})
@@ -588,7 +588,7 @@ func TestAddedLate(t *testing.T) {
 	fan := New(stays)
 	var running sync.WaitGroup
 	running.Go(func() { _ = stays.Run(t.Context()) })
-	fan.Add(b, func(ctx context.Context, sink event.Sink, _ []event.Target, _ event.Past) error {
+	fan.Add(b, func(ctx context.Context, sink event.Sink, _ []event.Target, _ event.HistoryFunc) error {
 		<-back
 		return sink.Deliver(ctx, []event.Event{object(pods, event.Added, "a", "1"), markOf(pods, event.Synced)})
 	})
@@ -624,7 +624,7 @@ func TestAddedBesideHeld(t *testing.T) {
 	dropped := make(chan struct{})
 	old, err := NewBranch(&dead, Options{
 		Targets: []event.Target{pods}, Room: 1, Dropped: func() { close(dropped) },
-		Alone: func(ctx context.Context, sink event.Sink, _ []event.Target, past event.Past) error {
+		Alone: func(ctx context.Context, sink event.Sink, _ []event.Target, past event.HistoryFunc) error {
 			return sink.Deliver(ctx, goesOn(t, past, pods, object(pods, event.Added, "a", "9")))
 		},
 	})
@@ -657,7 +657,7 @@ func TestAddedBesideHeld(t *testing.T) {
 		isFull = old.bytes >= old.Room
 		old.mu.Unlock()
 	}
-	fan.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+	fan.Add(next, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 		if _, err := past(targets[0], nil); err != nil {
 			return err
 		}
@@ -680,10 +680,10 @@ func TestAddedBesideHeld(t *testing.T) {
 }
 
 // toldBefore is a past of some pods.
-func toldBefore(names ...string) event.Past {
-	return func(_ event.Target, take func(event.Reported)) (bool, error) {
+func toldBefore(names ...string) event.HistoryFunc {
+	return func(_ event.Target, take func(event.ReportedObject)) (bool, error) {
 		for _, name := range names {
-			take(event.Reported{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1"})
+			take(event.ReportedObject{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1"})
 		}
 		return true, nil
 	}
@@ -694,7 +694,7 @@ func toldBefore(names ...string) event.Past {
 func TestAddedUntold(t *testing.T) {
 	now := []event.Event{object(pods, event.Added, "x", "1"), object(pods, event.Added, "y", "2"), object(pods, event.Added, "z", "9")}
 	for name, test := range map[string]struct {
-		past  event.Past
+		past  event.HistoryFunc
 		first []event.Event // before the refusal
 		want  []string
 	}{
@@ -716,7 +716,7 @@ func TestAddedUntold(t *testing.T) {
 			}
 			b, err := NewBranch(&got, Options{
 				Targets: []event.Target{pods}, Past: test.past, Dropped: func() { t.Error("too much waited") },
-				Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+				Alone: func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 					if len(targets) != 1 {
 						t.Errorf("it watches %v alone", targets)
 					}
@@ -728,7 +728,7 @@ func TestAddedUntold(t *testing.T) {
 			}
 			fan := New(stays)
 			back := make(chan struct{})
-			fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+			fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 				if _, err := past(targets[0], nil); err != nil {
 					return err
 				}
@@ -768,7 +768,7 @@ func TestEndedUntold(t *testing.T) {
 		}
 		b, err := NewBranch(&got, Options{
 			Targets: []event.Target{pods}, Past: toldBefore("x"),
-			Alone: func(context.Context, event.Sink, []event.Target, event.Past) error {
+			Alone: func(context.Context, event.Sink, []event.Target, event.HistoryFunc) error {
 				t.Error("it goes on")
 				return nil
 			},
@@ -778,7 +778,7 @@ func TestEndedUntold(t *testing.T) {
 		}
 		fan := New(stays)
 		ctx, stop := context.WithCancel(t.Context())
-		fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+		fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 			if _, err := past(targets[0], nil); err != nil {
 				return err
 			}
@@ -804,7 +804,7 @@ func TestEndedUntold(t *testing.T) {
 			t.Errorf("removed %v: it got %q", isRemoved, got)
 		}
 		left := 0
-		complete, err := b.Past(pods, func(r event.Reported) { left++ })
+		complete, err := b.Past(pods, func(r event.ReportedObject) { left++ })
 		if left != 1 || !complete || err != nil {
 			t.Errorf("removed %v: who takes its place goes on from %d objects, all of them: %v, %v", isRemoved, left, complete, err)
 		}
@@ -837,7 +837,7 @@ func TestRelistedMeanwhile(t *testing.T) {
 			}
 			fan := New(stays)
 			back := make(chan struct{})
-			fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.Past) error {
+			fan.Add(b, func(ctx context.Context, sink event.Sink, targets []event.Target, past event.HistoryFunc) error {
 				if _, err := past(targets[0], nil); err != nil {
 					return err
 				}

@@ -85,8 +85,8 @@ func (p *proof) noteAsked(at time.Time, resourceVersion string) {
 	if resourceVersion == "" {
 		return
 	}
-	missed := !p.answered.IsZero() && between(p.answered, at) > event.AskEvery+event.AnswerWithin
-	p.asked = append(p.asked, asked{at, resourceVersion, missed || elapsed(at) > event.AnswerWithin})
+	missed := !p.answered.IsZero() && between(p.answered, at) > event.ProbeInterval+event.ProbeTimeout
+	p.asked = append(p.asked, asked{at, resourceVersion, missed || elapsed(at) > event.ProbeTimeout})
 	p.answered = at
 	if len(p.asked) > maxAsked {
 		p.asked = p.asked[1:]
@@ -98,7 +98,7 @@ func (p *proof) noteAsked(at time.Time, resourceVersion string) {
 // long ago.
 func (p *proof) noteChange(resourceVersion string) {
 	for i := range p.asked {
-		if a := &p.asked[i]; !a.late && elapsed(a.at) > event.AnswerWithin {
+		if a := &p.asked[i]; !a.late && elapsed(a.at) > event.ProbeTimeout {
 			order, err := resourceversion.CompareResourceVersion(resourceVersion, a.resourceVersion)
 			a.late = err != nil || order <= 0
 		}
@@ -151,7 +151,7 @@ func (c *connection) prove(ctx context.Context, isBookmark bool) {
 }
 
 func (c *connection) proved(ctx context.Context, heard time.Time) {
-	if c.session.mark(ctx, heard, c.resumeFrom) && event.IsPrompt(heard, c.proof.moved, time.Now()) {
+	if c.session.mark(ctx, heard, c.resumeFrom) && event.IsCaughtUp(heard, c.proof.moved, time.Now()) {
 		c.proof.known, c.proof.short = true, 0
 	}
 }
@@ -165,7 +165,7 @@ type questions struct {
 
 // newQuestions spreads the questions of watches that began together.
 func (c *connection) newQuestions() *questions {
-	q := &questions{answers: make(chan asked, 1), due: time.NewTimer(rand.N(event.AskEvery))}
+	q := &questions{answers: make(chan asked, 1), due: time.NewTimer(rand.N(event.ProbeInterval))}
 	if !c.session.options.Bookmarks {
 		q.due.Stop()
 	}
@@ -174,7 +174,7 @@ func (c *connection) newQuestions() *questions {
 
 // ask asks, unless an answer is still to come, or all is listed.
 func (q *questions) ask(ctx context.Context, c *connection) {
-	q.due.Reset(event.AskEvery)
+	q.due.Reset(event.ProbeInterval)
 	if q.busy || c.syncing {
 		return
 	}

@@ -44,7 +44,7 @@ func isOf(t event.Target, key objectKey) bool {
 
 // isSettled reports whether what is known of a target's objects is of one time. It is not while a
 // sync goes on, or the connection is lost. Of one object what is listed is all there is to know.
-func isSettled(l *event.Link) bool {
+func isSettled(l *event.WatchState) bool {
 	switch {
 	case l.Phase() == event.PhaseGone:
 		return true
@@ -56,7 +56,7 @@ func isSettled(l *event.Link) bool {
 }
 
 // lossOf returns why there is no connection for a target; nil if there is one.
-func lossOf(l *event.Link) error {
+func lossOf(l *event.WatchState) error {
 	if phase := l.Phase(); l.Relisting || phase != event.PhaseLost && phase != event.PhaseDenied {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (s *Stage) Pending() (some []Pending, more int) {
 		}
 	}
 	for _, e := range s.pending {
-		l := s.links.Of(e.Target)
+		l := s.links.Get(e.Target)
 		if l.Target.Name == "" || lossOf(&l) == nil { // or it is named already
 			some = append(some, Pending{Target: e.Target, Object: e.Object})
 		}

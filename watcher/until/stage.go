@@ -70,7 +70,7 @@ func (o *Outcome) Unwrap() error { return o.Undelivered }
 type Stage struct {
 	Options
 	next   event.Sink
-	links  *event.Links
+	links  *event.WatchStates
 	absent map[event.Key]bool // the targets of which nothing exists, where that is enough
 	// objects are those that exist, and whether Until holds of each. Of unmet it does not; of
 	// some of these, pending is the last event.
@@ -99,7 +99,7 @@ func New(next event.Sink, targets []event.Target, o Options) *Stage {
 	s := &Stage{
 		Options: o,
 		next:    next,
-		links:   event.NewLinks(targets),
+		links:   event.NewWatchStates(targets),
 		absent:  map[event.Key]bool{},
 		objects: map[objectKey]bool{},
 		pending: map[objectKey]event.Event{},
@@ -127,7 +127,7 @@ func (s *Stage) Deliver(ctx context.Context, batch []event.Event) error {
 
 func (s *Stage) decide(e *event.Event) *Outcome {
 	s.links.Observe(e)
-	if e.Type.IsMark() {
+	if e.Type.IsStatus() {
 		s.mark(e)
 		return s.decideAll(e)
 	}
@@ -158,7 +158,7 @@ func (s *Stage) IsTimed() bool { return len(s.timed) > 0 }
 func (s *Stage) Again() (decided *Outcome) {
 	var last event.Event
 	for _, last = range s.timed {
-		if l := s.links.Of(last.Target); !isSettled(&l) {
+		if l := s.links.Get(last.Target); !isSettled(&l) {
 			continue
 		}
 		if o := s.evaluate(&last, true); o != nil && (decided == nil || o.Failed) {

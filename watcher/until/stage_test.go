@@ -60,7 +60,7 @@ func script(t *testing.T, targets map[string]event.Target, text string) (events 
 			e.Type, phase = event.Deleted, phases[name]
 			delete(phases, name)
 		}
-		if !e.Type.IsMark() {
+		if !e.Type.IsStatus() {
 			if e.Type != event.Deleted {
 				phases[name] = phase
 			}

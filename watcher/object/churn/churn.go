@@ -72,7 +72,7 @@ type Object struct {
 // Observe counts an event, of which r is what changed. It returns what is found out by it: fights or
 // a hot loop that were not there before. Managers that fight over several fields of an object have one fight.
 func (t *Tally) Observe(e *event.Event, r *change.Result) []*Finding {
-	if e.Type.IsMark() || e.Initial || e.Reconstructed != nil {
+	if e.Type.IsStatus() || e.Initial || e.Reconstructed != nil {
 		return nil
 	}
 	if e.Type == event.Modified && len(r.Changes) == 0 {

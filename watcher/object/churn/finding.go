@@ -18,8 +18,8 @@ type Finding struct {
 	// More is over how many fields besides the same managers fight, where that is said of one: see Merge.
 	More int `json:"-"`
 	// Times is how often it was written, since Since.
-	Times int         `json:"times"`
-	Since event.Stamp `json:"since"`
+	Times int             `json:"times"`
+	Since event.Timestamp `json:"since"`
 	until time.Time
 }
 
@@ -106,7 +106,7 @@ func (o *Object) loops(now time.Time) bool { return !o.loop.IsZero() && now.Sub(
 
 // finding is the fight over a field.
 func (f *Field) finding(now time.Time) *Finding {
-	found := &Finding{Path: f.Path, Times: len(f.undone) + 1, Since: event.Stamp{Time: f.since}, until: now}
+	found := &Finding{Path: f.Path, Times: len(f.undone) + 1, Since: event.Timestamp{Time: f.since}, until: now}
 	for _, s := range f.sides {
 		found.Sides = append(found.Sides, Side{s.by, s.old.shown, s.new.shown})
 	}
@@ -114,7 +114,7 @@ func (f *Field) finding(now time.Time) *Finding {
 }
 
 func (o *Object) hotLoop(now time.Time) *Finding {
-	f := &Finding{Times: len(o.idle), Since: event.Stamp{Time: o.idle[0]}, until: now}
+	f := &Finding{Times: len(o.idle), Since: event.Timestamp{Time: o.idle[0]}, until: now}
 	if name := o.writer; name != "" {
 		f.Sides = []Side{{Manager: name}}
 	}

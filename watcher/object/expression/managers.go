@@ -46,7 +46,7 @@ func (in *Input) remembered() (names []string, known bool) {
 		for _, w := range by.Writers {
 			names = append(names, w.Manager)
 		}
-		return names, by.Sole || by.From == event.FromManagedFields
+		return names, by.Conclusive || by.From == event.FromManagedFields
 	case event.FromRevision:
 		c, compares := in.comparison().(*comparison)
 		if !compares {

@@ -44,7 +44,7 @@ func TestManagers(t *testing.T) {
 		"from what":       {modified("", cm(`{"k0":"2"}`, by("k9s"))), false, true, ""},
 		"wrote":           {remembered(modified("", cm(`{}`, "")), event.Evidence{From: event.FromManagedFields, Writers: person}), true, false, "['kubectl-edit']"},
 		"another wrote":   {remembered(modified("", cm(`{}`, "")), event.Evidence{From: event.FromManagedFields, Writers: robot}), false, false, "['argocd']"},
-		"created":         {remembered(bare, event.Evidence{From: event.FromCreation, Writers: person, Sole: true}), true, false, "['kubectl-edit']"},
+		"created":         {remembered(bare, event.Evidence{From: event.FromCreation, Writers: person, Conclusive: true}), true, false, "['kubectl-edit']"},
 		"created by whom": {remembered(bare, event.Evidence{From: event.FromCreation, Writers: person}), false, true, ""},
 		"to be deleted":   {remembered(modified("", cm(`{}`, "")), event.Evidence{From: event.FromDeletion}), false, true, ""},
 		"a template":      {remembered(modified(cm(`{"k0":"1"}`, by("k9s")), cm(`{"k0":"2"}`, by("k9s"))), event.Evidence{From: event.FromRevision}), true, false, "['k9s']"},

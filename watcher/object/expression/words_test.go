@@ -385,7 +385,7 @@ func (j *judge) deliver(_ context.Context, batch []event.Event) error {
 			if j.targets--; j.targets == 0 {
 				close(j.synced)
 			}
-		case e.Type.IsMark():
+		case e.Type.IsStatus():
 		case e.Initial:
 			if words := j.wordsOf(e); len(words) > 0 {
 				j.Errorf("%q of what exists", words)

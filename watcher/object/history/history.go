@@ -72,7 +72,7 @@ func (h *History) Undated() []event.Event { return h.undated }
 
 // rank orders what happened in one second: an object is created before anything else happens to it.
 func rank(e event.Event) int {
-	return slices.Index([]event.Source{event.FromCreation, event.FromRevision, event.FromManagedFields, event.FromDeletion, event.FromEvent}, e.Reconstructed.From)
+	return slices.Index([]event.EvidenceSource{event.FromCreation, event.FromRevision, event.FromManagedFields, event.FromDeletion, event.FromEvent}, e.Reconstructed.From)
 }
 
 func (h *History) add(e event.Event) {
@@ -91,17 +91,17 @@ func (h *History) addEvent(t event.Target, o event.Object) {
 // addCreation adds the creation, with those that may have done it: through a subresource is written
 // what is there.
 func (h *History) addCreation(t event.Target, o event.Object, content string, created time.Time, writes []change.Write) {
-	evidence := &event.Evidence{From: event.FromCreation, Sole: len(writes) == int(gjson.Get(content, "metadata.managedFields.#").Int())}
+	evidence := &event.Evidence{From: event.FromCreation, Conclusive: len(writes) == int(gjson.Get(content, "metadata.managedFields.#").Int())}
 	for _, w := range writes {
 		switch {
 		case w.Subresource != "":
 		case w.Time.Equal(created):
 			evidence.Writers = append(evidence.Writers, writerOf(w.Who))
 		default:
-			evidence.Sole = false
+			evidence.Conclusive = false
 		}
 	}
-	evidence.Sole = evidence.Sole && len(evidence.Writers) > 0
+	evidence.Conclusive = evidence.Conclusive && len(evidence.Writers) > 0
 	h.add(event.Event{Type: event.Added, Target: t, Object: part(o, content, nil), Time: created, Reconstructed: evidence})
 }
 
@@ -114,7 +114,7 @@ func (h *History) addWrites(t event.Target, o event.Object, content string, crea
 			Reconstructed: &event.Evidence{From: event.FromManagedFields, Writers: []event.Writer{writerOf(w.Who)}},
 		}
 		if w.Time.IsZero() || w.Time.After(created) && h.Span.has(w.Time) {
-			e.Object, e.Reconstructed.Around = part(o, content, w.Held), part(o, content, w.Around)
+			e.Object, e.Reconstructed.Base = part(o, content, w.Held), part(o, content, w.Around)
 		}
 		switch {
 		case w.Time.IsZero():

@@ -60,10 +60,10 @@ func line(t *testing.T, e event.Event) string {
 	for _, w := range r.Writers {
 		text += " " + strings.TrimSuffix(w.Manager+"/"+w.Subresource, "/")
 	}
-	if r.Sole {
+	if r.Conclusive {
 		text += " alone"
 	}
-	before := r.Around
+	before := r.Base
 	if r.From == event.FromRevision {
 		before = e.Old
 	}

@@ -108,7 +108,7 @@ func TestDeletion(t *testing.T) {
 // check: it is one line, which ends with … if Events may say more.
 func check(t *testing.T, content, want string) {
 	t.Helper()
-	u, err := object.Parse(t, content).Open()
+	u, err := object.Parse(t, content).Decode()
 	if err != nil {
 		t.Fatal(err)
 	}

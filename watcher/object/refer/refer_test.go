@@ -25,7 +25,7 @@ func TestOf(t *testing.T) {
 		"a cronjob": `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a","namespace":"n"},"spec":{"jobTemplate":{"spec":{"template":{"spec":` + pod + `}}}}}`,
 	} {
 		o := testobject.Parse(t, text)
-		u, err := o.Open()
+		u, err := o.Decode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSecrets(t *testing.T) {
 	u, err := testobject.Parse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"n"},"spec":{"imagePullSecrets":[{"name":"pull"}],
 		"volumes":[{"secret":{"secretName":"volume","optional":true}},{"secret":{"secretName":"both"}},{"projected":{"sources":[{"secret":{"name":"source","optional":true}}]}}],
 		"containers":[{"envFrom":[{"secretRef":{"name":"all","optional":true}},{"secretRef":{"name":"both","optional":true}}],
-			"env":[{"valueFrom":{"secretKeyRef":{"name":"one","key":"a","optional":true}}},{"valueFrom":{"secretKeyRef":{"name":"needed","key":"a"}}}]}]}}`).Open()
+			"env":[{"valueFrom":{"secretKeyRef":{"name":"one","key":"a","optional":true}}},{"valueFrom":{"secretKeyRef":{"name":"needed","key":"a"}}}]}]}}`).Decode()
 	if err != nil {
 		t.Fatal(err)
 	}

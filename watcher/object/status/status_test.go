@@ -92,7 +92,7 @@ func TestOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := testobject.Parse(t, `{`+c.kind+`,"metadata":{"name":"a","generation":2,"creationTimestamp":"2026-01-31T09:00:00Z"},`+c.rest+`}`)
 			for _, content := range []string{o.Raw(), Part(o.APIVersion, o.Kind, o.Raw())} {
-				u, err := event.NewObject(o.Identity, content).Open()
+				u, err := event.NewObject(o.Identity, content).Decode()
 				if err != nil {
 					t.Fatal(err)
 				}

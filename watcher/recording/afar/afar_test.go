@@ -136,7 +136,7 @@ func answer(t *testing.T, store recording.Store, from, to time.Time) (text strin
 	p, err = r.Play(t.Context(), q, event.SinkFunc(func(_ context.Context, batch []event.Event) error {
 		for _, e := range batch {
 			fmt.Fprint(&all, e.Type, e.Time.UTC())
-			if !e.Type.IsMark() {
+			if !e.Type.IsStatus() {
 				fmt.Fprintln(&all, e.Object.Raw())
 			}
 		}
