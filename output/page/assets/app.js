@@ -43,7 +43,7 @@ const filters = new Filters({ store, panel: byId("filters"), state: () => state,
 const clusters = new Clusters({ store, panel: byId("clusters"), state: () => state, onChange: (part) => go(part, true) });
 const problems = new Problems({ store, panel: byId("problems"), now, linked: () => page.link === "open", chosen: () => state.cluster, onOpen: open, onLeadUp: (key) => { open(key, 0); detail.showLeadUp(); } });
 const detail = new Detail({ store, panel: byId("detail"), api, onOpen: open, onClose: () => close(), onEvents: (key, answer) => timeline.warnings.ask(key, answer) });
-const past = new Past({ store, panel: byId("past"), button: byId("back"), onTime: rewind, ask: () => source.ask("held", {}), isLinked: () => page.link === "open", isReading: () => page.reading });
+const past = new Past({ store, panel: byId("past"), button: byId("back"), onTime: rewind, ask: () => source.query("held", {}), isLinked: () => page.link === "open", isReading: () => page.reading });
 // Where all comes from: a file that has it, or dwatch.
 const source = new (isExported ? Exported : Server)({
   parameters: () => (state.time ? { time: state.time } : {}),
@@ -61,7 +61,7 @@ async function api(path, parameters) {
 
 function ask(path, parameters) {
   const time = store.hello ? store.hello.past?.at : state.time;
-  return source.ask(path, { ...parameters, ...(time && { time }) });
+  return source.query(path, { ...parameters, ...(time && { time }) });
 }
 
 // What comes
@@ -91,7 +91,7 @@ function applyNow(message) {
   if (message.type === "hello") return greet(message);
   if (!store.apply(message)) {
     page.lost = true; // a number is missing: what is held can't be trusted
-    return source.lost("a message was missing");
+    return source.drop("a message was missing");
   }
   if (message.type === "change" && message.row && store.objects.has(message.key)) measure(store.objects.get(message.key));
   if (message.type === "snapshot") message.rows.forEach(measure);
@@ -352,7 +352,7 @@ function rewind(time) {
 function readAgain() {
   Object.assign(page, { lost: true, reading: true, unread: "" });
   soon();
-  source.again();
+  source.reconnect();
 }
 
 function close() {
@@ -384,7 +384,7 @@ function pause() {
 }
 
 function catchUp() {
-  if (page.lost) return source.again();
+  if (page.lost) return source.reconnect();
   const waiting = page.waiting;
   page.waiting = [];
   waiting.forEach(applyNow);

@@ -1,15 +1,17 @@
-// The socket: it is opened, watched, and opened again. A connection is alive only as
-// long as something comes; a ping comes every 2 s, whatever happens in the cluster.
+// The WebSocket to dwatch. dwatch sends a ping every 2 s, so a connection without messages is dead and
+// is replaced.
 
-/** How long nothing may come before the connection counts as dead: together with the time
- * until the next look it is less than 5 s. */
-export const silence = 4000;
-/** How often that is looked at, and after how long without a look the machine slept. */
-const look = 500, slept = 10000;
-const longestWait = 5000;
+/** After this time without a message, in ms, the connection counts as dead. With the check interval,
+ * a dead connection is found within 5 s. */
+const silenceLimit = 4000;
+/** How often the connection is checked, in ms. A longer pause between two checks than sleepPause means
+ * that the machine slept. */
+const checkInterval = 500, sleepPause = 10000;
+/** The longest wait between two attempts to connect, in ms. */
+const maxBackoff = 5000;
 
-/** Connection calls onMessage with each message, and onState with "open", "down" or
- * "ended" and why. position says from where to go on. */
+/** Connection keeps a WebSocket open. It calls onMessage with each message, and onState with "open",
+ * "down" or "ended" and the reason. position returns the stream and the sequence number to resume from. */
 export class Connection {
   constructor({ url, position, parameters, onMessage, onState }) {
     Object.assign(this, { url, position, parameters, onMessage, onState });
@@ -17,15 +19,16 @@ export class Connection {
     this.state = "";
     this.attempts = 0;
     this.timer = 0;
-    this.looked = Date.now();
+    this.checked = Date.now();
   }
 
   start() {
-    setInterval(() => this.look(), look);
-    // The network, or the lid: what was open is perhaps not any more, and waiting is over.
-    addEventListener("online", () => this.again());
-    addEventListener("pageshow", (e) => e.persisted && this.again());
-    document.addEventListener("visibilitychange", () => document.hidden || this.look());
+    setInterval(() => this.check(), checkInterval);
+    // When the network comes back, or the page returns from the back/forward cache, reconnect without waiting for
+    // a timer.
+    addEventListener("online", () => this.reconnect());
+    addEventListener("pageshow", (e) => e.persisted && this.reconnect());
+    document.addEventListener("visibilitychange", () => document.hidden || this.check());
     this.open();
   }
 
@@ -36,13 +39,13 @@ export class Connection {
     const address = new URL(this.url);
     address.search = new URLSearchParams({ ...(stream && { stream, since: seq }), ...this.parameters() });
     const socket = this.socket = new WebSocket(address);
-    this.heard = Date.now();
-    socket.onmessage = (e) => this.socket === socket && this.take(e.data);
-    socket.onclose = () => this.socket === socket && this.lost("the connection was closed");
+    this.lastMessage = Date.now();
+    socket.onmessage = (e) => this.socket === socket && this.receive(e.data);
+    socket.onclose = () => this.socket === socket && this.drop("the connection was closed");
   }
 
-  take(text) {
-    this.heard = Date.now();
+  receive(text) {
+    this.lastMessage = Date.now();
     const message = JSON.parse(text);
     if (message.type === "hello") {
       this.attempts = 0;
@@ -55,44 +58,46 @@ export class Connection {
     this.onMessage(message);
   }
 
-  /** look finds a connection that died without a word, and a machine that slept. */
-  look() {
-    const now = Date.now(), pause = now - this.looked;
-    this.looked = now;
-    // In a tab that is not seen, timers are rare, too, but messages come.
-    if (!this.socket || now - this.heard <= silence) return;
-    if (pause > slept) this.again();
-    else this.lost("nothing was heard for 5 s");
+  /** check replaces a connection that has been silent for too long. */
+  check() {
+    const now = Date.now(), pause = now - this.checked;
+    this.checked = now;
+    // Timers are also throttled in a hidden tab, but there messages still arrive.
+    if (!this.socket || now - this.lastMessage <= silenceLimit) return;
+    if (pause > sleepPause) this.reconnect();
+    else this.drop("nothing was heard for 5 s");
   }
 
-  lost(why) {
-    this.abandon();
-    if (this.state !== "ended") this.setState("down", why);
-    const wait = Math.min(longestWait, 250 * 2 ** this.attempts++);
-    // Not all pages at the same moment, when a server comes back.
+  /** drop closes the connection, reports it as down, and reconnects after a backoff. */
+  drop(reason) {
+    this.close();
+    if (this.state !== "ended") this.setState("down", reason);
+    const wait = Math.min(maxBackoff, 250 * 2 ** this.attempts++);
+    // Jitter keeps all open pages from reconnecting at the same moment.
     this.timer = setTimeout(() => this.open(), wait * (0.5 + Math.random() / 2));
   }
 
-  /** again connects now. */
-  again() {
-    this.abandon();
+  /** reconnect closes the connection and opens a new one at once. */
+  reconnect() {
+    this.close();
     this.attempts = 0;
     this.open();
   }
 
-  abandon() {
+  close() {
     clearTimeout(this.timer);
     const socket = this.socket;
     this.socket = null;
     socket?.close();
   }
 
-  setState(state, why = "") {
+  setState(state, reason = "") {
     if (state === this.state) return;
     this.state = state;
-    this.onState(state, why);
+    this.onState(state, reason);
   }
 
+  /** send reports whether the message was sent. */
   send(message) {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));

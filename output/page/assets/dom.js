@@ -1,8 +1,8 @@
-// Elements without markup: whatever comes from a cluster is set as text, so nothing
-// that an object says can become part of the page.
+// Helpers that create and update DOM elements. Text from a cluster is always set as text, never as
+// markup, so that no object can inject HTML or scripts.
 
-/** h makes an element. Properties are set as properties (class is className), names
- * with a dash as attributes; children are elements or text. */
+/** h creates an element. Names with a dash are set as attributes, "on..." adds an event listener, and
+ * all others are set as properties (class is className). Children are elements or strings. */
 export function h(tag, properties, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
@@ -18,12 +18,12 @@ export function h(tag, properties, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** setText writes only what differs: an unchanged text node costs no layout. */
+/** setText sets the text of an element if it differs. An unchanged text node costs no layout. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** setAttribute does the same for an attribute; null takes it away. */
+/** setAttribute sets an attribute if it differs. null removes it. */
 export function setAttribute(element, name, value) {
   if (value === null) {
     if (element.hasAttribute(name)) element.removeAttribute(name);

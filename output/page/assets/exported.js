@@ -1,194 +1,196 @@
-// What the page knows is in this file, which dwatch export has made: the messages that a viewer would have got, from the
-// begin on, and the contents of objects. A time is shown by going through them up to it.
+// The data source of a file that dwatch export wrote. The file embeds the messages that a viewer would have
+// received, and the content of the objects. To show a time, the messages up to that time are replayed.
 import { Store } from "./store.js";
 import { moment } from "./format.js";
 import { compared } from "./compare.js";
 
+/** blocks returns the script elements with one since of embedded data. */
 const blocks = (name) => [...document.querySelectorAll(`script.exported-${name}`)];
 
-/** isExported reports whether this is such a file. */
+/** isExported reports whether the page is an exported file. */
 export const isExported = blocks("about").length > 0;
 
-/** How many changes of an object its panel has at most, how many Events, and below how many objects these are looked for. */
-const mostHistory = 40, mostEvents = 50, mostFamily = 500;
+/** Limits for the panel of an object: changes, Events, and owned objects whose Events are included. */
+const historyLimit = 40, eventLimit = 50, familyLimit = 500;
 const needsDwatch = "It is not in this file: dwatch serve --from DIR has it.";
 
-/** unpack reads the text of a block. */
-async function unpack(element) {
+/** decompress returns the text of a block, which is base64 of gzip. */
+async function decompress(element) {
   const bytes = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
-const parsed = async (element) => JSON.parse(await unpack(element));
-const linesOf = async (element) => (await unpack(element)).split("\n").filter(Boolean).map((text) => JSON.parse(text));
+const parseJSON = async (element) => JSON.parse(await decompress(element));
+const parseLines = async (element) => (await decompress(element)).split("\n").filter(Boolean).map((text) => JSON.parse(text));
 
-/** Moment is what was there at a time, by the messages up to it. */
-class Moment extends Store {
-  constructor(begin) {
+/** Replay is the state of all objects at one time. It starts from the initial messages. */
+class Replay extends Store {
+  constructor(initial) {
     super();
-    this.next = 0; // which message comes next
-    this.says = new Map(); // keys of Events -> what they say
-    for (const m of structuredClone(begin)) this.apply(m);
+    this.next = 0; // index of the next message
+    this.eventItems = new Map(); // key of an Event -> its item in the panel of an object
+    for (const m of structuredClone(initial)) this.apply(m);
   }
 
-  /** append: the feed is made of the messages. */
+  /** append does nothing: Exported.feed builds the feed from the messages. */
   append() {}
 
   on_told(m) {
-    if (m.item) this.says.set(m.key, m.item);
-    else this.says.delete(m.key);
+    if (m.item) this.eventItems.set(m.key, m.item);
+    else this.eventItems.delete(m.key);
   }
 
-  /** goOn takes the messages up to a time. */
-  goOn(messages, until) {
+  /** advance applies the messages up to a time. */
+  advance(messages, until) {
     for (; this.next < messages.length && messages[this.next].at <= until; this.next++) {
       const { message } = messages[this.next];
-      if (message.seq) this.seq = message.seq - 1; // none is missing
-      // They are gone through again, and so are left as they are.
+      if (message.seq) this.seq = message.seq - 1; // accept gaps in the numbers
+      // The store changes rows. Copies keep the messages intact for the next replay.
       this.apply({ ...message, ...(message.row && { row: { ...message.row } }), ...(message.watch && { watch: { ...message.watch } }) });
     }
   }
 
-  /** rows are copies of those that are there, and behind them of those that are over, in this order. */
+  /** rows returns copies of all rows: existing objects first, then deleted ones in the order of their deletion. */
   rows() {
-    const over = new Set(this.ended);
-    return [...[...this.objects.values()].filter((row) => !over.has(row.key)), ...this.ended.map((key) => this.objects.get(key))].map(copied);
+    const ended = new Set(this.ended);
+    return [...[...this.objects.values()].filter((row) => !ended.has(row.key)), ...this.ended.map((key) => this.objects.get(key))].map(copyRow);
   }
 }
 
-/** copied is a row as a snapshot has it. */
-const copied = (row) => ({ ...row, place: undefined, text: undefined, fresh: undefined, newCells: null, segments: row.segments.map((s) => [...s]), ticks: [...row.ticks] });
+/** copyRow returns a copy of a row as a snapshot contains it. */
+const copyRow = (row) => ({ ...row, place: undefined, text: undefined, fresh: undefined, newCells: null, segments: row.segments.map((s) => [...s]), ticks: [...row.ticks] });
 
-/** Exported has the methods of Server. */
+/** Exported is the data source of an exported file. It has the methods of Server (server.js). */
 export class Exported {
   constructor({ parameters, onMessage, onState }) {
     Object.assign(this, { parameters, onMessage, onState });
-    this.contents = new Map(); // number of a block -> what it has
+    this.contents = new Map(); // index of a block -> promise of its contents by key
   }
 
   async start() {
     this.onState("open");
     this.onMessage({ type: "reading" });
     try {
-      await this.read();
+      await this.load();
     } catch (e) {
-      const old = typeof DecompressionStream === "undefined" ? "this browser is too old for it" : `the file is damaged (${e.message})`;
-      return void this.onMessage({ type: "reading", error: old });
+      const error = typeof DecompressionStream === "undefined" ? "this browser is too old for it" : `the file is damaged (${e.message})`;
+      return void this.onMessage({ type: "reading", error });
     }
-    this.again();
+    this.reconnect();
   }
 
-  async read() {
-    this.about = await parsed(blocks("about")[0]);
-    this.begin = await linesOf(blocks("begin")[0]);
-    this.leadUps = await parsed(blocks("leadups")[0]);
-    this.index = await parsed(blocks("index")[0]);
+  async load() {
+    this.about = await parseJSON(blocks("about")[0]);
+    this.initial = await parseLines(blocks("begin")[0]);
+    this.leadUps = await parseJSON(blocks("leadups")[0]);
+    this.index = await parseJSON(blocks("index")[0]);
     this.messages = [];
     let at = 0;
     for (const block of blocks("messages")) {
-      for (const message of await linesOf(block)) {
+      for (const message of await parseLines(block)) {
         at = Math.max(at, message.time ?? 0);
         this.messages.push({ at, message });
       }
     }
-    // What has no time, such as the columns of a resource, came for what is next.
+    // A message without a time, such as the columns of a resource, belongs to the next message.
     for (let i = this.messages.length - 2; i >= 0; i--) {
       if (!this.messages[i].message.time) this.messages[i].at = this.messages[i + 1].at;
     }
-    this.hello = this.begin.find((m) => m.type === "hello");
+    this.hello = this.initial.find((m) => m.type === "hello");
   }
 
-  /** again shows what was there at the time that is asked for. */
-  again() {
-    if (!this.hello) return; // it is still read
-    const { past } = this.hello, asked = Number(this.parameters().time) || (past.first ?? past.to);
-    const at = Math.max(past.from, Math.min(past.to, asked));
-    if (!this.moment || this.at > at) this.moment = new Moment(this.begin);
+  /** reconnect sends the state at the requested time to the page, as a server does after a reconnect. */
+  reconnect() {
+    if (!this.hello) return; // still loading
+    const { past } = this.hello, requested = Number(this.parameters().time) || (past.first ?? past.to);
+    const at = Math.max(past.from, Math.min(past.to, requested));
+    if (!this.replay || this.at > at) this.replay = new Replay(this.initial);
     this.at = at;
-    this.moment.goOn(this.messages, at);
-    this.onMessage(this.greeting());
-    this.onMessage({ type: "snapshot", seq: this.moment.seq, part: 0, last: true, rows: this.moment.rows() });
-    if (this.moment.problems) this.onMessage(this.moment.problems);
+    this.replay.advance(this.messages, at);
+    this.onMessage(this.helloMessage());
+    this.onMessage({ type: "snapshot", seq: this.replay.seq, part: 0, last: true, rows: this.replay.rows() });
+    if (this.replay.problems) this.onMessage(this.replay.problems);
   }
 
-  greeting() {
-    const { at, moment: m, hello, about } = this;
-    const blind = about.blind.filter((g) => g.from < at && at < g.to);
-    const unknown = blind.filter((g, i) => blind.findIndex((other) => other.why === g.why && other.cluster === g.cluster) === i).map((g) => ({ ...g, from: Math.max(g.from, hello.past.from), to: Math.min(g.to, hello.past.to) }));
+  helloMessage() {
+    const { at, replay, hello, about } = this;
+    const gaps = about.blind.filter((g) => g.from < at && at < g.to);
+    const unknown = gaps.filter((g, i) => gaps.findIndex((other) => other.why === g.why && other.cluster === g.cluster) === i).map((g) => ({ ...g, from: Math.max(g.from, hello.past.from), to: Math.min(g.to, hello.past.to) }));
     return {
-      ...hello, seq: m.seq, stream: `${hello.stream} ${at}`, now: at, resources: [...m.resources.values()], targets: [...m.targets.values()], watch: { ...m.watch },
-      ...(hello.clusters && { clusters: hello.clusters.map((c) => stateOf(c, unknown)) }),
+      ...hello, seq: replay.seq, stream: `${hello.stream} ${at}`, now: at, resources: [...replay.resources.values()], targets: [...replay.targets.values()], watch: { ...replay.watch },
+      ...(hello.clusters && { clusters: hello.clusters.map((c) => withGap(c, unknown)) }),
       past: { ...hello.past, at, ...(unknown.length && { unknown }), exported: { ...about, version: hello.version } },
     };
   }
 
-  lost() { this.again(); }
+  drop() { this.reconnect(); }
 
-  /** send answers an expression, which nothing here can evaluate. */
+  /** send answers a filter expression with an error, since the page can't evaluate CEL. */
   send({ id, expr }) {
     if (expr) this.onMessage({ type: "where", id, keys: [], last: true, error: "an expression needs dwatch serve --from DIR" });
     return true;
   }
 
-  /** ask answers as the server does. */
-  async ask(path, parameters) {
+  /** query answers like the endpoints below /api/ do. */
+  async query(path, parameters) {
     if (!this.hello) return { error: "it is still read" };
-    const answer = await { feed: this.feed, object: this.object, yaml: this.yaml, about: this.happened, leadup: this.leadup, before: this.before }[path].call(this, parameters);
+    const answer = await { feed: this.feed, object: this.object, yaml: this.yaml, about: this.events, leadup: this.leadup, before: this.before }[path].call(this, parameters);
     return answer ? { status: 200, stream: `${this.hello.stream} ${this.at}`, ...answer } : { status: 404, error: "there is no object with this key" };
   }
 
-  /** shown are the messages up to the time that is shown. */
-  shown() { return this.messages.slice(0, this.moment.next).map((m) => m.message); }
+  /** replayed returns the messages up to the displayed time. */
+  replayed() { return this.messages.slice(0, this.replay.next).map((m) => m.message); }
 
   feed({ limit, before = Infinity }) {
-    const all = this.shown().filter((m) => m.feed && m.seq < before), items = all.slice(-limit).reverse();
+    const all = this.replayed().filter((m) => m.feed && m.seq < before), items = all.slice(-limit).reverse();
     return { items: items.map(({ row, ...m }) => m), ...(all.length > items.length && { before: items.at(-1).seq }) };
   }
 
-  /** contentsOf are the contents of an object up to the time that is shown, as far as the file has them. */
+  /** contentsOf returns the contents of an object up to the displayed time that are in the file (all), and the
+   * first content after it (later). */
   async contentsOf(key) {
     const all = [];
     for (const n of this.index[key] ?? []) {
-      if (!this.contents.has(n)) this.contents.set(n, linesOf(blocks("contents")[n]).then(grouped));
+      if (!this.contents.has(n)) this.contents.set(n, parseLines(blocks("contents")[n]).then(groupByKey));
       all.push(...(await this.contents.get(n)).get(key) ?? []);
     }
     all.sort((a, b) => a.t - b.t);
-    const there = all.filter((c) => c.t <= this.at);
-    return { all: there, later: all[there.length] };
+    const past = all.filter((c) => c.t <= this.at);
+    return { all: past, later: all[past.length] };
   }
 
   async object({ key }) {
-    const { at, moment: m } = this, held = m.objects.get(key), row = held && copied(held);
+    const { at, replay } = this, current = replay.objects.get(key), row = current && copyRow(current);
     if (!row) return null;
     const { all, later } = await this.contentsOf(key), last = all.at(-1);
-    const changes = this.shown().filter((m) => m.key === key && m.feed && m.type === "change");
+    const changes = this.replayed().filter((m) => m.key === key && m.feed && m.type === "change");
     const answer = { seq: at, row, history: historyOf(changes, row), moments: momentsOf(all), conditions: last && (last.d ?? []), containers: last?.b };
     if (all[0]?.i) answer.conditionsBefore = (all[0].d ?? []).map((c) => ({ ...c, reason: "", message: "" }));
-    if (!last) return { ...answer, yamlNote: this.lacking() };
+    if (!last) return { ...answer, yamlNote: this.missingContent() };
     return { ...answer, yaml: last.y, yamlCut: last.c, ...(later?.n && later.u && { yamlNote: "What does not count as a change may have become otherwise since." }) };
   }
 
-  /** lacking says why a content is not there. */
-  lacking() { return `How it was before ${moment(this.about.contentsBefore)} is not in this file: there was no room for it.`; }
+  /** missingContent explains why the content of an object is not in the file. */
+  missingContent() { return `How it was before ${moment(this.about.contentsBefore)} is not in this file: there was no room for it.`; }
 
   async yaml({ key, at, from }) {
-    const { all } = await this.contentsOf(key), of = contentAt(all, Number(at)), than = from && contentAt(all, Number(from));
-    if (!of || from && !than) return { error: this.about.contentsBefore ? this.lacking() : "how the object was before dwatch saw it is not known" };
-    const quiet = Math.max(of.u ? of.t : 0, than?.u ? than.t : 0);
-    return { time: of.t, yaml: of.y, yamlCut: of.c, ...(quiet && { quiet }), ...(from && compared(than.y, of.y)) };
+    const { all } = await this.contentsOf(key), content = contentAt(all, Number(at)), base = from && contentAt(all, Number(from));
+    if (!content || from && !base) return { error: this.about.contentsBefore ? this.missingContent() : "how the object was before dwatch saw it is not known" };
+    const quiet = Math.max(content.u ? content.t : 0, base?.u ? base.t : 0);
+    return { time: content.t, yaml: content.y, yamlCut: content.c, ...(quiet && { quiet }), ...(from && compared(base.y, content.y)) };
   }
 
-  /** happened are the Events about an object and what it owns. */
-  happened({ key }) {
-    const row = this.moment.objects.get(key);
+  /** events returns the Events about an object and the objects that it owns, newest first. */
+  events({ key }) {
+    const row = this.replay.objects.get(key);
     if (!row) return null;
     if (this.about.events) return { items: [], error: this.about.events };
     const family = [row];
-    for (let i = 0; i < family.length && family.length < mostFamily; i++) {
-      family.push(...this.moment.children(family[i]).filter((r) => !r.ended && !family.includes(r)));
+    for (let i = 0; i < family.length && family.length < familyLimit; i++) {
+      family.push(...this.replay.children(family[i]).filter((r) => !r.ended && !family.includes(r)));
     }
-    const items = family.flatMap((r) => this.moment.eventsOf(r).map((e) => ({ e, item: this.moment.says.get(e.key), own: r === row })));
-    return { items: items.filter(({ e, item }) => item && !e.ended).map(({ item, own }) => ({ ...item, about: own ? "" : item.about })).sort((a, b) => b.time - a.time).slice(0, mostEvents) };
+    const items = family.flatMap((r) => this.replay.eventsOf(r).map((e) => ({ e, item: this.replay.eventItems.get(e.key), own: r === row })));
+    return { items: items.filter(({ e, item }) => item && !e.ended).map(({ item, own }) => ({ ...item, about: own ? "" : item.about })).sort((a, b) => b.time - a.time).slice(0, eventLimit) };
   }
 
   leadup({ key, at }) { return this.leadUps[`${key} ${at}`] ?? { error: needsDwatch }; }
@@ -196,14 +198,15 @@ export class Exported {
   before() { return { items: [], error: needsDwatch }; }
 }
 
-/** stateOf is one of several clusters, with whether it is known what was there. */
-function stateOf(c, unknown) {
+/** withGap returns a cluster, with the state "unknown" if one of the gaps is in it. */
+function withGap(c, unknown) {
   const gap = unknown.find((g) => g.cluster === c.name);
   return gap ? { ...c, state: "unknown", since: gap.from, text: gap.why } : c;
 }
 
-/** grouped are contents by their objects, each whole. */
-function grouped(all) {
+/** groupByKey returns the contents of a block by key. Each content after the first of an object is stored
+ * without the lines that it shares with the previous one at its start (p) and end (s); it is completed here. */
+function groupByKey(all) {
   const byKey = new Map();
   let last, lines = [];
   for (const c of all) {
@@ -217,28 +220,29 @@ function grouped(all) {
   return byKey;
 }
 
-/** momentsOf are the times from which contents are, without those that are noise. */
+/** momentsOf returns the times of the contents. Contents that only noise changed (n) are left out, except the first. */
 const momentsOf = (all) => [...new Set(all.filter((c, i) => !c.n || i === 0).map((c) => c.t))];
 
-/** contentAt is the content at a time, with the noise that followed up to the next change. */
+/** contentAt returns the content at a time. If only noise changed it afterwards, the result includes that noise. */
 function contentAt(all, at) {
   const n = all.findLastIndex((c) => c.t <= at);
   return all[n + 1]?.n ? all[n + 1] : all[n];
 }
 
-/** historyOf are the last changes of an object, of those that are alike the first and the last. */
+/** historyOf returns the last changes of an object, and how many older ones are left out (dropped). Of
+ * repeated changes, it contains the first and the last, which has their number (times). */
 export function historyOf(changes, row) {
-  const items = [], later = new Set(), firsts = new Set();
-  let told = 0;
-  for (let i = changes.length - 1; i >= 0 && items.length < mostHistory; i--) {
-    const { row: _, ...m } = changes[i], kind = m.times ? m.since : 0;
-    if (kind && later.has(kind)) continue;
+  const items = [], repeats = new Set(), firsts = new Set();
+  let counted = 0;
+  for (let i = changes.length - 1; i >= 0 && items.length < historyLimit; i--) {
+    const { row: _, ...m } = changes[i], since = m.times ? m.since : 0;
+    if (since && repeats.has(since)) continue;
     items.unshift(m);
-    if (kind) {
-      told += m.times;
-      later.add(kind);
-    } else if (later.has(m.time) && !firsts.has(m.time)) firsts.add(m.time); // the last of those that are alike has counted it
-    else told++;
+    if (since) {
+      counted += m.times;
+      repeats.add(since);
+    } else if (repeats.has(m.time) && !firsts.has(m.time)) firsts.add(m.time); // times of the last repeat includes it
+    else counted++;
   }
-  return { items, dropped: Math.max(0, (row.changes ?? 0) - told) };
+  return { items, dropped: Math.max(0, (row.changes ?? 0) - counted) };
 }

@@ -256,7 +256,7 @@ export class Feed {
     if (event.key in steps) {
       const start = this.cursor < 0 ? this.lines.length : this.cursor;
       this.cursor = Math.max(0, Math.min(this.lines.length - 1, start + steps[event.key]));
-      this.rows.show(this.cursor);
+      this.rows.scrollTo(this.cursor);
       this.rows.draw();
       setAttribute(this.viewport, "aria-activedescendant", `line-${this.cursor}`);
     } else if (event.key === "Enter" || "+-".includes(event.key) && this.lines[this.cursor]?.group) {

@@ -1,32 +1,32 @@
-// Times, ages, counts and values as the page shows them. Pure functions.
+// Formatting of times, ages, counts and values.
 
-const two = (n) => String(n).padStart(2, "0");
+const pad = (n) => String(n).padStart(2, "0");
 
-let inUTC = false; // and not in the zone of who looks
+let inUTC = false; // show times in UTC instead of the browser's time zone
 
-/** showUTC has all times shown in UTC, or else as the clocks here show them. */
+/** showUTC selects UTC, or the browser's time zone, for all times. */
 export function showUTC(on) { inUTC = on; }
 
-/** zone is how much later it is in UTC than here, in milliseconds. */
+/** zone returns the offset of the displayed time zone at a time, in ms: UTC minus local time. */
 export const zone = (ms) => (inUTC ? 0 : new Date(ms).getTimezoneOffset() * 60000);
 
-/** wall is a date that has in UTC what clocks show. */
-export const wall = (ms) => new Date(ms - zone(ms));
+/** wallClock returns a Date whose UTC fields are the date and time in the displayed time zone. */
+export const wallClock = (ms) => new Date(ms - zone(ms));
 
-/** clock is a time of day with seconds: 10:04:31. */
+/** clock formats the time of day, with seconds: 10:04:31. */
 export function clock(ms) {
-  const t = wall(ms);
-  return `${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())}`;
+  const t = wallClock(ms);
+  return `${pad(t.getUTCHours())}:${pad(t.getUTCMinutes())}:${pad(t.getUTCSeconds())}`;
 }
 
-/** moment is clock, with the day where that is not today. */
+/** moment formats a time like clock, and adds the date if it is not today. */
 export function moment(ms, now = Date.now()) {
-  const day = wall(ms).toISOString().slice(0, 10);
-  if (day === wall(now).toISOString().slice(0, 10)) return clock(ms);
+  const day = wallClock(ms).toISOString().slice(0, 10);
+  if (day === wallClock(now).toISOString().slice(0, 10)) return clock(ms);
   return `${day} ${clock(ms)}`;
 }
 
-/** age is how kubectl writes a length of time: 12s, 5m, 2h10m, 3d4h, 2y30d. */
+/** age formats a duration in ms like kubectl: 12s, 5m, 2h10m, 3d4h, 2y30d. */
 export function age(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds}s`;
@@ -46,61 +46,52 @@ function both(large, unit, small, subunit) {
   return small ? `${large}${unit}${small}${subunit}` : `${large}${unit}`;
 }
 
-/** ago is age as a sentence says it. */
+/** ago formats a duration in ms as "5s ago", or "now" below one second. */
 export function ago(ms) {
   return ms < 1000 ? "now" : `${age(ms)} ago`;
 }
 
-/** count is a number with its noun: 1 change, 2,000 changes. */
-export function count(n, one, many = `${one}s`) {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+/** count formats a number with its noun: 1 change, 2,000 changes. */
+export function count(n, singular, plural = `${singular}s`) {
+  return `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
 }
 
+/** size formats a number of bytes: 999 bytes, 1.5 KB, 2.5 MB. */
 export function size(bytes) {
   if (bytes < 1000) return `${bytes} bytes`;
   if (bytes < 1e6) return `${(bytes / 1000).toFixed(1)} KB`;
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-// What has no width or turns the direction of what follows would make a text look like
-// another one: it is shown as its code. A line end within a line, too.
-const unseen = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+// Control characters, zero-width characters and characters that change the text direction can make one
+// text look like another.
+const deceptive = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
-/** visible is a text from a cluster in one line, without characters that deceive. */
+/** visible returns text from a cluster as one line, with deceptive characters escaped. */
 export function visible(text) {
-  return String(text).replace(unseen, (c) => {
+  return String(text).replace(deceptive, (c) => {
     if (c === "\n") return "\\n";
     if (c === "\t") return "\\t";
     return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   });
 }
 
-/** cut shortens a text and says how long it was. */
-export function cut(text, most) {
-  return text.length <= most ? text : `${text.slice(0, most)}… (${size(text.length)})`;
+/** truncate shortens a text to a number of characters, and appends the full size. */
+export function truncate(text, limit) {
+  return text.length <= limit ? text : `${text.slice(0, limit)}… (${size(text.length)})`;
 }
 
-/** value is a value of an object in one line: text without quotes where it can't be
- * mistaken for something else. */
-export function value(v, most = 160) {
-  if (v === undefined) return "";
-  const plain = typeof v === "string" && v !== "" && v === v.trim() && !v.includes("→");
-  return cut(visible(plain ? v : JSON.stringify(v)), most);
-}
-
-/** shortPath is the end of a path, whole fields, in about most characters. */
-export function shortPath(path, most) {
-  if (path.length <= most) return path;
-  const rest = path.slice(path.length - most + 1);
+/** shortPath shortens a field path to about limit characters. It keeps the end, and whole fields if it can. */
+export function shortPath(path, limit) {
+  if (path.length <= limit) return path;
+  const rest = path.slice(path.length - limit + 1);
   const field = rest.search(/[.[]/);
-  return "…" + (field >= 0 && field < most / 2 ? rest.slice(field).replace(/^\./, "") : rest);
+  return "…" + (field >= 0 && field < limit / 2 ? rest.slice(field).replace(/^\./, "") : rest);
 }
 
-/** shortState is why an object is not as it should be, as shortly as that is said, or else the
- * word of its state. */
+/** shortState returns the short reason why an object failed or is in progress. Without a reason, it
+ * returns the state itself. */
 export function shortState({ state, message }) {
   if (!message || !["Failed", "InProgress"].includes(state)) return state;
   return visible(message.split(/ \(|: |, /, 1)[0]);
 }
-
-export const timeOf = (text) => (text ? Date.parse(text) : 0);

@@ -1,30 +1,33 @@
-// The keyboard. What is a key here is in the help, too: both are made of this list.
+// Keyboard shortcuts, and the dialog that explains them.
 import { h, byId } from "./dom.js";
 
-/** bindings: the keys, what they are for, and the name of what is done. */
-export const bindings = [
-  ["/", "search by text; who:NAME is for what a program changed", "search"],
-  ["w", "filter by an expression (CEL), such as object.spec.replicas > 2", "where"],
-  ["↑ ↓  j k", "the object before, the next", ""],
-  ["Enter", "open the object", "open"],
-  ["Esc", "close, or clear the search", "escape"],
-  ["1 2 3", "objects, timeline, changes", ""],
-  ["← →", "the change before, the next (timeline)", ""],
-  ["[ ]", "show what was a minute before, after", ""],
-  ["+ − 0", "zoom the timeline; all of it", ""],
-  ["f", "show what is quiet below the object, or fold it (timeline)", "fold"],
-  ["n", "not ready only", "notready"],
-  ["p", "pause, and go on", "pause"],
-  ["g G", "first, last object", ""],
-  ["?", "this help", "help"],
+/** bindings are the keys and descriptions that the dialog lists. */
+const bindings = [
+  ["/", "search by text; who:NAME is for what a program changed"],
+  ["w", "filter by an expression (CEL), such as object.spec.replicas > 2"],
+  ["↑ ↓  j k", "the object before, the next"],
+  ["Enter", "open the object"],
+  ["Esc", "close, or clear the search"],
+  ["1 2 3", "objects, timeline, changes"],
+  ["← →", "the change before, the next (timeline)"],
+  ["[ ]", "show what was a minute before, after"],
+  ["+ − 0", "zoom the timeline; all of it"],
+  ["f", "show what is quiet below the object, or fold it (timeline)"],
+  ["n", "not ready only"],
+  ["p", "pause, and go on"],
+  ["g G", "first, last object"],
+  ["?", "this help"],
 ];
 
+/** Rows that a key moves the selection by. */
 const moves = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20, Home: -1e9, g: -1e9, End: 1e9, G: 1e9 };
 const views = { 1: "table", 2: "timeline", 3: "feed" };
-const named = { "/": "search", w: "where", Enter: "open", f: "fold", n: "notready", p: "pause", "?": "help" };
+/** Actions without parameters. */
+const simpleActions = { "/": "search", w: "where", Enter: "open", f: "fold", n: "notready", p: "pause", "?": "help" };
+/** Factors of the visible window; 0 shows all. */
 const zooms = { "+": 0.5, "=": 0.5, "-": 2, "−": 2, 0: 0 };
 
-/** listen calls the method of actions that a key stands for. */
+/** listen calls the method of actions for each key that is pressed. */
 export function listen(actions) {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -34,22 +37,22 @@ export function listen(actions) {
       return actions.list();
     }
     if (byId("keys").open || isTyping(event.target)) return;
-    const done = act(event, actions);
-    if (done) event.preventDefault();
+    if (handle(event, actions)) event.preventDefault();
   });
 }
 
-function act(event, actions) {
+/** handle reports whether the key has an action here. */
+function handle(event, actions) {
   const { key, target } = event;
   const onButton = target.closest?.("button, a, select, summary");
   if (onButton && (key === "Enter" || key === " ")) return false;
-  const scrolls = target.closest?.("#detail, #filters");
-  if (key in moves && !(scrolls && key.length > 1)) {
+  const isScrollable = target.closest?.("#detail, #filters");
+  if (key in moves && !(isScrollable && key.length > 1)) {
     actions.move(moves[key]);
   } else if (key in views) {
     actions.view(views[key]);
-  } else if (key in named) {
-    actions[named[key]]();
+  } else if (key in simpleActions) {
+    actions[simpleActions[key]]();
   } else if (key === "ArrowLeft" || key === "ArrowRight") {
     return actions.step(key === "ArrowLeft" ? -1 : 1);
   } else if (key === "[" || key === "]") {
@@ -66,14 +69,14 @@ function isTyping(element) {
   return element.matches?.("input, textarea, select, [contenteditable]");
 }
 
-/** fillHelp writes the keys into the dialog. */
-export function fillHelp(dialog, about) {
+/** fillHelp fills the dialog with the keys and with notes. */
+export function fillHelp(dialog, notes) {
   const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
   dialog.replaceChildren(
     h("h2", { id: "keys-title" }, "Keys"),
-    h("dl", {}, ...bindings.flatMap(([keys, what]) => [
-      h("dt", {}, ...keys.split(/\s+/).flatMap((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
+    h("dl", {}, ...bindings.flatMap(([keys, description]) => [
+      h("dt", {}, ...keys.split(/\s+/).flatMap((key) => [h("kbd", {}, key), " "])), h("dd", {}, description)])),
     h("h3", {}, "Good to know"),
-    ...about.map((text) => h("p", { class: "note" }, text)),
+    ...notes.map((text) => h("p", { class: "note" }, text)),
     h("div", { class: "foot" }, close));
 }

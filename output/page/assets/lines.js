@@ -1,6 +1,6 @@
 // A change as lines, in the manner of `-o changes`: one for each path.
 import { setText, setAttribute } from "./dom.js";
-import { age, clock, count, shortPath, visible, cut } from "./format.js";
+import { age, clock, count, shortPath, visible, truncate } from "./format.js";
 
 /** How many paths of one change are lines in the feed; the object has them all. */
 const mostLines = 6;
@@ -77,7 +77,7 @@ export function diffLines(c, most) {
 
 /** change is one path with what it was and is, shortened. */
 export function change(c) {
-  const shorten = (text, more) => text === undefined ? "" : (more ? `${visible(text)}… (${more} more)` : cut(visible(text), mostValue));
+  const shorten = (text, more) => text === undefined ? "" : (more ? `${visible(text)}… (${more} more)` : truncate(visible(text), mostValue));
   const before = shorten(c.old, c.oldMore), after = shorten(c.new, c.newMore);
   const text = [c.masked ? "(masked)" : "", { rewritten: "(means the same)", moved: "(moved)" }[c.kind]].filter(Boolean).join(" ");
   const line = { path: visible(c.path), text, who: visible(c.who ?? "") };

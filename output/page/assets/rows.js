@@ -1,22 +1,21 @@
-// A list of any length of which only the visible rows exist. All rows are of one
-// height, so that a place in the list is a multiplication.
+// A virtual list: only the visible rows have elements. All rows have the same height.
 
-/** Rows shows rows in viewport, an element that scrolls. create makes an empty row,
- * render(element, index) fills one. */
+/** Rows shows rows inside body in viewport, a scrolling element. create returns an element for a row, and
+ * render(element, index) fills it. Elements are reused. */
 export class Rows {
   constructor(viewport, body, { height, create, render }) {
     Object.assign(this, { viewport, body, height, create, render });
     this.count = 0;
     this.pool = new Map(); // index -> element
-    this.spare = [];
+    this.spare = []; // hidden elements for reuse
     this.frame = 0;
-    viewport.addEventListener("scroll", () => this.soon(), { passive: true });
-    new ResizeObserver(() => this.soon()).observe(viewport);
+    viewport.addEventListener("scroll", () => this.schedule(), { passive: true });
+    new ResizeObserver(() => this.schedule()).observe(viewport);
   }
 
   setCount(count) {
     this.count = count;
-    // The element with the height is the body: the scrollbar then tells the truth.
+    // The body has the height of all rows, so that the scrollbar is right.
     const total = `${count * this.height}px`;
     if (this.body.style.height !== total) this.body.style.height = total;
   }
@@ -28,14 +27,15 @@ export class Rows {
     for (const [index, element] of this.pool) element.style.transform = `translateY(${index * height}px)`;
   }
 
-  soon() {
+  /** schedule draws the rows in the next animation frame. */
+  schedule() {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
     });
   }
 
-  /** visible is the first and the last row to be seen, in part at least. */
+  /** visible returns the index of the first and the last row that are at least partly visible. */
   visible() {
     const top = this.viewport.scrollTop;
     const first = Math.floor(top / this.height);
@@ -43,6 +43,7 @@ export class Rows {
     return [Math.min(first, Math.max(0, last)), last];
   }
 
+  /** draw renders the visible rows and some rows above and below them. */
   draw() {
     const [first, last] = this.visible();
     const from = Math.max(0, first - 4), to = Math.min(this.count - 1, last + 4);
@@ -53,12 +54,13 @@ export class Rows {
       this.spare.push(element);
     }
     for (let index = from; index <= to; index++) {
-      this.render(this.pool.get(index) ?? this.take(index), index);
+      this.render(this.pool.get(index) ?? this.place(index), index);
     }
-    this.drawn?.(first, last);
+    this.onDrawn?.(first, last);
   }
 
-  take(index) {
+  /** place returns an element at the position of a row. */
+  place(index) {
     let element = this.spare.pop();
     if (!element) {
       element = this.create();
@@ -70,10 +72,10 @@ export class Rows {
     return element;
   }
 
-  /** show scrolls as little as makes a row visible below what is covered at the top. */
-  show(index, covered = 0) {
+  /** scrollTo scrolls as little as needed to show a row. A sticky heading covers headingHeight pixels at the top. */
+  scrollTo(index, headingHeight = 0) {
     const top = index * this.height, view = this.viewport;
-    if (top < view.scrollTop + covered) view.scrollTop = top - covered;
+    if (top < view.scrollTop + headingHeight) view.scrollTop = top - headingHeight;
     else if (top + this.height > view.scrollTop + view.clientHeight) view.scrollTop = top + this.height - view.clientHeight;
   }
 }

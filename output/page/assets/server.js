@@ -1,10 +1,10 @@
-// What the page knows comes from a server: messages over a socket, and answers about one object.
+// The connection to a running dwatch: a WebSocket for the stream of messages, HTTP for single queries.
 import { Connection } from "./connection.js";
 
-/** How long an answer may take. A machine that slept would wait for one for ever. */
-const longestAnswer = 15000;
+/** The timeout of a query in ms. Without it, a query would hang after the machine has slept. */
+const queryTimeout = 15000;
 
-/** Server is a dwatch that serves the page. What is in a file has the same methods: see exported.js. */
+/** Server is the data source of a page that dwatch serves. Exported (exported.js) has the same methods. */
 export class Server {
   constructor(options) {
     this.connection = new Connection({ ...options, url: new URL("ws", document.baseURI).href.replace(/^http/, "ws") });
@@ -12,18 +12,18 @@ export class Server {
 
   start() { this.connection.start(); }
 
-  /** again connects now. */
-  again() { this.connection.again(); }
+  /** reconnect closes the connection and opens a new one at once. */
+  reconnect() { this.connection.reconnect(); }
 
-  /** lost connects anew, as what came can't be trusted. */
-  lost(why) { this.connection.lost(why); }
+  /** drop closes a connection whose data can't be trusted, and reconnects after a backoff. */
+  drop(reason) { this.connection.drop(reason); }
 
   send(message) { return this.connection.send(message); }
 
-  /** ask asks about what is shown; the answer always is an object, perhaps with an error. */
-  async ask(path, parameters) {
+  /** query sends a GET request to api/path. It never throws: a failure is an answer with the member error. */
+  async query(path, parameters) {
     try {
-      const answer = await fetch(`api/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(longestAnswer) });
+      const answer = await fetch(`api/${path}?${new URLSearchParams(parameters)}`, { signal: AbortSignal.timeout(queryTimeout) });
       return { status: answer.status, ...await answer.json() };
     } catch {
       return { error: "no answer from dwatch" };

@@ -22,7 +22,7 @@ export class Table {
       create: () => this.create(),
       render: (element, index) => this.render(element, this.items[index], index),
     });
-    this.rows.drawn = (first, last) => { this.drawHeading(first); this.onDrawn?.(first, last); };
+    this.rows.onDrawn = (first, last) => { this.drawHeading(first); this.onDrawn?.(first, last); };
     viewport.addEventListener("click", (e) => this.click(e));
     new ResizeObserver(() => { this.measure(); this.rows.draw(); }).observe(viewport);
   }
@@ -80,7 +80,7 @@ export class Table {
     this.selected = key;
     if (scroll && key) {
       const index = this.index(key);
-      if (index >= 0) this.rows.show(index, this.mode === "table" ? this.rows.height : 0);
+      if (index >= 0) this.rows.scrollTo(index, this.mode === "table" ? this.rows.height : 0);
     }
     this.rows.draw();
     this.pointAtSelected();

@@ -1,7 +1,7 @@
-// What is looked at is in the address, so that a link shows somebody else the same.
+// The state of the view is stored in the URL, so that a link shows the same view to others.
 import { isExported } from "./exported.js";
 
-/** defaults are not written into the address. Lists are sets of names; none: all. */
+/** defaults are the values that are not written into the URL. An empty list selects all names. */
 export const defaults = Object.freeze({
   q: "",
   where: "",
@@ -12,14 +12,14 @@ export const defaults = Object.freeze({
   notready: false,
   view: "table",
   sort: "",
-  span: 0, // seconds of the timeline; 0: all
-  until: 0, // where it ends, in ms; 0: now
+  span: 0, // length of the timeline in seconds; 0 shows all
+  until: 0, // end of the timeline in ms; 0 means now
   object: "",
-  at: 0, // a change of that object
-  time: 0, // that is shown, in ms; 0: the present, or of a recording the one that dwatch was started with
+  at: 0, // time of the selected change of that object in ms; 0 selects none
+  time: 0, // displayed time in ms; 0 means the present, or for a recording the time of --at
 });
 
-/** parse reads the part of an address after "?". What it does not know, it leaves out. */
+/** parse returns the state that a query string describes. It ignores unknown parameters. */
 export function parse(search) {
   const parameters = new URLSearchParams(search);
   const state = { ...defaults };
@@ -35,40 +35,40 @@ export function parse(search) {
   return state;
 }
 
-/** write is the opposite: "" or "?" and what differs from the defaults. */
+/** write returns the query string of a state, with "?", or "" if all values are defaults. */
 export function write(state) {
   const parameters = new URLSearchParams();
   for (const [name, fallback] of Object.entries(defaults)) {
     const value = state[name];
     if (Array.isArray(fallback) ? value.length : value !== fallback) parameters.set(name, String(value));
   }
-  // "," and "/" mean nothing in a query, and a link is read by people, too.
+  // These characters need no escaping in a query, and unescaped links are easier to read.
   const text = parameters.toString().replaceAll("%2C", ",").replaceAll("%2F", "/").replaceAll("%3A", ":");
   return text && `?${text}`;
 }
 
-/** In a file the address is behind "#", wherever it is opened from: a browser takes what is behind "?" for another file. */
-const inFile = isExported;
+/** In an exported file, the state is in the fragment: browsers treat a file with another query as another file. */
+const inFragment = isExported;
 
-/** read is what the address says. */
-export const read = () => parse(inFile ? location.hash.replace(/^#/, "") : location.search);
+/** read returns the state that the URL of the page describes. */
+export const read = () => parse(inFragment ? location.hash.replace(/^#/, "") : location.search);
 
-/** address is where a state is. */
+/** address returns the relative URL of a state. */
 function address(state) {
   const text = write(state);
-  return inFile ? `#${text.slice(1)}` : text || location.pathname;
+  return inFragment ? `#${text.slice(1)}` : text || location.pathname;
 }
 
-/** go writes a state into the address; step says that back leads to the one before. */
-export function go(state, step) {
+/** go writes a state into the URL. If addsHistory is set, the browser's Back button returns to the previous state. */
+export function go(state, addsHistory) {
   try {
-    history[step ? "pushState" : "replaceState"](null, "", address(state));
+    history[addsHistory ? "pushState" : "replaceState"](null, "", address(state));
   } catch {
-    // A file may be where the address stays as it is, as in a frame without rights: what is looked at is shown all the same.
+    // The URL can't be changed everywhere, for example in a sandboxed frame. The view works without it.
   }
 }
 
-/** toggle is a set of names with name in it, or without it if it was. */
+/** toggle returns the list with name added, or removed if it was in it. */
 export function toggle(names, name) {
   return names.includes(name) ? names.filter((n) => n !== name) : [...names, name];
 }
